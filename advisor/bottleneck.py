@@ -1,9 +1,9 @@
-"""What held a copy back: the network, the server, the round trips between them, or this computer.
+"""Bottleneck of a transfer: the network, the server, the round trips, or this computer.
 
-The verdict is drawn from what one transfer itself showed: the speed beside what the link carries, how long
-the server took beside how long the way takes, and how busy the processors were. Where nothing of it is clear,
-that is said. The method is that of queues: by Little's law the sum of all requests' round trips over the time
-is the number of requests under way, and a round trip is the time on the wire, the time in queues, and the
+The verdict follows from what one transfer itself showed: its speed against the rate of the link, the server's
+time against the round-trip time, and how busy the processors were. Where nothing of it is clear, the verdict
+says so. The method is that of queues: by Little's law the sum of all requests' round-trip times over the time
+is the number of requests in flight, and a round trip is the time on the wire, the time in queues, and the
 time that the server takes.
 """
 
@@ -18,10 +18,10 @@ from advisor.speeds import format_speed
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
 
-Kind = Literal["network", "server", "round-trips", "client", "unclear"]
-Way = Literal["write", "read"]
+BottleneckKind = Literal["network", "server", "round-trips", "client", "unclear"]
+TransferDirection = Literal["write", "read"]
 #: What it is, for people.
-KINDS: dict[Kind, str] = {
+BOTTLENECK_LABELS: dict[BottleneckKind, str] = {
     "network": "the network",
     "server": "the server",
     "round-trips": "the round trips to the server",
@@ -31,31 +31,31 @@ KINDS: dict[Kind, str] = {
 
 #: A copy that reaches this part of the link's payload rate is held back by the link: what is left goes into
 #: its beginning and its end. The lab's copies over links from 10 Mbit/s to 1 Gbit/s reach 80 to 99 %.
-_FULL = 0.8
+_FULL_LINK_SHARE = 0.8
 #: A processor that works for this part of the time has none left; the rest is waiting that cannot be used.
-_BUSY = 0.9
+_BUSY_SHARE = 0.9
 #: Most of the time, or of a round trip: more than everything else together.
-_MOST = 0.5
+_MAJOR_PART = 0.5
 #: The processors' time is counted in hundredths of a second (proc(5), USER_HZ): below this it says nothing.
-SHORTEST_S = 0.2
+MIN_LOAD_TIME_S = 0.2
 #: A way quicker than this is a local network's: there packets wait for processors, not the other way round.
-_FAR_S = 2e-3
+_LAN_RTT_S = 2e-3
 #: A queue on the way at least doubles the round trip, and by more than a busy computer's jitter.
-_QUEUE_TIMES, _QUEUE_S = 2.0, 1e-3
+_QUEUE_RTT_FACTOR, _QUEUE_RTT_S = 2.0, 1e-3
 #: CUBIC's rate at a loss is a mean without time-outs (RFC 9438): what comes this near is held back by it. The
 #: lab's copies at a loss of 1 % bring 60 to 130 % of it over 2 ms there and back, 70 to 100 % over 10 ms.
-_LOSS_ROOM = 2.0
+_LOSS_RATE_TOLERANCE = 2.0
 #: Fewer segments sent again say nothing of a rate of loss: a computer that stalls sends one again, too.
-_FEW_LOST = 5
+_MIN_RETRANSMISSIONS = 5
 #: Packets that came out of order, or were sent again, for each: so many are lost ones, not chance.
-_LOSSY = 0.005
+_MIN_LOSS = 0.005
 
 #: Bytes a second that the lab's one processor carries in any case; from a gigabit on it may be what limits.
-_LAB_CARRIES = 100e6
+_LAB_BYTES_PER_S = 100e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class InterfaceTraffic:
     """What an interface counted during a transfer, all programs together.
 
     Attributes:
@@ -70,7 +70,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class TransferLoad:
     """What one transfer did to the way, the server and this computer; counters of the transfer alone.
 
     Attributes:
@@ -112,7 +112,7 @@ class Load:
     cpu: float | None = None
     core: float | None = None
     worker: float | None = None
-    interfaces: dict[str, Traffic] = field(default_factory=dict[str, Traffic])
+    interfaces: dict[str, InterfaceTraffic] = field(default_factory=dict[str, InterfaceTraffic])
 
     @property
     def speed(self) -> float:
@@ -125,7 +125,7 @@ class Load:
         return self.rtt_s / self.calls if self.calls else 0.0
 
     @property
-    def under_way(self) -> float:
+    def requests_in_flight(self) -> float:
         """Mean number of requests under way (Little's law)."""
         return self.rtt_s / max(self.seconds, 1e-9)
 
@@ -142,13 +142,13 @@ class Bottleneck:
         way: the direction that it was found in.
     """
 
-    kind: Kind
+    kind: BottleneckKind
     evidence: list[str]
     confidence: Literal["high", "medium", "low"]
-    way: Way = "write"
+    way: TransferDirection = "write"
 
 
-def find_bottleneck(way: Way, load: Load, link: LinkFacts | None) -> Bottleneck:
+def find_bottleneck(way: TransferDirection, load: TransferLoad, link: LinkFacts | None) -> Bottleneck:
     """Return what held one transfer back.
 
     The first that is clear decides, in this order: a full link; a computer without time left; losses at
@@ -161,28 +161,28 @@ def find_bottleneck(way: Way, load: Load, link: LinkFacts | None) -> Bottleneck:
         load: what the transfer did.
         link: what is known of the way to the server.
     """
-    seen = _Seen(way, load, link)
-    for look in _LOOKS:
+    seen = _TransferFigures(way, load, link)
+    for look in _CHECKS:
         found = look(seen)
         if found is not None:
-            confidence = found.confidence if load.seconds >= SHORTEST_S else "low"
-            evidence = [*found.evidence, *_besides(seen, found.kind)]
+            confidence = found.confidence if load.seconds >= MIN_LOAD_TIME_S else "low"
+            evidence = [*found.evidence, *_other_evidence(seen, found.kind)]
             return replace(found, evidence=evidence, confidence=confidence, way=way)
     return Bottleneck(
         kind="unclear",
         evidence=[
             "The link was not full, this computer not busy, and no wait explains the time.",
-            *_besides(seen, "unclear"),
+            *_other_evidence(seen, "unclear"),
         ],
         confidence="low",
         way=way,
     )
 
 
-class _Seen:
+class _TransferFigures:
     """A transfer with what follows from it."""
 
-    def __init__(self, way: Way, load: Load, link: LinkFacts | None) -> None:
+    def __init__(self, way: TransferDirection, load: TransferLoad, link: LinkFacts | None) -> None:
         self.way = way
         self.load = load
         self.link = link
@@ -199,14 +199,14 @@ class _Seen:
     @property
     def idle_link(self) -> bool:
         """Whether TCP saw no queue on the way."""
-        queued = self.loaded_s > _QUEUE_TIMES * self.way_s and self.loaded_s - self.way_s > _QUEUE_S
+        queued = self.loaded_s > _QUEUE_RTT_FACTOR * self.way_s and self.loaded_s - self.way_s > _QUEUE_RTT_S
         return self.load.tcp_s is not None and self.load.network_s is not None and not queued
 
     @property
     def busy(self) -> float:
         """Return the part of the time that this computer, or one processor that it needed, worked."""
         load = self.load
-        if load.seconds < SHORTEST_S:
+        if load.seconds < MIN_LOAD_TIME_S:
             return 0.0
         return max(load.cpu or 0.0, load.worker or 0.0, load.core or 0.0)
 
@@ -222,20 +222,24 @@ class _Seen:
     def service_s(self) -> float:
         """Return what is left of a mean round trip without the way, its queues and this computer's own."""
         unsent_s = (
-            0.0 if self.load.window_s > _MOST * self.load.seconds else self.load.unsent / self.load.speed
+            0.0
+            if self.load.window_s > _MAJOR_PART * self.load.seconds
+            else self.load.unsent / self.load.speed
         )
         # What was asked for together comes one after the other: answers wait on the link for those before.
-        before_s = self.wire_s * max(0.0, self.load.under_way - 1) if self.way == "read" else unsent_s
+        before_s = (
+            self.wire_s * max(0.0, self.load.requests_in_flight - 1) if self.way == "read" else unsent_s
+        )
         return max(0.0, self.load.trip_s - self.loaded_s - self.wire_s - before_s)
 
 
-def _full_link(seen: _Seen) -> Bottleneck | None:
+def _full_link(seen: _TransferFigures) -> Bottleneck | None:
     """The link carries what it can, for this copy alone or with what others send over it."""
     load, link = seen.load, seen.link
     if seen.line is None or link is None:
         return None
     part = load.speed / seen.line
-    if part >= _FULL:
+    if part >= _FULL_LINK_SHARE:
         carries = format_speed(seen.line)
         if part > 1 and format_speed(load.speed) != carries:
             # What waited in queues before the test, and lengths of headers that differ from the usual ones.
@@ -244,60 +248,62 @@ def _full_link(seen: _Seen) -> Bottleneck | None:
                 f"{carries} by its rate."
             )
         else:
-            text = f"The test used {_part(min(part, 1))} of the {carries} that the link can carry."
-        return _found("network", text, "high")
+            text = f"The test used {_share(min(part, 1))} of the {carries} that the link can carry."
+        return _bottleneck("network", text, "high")
     traffic = load.interfaces.get(link.interface or "")
     if traffic is None:
         return None
     moved = traffic.sent if seen.way == "write" else traffic.received
     whole = moved / max(load.seconds, 1e-9) / seen.line
-    if whole < _FULL:
+    if whole < _FULL_LINK_SHARE:
         return None
-    return _found(
+    return _bottleneck(
         "network",
-        f"The link was full: {link.interface} carried {_part(whole)} of what it can, the test itself "
-        f"{_part(part)}. The rest was sent by others, or sent again.",
+        f"The link was full: {link.interface} carried {_share(whole)} of what it can, the test itself "
+        f"{_share(part)}. The rest was sent by others, or sent again.",
         "high",
     )
 
 
-def _busy_client(seen: _Seen) -> Bottleneck | None:
+def _busy_client(seen: _TransferFigures) -> Bottleneck | None:
     """The processors work all the time, and not only because a long way leaves other work its time.
 
     Where packets are lost, another program's work does not count: TCP waits for its timers, too.
     """
     load = seen.load
-    if seen.lost >= _LOSSY and max(load.core or 0.0, load.worker or 0.0) < _BUSY:
+    if seen.lost >= _MIN_LOSS and max(load.core or 0.0, load.worker or 0.0) < _BUSY_SHARE:
         return None
-    if seen.busy < _BUSY or (seen.way_s > _FAR_S and load.calls * seen.way_s > _MOST * load.seconds):
+    if seen.busy < _BUSY_SHARE or (
+        seen.way_s > _LAN_RTT_S and load.calls * seen.way_s > _MAJOR_PART * load.seconds
+    ):
         return None
-    return _found("client", _processors(load), "high" if seen.line else "medium")
+    return _bottleneck("client", _processor_text(load), "high" if seen.line else "medium")
 
 
-def _losses(seen: _Seen) -> Bottleneck | None:
+def _tcp_loss(seen: _TransferFigures) -> Bottleneck | None:
     """Packets are lost: TCP sends as fast as CUBIC does at that loss; a receiver sees only the disorder."""
     # Imported here: each test's worker reads these structs at its start and has no use for the model.
-    from advisor.throughput import tcp_loss_rate
+    from advisor.throughput import cubic_throughput
 
     load = seen.load
     if seen.way == "read":
-        if seen.lost < _LOSSY:
+        if seen.lost < _MIN_LOSS:
             return None
-        part = _part(seen.lost)
+        part = _share(seen.lost)
         text = f"{part} of the packets from the server came out of order: some were lost and sent again."
-        return _found("network", text, "medium")
-    if load.again < _FEW_LOST or not load.segments or not seen.way_s or seen.link is None:
+        return _bottleneck("network", text, "medium")
+    if load.again < _MIN_RETRANSMISSIONS or not load.segments or not seen.way_s or seen.link is None:
         return None
-    bound = tcp_loss_rate(replace(seen.link, loss=seen.lost, rtt_s=seen.way_s))
-    if load.speed < bound / _LOSS_ROOM:
+    bound = cubic_throughput(replace(seen.link, loss=seen.lost, rtt_s=seen.way_s))
+    if load.speed < bound / _LOSS_RATE_TOLERANCE:
         return None
-    text = f"{_part(seen.lost)} of the segments were lost and retransmitted"
+    text = f"{_share(seen.lost)} of the segments were lost and retransmitted"
     if load.speed < bound:
-        text += f". At a round-trip time of {_time(seen.way_s)} TCP brings about {format_speed(bound)}"
-    return _found("network", f"{text}.", "medium")
+        text += f". At a round-trip time of {_span(seen.way_s)} TCP brings about {format_speed(bound)}"
+    return _bottleneck("network", f"{text}.", "medium")
 
 
-def _retransmissions(seen: _Seen) -> Bottleneck | None:
+def _retransmissions(seen: _TransferFigures) -> Bottleneck | None:
     """Packets are lost, and TCP is slower than its mean at that loss.
 
     On a short way the mean of CUBIC (RFC 9438) is far above the link's rate, and timers decide: with few
@@ -306,114 +312,114 @@ def _retransmissions(seen: _Seen) -> Bottleneck | None:
     there and back brought 7.6 MB/s at a loss of 2 %, where the mean allows more than the link carries.
     """
     load = seen.load
-    if seen.way == "read" or load.again < _FEW_LOST or seen.lost < _LOSSY:
+    if seen.way == "read" or load.again < _MIN_RETRANSMISSIONS or seen.lost < _MIN_LOSS:
         return None
-    return _found(
+    return _bottleneck(
         "network",
-        f"{_part(seen.lost)} of the segments were lost and retransmitted ({load.again} of {load.segments}): "
+        f"{_share(seen.lost)} of the segments were lost and retransmitted ({load.again} of {load.segments}): "
         "TCP waits 200 ms or more for those that only its timer finds.",
         "medium",
     )
 
 
-def _slow_disk(seen: _Seen) -> Bottleneck | None:
+def _slow_disk(seen: _TransferFigures) -> Bottleneck | None:
     """The server is asked to put the data on its disk (COMMIT), and that is what takes the time."""
     load = seen.load
     waited = load.commit_s / max(load.seconds, 1e-9)
-    if waited < _MOST:
+    if waited < _MAJOR_PART:
         return None
-    return _found(
+    return _bottleneck(
         "server",
-        f"{_time(load.commit_s)} of {_time(load.seconds)} went by until the server had the data on its disk "
+        f"{_span(load.commit_s)} of {_span(load.seconds)} went by until the server had the data on its disk "
         "(COMMIT).",
         "high",
     )
 
 
-def _long_way(seen: _Seen) -> Bottleneck | None:
+def _round_trips(seen: _TransferFigures) -> Bottleneck | None:
     """A request is on its way for most of its round trip, and some request is for most of the time."""
     load = seen.load
-    if not load.calls or seen.way_s < _MOST * load.trip_s or load.under_way < _MOST:
+    if not load.calls or seen.way_s < _MAJOR_PART * load.trip_s or load.requests_in_flight < _MAJOR_PART:
         return None
-    trip = f"A request took {_time(load.trip_s)}, of which the way there and back takes {_time(seen.way_s)}"
+    trip = f"A request took {_span(load.trip_s)}, of which the way there and back takes {_span(seen.way_s)}"
     if seen.way_s >= load.trip_s:
-        trip = f"A request took {_time(load.trip_s)}, no longer than one that does nothing"
-    return _found(
+        trip = f"A request took {_span(load.trip_s)}, no longer than one that does nothing"
+    return _bottleneck(
         "round-trips",
-        f"{trip}; {load.calls} requests were made, {load.under_way:.1f} at once.",
+        f"{trip}; {load.calls} requests were made, {load.requests_in_flight:.1f} at once.",
         "high" if seen.line else "medium",
     )
 
 
-def _slow_server(seen: _Seen) -> Bottleneck | None:
+def _slow_server(seen: _TransferFigures) -> Bottleneck | None:
     """A request waits at the server for most of its round trip."""
     load = seen.load
-    if not load.calls or not load.network_s or load.under_way < _MOST:
+    if not load.calls or not load.network_s or load.requests_in_flight < _MAJOR_PART:
         return None
-    if seen.service_s < _MOST * load.trip_s:
+    if seen.service_s < _MAJOR_PART * load.trip_s:
         return None
     sure = seen.idle_link and seen.line is not None
-    return _found(
+    return _bottleneck(
         "server",
-        f"A request took {_time(load.trip_s)}, of which the way takes {_time(seen.loaded_s)}: the server "
-        f"took about {_time(seen.service_s)}.",
+        f"A request took {_span(load.trip_s)}, of which the way takes {_span(seen.loaded_s)}: the server "
+        f"took about {_span(seen.service_s)}.",
         "high" if sure else "medium",
     )
 
 
-def _slow_wire(seen: _Seen) -> Bottleneck | None:
+def _slow_wire(seen: _TransferFigures) -> Bottleneck | None:
     """The bytes of a request need most of its round trip, and the link rests while the next one is made."""
     load = seen.load
-    if not load.calls or seen.wire_s < _MOST * load.trip_s or load.under_way < _MOST:
+    if not load.calls or seen.wire_s < _MAJOR_PART * load.trip_s or load.requests_in_flight < _MAJOR_PART:
         return None
-    return _found(
+    return _bottleneck(
         "network",
-        f"A request took {_time(load.trip_s)}, of which its bytes need {_time(seen.wire_s)} on the link; "
-        f"{load.under_way:.1f} were made at once.",
+        f"A request took {_span(load.trip_s)}, of which its bytes need {_span(seen.wire_s)} on the link; "
+        f"{load.requests_in_flight:.1f} were made at once.",
         "medium",
     )
 
 
-def _queue(seen: _Seen) -> Bottleneck | None:
+def _queueing(seen: _TransferFigures) -> Bottleneck | None:
     """A link of unknown rate is full where packets queue on it."""
     load = seen.load
     if load.tcp_s is None or load.network_s is None or seen.idle_link:
         return None
-    return _found(
+    return _bottleneck(
         "network",
-        f"Packets queued on the way: a round trip of {_time(seen.way_s)} became {_time(seen.loaded_s)} "
+        f"Packets queued on the way: a round trip of {_span(seen.way_s)} became {_span(seen.loaded_s)} "
         "during the test.",
         "medium",
     )
 
 
 #: What may decide, in order.
-_LOOKS = (
-    _full_link, _busy_client, _losses, _slow_disk, _long_way, _retransmissions, _slow_server, _slow_wire,
-    _queue,
+_CHECKS = (
+    _full_link, _busy_client, _tcp_loss, _slow_disk, _round_trips, _retransmissions, _slow_server, _slow_wire,
+    _queueing,
 )  # fmt: skip
 
 
-def _besides(seen: _Seen, kind: Kind) -> list[str]:
+def _other_evidence(seen: _TransferFigures, kind: BottleneckKind) -> list[str]:
     """Return what else was seen than what decided."""
     load, link = seen.load, seen.link
     found: list[str] = []
-    if seen.line is not None and load.speed / seen.line < _FULL:
-        found.append(f"The test used {_part(load.speed / seen.line)} of what the link can carry.")
-        if link is not None and link.emulated and seen.line > _LAB_CARRIES:
+    if seen.line is not None and load.speed / seen.line < _FULL_LINK_SHARE:
+        found.append(f"The test used {_share(load.speed / seen.line)} of what the link can carry.")
+        if link is not None and link.emulated and seen.line > _LAB_BYTES_PER_S:
             found.append(
                 "The lab has one processor for client, server and link together: that, not the link, limits "
                 "what it shows of such a rate."
             )
-    if seen.busy >= _BUSY and kind != "client":
-        found.append(_processors(load))
+    if seen.busy >= _BUSY_SHARE and kind != "client":
+        found.append(_processor_text(load))
     if load.network_s is not None and load.calls and kind not in {"round-trips", "server"}:
         found.append(
-            f"A request that does nothing takes {_time(load.network_s)}, one of the test took "
-            f"{_time(load.trip_s)}."
+            f"A request that does nothing takes {_span(load.network_s)}, one of the test took "
+            f"{_span(load.trip_s)}."
         )
     if load.queue_s > load.rtt_s and kind != "network":
-        found.append(f"Requests waited {_time(load.queue_s / load.calls)} each before they were sent.")
+        found.append(f"Requests waited {_span(load.queue_s / load.calls)} each before they were sent.")
     if load.again and kind != "network":
         found.append(f"{load.again} of {load.segments} packets were sent again.")
     traffic = load.interfaces.get(link.interface or "") if link is not None else None
@@ -422,23 +428,23 @@ def _besides(seen: _Seen, kind: Kind) -> list[str]:
     return found
 
 
-def _processors(load: Load) -> str:
+def _processor_text(load: TransferLoad) -> str:
     figures = (
         ("all together", load.cpu),
         ("one of them, by the kernel", load.core),
         ("by the test", load.worker),
     )
-    known = ", ".join(f"{name} {_part(value)}" for name, value in figures if value is not None)
+    known = ", ".join(f"{name} {_share(value)}" for name, value in figures if value is not None)
     return f"This computer's processors were busy: {known}."
 
 
-def _part(value: float) -> str:
+def _share(value: float) -> str:
     return f"{100 * value:.3g} %" if value < 0.095 else f"{100 * value:.0f} %"
 
 
-def _found(kind: Kind, text: str, confidence: Literal["high", "medium", "low"]) -> Bottleneck:
+def _bottleneck(kind: BottleneckKind, text: str, confidence: Literal["high", "medium", "low"]) -> Bottleneck:
     return Bottleneck(kind=kind, evidence=[text], confidence=confidence)
 
 
-def _time(seconds: float) -> str:
+def _span(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

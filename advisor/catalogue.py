@@ -1,4 +1,4 @@
-"""The option catalogue: what each mount option is called, takes, and means (resources/options.toml)."""
+"""Option catalogue: the names, values, defaults and scope of each mount option (resources/options.toml)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from resources import read_toml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Kind = Literal["flag", "enum", "uint", "size", "decisec", "sec", "minutes", "port",
+ValueKind = Literal["flag", "enum", "uint", "size", "decisec", "sec", "minutes", "port",
                "string", "addr", "version", "seclist"]  # fmt: skip
-Group = Literal["general", "transfer", "timing", "caching", "security", "advanced"]
-Shown = Literal["always", "if-not-default", "if-given", "never"]
-Scope = Literal["client", "superblock", "mount", "command", "fstab"]
-Change = Literal["live", "remount", "mount", "host", "boot"]
+OptionGroup = Literal["general", "transfer", "timing", "caching", "security", "advanced"]
+MountinfoVisibility = Literal["always", "if-not-default", "if-given", "never"]
+OptionScope = Literal["client", "superblock", "mount", "command", "fstab"]
+ChangeMethod = Literal["live", "remount", "mount", "host", "boot"]
 
 #: Kinds whose value is a plain decimal number in the option string.
 NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
 #: The canonical value of a flag that is given (``noac`` counts as a given no) and of its opposite.
 YES = ""
 NO = "no"
-_KERNEL = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?")
-_CONDITION = re.compile(r"(\*|3|4|4\.[0-2])/(\*|tcp|udp|rdma)")
+_KERNEL_RELEASE = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?")
+_DEFAULT_CONDITION = re.compile(r"(\*|3|4|4\.[0-2])/(\*|tcp|udp|rdma)")
 
 
 class CatalogueError(ValueError):
@@ -70,7 +70,7 @@ class Option:
     label: str
     help: str
     keywords: tuple[str, ...]
-    kind: Kind
+    kind: ValueKind
     forms: tuple[str, ...]
     negation: str | None
     means: Mapping[str, str]
@@ -83,13 +83,13 @@ class Option:
     default: str | None
     defaults: Mapping[str, str]
     default_note: str
-    group: Group
+    group: OptionGroup
     basic: bool
-    shown: Shown
+    shown: MountinfoVisibility
     shown_on: tuple[str, ...]
     versions: tuple[str, ...]
-    scope: Scope
-    change: Change
+    scope: OptionScope
+    change: ChangeMethod
     since: str
     since_values: Mapping[str, str]
     helper: bool
@@ -195,7 +195,7 @@ class Option:
 
 
 def _is_newer(since: str, release: str) -> bool:
-    needed, running = _KERNEL.match(since), _KERNEL.match(release)
+    needed, running = _KERNEL_RELEASE.match(since), _KERNEL_RELEASE.match(release)
     if needed is None or running is None:
         return False
     first, second = (tuple(map(int, found.groups(default="0"))) for found in (needed, running))
@@ -220,10 +220,10 @@ class Catalogue:
         self._keys: dict[str, Option] = {}
         for option in self.options:
             for word in option.all_words():
-                _put(self._words, word, option)
+                _index_spelling(self._words, word, option)
             for form in option.forms:
                 if form.endswith("="):
-                    _put(self._keys, form[:-1], option)
+                    _index_spelling(self._keys, form[:-1], option)
 
     def __iter__(self) -> Iterator[Option]:
         return iter(self.options)
@@ -263,7 +263,7 @@ class Catalogue:
         return self._places.get(name, len(self.options))
 
 
-def _put(index: dict[str, Option], spelling: str, option: Option) -> None:
+def _index_spelling(index: dict[str, Option], spelling: str, option: Option) -> None:
     other = index.setdefault(spelling, option)
     if other is not option:
         raise CatalogueError(f"option.{option.name}: the spelling “{spelling}” is taken by “{other.name}”.")
@@ -272,10 +272,10 @@ def _put(index: dict[str, Option], spelling: str, option: Option) -> None:
 @cache
 def catalogue() -> Catalogue:
     """Return the catalogue of resources/options.toml."""
-    return load(read_toml("options.toml"))
+    return load_catalogue(read_toml("options.toml"))
 
 
-def load(document: Mapping[str, Any]) -> Catalogue:
+def load_catalogue(document: Mapping[str, Any]) -> Catalogue:
     """Return the catalogue that a parsed TOML document describes.
 
     Raises:
@@ -284,7 +284,7 @@ def load(document: Mapping[str, Any]) -> Catalogue:
     tables = document.get("option")
     if not isinstance(tables, dict) or not tables:
         raise CatalogueError("The catalogue has no [option.…] tables.")
-    return Catalogue([_option(name, table) for name, table in cast("dict[str, Any]", tables).items()])
+    return Catalogue([_parse_option(name, table) for name, table in cast("dict[str, Any]", tables).items()])
 
 
 class _Table:
@@ -336,9 +336,9 @@ class _Table:
             raise self.error(key, "is not a key of the catalogue")
 
 
-def _option(name: str, raw: object) -> Option:
+def _parse_option(name: str, raw: object) -> Option:
     table = _Table(name, raw)
-    kind = cast("Kind", table.choice("kind", get_args(Kind)))
+    kind = cast("ValueKind", table.choice("kind", get_args(ValueKind)))
     default = cast("str | None", table.take("default", str, None))
     default_note = table.text("default_note")
     if default is None and not default_note:
@@ -367,23 +367,23 @@ def _option(name: str, raw: object) -> Option:
         default=default,
         defaults=table.mapping("defaults"),
         default_note=default_note,
-        group=cast("Group", table.choice("group", get_args(Group))),
+        group=cast("OptionGroup", table.choice("group", get_args(OptionGroup))),
         basic=table.flag("basic", default=False),
-        shown=cast("Shown", table.choice("shown", get_args(Shown))),
+        shown=cast("MountinfoVisibility", table.choice("shown", get_args(MountinfoVisibility))),
         shown_on=table.texts("shown_on") or ("3", "4.0", "4.1", "4.2"),
         versions=versions,
-        scope=cast("Scope", table.choice("scope", get_args(Scope))),
-        change=cast("Change", table.choice("change", get_args(Change))),
+        scope=cast("OptionScope", table.choice("scope", get_args(OptionScope))),
+        change=cast("ChangeMethod", table.choice("change", get_args(ChangeMethod))),
         since=table.text("since"),
         since_values=table.mapping("since_values"),
         helper=table.flag("helper", default=...),
     )
     table.end()
-    _check_values(table, option)
+    _check_option(table, option)
     return option
 
 
-def _check_values(table: _Table, option: Option) -> None:
+def _check_option(table: _Table, option: Option) -> None:
     if not option.forms:
         raise table.error("forms", "is empty")
     if option.kind in {"enum", "version", "seclist"} and not option.values:
@@ -392,7 +392,7 @@ def _check_values(table: _Table, option: Option) -> None:
         raise table.error("min", "or “max” is missing")
     if option.values and option.default is not None and option.default not in option.values:
         raise table.error("default", f"“{option.default}” is not one of the values")
-    if not all(_CONDITION.fullmatch(condition) for condition in option.defaults):
+    if not all(_DEFAULT_CONDITION.fullmatch(condition) for condition in option.defaults):
         raise table.error("defaults", "has a key that is not VERSION/TRANSPORT")
     if not set(option.since_values) <= set(option.values):
         raise table.error("since_values", "names a value that is not one of the values")

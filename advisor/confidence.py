@@ -1,11 +1,11 @@
-"""How sure a recommendation for speed is, given what the throughput model expects of it on this very link."""
+"""Confidence of speed recommendations, limited by the gain that the throughput model predicts."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from advisor.transfer_sizes import SMALL_READ
+from advisor.transfer_sizes import SMALL_READ_SIZE
 
 if TYPE_CHECKING:
     from advisor.recommend import Recommendation
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
     #: What is expected with the options as they are, and with all recommendations; None if the model knows
     #: nothing of the link.
-    Expected = tuple[Prediction | None, Prediction | None]
+    PredictedPair = tuple[Prediction | None, Prediction | None]
 
-_READ_AHEAD = "read_ahead_kb"
+_READAHEAD = "read_ahead_kb"
 #: What is recommended for the sake of speed alone.
-_FOR_SPEED = (_READ_AHEAD, "nconnect")
+_SPEED_OPTIONS = (_READAHEAD, "nconnect")
 #: A smaller gain is lost in what two runs of one test differ by, or in half of what the model may be wrong
 #: by.
-_SMALL = 0.1
-_PART_OF_ERROR = 0.5
+_MIN_GAIN = 0.1
+_ERROR_SHARE = 0.5
 
 
-def tempered(
-    items: tuple[Recommendation, ...], copy: Expected, small_reads: Expected
+def limit_confidence(
+    items: tuple[Recommendation, ...], copy: PredictedPair, small_reads: PredictedPair
 ) -> tuple[Recommendation, ...]:
     """Return the recommendations, no surer than the model is of what they bring, and to which figure.
 
@@ -36,27 +36,27 @@ def tempered(
     Args:
         items: as the rules have them.
         copy: of reading as cp does (advisor.transfer_sizes).
-        small_reads: of reading with calls of SMALL_READ.
+        small_reads: of reading with calls of SMALL_READ_SIZE.
     """
-    gain, small_gain = _gain(copy), _gain(small_reads)
-    if gain is None or small_gain is None or copy[1] is None or gain >= _SMALL:
+    gain, small_gain = _predicted_gain(copy), _predicted_gain(small_reads)
+    if gain is None or small_gain is None or copy[1] is None or gain >= _MIN_GAIN:
         return items
     limit = f"what bounds it is {copy[1].limit}"
-    doubt = f"Here the model expects {_more(gain)} when reading: {limit}."
-    if small_gain < max(_SMALL, _PART_OF_ERROR * _error(small_reads)):
-        return tuple(_noted(item, doubt, doubted=True) for item in items)
-    call = f"calls of {SMALL_READ // 1024} KiB"
+    doubt = f"Here the model expects {_gain_text(gain)} when reading: {limit}."
+    if small_gain < max(_MIN_GAIN, _ERROR_SHARE * _prediction_error(small_reads)):
+        return tuple(_with_note(item, doubt, doubted=True) for item in items)
+    call = f"calls of {SMALL_READ_SIZE // 1024} KiB"
     helped = (
         f"Here it helps small reads alone: the model expects {_percent(small_gain)} more with {call}, and "
-        f"{_more(gain)} for a copy with cp."
+        f"{_gain_text(gain)} for a copy with cp."
     )
     return tuple(
-        _noted(item, helped if item.option == _READ_AHEAD else doubt, doubted=item.option != _READ_AHEAD)
+        _with_note(item, helped if item.option == _READAHEAD else doubt, doubted=item.option != _READAHEAD)
         for item in items
     )
 
 
-def _gain(expected: Expected) -> float | None:
+def _predicted_gain(expected: PredictedPair) -> float | None:
     """Return by which part it becomes faster, None if that is not known."""
     now, advised = expected
     if now is None or advised is None or now.unpredictable or advised.unpredictable:
@@ -64,11 +64,11 @@ def _gain(expected: Expected) -> float | None:
     return advised.bytes_per_s / now.bytes_per_s - 1
 
 
-def _error(expected: Expected) -> float:
+def _prediction_error(expected: PredictedPair) -> float:
     return max((prediction.error for prediction in expected if prediction is not None), default=0.0)
 
 
-def _more(gain: float) -> str:
+def _gain_text(gain: float) -> str:
     return f"only {_percent(gain)} more" if gain >= 0.01 else "no gain"
 
 
@@ -76,8 +76,8 @@ def _percent(part: float) -> str:
     return f"{100 * part:.0f} %"
 
 
-def _noted(item: Recommendation, note: str, *, doubted: bool) -> Recommendation:
-    if item.option not in _FOR_SPEED or item.layer == "measured" or item.status != "untested":
+def _with_note(item: Recommendation, note: str, *, doubted: bool) -> Recommendation:
+    if item.option not in _SPEED_OPTIONS or item.layer == "measured" or item.status != "untested":
         return item
     item = replace(item, effect=f"{item.effect} {note}".strip())
     return replace(item, confidence="low") if doubted else item

@@ -1,13 +1,16 @@
-"""Facts: what was observed of the link, the server and the client, before anything is advised.
+"""Facts: what was observed of the link, the server and the client, and what each fact is called.
 
-A field that is not known is None, and ``sources`` says why; a known field's entry says how it was learned.
-Rates are in bits per second, times in seconds, sizes in bytes.
+A field that is not known is None, and ``sources`` says why. The entry of a known field says how it was
+learned. Rates are in bits per second, times in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,8 +206,8 @@ class Facts:
 
 
 #: Ethernet: 14 header, 4 FCS, 8 preamble, 12 gap (IEEE 802.3); IPv4 20, TCP 20, time stamps 12 (RFC 7323).
-_FRAME_OVERHEAD = 38
-_TCP_OVERHEAD = 52
+_FRAME_OVERHEAD_BYTES = 38
+_TCP_OVERHEAD_BYTES = 52
 
 
 def payload_rate_bps(rate_bps: float, mtu: int = 1500) -> float:
@@ -213,4 +216,65 @@ def payload_rate_bps(rate_bps: float, mtu: int = 1500) -> float:
     94.1 % for an MTU of 1500: (1500 - 52) / (1500 + 38). NFS and RPC headers take under 0.1 % more at
     transfer sizes of 256 KiB, so this is the ceiling that a copy is compared with.
     """
-    return rate_bps * (mtu - _TCP_OVERHEAD) / (mtu + _FRAME_OVERHEAD)
+    return rate_bps * (mtu - _TCP_OVERHEAD_BYTES) / (mtu + _FRAME_OVERHEAD_BYTES)
+
+
+FactGroup = Literal["link", "server", "client"]
+#: Part of the facts, and field, to what a person calls it. A field that is not here is not told of.
+FACT_LABELS: dict[FactGroup, dict[str, str]] = {
+    "link": {
+        "interface": "Interface",
+        "kind": "Kind of link",
+        "adapter": "Adapter",
+        "driver": "Driver",
+        "bus": "Bus",
+        "bus_id": "Adapter's id",
+        "rate_bps": "Speed",
+        "up_bps": "Speed towards the server",
+        "duplex": "Duplex",
+        "mtu": "MTU",
+        "rtt_s": "Round trip",
+        "rtt_p95_s": "95th percentile of the round trip",
+        "jitter_s": "Variation of the round trip",
+        "loss": "Lost packets",
+        "port": "Physical port",
+        "via": "Goes through",
+        "members": "Ports in use together",
+        "path_mtu": "MTU of the whole way",
+        "receive_ring": "Receive ring",
+        "errors": "Receive errors",
+        "drops": "Dropped packets",
+    },
+    "server": {
+        "address": "Server's address",
+        "reachable": "Whether the server answers",
+        "same_subnet": "Whether a router is between",
+        "kind": "Kind of server",
+        "implementation": "What the server calls itself",
+        "tcp_versions": "NFS versions",
+        "udp_versions": "NFS versions over UDP",
+        "card": "Server's adapter",
+    },
+    "client": {
+        "kernel": "Kernel",
+        "nfs_utils": "Version of nfs-utils",
+        "udp": "NFS over UDP",
+        "memory_bytes": "Memory",
+        "tcp_slots": "Requests at once on a connection",
+        "session_slots": "Requests at once in a session",
+        "tcp_window_bytes": "TCP window",
+        "nfsmount_conf": "Options of nfsmount.conf",
+        "sharing": "Mounts that share the connections",
+    },
+}
+
+
+def unknown_facts(facts: Facts) -> Iterator[tuple[FactGroup, str, str]]:
+    """Yield part, field and reason of each fact that is not known and that somebody might ask for."""
+    for part, names in FACT_LABELS.items():
+        found = getattr(facts, part)
+        if found is None:
+            continue
+        for name in names:
+            if getattr(found, name) in {None, ""} and name in found.sources:
+                yield part, name, found.sources[name]

@@ -1,4 +1,8 @@
-"""Servers that the advisor knows by name, path, services or by what they call themselves."""
+"""Identification of servers and network cards that the advisor knows.
+
+Servers are recognized by their name, path, RPC services or NFS 4.1 implementation id
+(resources/servers.toml); network cards by driver, bus id or product name (resources/cards.toml).
+"""
 
 from __future__ import annotations
 
@@ -49,16 +53,64 @@ def identify_server(
         ("host", host.rstrip("."), "its name"),
     ):
         for name, kind in server_kinds().items():
-            if _fits(getattr(kind, pattern), text):
+            if _matches(getattr(kind, pattern), text):
                 return name, how
     for name, kind in server_kinds().items():
         if kind.ports and ports is not None and kind.ports.items() <= ports.items():
             return name, "the ports of its RPC services"
     for name, kind in server_kinds().items():
-        if _fits(kind.export, export):
+        if _matches(kind.export, export):
             return name, "the path of its export, which is only a hint"
     return None
 
 
-def _fits(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool:
     return bool(pattern and text and re.search(pattern, text, re.IGNORECASE))
+
+
+class NetworkCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One adapter; resources/cards.toml describes each field."""
+
+    title: str
+    receive_buffer: int
+    rate_bps: float
+    drivers: tuple[str, ...]
+    ids: tuple[str, ...]
+    product: str
+    product_not: str
+    names: tuple[str, ...]
+    note: str
+
+    def matches_product(self, product: str) -> bool:
+        """Whether a product string is of this adapter."""
+        text = product.casefold()
+        return bool(re.search(self.product, text)) and not re.search(self.product_not, text)
+
+
+@cache
+def network_cards() -> dict[str, NetworkCard]:
+    """Return all adapters by their ids."""
+    return converted(read_toml("cards.toml"), dict[str, NetworkCard])
+
+
+def identify_card(*, driver: str = "", bus_id: str = "", product: str = "") -> str | None:
+    """Return the id of the adapter that a system describes so, or None.
+
+    What the system calls it says most: a driver such as 3c509 serves more than one revision.
+    """
+    for name, card in network_cards().items():
+        if product and card.matches_product(product):
+            return name
+    for name, card in network_cards().items():
+        if bus_id.upper() in card.ids or (driver and driver in card.drivers):
+            return name
+    return None
+
+
+def find_card(text: str) -> str | None:
+    """Return the id of the adapter that a person means: an id, a driver, a model or a product; or None."""
+    word = text.strip().casefold()
+    for name, card in network_cards().items():
+        if word == name or word in card.names or word in card.drivers:
+            return name
+    return identify_card(product=word, bus_id=word)

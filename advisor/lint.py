@@ -1,7 +1,7 @@
-"""Lint: what is wrong, risky or without effect in a mount: its options and the entry around them.
+"""Lint: findings about a mount that is wrong, risky or has options without effect, and their fixes.
 
-The rules are data (lint*.toml and prerequisites.toml of resources/rules). None fires on a fact that is not
-known.
+It looks at the options and at the entry around them. The rules are data (lint*.toml and prerequisites.toml
+of resources/rules). None applies to a fact that is not known.
 """
 
 from __future__ import annotations
@@ -9,21 +9,38 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from advisor.lint_checks import FINDERS
-from advisor.lint_rules import SEVERITIES, BeforeMount, Fix, Rule, Severity, lint_rules
-from advisor.lint_situation import LintContext, Neighbor, Place, Situation
-from advisor.option_check import check_item
-from advisor.options import MountOptions, catalogue
+from advisor.lint_checks import LINT_CHECKS
+from advisor.lint_rules import (
+    SEVERITIES,
+    BeforeMount,
+    EntrySource,
+    Fix,
+    LintContext,
+    LintInput,
+    LintRule,
+    NeighborEntry,
+    Severity,
+    lint_rules,
+)
+from advisor.options import MountOptions, catalogue, check_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.facts import Facts
-    from advisor.lint_rules import Match
+    from advisor.lint_rules import LintMatch
 
 __all__ = [
-    "SEVERITIES", "Finding", "Fix", "LintContext", "Neighbor", "Place", "Severity", "apply_fix", "lint",
-    "prerequisites",
+    "SEVERITIES",
+    "EntrySource",
+    "Finding",
+    "Fix",
+    "LintContext",
+    "NeighborEntry",
+    "Severity",
+    "apply_fix",
+    "lint",
+    "prerequisite_findings",
 ]  # fmt: skip
 
 
@@ -40,7 +57,7 @@ class Finding:
         source: where that is written, or how it was measured.
         fix: for :func:`apply_fix`, None where no change of options is safe.
         change: the fix in words, with options as they are written: “remove nolock”; "" if there is none.
-        fields: what else of the entry to change, see Match.
+        fields: what else of the entry to change, see LintMatch.
         before_mount: what becomes of a mount: "" nothing, tell (said before it is tried), refuse (not tried).
         mend: commands that mend it or show more.
         values: what was found, by the names that the rule's texts use.
@@ -62,19 +79,21 @@ class Finding:
 
 def lint(options: MountOptions, *, context: LintContext, facts: Facts | None = None) -> list[Finding]:
     """Return the findings, errors first, then warnings, then notes; each group in the rules' order."""
-    situation = Situation(options, context, facts)
+    situation = LintInput(options, context, facts)
     findings = [
         finding
         for rule_id, rule in lint_rules().items()
         if situation.holds(rule.when)
-        for finding in _findings(situation, rule_id, rule)
+        for finding in _rule_findings(situation, rule_id, rule)
     ]
     fired = {finding.rule for finding in findings}
     findings = [f for f in findings if fired.isdisjoint(lint_rules()[f.rule].unless)]
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def prerequisites(options: MountOptions, *, context: LintContext, facts: Facts | None) -> list[Finding]:
+def prerequisite_findings(
+    options: MountOptions, *, context: LintContext, facts: Facts | None
+) -> list[Finding]:
     """Return the findings that count right before a mount: what it needs on this computer."""
     return [finding for finding in lint(options, context=context, facts=facts) if finding.before_mount]
 
@@ -85,12 +104,12 @@ def apply_fix(options: MountOptions, finding: Finding) -> MountOptions:
     Raises:
         ValueError: if the finding is not one of these options, and its fix cannot be written into them.
     """
-    return _changed(options, finding.fix or Fix())
+    return _with_fix(options, finding.fix or Fix())
 
 
-def _findings(situation: Situation, rule_id: str, rule: Rule) -> Iterator[Finding]:
-    for match in FINDERS[rule.find](situation, rule):
-        fix = _fix(situation.options, rule, match)
+def _rule_findings(situation: LintInput, rule_id: str, rule: LintRule) -> Iterator[Finding]:
+    for match in LINT_CHECKS[rule.find](situation, rule):
+        fix = _effective_fix(situation.options, rule, match)
         yield Finding(
             rule=rule_id,
             severity=rule.severity,
@@ -102,19 +121,19 @@ def _findings(situation: Situation, rule_id: str, rule: Rule) -> Iterator[Findin
             before_mount=rule.before_mount,
             mend=tuple(command.format_map(match.words) for command in rule.mend),
             values=match.words,
-            change=_in_words(situation, fix) if fix is not None else "",
+            change=_fix_text(situation, fix) if fix is not None else "",
             fields=dict(match.fields),
         )
 
 
-def _in_words(situation: Situation, fix: Fix) -> str:
+def _fix_text(situation: LintInput, fix: Fix) -> str:
     removed = [
         item if "=" not in (item := situation.written.get(name, [name])[-1]) else name for name in fix.remove
     ]
     return str(Fix(tuple(removed), fix.set))
 
 
-def _fix(options: MountOptions, rule: Rule, match: Match) -> Fix | None:
+def _effective_fix(options: MountOptions, rule: LintRule, match: LintMatch) -> Fix | None:
     """Return the fix with only what there is to change, or None if it cannot be made."""
     fix = match.fix
     if fix is None and rule.fix is not None:
@@ -126,13 +145,13 @@ def _fix(options: MountOptions, rule: Rule, match: Match) -> Fix | None:
     if any(check_item(item, catalogue()) is not None for item in fix.set):
         return None  # what would be set is itself wrong
     try:
-        changed = _changed(options, fix)
+        changed = _with_fix(options, fix)
     except ValueError:  # an open quotation mark, say, that would swallow the new item
         return None
     return fix if changed != options else None
 
 
-def _changed(options: MountOptions, fix: Fix) -> MountOptions:
+def _with_fix(options: MountOptions, fix: Fix) -> MountOptions:
     changed = options.copy()
     for name in fix.remove:
         changed.remove(name)

@@ -1,4 +1,4 @@
-"""Finders of the lint for the entry around the options: share, mount point, type, neighbors, units, maps."""
+"""Lint checks on the entry around the options: share, mount point, type, neighbors, units, autofs maps."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from advisor.lint_rules import Fix, Match
-from advisor.option_check import check_item
-from advisor.options import NO, MountOptions, catalogue, implied_values, is_comment
+from advisor.lint_rules import Fix, LintMatch
+from advisor.options import NO, MountOptions, catalogue, check_item, implied_values, is_comment
 from advisor.share import Share, ShareError
-from advisor.systemd_syntax import UnitNameError, time_span, unit_name
+from advisor.systemd_syntax import UnitNameError, parse_time_span, unit_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from advisor.lint_rules import Rule
-    from advisor.lint_situation import Neighbor, Situation
+    from advisor.lint_rules import LintInput, LintRule, NeighborEntry
 
 _NFS_TYPES = frozenset({"nfs", "nfs4"})
-_IPV6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*(?:%[\w.-]+)?):(/.*)", re.DOTALL)
+_BARE_IPV6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*(?:%[\w.-]+)?):(/.*)", re.DOTALL)
 _URL = re.compile(r"(?:nfs4?|https?|s?ftp|ssh)://([^/:\[]+|\[[^\]]+\])(?::[0-9]+)?(/.*)", re.DOTALL)
 _CIFS = re.compile(r"(?://|\\\\|smb://|cifs://)([^/\\]+)[/\\]+(.*)", re.DOTALL)
 _PORT = re.compile(r"([\w.-]+):[0-9]{1,5}:(/.*)", re.DOTALL)
-_RELATIVE = re.compile(r"([\w.-]+):((?:[^/:].*)?)", re.DOTALL)
+_RELATIVE_EXPORT = re.compile(r"([\w.-]+):((?:[^/:].*)?)", re.DOTALL)
 _NO_COLON = re.compile(r"([A-Za-z0-9][\w.-]*)(/.*)", re.DOTALL)
 #: A variable or the key of an automounter map, which may stand for anything.
 _VARIABLE = re.compile(r"\$|&")
@@ -36,7 +34,7 @@ _WRONG_TYPE = re.compile(
     r"smbfs|sshfs|n[fs]{2}[\w.,-]+|nsf[34]?|nf|ns|mfs|none|(?i:NFS[\w.-]*)|/.*|defaults\b.*|r[ow]\b.*"
 )
 _OTHER_NFS = frozenset({"nfsd", "nfs", "nfs4"})
-_KERNEL_PLACES = ("/proc", "/sys", "/dev")
+_KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")
 #: Directories whose own files a computer needs before and beside any mount of the network (hier(7)).
 _SYSTEM_PLACES = frozenset({"/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/run", "/boot"})
 #: Settings of units that are switched on or off, and the words for it (systemd.syntax(7)).
@@ -48,9 +46,9 @@ _OFF = frozenset({"0", "no", "n", "false", "f", "off"})
 #: Options of SELinux that all mounts of one file system share (mount(8), context=).
 _CONTEXTS = ("context", "fscontext", "defcontext", "rootcontext")
 #: Options that an earlier mount of the same file system of the server decides (linux_nfs: nfs_compare_super).
-_SHARED = ("timeo", "retrans", "fsc", "bsize")
+_SUPERBLOCK_OPTIONS = ("timeo", "retrans", "fsc", "bsize")
 #: Options that the first mount of a server and version decides (fs/nfs/client.c: nfs_match_client).
-_SHARED_BY_SERVER = ("nconnect", "max_connect", "resvport")
+_CLIENT_OPTIONS = ("nconnect", "max_connect", "resvport")
 _SUFFIXES = (".service", ".socket", ".device", ".mount", ".automount", ".swap", ".target", ".path", ".timer",
              ".slice", ".scope")  # fmt: skip
 #: Targets that come after all network file systems (bootup(7)).
@@ -63,7 +61,7 @@ _BEFORE_NETWORK = frozenset(
 _BEFORE_MOUNT = frozenset({"network.target", "network-online.target", "remote-fs-pre.target"})
 _SPECIFIER = re.compile(r"%(.)")
 #: Specifiers of the unit's own name, of the host and of the user (systemd.unit(5), Specifiers).
-_MEANT = frozenset("iIjJnNpPfHlhuUmb")
+_COMMON_SPECIFIERS = frozenset("iIjJnNpPfHlhuUmb")
 _UNIT_SETTINGS = {
     "Mount": frozenset(
         {"What", "Where", "Type", "Options", "SloppyOptions", "LazyUnmount", "ReadWriteOnly", "ForceUnmount",
@@ -87,10 +85,10 @@ _UNIT_SETTINGS = {
 }  # fmt: skip
 #: Of these, a mount has hundreds more, of systemd.exec(5) and its like: only near misses are named.
 _OPEN_SECTIONS = frozenset({"Mount"})
-_OF_SERVICES = ("Exec", "Restart", "RemainAfterExit", "PIDFile", "BusName", "WatchdogSec")
+_SERVICE_SETTINGS = ("Exec", "Restart", "RemainAfterExit", "PIDFile", "BusName", "WatchdogSec")
 
 
-def _miswritten(share: str) -> tuple[str, str]:
+def _share_spelling(share: str) -> tuple[str, str]:
     """Return what is wrong with the writing of a share, the id of its rule, and a better writing or ""."""
     found, better = "", ""
     if match := _URL.fullmatch(share):
@@ -98,11 +96,11 @@ def _miswritten(share: str) -> tuple[str, str]:
     elif match := _CIFS.fullmatch(share):
         path = match[2].replace("\\", "/")
         found, better = "share-cifs", f"{match[1]}:/{path}"
-    elif (match := _IPV6.fullmatch(share)) and _address(match[1]) is not None:
+    elif (match := _BARE_IPV6.fullmatch(share)) and _parse_address(match[1]) is not None:
         found, better = "share-ipv6", f"[{match[1]}]:{match[2]}"
     elif match := _PORT.fullmatch(share):
         found, better = "share-port", f"{match[1]}:{match[2]}"
-    elif match := _RELATIVE.fullmatch(share):
+    elif match := _RELATIVE_EXPORT.fullmatch(share):
         found, better = "share-relative", f"{match[1]}:/{match[2]}"
     elif match := _NO_COLON.fullmatch(share):
         found, better = "share-no-server", f"{match[1]}:{match[2]}"
@@ -111,89 +109,89 @@ def _miswritten(share: str) -> tuple[str, str]:
     return found, better
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(text)
     except ValueError:
         return None
 
 
-def _share_written(rule_id: str) -> Callable[[Situation, Rule], Iterator[Match]]:
-    def find(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _share_spelling_check(rule_id: str) -> Callable[[LintInput, LintRule], Iterator[LintMatch]]:
+    def find(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
         share = situation.context.share
         if not share or _VARIABLE.search(share) or situation.context.fstype not in _NFS_TYPES:
             return
-        found, better = _miswritten(share)
+        found, better = _share_spelling(share)
         if found == rule_id:
-            yield Match((), {"share": share}, fields={"share": better} if better else {})
+            yield LintMatch((), {"share": share}, fields={"share": better} if better else {})
 
     return find
 
 
-def _share_link_local(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _share_link_local(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """A link-local address without the interface that it belongs to."""
     match = re.fullmatch(r"\[([^\]%]+)\]:(.*)", situation.context.share, re.DOTALL)
-    address = _address(match[1]) if match else None
+    address = _parse_address(match[1]) if match else None
     if (
         match
         and isinstance(address, ipaddress.IPv6Address)
         and (address.is_link_local or address.is_site_local)
     ):
-        yield Match((), {"share": situation.context.share, "address": match[1], "path": match[2]})
+        yield LintMatch((), {"share": situation.context.share, "address": match[1], "path": match[2]})
 
 
-def _share_unreadable(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _share_unreadable(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     share = situation.context.share
     if not share or _VARIABLE.search(share) or situation.context.fstype not in _NFS_TYPES:
         return
     try:
         Share.parse(share)
     except ShareError as error:
-        yield Match((), {"share": share, "problem": str(error)})
+        yield LintMatch((), {"share": share, "problem": str(error)})
 
 
-def _share_escape(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _share_escape(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Quotation marks and %20, which people bring from a shell and from addresses."""
     for field, text in (("share", situation.context.share), ("mount point", situation.context.mount_point)):
         if "%20" in text:
             better = text.replace("%20", " ")
-            yield Match((), {"text": text, "what": "%20"}, fields={field: better})
+            yield LintMatch((), {"text": text, "what": "%20"}, fields={field: better})
         elif '"' in text or (text.startswith("'") and text.endswith("'")):
             better = text.replace('"', "").strip("'")
-            yield Match((), {"text": text, "what": "quotation mark"}, fields={field: better})
+            yield LintMatch((), {"text": text, "what": "quotation mark"}, fields={field: better})
 
 
-def _point_relative(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _point_relative(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     point = situation.context.mount_point
     if point and not point.startswith("/"):
         odd = point in {"none", "swap", "-"} or point.startswith(("~", "$", ".", '"'))
-        yield Match((), {"point": point}, fields={} if odd else {"mount point": f"/{point}"})
+        yield LintMatch((), {"point": point}, fields={} if odd else {"mount point": f"/{point}"})
 
 
-def _point_dots(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _point_dots(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     point = situation.context.point_written
     if point.startswith("/") and ".." in point.split("/"):
-        yield Match((), {"point": point}, fields={"mount point": posixpath.normpath(point)})
+        yield LintMatch((), {"point": point}, fields={"mount point": posixpath.normpath(point)})
 
 
-def _point_missing(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _point_missing(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     keys = {key for section, key, value in situation.context.settings if section == "Mount" and value}
     if any(section == "Mount" for section, _, _ in situation.context.settings):
         for key in ("What", "Where"):
             if key not in keys:
-                yield Match((), {"key": key})
+                yield LintMatch((), {"key": key})
 
 
-def _point_of_kernel(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _point_of_kernel(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     point = situation.context.mount_point
-    if point in _KERNEL_PLACES or point.startswith(tuple(f"{place}/" for place in _KERNEL_PLACES)):
-        yield Match((), {"point": point})
+    if point in _KERNEL_DIRECTORIES or point.startswith(tuple(f"{place}/" for place in _KERNEL_DIRECTORIES)):
+        yield LintMatch((), {"point": point})
 
 
-def _point_of_system(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _point_of_system(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     point = situation.context.mount_point
     if point in _SYSTEM_PLACES:
-        yield Match((), {"point": point})
+        yield LintMatch((), {"point": point})
 
 
 def is_wrong_type(fstype: str) -> bool:
@@ -214,44 +212,44 @@ def looks_like_share(source: str) -> bool:
     return re.fullmatch(r"(?:[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]):/[^:]*", source) is not None
 
 
-def _entry_type(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _entry_type(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     context = situation.context
     if is_wrong_type(context.fstype) and looks_like_share(context.share):
-        yield Match((), {"fstype": context.fstype, "share": context.share}, fields={"type": "nfs"})
+        yield LintMatch((), {"fstype": context.fstype, "share": context.share}, fields={"type": "nfs"})
 
 
-def _type_auto(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _type_auto(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     context = situation.context
     if context.fstype == "auto" and looks_like_share(context.share):
-        yield Match((), {"fstype": "auto"}, fields={"type": "nfs"})
+        yield LintMatch((), {"fstype": "auto"}, fields={"type": "nfs"})
 
 
-def _passno(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _passno(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     if situation.context.passno:
-        yield Match((), {"number": str(situation.context.passno)}, fields={"pass": "0"})
+        yield LintMatch((), {"number": str(situation.context.passno)}, fields={"pass": "0"})
 
 
-def _freq(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _freq(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     if situation.context.freq:
-        yield Match((), {"number": str(situation.context.freq)}, fields={"dump": "0"})
+        yield LintMatch((), {"number": str(situation.context.freq)}, fields={"dump": "0"})
 
 
-_TWICE = {
+_DUPLICATE_EFFECTS = {
     "fstab": "systemd takes one of them only, and mount -a mounts the later one over the first.",
     "autofs": "autofs takes the first one that it finds.",
 }
 
 
-def _point_twice(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _point_twice(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     context = situation.context
     for other in context.before:
-        if other.mount_point == context.mount_point and context.place in _TWICE:
+        if other.mount_point == context.mount_point and context.place in _DUPLICATE_EFFECTS:
             point, line = context.mount_point, str(other.line)
-            yield Match((), {"point": point, "line": line, "twice": _TWICE[context.place]})
+            yield LintMatch((), {"point": point, "line": line, "twice": _DUPLICATE_EFFECTS[context.place]})
             return
 
 
-def _point_order(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _mounted_below(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """An earlier entry whose mount point lies below this one's."""
     context = situation.context
     if context.mount_point == "/" or "auto" in situation.values:
@@ -261,11 +259,11 @@ def _point_order(situation: Situation, _rule: Rule) -> Iterator[Match]:
         words = MountOptions.parse(other.options)
         if below and "auto" not in words and "x-systemd.automount" not in words:
             point, line = context.mount_point, str(other.line)
-            yield Match((), {"below": other.mount_point, "line": line, "point": point})
+            yield LintMatch((), {"below": other.mount_point, "line": line, "point": point})
             return
 
 
-def _automount_nested(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _automount_nested(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """An earlier entry that is mounted on demand, above or below this one, which is too."""
     context = situation.context
     if "x-systemd.automount" not in situation.values:
@@ -275,11 +273,13 @@ def _automount_nested(situation: Situation, _rule: Rule) -> Iterator[Match]:
             continue
         inner, outer = sorted((context.mount_point, other.mount_point), key=len, reverse=True)
         if inner.startswith(f"{outer.rstrip('/')}/"):
-            yield Match(("x-systemd.automount",), {"inner": inner, "outer": outer, "line": str(other.line)})
+            yield LintMatch(
+                ("x-systemd.automount",), {"inner": inner, "outer": outer, "line": str(other.line)}
+            )
             return
 
 
-def _shared_options(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _shared_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """The same share before, with other values of options that the two mounts share."""
     if situation.values.get("sharecache") == "no":
         return
@@ -291,10 +291,10 @@ def _shared_options(situation: Situation, _rule: Rule) -> Iterator[Match]:
             "ro"
         ) == situation.implied.get("ro")
         if same and other.mount_point != situation.context.mount_point:
-            yield from _differing(situation, other, values, _SHARED)
+            yield from _different_values(situation, other, values, _SUPERBLOCK_OPTIONS)
 
 
-def _shared_connections(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _shared_connections(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """The same server and version before, with another number of connections."""
     for other in situation.context.before:
         if other.fstype not in _NFS_TYPES or not situation.host:
@@ -305,11 +305,11 @@ def _shared_connections(situation: Situation, _rule: Rule) -> Iterator[Match]:
         except ShareError:
             continue
         if host == situation.host and values.get("vers") == situation.implied.get("vers"):
-            yield from _differing(situation, other, values, _SHARED_BY_SERVER)
+            yield from _different_values(situation, other, values, _CLIENT_OPTIONS)
             return
 
 
-def _shared_context(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _shared_context(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """The same share before, with another security context."""
     if situation.values.get("sharecache") == NO:
         return
@@ -319,26 +319,28 @@ def _shared_context(situation: Situation, _rule: Rule) -> Iterator[Match]:
         values = MountOptions.parse(other.options).values()
         for name in _CONTEXTS:
             if values.get(name) != situation.values.get(name):
-                yield Match(
+                yield LintMatch(
                     (name,) if name in situation.values else (), {"name": name, "line": str(other.line)}
                 )
 
 
-def _differing(
-    situation: Situation, other: Neighbor, values: dict[str, str], names: tuple[str, ...]
-) -> Iterator[Match]:
+def _different_values(
+    situation: LintInput, other: NeighborEntry, values: dict[str, str], names: tuple[str, ...]
+) -> Iterator[LintMatch]:
     for name in names:
         default = catalogue()[name].default
         if values.get(name, default) != situation.implied.get(name, default):
-            item = next((i for i in MountOptions.parse(other.options) if _name(i) == name), "")
-            yield Match((name,), {"line": str(other.line), "others": f"“{item}”" if item else f"no {name}"})
+            item = next((i for i in MountOptions.parse(other.options) if _option_name(i) == name), "")
+            yield LintMatch(
+                (name,), {"line": str(other.line), "others": f"“{item}”" if item else f"no {name}"}
+            )
 
 
-def _name(item: str) -> str:
+def _option_name(item: str) -> str:
     return catalogue().read_item(item)[1] if item else ""
 
 
-def _systemd_word(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _systemd_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Words for systemd and mount(8) that are misspelt, lack their value, or have one too much."""
     known = [option.name for option in catalogue() if option.name.lower().startswith("x-")]
     known += ["x-initrd.mount", "x-initrd.attach", "X-fstrim.notrim", "x-gvfs-show", "x-gvfs-hide",
@@ -350,11 +352,11 @@ def _systemd_word(situation: Situation, _rule: Rule) -> Iterator[Match]:
         if catalogue().find(key) is not None:
             problem = check_item(item, catalogue())
             if problem is not None:
-                yield Match((problem.name,), {"problem": f"{problem.message} {problem.hint}"})
-            elif key in _PATH_WORDS and not value.startswith("/"):
-                yield Match((key,), {"problem": f"“{item}” needs an absolute path."})
+                yield LintMatch((problem.name,), {"problem": f"{problem.message} {problem.hint}"})
+            elif key in _PATH_OPTIONS and not value.startswith("/"):
+                yield LintMatch((key,), {"problem": f"“{item}” needs an absolute path."})
             elif item not in catalogue()[key].all_words() and not value.strip():
-                yield Match((key,), {"problem": f"“{item}” needs a value behind an equals sign."})
+                yield LintMatch((key,), {"problem": f"“{item}” needs a value behind an equals sign."})
             continue
         close = difflib.get_close_matches(key.lower(), [name.lower() for name in known], n=1, cutoff=0.8)
         better = next((name for name in known if close and name.lower() == close[0]), "")
@@ -364,17 +366,19 @@ def _systemd_word(situation: Situation, _rule: Rule) -> Iterator[Match]:
         respelled = better + equals + value
         right = bool(better) and catalogue().find(better) is not None and better not in situation.values
         fix = Fix((key,), (respelled,)) if right and check_item(respelled, catalogue()) is None else None
-        yield Match((key,), {"problem": f"“{key}” is no word that systemd or mount knows. {hint}"}, fix)
+        yield LintMatch((key,), {"problem": f"“{key}” is no word that systemd or mount knows. {hint}"}, fix)
 
 
-def _systemd_time(situation: Situation, rule: Rule) -> Iterator[Match]:
+def _systemd_time_spans(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
     """Time spans that systemd cannot read, and units that are surely not what is meant."""
     pairs = [(name, f"{name}=", situation.values.get(name, "")) for name in rule.options]
-    pairs += [(key, f"{key}=", value) for _, key, value in situation.context.settings if key in _TIMES]
+    pairs += [
+        (key, f"{key}=", value) for _, key, value in situation.context.settings if key in _TIME_SETTINGS
+    ]
     for name, prefix, value in pairs:
         if not value:
             continue
-        seconds = time_span(value)
+        seconds = parse_time_span(value)
         if seconds is None:
             problem = "is no time that systemd can read."
         elif re.search(r"[0-9 ]M(?![a-zA-Z])", value) or re.search(r"months?", value):
@@ -383,25 +387,25 @@ def _systemd_time(situation: Situation, rule: Rule) -> Iterator[Match]:
             problem = "is less than a second."
         else:
             continue
-        yield Match((name,) if name in rule.options else (), {"item": prefix + value, "problem": problem})
+        yield LintMatch((name,) if name in rule.options else (), {"item": prefix + value, "problem": problem})
 
 
-_TIMES = frozenset({"TimeoutSec", "TimeoutIdleSec"})
-_PATH_WORDS = frozenset({"x-systemd.requires-mounts-for", "x-systemd.wants-mounts-for"})
+_TIME_SETTINGS = frozenset({"TimeoutSec", "TimeoutIdleSec"})
+_PATH_OPTIONS = frozenset({"x-systemd.requires-mounts-for", "x-systemd.wants-mounts-for"})
 
 
-def _systemd_suffix(situation: Situation, rule: Rule) -> Iterator[Match]:
+def _systemd_suffix(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
     for item in situation.options:
         name, _, value = item.partition("=")
         bare = value and not value.startswith("/") and not value.endswith(_SUFFIXES)
         if name in rule.options and bare and "%" not in value:
-            yield Match((name,), {"item": item, "unit": value})
+            yield LintMatch((name,), {"item": item, "unit": value})
 
 
-def _unit_suffix(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_suffix(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     for _, key, value in situation.context.settings:
         if key in _OF_UNITS and value and not value.endswith(_SUFFIXES) and "%" not in value:
-            yield Match((), {"item": f"{key}={value}"})
+            yield LintMatch((), {"item": f"{key}={value}"})
 
 
 #: Settings whose values are names of units (systemd.unit(5)).
@@ -409,7 +413,7 @@ _OF_UNITS = frozenset({"Wants", "Requires", "Requisite", "BindsTo", "PartOf", "C
                        "WantedBy", "RequiredBy", "UpheldBy"})  # fmt: skip
 
 
-def _unit_switch(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_switch(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Settings that are neither on nor off, and those that do not go with the options."""
     for _, key, value in situation.context.settings:
         if key not in _SWITCHES:
@@ -421,10 +425,10 @@ def _unit_switch(situation: Situation, _rule: Rule) -> Iterator[Match]:
             problem = f"“{item}” hides misspelt options."
         else:
             continue
-        yield Match((), {"problem": problem})
+        yield LintMatch((), {"problem": problem})
 
 
-def _ordering_cycle(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _ordering_cycle(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Orders against targets that the mount has to come before, or that come before the network."""
     context = situation.context
     if context.place == "unit":
@@ -448,18 +452,20 @@ def _ordering_cycle(situation: Situation, _rule: Rule) -> Iterator[Match]:
             cycle = f"systemd starts {value} after the network file systems, and this mount is one of them."
         elif key in _AFTER_SETTINGS and value in _BEFORE_MOUNT and context.unit_file.endswith(".automount"):
             cycle = f"Automount units come before the local file systems are complete, {value} after that."
-        elif (key in _BY_TARGET and value in _BEFORE_NETWORK) or (key == "Before" and value in _BEFORE_MOUNT):
+        elif (key in _BEFORE_SETTINGS and value in _BEFORE_NETWORK) or (
+            key == "Before" and value in _BEFORE_MOUNT
+        ):
             cycle = f"{value} comes before the network, which this mount waits for."
         else:
             continue
-        yield Match(option, {"item": item, "cycle": cycle})
+        yield LintMatch(option, {"item": item, "cycle": cycle})
 
 
 _AFTER_SETTINGS = frozenset({"After", "Wants", "Requires"})
-_BY_TARGET = frozenset({"Before", "WantedBy", "RequiredBy"})
+_BEFORE_SETTINGS = frozenset({"Before", "WantedBy", "RequiredBy"})
 
 
-def _short_limit(situation: Situation, rule: Rule) -> Iterator[Match]:
+def _short_limit(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
     """A time limit of systemd that ends before a slow answer can come."""
     name = "x-systemd.mount-timeout"
     value = situation.values.get(name, "")
@@ -470,12 +476,14 @@ def _short_limit(situation: Situation, rule: Rule) -> Iterator[Match]:
         if (section, key) == ("Mount", "TimeoutSec")
     ]
     for options, item, value in found:
-        seconds = time_span(value) if value else None
+        seconds = parse_time_span(value) if value else None
         if seconds is not None and 1 <= seconds <= rule.max:
-            yield Match(options, {"item": item, "seconds": f"{seconds:g}"}, Fix(options) if options else None)
+            yield LintMatch(
+                options, {"item": item, "seconds": f"{seconds:g}"}, Fix(options) if options else None
+            )
 
 
-def _open_directory(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _open_directory(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """A mode for the mount point's directory that lets everybody write there, or that is none."""
     pairs: list[tuple[tuple[str, ...], dict[str, str], str, str]] = [
         ((), {key: "0755"}, f"{key}={value}", value)
@@ -494,17 +502,17 @@ def _open_directory(situation: Situation, _rule: Rule) -> Iterator[Match]:
         else:
             continue
         key = item.partition("=")[0]
-        yield Match(options, {"problem": problem}, Fix(set=(f"{key}=0755",)) if options else None, fields)
+        yield LintMatch(options, {"problem": problem}, Fix(set=(f"{key}=0755",)) if options else None, fields)
 
 
-def _waits_for_ever(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _endless_mount_timeout(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     value = situation.values.get("x-systemd.mount-timeout", "")
-    seconds = time_span(value) if value else None
+    seconds = parse_time_span(value) if value else None
     if seconds is not None and (seconds == 0 or math.isinf(seconds)):
-        yield Match(("x-systemd.mount-timeout", "nofail"), {"item": f"x-systemd.mount-timeout={value}"})
+        yield LintMatch(("x-systemd.mount-timeout", "nofail"), {"item": f"x-systemd.mount-timeout={value}"})
 
 
-def _unit_name(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_name(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     context = situation.context
     suffix = context.unit_file.rpartition(".")[2]
     if suffix not in {"mount", "automount"} or not context.mount_point.startswith("/"):
@@ -515,55 +523,59 @@ def _unit_name(situation: Situation, _rule: Rule) -> Iterator[Match]:
         return
     if name != context.unit_file:
         words = {"point": context.mount_point, "name": name, "file": context.unit_file}
-        yield Match((), words, fields={"file": name})
+        yield LintMatch((), words, fields={"file": name})
 
 
-def _unit_specifier(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_specifier(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """A percent sign that systemd expands, but for the specifiers that a unit is likely to mean."""
     for _, key, value in situation.context.settings:
-        found = next((m[0] for m in _SPECIFIER.finditer(value) if m[1] != "%" and m[1] not in _MEANT), None)
+        found = next(
+            (m[0] for m in _SPECIFIER.finditer(value) if m[1] != "%" and m[1] not in _COMMON_SPECIFIERS), None
+        )
         if key in {"What", "Where", "Options"} and found is not None:
-            yield Match((), {"key": key, "found": found})
+            yield LintMatch((), {"key": key, "found": found})
 
 
-def _unit_setting(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_setting(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Sections and settings that systemd does not know."""
     told: set[str] = set()
     for section, key, _ in situation.context.settings:
         if section not in _UNIT_SETTINGS:
-            close = _closest(section, _UNIT_SETTINGS)
+            close = _closest_spelling(section, _UNIT_SETTINGS)
             if section not in told and not section.startswith("X-"):
                 hint = f" Did you mean [{close}]?" if close else ""
                 problem = f"“[{section}]” is no section of a unit for a mount.{hint}"
-                yield Match((), {"problem": problem}, fields={f"[{section}]": f"[{close}]"} if close else {})
+                yield LintMatch(
+                    (), {"problem": problem}, fields={f"[{section}]": f"[{close}]"} if close else {}
+                )
             told.add(section)
             continue
         known = _UNIT_SETTINGS[section]
         if key in known or key in told or key.startswith("X-") or _is_condition(section, key):
             continue
         told.add(key)
-        close = _closest(key, known)
+        close = _closest_spelling(key, known)
         elsewhere = next((name for name, keys in _UNIT_SETTINGS.items() if key in keys), "")
         if elsewhere:
             problem = f"“{key}=” belongs to the section [{elsewhere}], not to [{section}]."
-            yield Match((), {"problem": problem})
-        elif close or section not in _OPEN_SECTIONS or key.startswith(_OF_SERVICES):
+            yield LintMatch((), {"problem": problem})
+        elif close or section not in _OPEN_SECTIONS or key.startswith(_SERVICE_SETTINGS):
             hint = f" Did you mean “{close}=”?" if close else ""
             problem = f"“{key}=” is no setting of [{section}].{hint}"
-            yield Match((), {"problem": problem}, fields={key: close} if close else {})
+            yield LintMatch((), {"problem": problem}, fields={key: close} if close else {})
 
 
 def _is_condition(section: str, key: str) -> bool:
     return section == "Unit" and key.startswith(("Condition", "Assert"))
 
 
-def _closest(word: str, known: frozenset[str] | dict[str, frozenset[str]]) -> str:
+def _closest_spelling(word: str, known: frozenset[str] | dict[str, frozenset[str]]) -> str:
     lower = {one.lower(): one for one in known}
     close = difflib.get_close_matches(word.lower(), sorted(lower), n=1, cutoff=0.75)
     return lower[close[0]] if close else ""
 
 
-def _unit_setting_twice(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_setting_twice(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Settings of which systemd takes the last one alone."""
     found: dict[str, list[str]] = {}
     for section, key, value in situation.context.settings:
@@ -571,61 +583,61 @@ def _unit_setting_twice(situation: Situation, _rule: Rule) -> Iterator[Match]:
             found.setdefault(key, []).append(value)
     for key, values in found.items():
         if len(set(values)) > 1:
-            yield Match((), {"key": key, "last": values[-1], "lost": values[0]})
+            yield LintMatch((), {"key": key, "last": values[-1], "lost": values[0]})
 
 
-def _unit_not_ordered(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_not_ordered(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """No default dependencies, and nothing else that has the mount wait for the network."""
     settings = situation.context.settings
     if ("Unit", "DefaultDependencies", "no") not in settings or _is_automount(situation):
         return
     after = [word for _, key, value in settings if key == "After" for word in value.split()]
     if not any(word.endswith((".target", ".service")) for word in after):
-        yield Match((), {})
+        yield LintMatch((), {})
 
 
-def _is_automount(situation: Situation) -> bool:
+def _is_automount(situation: LintInput) -> bool:
     return situation.context.unit_file.endswith(".automount")
 
 
-def _unit_section(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_section(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     sections = {section for section, _, _ in situation.context.settings}
     suffix = situation.context.unit_file.rpartition(".")[2]
     section = {"mount": "Mount", "automount": "Automount"}.get(suffix, "")
     if section and section not in sections:
-        yield Match((), {"suffix": f".{suffix}", "section": section})
+        yield LintMatch((), {"suffix": f".{suffix}", "section": section})
 
 
-def _unit_type(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_type(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     context = situation.context
     typed = any((section, key) == ("Mount", "Type") for section, key, _ in context.settings)
     network = typed or "_netdev" in situation.values
     if context.settings and looks_like_share(context.share) and not network:
-        yield Match((), {}, fields={"Type": "nfs"})
+        yield LintMatch((), {}, fields={"Type": "nfs"})
 
 
-def _unit_not_enabled(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _unit_not_enabled(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     context = situation.context
     sections = {section for section, _, _ in context.settings}
     if context.place == "unit" and sections and sections.isdisjoint({"Install", "Automount"}):
-        yield Match((), {})
+        yield LintMatch((), {})
 
 
-def _map_wildcard(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _map_wildcard(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     context = situation.context
     if context.mount_point == "*" and context.share and not _VARIABLE.search(context.share):
-        yield Match((), {"share": context.share})
+        yield LintMatch((), {"share": context.share})
 
 
-def _map_options(situation: Situation, _rule: Rule) -> Iterator[Match]:
+def _map_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Options where a share is expected: without a dash, or behind a blank."""
     share = situation.context.share
     if share and not set(share) & {":", "/", "$"}:
-        yield Match((), {"share": share})
+        yield LintMatch((), {"share": share})
 
 
-ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
-    **{name: _share_written(name)
+ENTRY_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
+    **{name: _share_spelling_check(name)
        for name in ("share-cifs", "share-url", "share-port", "share-ipv6", "share-no-server",
                     "share-relative")},
     "share-link-local": _share_link_local,
@@ -644,15 +656,15 @@ ENTRY_FINDERS: dict[str, Callable[[Situation, Rule], Iterator[Match]]] = {
     "passno": _passno,
     "freq": _freq,
     "point-twice": _point_twice,
-    "point-order": _point_order,
+    "point-order": _mounted_below,
     "automount-nested": _automount_nested,
     "shared-options": _shared_options,
     "shared-connections": _shared_connections,
-    "systemd-word": _systemd_word,
-    "systemd-time": _systemd_time,
+    "systemd-word": _systemd_options,
+    "systemd-time": _systemd_time_spans,
     "systemd-suffix": _systemd_suffix,
     "ordering-cycle": _ordering_cycle,
-    "waits-for-ever": _waits_for_ever,
+    "waits-for-ever": _endless_mount_timeout,
     "short-limit": _short_limit,
     "open-directory": _open_directory,
     "unit-name": _unit_name,

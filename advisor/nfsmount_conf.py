@@ -1,8 +1,9 @@
-"""What /etc/nfsmount.conf adds to a mount without being asked (nfsmount.conf(5), utils/mount/configfile.c).
+"""Settings of /etc/nfsmount.conf: parsing, and which options they add to a mount without being asked.
 
-The sections for the mount point, for the server and for all are read in this order. An option that is given
-already, by the same name or its negation, is not added again. mount.nfs does not see that two names speak
-of one thing: ``Soft=True`` is added behind ``hard`` and wins.
+Sources: nfsmount.conf(5), utils/mount/configfile.c. The sections for the mount point, for the server and for
+all mounts are read in this order. An option that is given already, by the same name or its negation, is not
+added again. mount.nfs does not see that two names mean one option: ``Soft=True`` is added behind ``hard``
+and wins.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ import difflib
 import re
 from typing import NamedTuple
 
-from advisor.option_check import check_item
-from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue
+from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, check_item
 
 #: In the order in which mount.nfs reads them; later files outdo earlier ones, key by key.
-FILES = (
+CONF_FILES = (
     "/usr/etc/nfsmount.conf",
     "/usr/etc/nfsmount.conf.d/*.conf",
     "/etc/nfsmount.conf",
@@ -24,19 +24,19 @@ FILES = (
 
 _SECTION = re.compile(r'\[\s*([^\s"\]]+)\s*((?:"[^"]*"|[^"\]])*)\]')
 _QUOTED = re.compile(r'"([^"]*)"')
-_SUFFIX = re.compile(r"([0-9]+)([kmgKMG])\Z")
-_FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30}
+_SIZE_SUFFIX = re.compile(r"([0-9]+)([kmgKMG])\Z")
+_SIZE_FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30}
 _SECOND_SETTING = re.compile(r"^[^\"]*[,;]\s*\w+\s*=")
 _ODD_TRUTHS = frozenset({"yes", "no", "on", "off", "1", "0", "y", "n", "t", "f"})
-_WORDS = {"background": "bg", "foreground": "fg", "sloppy": "sloppy"}
+_OPTION_WORDS = {"background": "bg", "foreground": "fg", "sloppy": "sloppy"}
 #: They only say where the negotiation begins.
-_NO_OPTIONS = frozenset({"defaultvers", "defaultproto"})
+_NOT_OPTIONS = frozenset({"defaultvers", "defaultproto"})
 _SECTION_NAMES = {"mountpoint": "MountPoint", "server": "Server"}
-_GLOBAL = "nfsmount_global_options"
-_GLOBAL_NAME = "NFSMount_Global_Options"
+_GLOBAL_SECTION = "nfsmount_global_options"
+_GLOBAL_SECTION_NAME = "NFSMount_Global_Options"
 
 
-class Setting(NamedTuple):
+class ConfSetting(NamedTuple):
     """One line of a file: its section, the key in lower case, and the option item it stands for."""
 
     file: str
@@ -47,7 +47,7 @@ class Setting(NamedTuple):
     item: str
 
 
-class Added(NamedTuple):
+class AddedConfOption(NamedTuple):
     """An option that a file adds to a mount.
 
     Attributes:
@@ -67,30 +67,30 @@ class Added(NamedTuple):
     beats: str
 
 
-def read(text: str, file: str) -> list[Setting]:
+def parse_conf(text: str, file: str) -> list[ConfSetting]:
     """Return the settings of one file; what is not understood is passed over, as mount.nfs does."""
-    settings: list[Setting] = []
+    settings: list[ConfSetting] = []
     section = subject = ""
     for number, raw in enumerate(text.splitlines(), 1):
-        line = _plain_line(raw)
+        line = _without_comment(raw)
         header = _SECTION.match(line)
         if header:
-            section, subject = header[1].lower(), _subject(header).lower()
+            section, subject = header[1].lower(), _section_subject(header).lower()
             continue
         key, equals, value = line.partition("=")
         key = key.strip().lower()
-        item = _item(key, value.strip().strip('"'))
+        item = _option_item(key, value.strip().strip('"'))
         if equals and key and section and item:
-            settings.append(Setting(file, number, section, subject, key, item))
+            settings.append(ConfSetting(file, number, section, subject, key, item))
     return settings
 
 
-def problems(text: str) -> list[tuple[int, str]]:
+def conf_problems(text: str) -> list[tuple[int, str]]:
     """Return what of a file mount.nfs passes over: number of the line, and a sentence."""
     found: list[tuple[int, str]] = []
     section = ""
     for number, raw in enumerate(text.splitlines(), 1):
-        line = _plain_line(raw)
+        line = _without_comment(raw)
         header = _SECTION.match(line)
         if header:
             section = header[1].lower()
@@ -108,11 +108,11 @@ def problems(text: str) -> list[tuple[int, str]]:
     return found
 
 
-def _plain_line(raw: str) -> str:
+def _without_comment(raw: str) -> str:
     return raw.split("#", maxsplit=1)[0].split(";", maxsplit=1)[0].strip()
 
 
-def _subject(header: re.Match[str]) -> str:
+def _section_subject(header: re.Match[str]) -> str:
     """Return what stands in quotes behind a section's name; mount.nfs does not see it without them."""
     quoted = _QUOTED.search(header[2])
     return quoted[1] if quoted else ""
@@ -120,13 +120,13 @@ def _subject(header: re.Match[str]) -> str:
 
 def _header_problem(header: re.Match[str]) -> str:
     """Return why a section never counts, "" if it may."""
-    name, subject = header[1].lower(), _subject(header)
-    titles = {_GLOBAL: _GLOBAL_NAME, **_SECTION_NAMES}
+    name, subject = header[1].lower(), _section_subject(header)
+    titles = {_GLOBAL_SECTION: _GLOBAL_SECTION_NAME, **_SECTION_NAMES}
     if name not in titles:
         close = difflib.get_close_matches(name, titles, n=1)
         hint = f" Did you mean [ {titles[close[0]]} ]?" if close else ""
         return f"“[ {header[1]} ]” is no section of this file.{hint}"
-    if name == _GLOBAL:
+    if name == _GLOBAL_SECTION:
         return ""
     if not subject:
         named = header[2].strip() or "NAME"
@@ -159,7 +159,7 @@ def _line_problem(line: str) -> str:
 
 def _is_odd_truth(key: str, value: str) -> bool:
     """Whether yes, on, 0 and the like stand where mount.nfs knows True and False only."""
-    option = catalogue().find(_WORDS.get(key, key))
+    option = catalogue().find(_OPTION_WORDS.get(key, key))
     return option is not None and not option.takes_value and value.lower().strip('"') in _ODD_TRUTHS
 
 
@@ -174,13 +174,13 @@ def _default_problem(key: str, value: str) -> str:
     return ""
 
 
-def options_of_sections(settings: list[Setting]) -> list[tuple[int, str, str, str]]:
+def section_options(settings: list[ConfSetting]) -> list[tuple[int, str, str, str]]:
     """Return each section that sets options: its first line, its name, its subject, and its options."""
-    found: dict[tuple[str, str], list[Setting]] = {}
+    found: dict[tuple[str, str], list[ConfSetting]] = {}
     for setting in settings:
         key, _, value = setting.item.partition("=")
         odd = _SECOND_SETTING.search(value) is not None or _is_odd_truth(key, value)
-        if setting.key not in _NO_OPTIONS and not odd:  # what is odd is told of by its line
+        if setting.key not in _NOT_OPTIONS and not odd:  # what is odd is told of by its line
             found.setdefault((setting.section, setting.subject), []).append(setting)
     return [
         (group[0].line, section, subject, ",".join(setting.item for setting in group))
@@ -188,45 +188,47 @@ def options_of_sections(settings: list[Setting]) -> list[tuple[int, str, str, st
     ]
 
 
-def _item(key: str, value: str) -> str:
+def _option_item(key: str, value: str) -> str:
     """Return the item that a line stands for, "" if for none: Background=False adds nothing."""
     truth = {"true": True, "false": False}.get(value.lower())
-    word = _WORDS.get(key, key)
+    word = _OPTION_WORDS.get(key, key)
     if truth is not None:
-        return word if truth else "" if key in _WORDS else f"no{word}"
-    suffix = _SUFFIX.match(value)
+        return word if truth else "" if key in _OPTION_WORDS else f"no{word}"
+    suffix = _SIZE_SUFFIX.match(value)
     if suffix:
-        value = str(int(suffix[1]) * _FACTORS[suffix[2].lower()])
+        value = str(int(suffix[1]) * _SIZE_FACTORS[suffix[2].lower()])
     return f"{word}={value}"
 
 
-def added(settings: list[Setting], options: MountOptions, host: str, mount_point: str) -> list[Added]:
+def added_options(
+    settings: list[ConfSetting], options: MountOptions, host: str, mount_point: str
+) -> list[AddedConfOption]:
     """Return what the files add to a mount with these options, in the order in which it is added.
 
     Args:
-        settings: of all files, in the order of :data:`FILES`.
+        settings: of all files, in the order of :data:`CONF_FILES`.
         options: as given on the command line or in fstab.
         host: the server as written there; another spelling of the same server does not count.
         mount_point: likewise; both are compared without regard to case.
     """
-    found: list[Added] = []
-    taken = {_plain(item.partition("=")[0]) for item in options if item}
-    for section, subject in (("mountpoint", mount_point), ("server", host), (_GLOBAL, "")):
+    found: list[AddedConfOption] = []
+    taken = {_normalized_key(item.partition("=")[0]) for item in options if item}
+    for section, subject in (("mountpoint", mount_point), ("server", host), (_GLOBAL_SECTION, "")):
         # Later files outdo earlier ones key by key, and keep the place of the first.
-        last: dict[str, Setting] = {}
+        last: dict[str, ConfSetting] = {}
         for setting in settings:
             if (setting.section, setting.subject) == (section, subject.lower()):
                 last[setting.key] = setting
         for setting in last.values():
-            name = _plain(setting.item.partition("=")[0])
-            if name in taken or setting.key in _NO_OPTIONS:
+            name = _normalized_key(setting.item.partition("=")[0])
+            if name in taken or setting.key in _NOT_OPTIONS:
                 continue
             taken.add(name)
-            found.append(_added(setting, options))
+            found.append(_added_option(setting, options))
     return found
 
 
-def _added(setting: Setting, options: MountOptions) -> Added:
+def _added_option(setting: ConfSetting, options: MountOptions) -> AddedConfOption:
     _, name, value = catalogue().read_item(setting.item)
     outdone = {name}
     if name in ATTRIBUTE_TIMES:
@@ -239,11 +241,11 @@ def _added(setting: Setting, options: MountOptions) -> Added:
         if item and other in outdone and (other, given) != (name, value):
             beaten = item
     title = _SECTION_NAMES.get(setting.section)
-    section = f'{title} "{setting.subject}"' if title else _GLOBAL_NAME
-    return Added(setting.item, name, setting.file, setting.line, section, beaten)
+    section = f'{title} "{setting.subject}"' if title else _GLOBAL_SECTION_NAME
+    return AddedConfOption(setting.item, name, setting.file, setting.line, section, beaten)
 
 
-def _plain(key: str) -> str:
+def _normalized_key(key: str) -> str:
     """Return a key as mount.nfs compares it: without “no”, and the two names of the version as one."""
     key = key.lower()
     if key in {"vers", "v2", "v3", "v4", "v4.0", "v4.1", "v4.2"}:

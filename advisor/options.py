@@ -1,22 +1,26 @@
-"""Mount options: an ordered, lossless option string, and what its values mean.
+"""Mount options: parsing, printing, comparing and checking an option string without losing any of it.
 
 The text is split as mount.nfs and libmount do it (utils/mount/parse_opt.c, libmount/src/optstr.c): at commas
-that are not inside double quotes. A backslash before a comma does not keep it.
+that are not inside double quotes. A backslash before a comma does not keep it. An item is checked against
+the option catalogue: its name, the kind of its value, and the range.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import difflib
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from advisor.catalogue import NO, YES, Catalogue, CatalogueError, Option, catalogue
-from advisor.option_check import OptionProblem, check_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 __all__ = [
     "NO", "YES", "Catalogue", "CatalogueError", "MountOptions", "Option", "OptionChange", "OptionProblem",
-    "catalogue", "check", "implied_values", "to_mount",
+    "catalogue", "check_options", "implied_values", "options_for_mount",
 ]  # fmt: skip
 
 #: The four attribute times that actimeo sets, and that noac sets to 0.
@@ -48,8 +52,8 @@ class MountOptions:
 
     @classmethod
     def parse(cls, text: str) -> MountOptions:
-        """Return the options that the text writes; any text is accepted, :func:`check` judges it."""
-        return cls(_split(text) if text else ())
+        """Return the options that the text writes; any text is accepted, :func:`check_options` judges it."""
+        return cls(_split_items(text) if text else ())
 
     def __str__(self) -> str:
         return ",".join(self._items)
@@ -82,13 +86,13 @@ class MountOptions:
         Asked by its negation, the answer is about that word: with ``noac`` given, ``get("noac")`` is YES and
         ``get("ac")`` is NO.
         """
-        option, wanted = _resolve(name)
+        option, wanted = _find_option(name)
         for item in reversed(self._items):
             if not item:
                 continue
             _, canonical, value = catalogue().read_item(item)
             if canonical == wanted:
-                return _as_asked(option, name, value)
+                return _value_for_spelling(option, name, value)
         return None
 
     def set(self, name: str, value: str) -> None:
@@ -101,20 +105,20 @@ class MountOptions:
         Raises:
             ValueError: if the value cannot be spelled: it would be read back as something else.
         """
-        option, wanted = _resolve(name)
-        value = _as_asked(option, name, value)
+        option, wanted = _find_option(name)
+        value = _value_for_spelling(option, name, value)
         places = self._places(wanted)
         old = self._items[places[-1]] if places else ""
-        item = _spell(option, wanted, value, old)
+        item = _spelled_item(option, wanted, value, old)
         items = self._replaced(places, item)
-        understood = catalogue().read_item(item)[1:] == (wanted, _canonical(option, value))
+        understood = catalogue().read_item(item)[1:] == (wanted, _canonical_value(option, value))
         spelled = option is None or option.takes_value or item in option.all_words()
         # Read back whole, because an open quotation mark before it would swallow a new item.
         if (
             not item
             or not understood
             or not spelled
-            or _split(",".join(items)) != items
+            or _split_items(",".join(items)) != items
             or item.count('"') % 2
         ):
             raise ValueError(f"“{value}” cannot be written as a value of “{wanted}”.")
@@ -122,7 +126,7 @@ class MountOptions:
 
     def remove(self, name: str) -> None:
         """Remove every item of an option; nothing happens if there is none."""
-        for place in reversed(self._places(_resolve(name)[1])):
+        for place in reversed(self._places(_find_option(name)[1])):
             del self._items[place]
 
     def values(self) -> dict[str, str]:
@@ -198,7 +202,7 @@ def implied_values(options: MountOptions) -> dict[str, str]:
     return dict(sorted(values.items(), key=lambda pair: catalogue().order(pair[0])))
 
 
-def to_mount(options: MountOptions) -> MountOptions:
+def options_for_mount(options: MountOptions) -> MountOptions:
     """Return the options for a mount made now: without the words for fstab and systemd, in the foreground.
 
     ``bg`` would leave a process behind that tries for days, so it becomes the default ``fg``. ``user`` and
@@ -223,7 +227,7 @@ def is_comment(item: str) -> bool:
     return item.startswith(("x-", "X-", "comment="))
 
 
-def check(options: MountOptions) -> list[OptionProblem]:
+def check_options(options: MountOptions) -> list[OptionProblem]:
     """Return what is wrong with single items: unknown names, values of the wrong kind or out of range."""
     problems: list[OptionProblem] = []
     for item in options:
@@ -233,7 +237,7 @@ def check(options: MountOptions) -> list[OptionProblem]:
     return problems
 
 
-def _split(text: str) -> list[str]:
+def _split_items(text: str) -> list[str]:
     items: list[str] = []
     start = 0
     quoted = False
@@ -247,38 +251,312 @@ def _split(text: str) -> list[str]:
     return items
 
 
-def _resolve(name: str) -> tuple[Option | None, str]:
+def _find_option(name: str) -> tuple[Option | None, str]:
     option = catalogue().find(name)
     return option, option.name if option else name
 
 
-def _as_asked(option: Option | None, name: str, value: str) -> str:
+def _value_for_spelling(option: Option | None, name: str, value: str) -> str:
     """Turn a flag's value round if it is asked for by its negation (the same both ways)."""
     if option is None or option.kind != "flag" or name != option.negation:
         return value
     return {YES: NO, NO: YES}.get(value, value)
 
 
-def _canonical(option: Option | None, value: str) -> str:
+def _canonical_value(option: Option | None, value: str) -> str:
     return option.canonical(value) if option else value
 
 
-def _spell(option: Option | None, name: str, value: str, old: str) -> str:
+def _spelled_item(option: Option | None, name: str, value: str, old: str) -> str:
     """Return the item for a value, in the manner of the old item if there is one."""
     if option is None:
         return name + ("=" + value if value or "=" in old else "")
-    word = option.word_for(_canonical(option, value))
+    word = option.word_for(_canonical_value(option, value))
     was_word = bool(old) and old in option.all_words()
     if word is not None and (was_word or option.words or not option.takes_value or value in {YES, NO}):
-        return _same_prefix(option, word, old)
+        return _keep_spelling(option, word, old)
     key, equals, _ = old.partition("=")
     if not equals or key + "=" not in option.forms:
         key = next((form[:-1] for form in option.forms if form.endswith("=")), name)
     return f"{key}={value}"
 
 
-def _same_prefix(option: Option, word: str, old: str) -> str:
+def _keep_spelling(option: Option, word: str, old: str) -> str:
     # Two words for one value, as in X-mount.mkdir and x-mount.mkdir: the one in use stays.
     if old in option.all_words() and option.value_of_word(old) == option.value_of_word(word):
         return old
     return word
+
+
+_SIZE_SUFFIX = re.compile(r"([0-9]+)([kKmMgG])[iI]?[bB]?")
+_SIZE_FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3}
+_SEPARATORS = re.compile(r"[\s;]+")
+_TIME_VALUE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|sec|m|min|h)?")
+_TIME_UNITS_S = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
+#: What a second is in the unit of the option.
+_UNITS_PER_SECOND = {"decisec": 10, "sec": 1, "minutes": 1 / 60}
+#: The kernel's list of flavors has this many places (NFS_AUTH_INFO_MAX_FLAVORS, fs/nfs/internal.h: 12).
+_MAX_FLAVORS = 11
+#: Characters of an item that a message shows.
+_MAX_SHOWN = 40
+
+
+#: Names of other systems that people bring along, and what they are there (mount_nfs of the BSDs and macOS,
+#: mount(8) of NeXTSTEP).
+_OPTIONS_OF_OTHER_SYSTEMS = {
+    "mnttimeo": "NeXTSTEP calls the time-out of the mount request so; the closest here is “retry”.",
+    "readahead": "The BSDs and macOS set it here; Linux has it beside the mount, as read_ahead_kb.",
+    "dumbtimer": "The BSDs know it; here “timeo” is always taken as it stands.",
+    "deadthresh": "FreeBSD and macOS know it; the closest here is “softerr”.",
+    "mntudp": "The BSDs write it so; here it is “mountproto=udp”.",
+    "locallocks": "macOS writes it so; here it is “nolock” or “local_lock=all”.",
+    "nfsv3": "The BSDs write it so; here it is “vers=3”.",
+    "nfsv4": "FreeBSD writes it so; here it is “vers=4”.",
+    "uid": "Other file systems know it; on NFS the server decides who owns a file.",
+    "gid": "Other file systems know it; on NFS the server decides who owns a file.",
+    "umask": "Other file systems know it; on NFS permissions stand on the server.",
+    "pnfs": "FreeBSD writes it so; Linux uses pNFS by itself where the server offers it.",
+}
+#: What people mean by words that no option has, where the closest spelling would be another option.
+_COMMON_SYNONYMS = {
+    "version": "vers", "nfsversion": "vers", "timeout": "timeo", "readonly": "ro", "read-only": "ro",
+    "readwrite": "rw", "read-write": "rw", "retries": "retrans", "protocol": "proto", "security": "sec",
+    "background": "bg", "foreground": "fg", "connections": "nconnect", "locallock": "local_lock",
+}  # fmt: skip
+#: Words of exports(5), of mount.cifs(8), of file systems on disks, and flavors of sec: no option of NFS.
+_OPTIONS_OF_OTHER_FILE_SYSTEMS = {
+    **dict.fromkeys(
+        ("no_root_squash", "root_squash", "all_squash", "no_all_squash", "subtree_check", "no_subtree_check",
+         "insecure", "secure", "insecure_locks", "secure_locks", "no_wdelay", "wdelay", "crossmnt", "hide",
+         "nohide", "no_acl", "anonuid", "anongid", "fsid", "auth_nlm", "no_auth_nlm", "refer", "replicas",
+         "mountpoint", "mp", "no_pnfs", "security_label"),
+        "It belongs to the exports(5) of the server, not to a mount. Leave it out.",
+    ),
+    **dict.fromkeys(
+        ("credentials", "cred", "username", "password", "pass", "domain", "workgroup", "guest", "file_mode",
+         "dir_mode", "iocharset", "noperm", "mfsymlinks", "forceuid", "forcegid", "nobrl", "seal"),
+        "It belongs to mounts of Windows shares (mount.cifs(8)). Leave it out.",
+    ),
+    **dict.fromkeys(
+        ("errors", "discard", "nodiscard", "data", "barrier", "nobarrier", "commit", "usrquota", "grpquota",
+         "quota", "noquota", "user_xattr", "nouser_xattr", "compress", "subvol", "utf8", "codepage", "fmask",
+         "dmask", "loop", "journal_checksum", "nr_inodes", "size", "allow_other"),
+        "It belongs to other file systems. Leave it out.",
+    ),
+    **dict.fromkeys(
+        ("krb5", "krb5i", "krb5p", "sys"),
+        "It is a security flavor: write sec=krb5p, and colons between several, as in sec=krb5p:krb5i.",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionProblem:
+    """What is wrong with one item.
+
+    Attributes:
+        name: canonical name of the option, or the item's own name if it is unknown.
+        item: the item as written.
+        code: unknown (to this program, not to every kernel), foreign (of another system, or refused by every
+            kernel), missing (a value), value (of the wrong kind), range, or text (quotes, odd characters).
+        message: what is wrong, one sentence.
+        hint: the likely cause if it is not clear, and what to do or write instead.
+    """
+
+    name: str
+    item: str
+    code: Literal["unknown", "foreign", "missing", "value", "range", "text"]
+    message: str
+    hint: str
+
+
+def check_item(item: str, options: Catalogue) -> OptionProblem | None:
+    """Return the item's problem, or None; an empty item is none, mount passes over it."""
+    if not item:
+        return None
+    option, name, value = options.read_item(item)
+    problem = _check_text(item, name)
+    if problem is None:
+        if option is None:
+            problem = _check_unknown(item, name, options)
+        elif item not in option.all_words():
+            problem = _check_value(option, item, value)
+    return problem
+
+
+def _check_text(item: str, name: str) -> OptionProblem | None:
+    if item.count('"') % 2:
+        message = f"In “{item}” a quotation mark is not closed."
+        hint = "Close it, or leave it out: only values with a comma in them need quotation marks."
+        return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
+    if not item.isprintable():
+        message = "An option contains a control character or another character that is not printable."
+        hint = "It may have come along with a pasted text; type the option anew."
+        return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
+    if item != item.strip():
+        message = f"There is a blank before or after “{item.strip()}”."
+        hint = "Write the options with commas between and no blanks."
+        return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
+    return None
+
+
+def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | None:
+    if item.startswith(("x-", "X-")):
+        return None  # for mount and systemd, or for anybody: they never reach the kernel
+    words = _SEPARATORS.split(item.strip())
+    if len(words) > 1 and "=" not in words[0]:
+        message = f"“{item}” is no option: commas stand between options, not blanks or semicolons."
+        hint = f"Write {','.join(words)}."
+        return OptionProblem(name=name, item=item, code="text", message=message, hint=hint)
+    if not name:
+        message = f"“{item}” has no option name."
+        return OptionProblem(
+            name=name,
+            item=item,
+            code="text",
+            message=message,
+            hint="Write options as NAME or NAME=VALUE with commas between, for example vers=4.2,ro.",
+        )
+    foreign = ""
+    if name == "nosoftreval":
+        foreign = "The manual names it, but the kernel refuses it; leave softreval out instead."
+    elif name in _OPTIONS_OF_OTHER_SYSTEMS:
+        foreign = (
+            f"{_OPTIONS_OF_OTHER_SYSTEMS[name]} Leave it out, or paste the whole line to have it translated."
+        )
+    elif name in _OPTIONS_OF_OTHER_FILE_SYSTEMS:
+        foreign = _OPTIONS_OF_OTHER_FILE_SYSTEMS[name]
+    if foreign:
+        message = f"There is no mount option “{name}”" + (f" (“{item}”)." if item != name else ".")
+        return OptionProblem(name=name, item=item, code="foreign", message=message, hint=foreign)
+    message = f"The option “{name}” is not known to this program."
+    close = close_spelling(name, options)
+    cause = "It may be newer than this program, or belong to another file system. Look it up in nfs(5)."
+    hint = f"Did you mean “{close}”?" if close else cause
+    return OptionProblem(name=name, item=item, code="unknown", message=message, hint=hint)
+
+
+def close_spelling(name: str, options: Catalogue) -> str | None:
+    """Return the spelling of an option that an unknown name is closest to, or None if none is close."""
+    spellings = {form.removesuffix("=") for option in options for form in option.forms}
+    spellings |= {option.negation for option in options if option.negation}
+    lower = {spelling.lower(): spelling for spelling in sorted(spellings)}
+    if name.lower() in _COMMON_SYNONYMS:
+        return _COMMON_SYNONYMS[name.lower()]
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.7)
+    return lower[close[0]] if close else None
+
+
+def size_in_bytes(value: str) -> int | None:
+    """Return the number that a size with a suffix means (32k, 1MiB), which mount does not read; or None."""
+    suffix = _SIZE_SUFFIX.fullmatch(value)
+    return int(suffix[1]) * _SIZE_FACTORS[suffix[2].lower()] if suffix else None
+
+
+def _check_value(option: Option, item: str, value: str) -> OptionProblem | None:
+    if not option.takes_value:
+        words = ", ".join(option.all_words())
+        message = f"“{item}” is not a spelling of the option “{option.name}”."
+        return OptionProblem(
+            name=option.name, item=item, code="value", message=message, hint=f"Write one of: {words}."
+        )
+    if value == "" and option.kind != "string":
+        message = f"The option “{option.name}” needs a value."
+        hint = f"Put one behind an equals sign, for example {option.name}={_example_value(option)}."
+        return OptionProblem(name=option.name, item=item, code="missing", message=message, hint=hint)
+    if option.is_number:
+        problem = _check_number(option, item, value)
+    elif option.kind == "seclist":
+        problem = _check_flavors(option, item, value)
+    elif option.kind == "addr":
+        problem = _check_address(option, item, value)
+    elif option.values and value not in option.values:
+        problem = _value_problem(option, item, value)
+    else:
+        problem = None
+    return problem
+
+
+def _example_value(option: Option) -> str:
+    if option.kind == "addr":
+        return "192.0.2.7"
+    return option.default or (option.values[0] if option.values else "65536")
+
+
+def _value_problem(option: Option, item: str, value: str) -> OptionProblem:
+    message = f"“{value}” is not a value of the option “{option.name}”."
+    close = difflib.get_close_matches(value, option.values, n=1)
+    hint = f"It takes {', '.join(option.values)}."
+    if close:
+        hint = f"Did you mean “{close[0]}”? {hint}"
+    return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
+
+
+def _check_number(option: Option, item: str, value: str) -> OptionProblem | None:
+    if not (value.isascii() and value.isdigit()):
+        message = f"“{value}” is not a whole number, which the option “{option.name}” needs."
+        return OptionProblem(
+            name=option.name, item=item, code="value", message=message, hint=_number_hint(option, value)
+        )
+    if value != "0" and value.startswith("0"):
+        message = f"The kernel reads “{value}” as an octal number because of its leading 0."
+        hint = f"Write {option.name}={value.lstrip('0') or '0'}."
+        return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
+    low, high = option.minimum or 0, option.maximum or 0
+    # Longer than any limit: not turned into a number, which takes long for thousands of digits.
+    number = int(value) if len(value) <= 20 else high + 1
+    if not low <= number <= high:
+        written = item if len(item) <= _MAX_SHOWN else f"{item[:_MAX_SHOWN]}…"
+        message = f"“{written}” is out of range: it must be from {low} to {high}{_unit_text(option)}."
+        hint = f"The least is {option.name}={low}." if number < low else f"The most is {option.name}={high}."
+        return OptionProblem(name=option.name, item=item, code="range", message=message, hint=hint)
+    return None
+
+
+def _number_hint(option: Option, value: str) -> str:
+    """Return what to write instead of a value that mount would not take for a number."""
+    meant = size_in_bytes(value) if option.kind == "size" else _time_number(option, value)
+    if meant is None and re.fullmatch(r"0[xX][0-9a-fA-F]{1,15}", value):
+        meant = int(value, 16)
+    if meant is not None and (option.minimum or 0) <= meant <= (option.maximum or 0):
+        unit = f", in {option.unit}" if option.unit else ""
+        return f"Write {option.name}={meant}{unit}."
+    return f"Only plain decimal digits are read, without sign or unit{_unit_text(option)}."
+
+
+def _time_number(option: Option, value: str) -> int | None:
+    """Return the number for a time with a unit or a fraction (60s, 2min, 1.5), which mount does not read."""
+    match = _TIME_VALUE.fullmatch(value)
+    if match is None or option.kind not in _UNITS_PER_SECOND:
+        return None
+    seconds = float(match[1]) * _TIME_UNITS_S[match[2]] if match[2] else None
+    if seconds is None:  # a bare fraction: of seconds, as forms show them
+        seconds = float(match[1]) * (60 if option.kind == "minutes" else 1)
+    return round(seconds * _UNITS_PER_SECOND[option.kind])
+
+
+def _unit_text(option: Option) -> str:
+    return f" ({option.unit})" if option.unit else ""
+
+
+def _check_flavors(option: Option, item: str, value: str) -> OptionProblem | None:
+    parts = value.split(":")
+    for part in parts:
+        if part not in option.values:
+            return _value_problem(option, item, part)
+    if len(parts) > _MAX_FLAVORS or len(set(parts)) != len(parts):
+        message = f"The option “{option.name}” names something twice, or too much."
+        once = ":".join(list(dict.fromkeys(parts))[:_MAX_FLAVORS])
+        hint = f"Write {option.name}={once}."
+        return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
+    return None
+
+
+def _check_address(option: Option, item: str, value: str) -> OptionProblem | None:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        message = f"“{value}” is not an IP address, which the option “{option.name}” needs."
+        hint = "Names are not looked up here; write the address in digits, for example 192.0.2.7."
+        return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
+    return None

@@ -1,9 +1,9 @@
-"""What to change on a mount, and why: what rules and lint say, with conflicts resolved in a stated order.
+"""Recommendations: what to change on a mount, and why, from rules, lint and measurements.
 
-The order is: an error of lint, a measurement of one's own, the server, the workload, the link, seed, and a
-warning of lint. Where two of them name the same option, the stronger one's value is proposed and the other
-one is listed as not recommended. Rules and lint are asked again about the options as advised, until nothing
-changes: a mount that goes over to TCP, for example, needs no sizes for UDP any more.
+Conflicts are resolved in this order: an error of lint, a measurement of the user, the server, the workload,
+the link, seed, and a warning of lint. Where two of them name the same option, the value of the stronger one
+is proposed and the other one is listed as not recommended. Rules and lint are evaluated again on the options
+as advised until nothing changes: a mount that changes to TCP, for example, needs no sizes for UDP any more.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from advisor.fact_names import unknown_facts
-from advisor.facts import LinkFacts, ServerFacts
-from advisor.formulas import compute
+from advisor.facts import LinkFacts, ServerFacts, unknown_facts
 from advisor.lint import Finding, apply_fix, lint
-from advisor.lint_rules import lint_rules
-from advisor.lint_situation import LintContext, Situation
+from advisor.lint_rules import LintContext, LintInput, lint_rules
 from advisor.options import MountOptions, catalogue, implied_values
-from advisor.rules import LAYERS, Confidence, Layer, Rule, Scope, evidence, rules
+from advisor.rules import (
+    LAYERS,
+    AdviceRule,
+    AdviceScope,
+    Confidence,
+    Layer,
+    advice_rules,
+    compute_value,
+    rule_evidence,
+)
 from advisor.tunables import tunables as known_tunables
 
 if TYPE_CHECKING:
@@ -27,14 +33,14 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.rules import Workload
 
-Status = Literal["untested", "confirmed", "refuted"]
+MeasurementStatus = Literal["untested", "confirmed", "refuted"]
 
 #: Proposed instead of a value: take the option out, and client and server negotiate.
 NEGOTIATE = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredOption:
     """What a test on this mount found of one option.
 
     Attributes:
@@ -46,7 +52,7 @@ class Measured:
 
     option: str
     value: str | None
-    status: Status
+    status: MeasurementStatus
     text: str
 
 
@@ -85,12 +91,12 @@ class Recommendation:
     evidence: tuple[str, ...]
     source: str
     link: str
-    scope: Scope
+    scope: AdviceScope
     risk: str
     undo: str
     confidence: Confidence
     how_to: tuple[str, ...] = ()
-    status: Status = "untested"
+    status: MeasurementStatus = "untested"
     replaces_own: bool = False
     included: bool = True
 
@@ -108,7 +114,7 @@ class NotRecommended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attention:
+class SystemWarning:
     """Something that is wrong beside the mount: no option mends it; ``how_to`` may.
 
     ``rule`` is the id of the rule, of the advice or of lint.
@@ -142,12 +148,12 @@ class Advice:
     agreed: Mapping[str, str] = field(default_factory=dict[str, str])
     not_recommended: tuple[NotRecommended, ...] = ()
     unknown: Mapping[str, str] = field(default_factory=dict[str, str])
-    attention: tuple[Attention, ...] = ()
+    attention: tuple[SystemWarning, ...] = ()
     lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Vote:
+class _RuleHit:
     """What one rule, finding of lint or measurement says of one option.
 
     Attributes:
@@ -161,7 +167,7 @@ class _Vote:
     """
 
     name: str
-    rule: Rule
+    rule: AdviceRule
     option: str
     value: str | None
     evidence: tuple[str, ...]
@@ -175,47 +181,43 @@ class _Vote:
 
 
 @dataclass(slots=True)
-class _Ballot:
+class _Evaluation:
     """What is said of one state of the options."""
 
-    votes: dict[str, list[_Vote]] = field(default_factory=dict[str, list[_Vote]])
+    hits: dict[str, list[_RuleHit]] = field(default_factory=dict[str, list[_RuleHit]])
     warned: list[NotRecommended] = field(default_factory=list[NotRecommended])
-    attention: list[Attention] = field(default_factory=list[Attention])
+    attention: list[SystemWarning] = field(default_factory=list[SystemWarning])
     findings: list[Finding] = field(default_factory=list[Finding])
 
-    def add(self, *votes: _Vote) -> None:
-        for vote in votes:
-            self.votes.setdefault(vote.option, []).append(vote)
+    def add(self, *hits: _RuleHit) -> None:
+        for hit in hits:
+            self.hits.setdefault(hit.option, []).append(hit)
 
-    def winners(self) -> list[_Vote]:
-        """Return the strongest vote for each option, the first of equals; the others are turned down.
+    def strongest(self) -> list[_RuleHit]:
+        """Return the strongest hit for each option, the first of equals; the others are turned down.
 
         A finding's fix is made whole or not at all, so it has to win for each of its options.
         """
-        votes = self.votes
+        hits = self.hits
         while True:
-            best = {
-                option: min(said, key=lambda vote: vote.strength) for option, said in votes.items() if said
-            }
+            best = {option: min(said, key=lambda hit: hit.strength) for option, said in hits.items() if said}
             beaten = [
-                vote.finding
-                for option, said in votes.items()
-                for vote in said
-                if vote.finding is not None and best[option].finding is not vote.finding
+                hit.finding
+                for option, said in hits.items()
+                for hit in said
+                if hit.finding is not None and best[option].finding is not hit.finding
             ]
             self.warned += [
-                _lost(vote, best[option])
-                for option, said in votes.items()
-                for vote in said
-                if (vote.finding in beaten or not beaten)
-                and vote.value != best[option].value
-                and not vote.keep
+                _overridden_value(hit, best[option])
+                for option, said in hits.items()
+                for hit in said
+                if (hit.finding in beaten or not beaten) and hit.value != best[option].value and not hit.keep
             ]
             if not beaten:
-                return [best[option] for option in sorted(best, key=_place)]
-            votes = {
-                option: [vote for vote in said if vote.finding is None or vote.finding not in beaten]
-                for option, said in votes.items()
+                return [best[option] for option in sorted(best, key=_sort_key)]
+            hits = {
+                option: [hit for hit in said if hit.finding is None or hit.finding not in beaten]
+                for option, said in hits.items()
             }
 
 
@@ -226,7 +228,7 @@ def recommend(
     *,
     context: LintContext | None = None,
     tunables: Mapping[str, str] | None = None,
-    measured: Iterable[Measured] = (),
+    measured: Iterable[MeasuredOption] = (),
     without: Collection[str] = (),
 ) -> Advice:
     """Return what to change.
@@ -241,11 +243,11 @@ def recommend(
         without: options and tunables whose recommendations the person leaves out.
     """
     names = {option.name if (option := catalogue().find(name)) else name for name in without}
-    question = _Question(options, facts, workload, context or LintContext(), dict(tunables or {}), names)
+    question = _AdviceRequest(options, facts, workload, context or LintContext(), dict(tunables or {}), names)
     return _Recommender(question, measured).answer()
 
 
-def lacking_facts(facts: Facts, *, share: str) -> tuple[str, ...]:
+def missing_facts(facts: Facts, *, share: str) -> tuple[str, ...]:
     """Return the facts without which nobody can say that there is nothing to change.
 
     They are the rate of the link and its round trip, on which most rules rest, and the address of a server
@@ -263,10 +265,10 @@ def lacking_facts(facts: Facts, *, share: str) -> tuple[str, ...]:
 
 
 #: So often rules and lint are asked again at most; three times are usual.
-_ROUNDS = 12
+_MAX_ROUNDS = 12
 
 
-class _Question(NamedTuple):
+class _AdviceRequest(NamedTuple):
     """What is to be advised on; ``without`` are the options whose recommendations are left out."""
 
     options: MountOptions
@@ -280,134 +282,136 @@ class _Question(NamedTuple):
 class _Recommender:
     """The state of one question: the options and tunables as advised so far, and who has changed what."""
 
-    def __init__(self, question: _Question, measured: Iterable[Measured]) -> None:
+    def __init__(self, question: _AdviceRequest, measured: Iterable[MeasuredOption]) -> None:
         self._question = question
-        self._tested = {finding.option: finding for finding in measured}
-        self._advised, self._tuned = question.options.copy(), dict(question.tunables)
-        #: Option to the vote that has changed it last, and to the states that it has had.
-        self._decided: dict[str, _Vote] = {}
+        self._measured = {finding.option: finding for finding in measured}
+        self._advised, self._advised_tunables = question.options.copy(), dict(question.tunables)
+        #: Option to the hit that has changed it last, and to the states that it has had.
+        self._decided: dict[str, _RuleHit] = {}
         self._seen: dict[str, list[tuple[str, ...]]] = {}
-        self._left_out: dict[str, _Vote] = {}
+        self._left_out: dict[str, _RuleHit] = {}
         self._warned: list[NotRecommended] = []
 
     def answer(self) -> Advice:
         """Ask rules and lint about the options, change them, and ask again until nothing changes."""
-        ballot, winners = self._ask()
-        for _ in range(_ROUNDS):
+        evaluation, winners = self._ask()
+        for _ in range(_MAX_ROUNDS):
             if not self._change(winners):
                 break
-            ballot, winners = self._ask()
-        changed = {option: vote for option, vote in self._decided.items() if self._differs(option)}
-        left_out = {option: vote for option, vote in self._left_out.items() if option not in changed}
-        items = {option: self._recommendation(option, vote) for option, vote in changed.items()}
-        items |= {option: self._not_taken(vote) for option, vote in left_out.items()}
-        turned_down = self._not_recommended(ballot)
+            evaluation, winners = self._ask()
+        changed = {option: hit for option, hit in self._decided.items() if self._differs(option)}
+        left_out = {option: hit for option, hit in self._left_out.items() if option not in changed}
+        items = {option: self._recommendation(option, hit) for option, hit in changed.items()}
+        items |= {option: self._excluded_recommendation(hit) for option, hit in left_out.items()}
+        turned_down = self._not_recommended(evaluation)
         return Advice(
-            recommendations=tuple(items[option] for option in sorted(items, key=_place)),
+            recommendations=tuple(items[option] for option in sorted(items, key=_sort_key)),
             options=self._advised,
             agreed={
-                vote.option: vote.rule.reason
-                for vote in winners
-                if vote.option not in items and vote.finding is None and self._is_so(vote)
+                hit.option: hit.rule.reason
+                for hit in winners
+                if hit.option not in items and hit.finding is None and self._is_satisfied(hit)
             },
             not_recommended=turned_down,
-            unknown=_unknown(self._question.facts),
-            attention=(*ballot.attention, *self._open(ballot, {item.rule for item in turned_down})),
-            lacking=lacking_facts(self._question.facts, share=self._question.context.share),
+            unknown=_unknown_reasons(self._question.facts),
+            attention=(*evaluation.attention, *self._open(evaluation, {item.rule for item in turned_down})),
+            lacking=missing_facts(self._question.facts, share=self._question.context.share),
         )
 
-    def _open(self, ballot: _Ballot, turned_down: Collection[str]) -> list[Attention]:
+    def _open(self, evaluation: _Evaluation, turned_down: Collection[str]) -> list[SystemWarning]:
         """Return what lint still finds in the options as advised, and that nothing else tells of."""
         return [
-            _told(finding, self._advised)
-            for finding in ballot.findings
+            _warning_of_finding(finding, self._advised)
+            for finding in evaluation.findings
             if finding.rule not in turned_down
             # The person knows of what is left out, whoever has said it.
-            and not any(vote.option in self._left_out for vote in _of_finding(finding, self._advised))
+            and not any(hit.option in self._left_out for hit in _hits_of_finding(finding, self._advised))
         ]
 
-    def _ask(self) -> tuple[_Ballot, list[_Vote]]:
+    def _ask(self) -> tuple[_Evaluation, list[_RuleHit]]:
         """Return what rules, lint and measurements say of the options as they are now."""
-        ballot = _Ballot()
-        self._ask_rules(ballot)
+        evaluation = _Evaluation()
+        self._evaluate_rules(evaluation)
         for finding in lint(self._advised, context=self._question.context, facts=self._question.facts):
             if finding.severity != "info" or lint_rules()[finding.rule].advised:
-                ballot.findings.append(finding)
-                ballot.add(*_of_finding(finding, self._advised))
-        ballot.add(*(_own(own) for own in self._tested.values() if own.status == "confirmed"))
-        winners = [vote for vote in ballot.winners() if not self._refutes(vote, ballot)]
+                evaluation.findings.append(finding)
+                evaluation.add(*_hits_of_finding(finding, self._advised))
+        evaluation.add(
+            *(_hit_of_measurement(own) for own in self._measured.values() if own.status == "confirmed")
+        )
+        winners = [hit for hit in evaluation.strongest() if not self._is_refuted(hit, evaluation)]
         if not self._warned:
-            self._warned = ballot.warned
-        return ballot, winners
+            self._warned = evaluation.warned
+        return evaluation, winners
 
-    def _ask_rules(self, ballot: _Ballot) -> None:
+    def _evaluate_rules(self, evaluation: _Evaluation) -> None:
         facts = self._question.facts
-        situation = Situation(self._advised, self._question.context, facts)
-        for name, rule in rules().items():
-            found = evidence(rule, facts, situation, self._question.workload)
+        situation = LintInput(self._advised, self._question.context, facts)
+        for name, rule in advice_rules().items():
+            found = rule_evidence(rule, facts, situation, self._question.workload)
             if found is None:
                 continue
-            ballot.add(*_votes(name, rule, facts, tuple(found)))
+            evaluation.add(*_hits_of_rule(name, rule, facts, tuple(found)))
             for option, value in rule.avoid.items():
                 if situation.values.get(option) == value:
-                    ballot.add(_Vote(name, rule, option, NEGOTIATE, tuple(found)))
+                    evaluation.add(_RuleHit(name, rule, option, NEGOTIATE, tuple(found)))
                 else:
-                    ballot.warned.append(_warning(name, rule, option, value))
+                    evaluation.warned.append(_warned_value(name, rule, option, value))
             if rule.attention:
-                ballot.attention.append(_attention(name, rule, facts, tuple(found)))
+                evaluation.attention.append(_system_warning(name, rule, facts, tuple(found)))
 
-    def _refutes(self, vote: _Vote, ballot: _Ballot) -> bool:
-        """Whether a measurement speaks against a vote; what is an error is no matter of measurements."""
-        finding = self._tested.get(vote.option)
-        if finding is None or finding.status != "refuted" or vote.rule.layer == "error":
+    def _is_refuted(self, hit: _RuleHit, evaluation: _Evaluation) -> bool:
+        """Whether a measurement speaks against a hit; what is an error is no matter of measurements."""
+        finding = self._measured.get(hit.option)
+        if finding is None or finding.status != "refuted" or hit.rule.layer == "error":
             return False
-        if finding.value != vote.value:
+        if finding.value != hit.value:
             return False
-        ballot.warned.append(_refuted(vote, finding))
+        evaluation.warned.append(_refuted_value(hit, finding))
         return True
 
-    def _change(self, winners: list[_Vote]) -> bool:
-        """Carry the votes out, the strongest first; return whether anything has changed.
+    def _change(self, winners: list[_RuleHit]) -> bool:
+        """Carry the hits out, the strongest first; return whether anything has changed.
 
         What lint mends comes alone: the rules are asked about options that are right in themselves.
         """
         left = self._left(winners)
-        by_strength = sorted(winners, key=lambda vote: vote.strength)
-        return self._carry_out_all([vote for vote in by_strength if vote.finding is not None], left) or (
-            self._carry_out_all([vote for vote in by_strength if vote.finding is None], left)
+        by_strength = sorted(winners, key=lambda hit: hit.strength)
+        return self._apply_all([hit for hit in by_strength if hit.finding is not None], left) or (
+            self._apply_all([hit for hit in by_strength if hit.finding is None], left)
         )
 
-    def _carry_out_all(self, votes: list[_Vote], left: Mapping[str, str]) -> bool:
+    def _apply_all(self, hits: list[_RuleHit], left: Mapping[str, str]) -> bool:
         changed = False
-        for vote in votes:
-            if self._is_so(vote, left):
+        for hit in hits:
+            if self._is_satisfied(hit, left):
                 continue
-            if self._is_left_out(vote):
-                self._left_out[vote.option] = vote
-            elif self._carry_out(vote):
+            if self._is_left_out(hit):
+                self._left_out[hit.option] = hit
+            elif self._carry_out(hit):
                 changed = True
         return changed
 
-    def _is_left_out(self, vote: _Vote) -> bool:
-        options = {vote.option}
-        if vote.finding is not None:
-            options |= {other.option for other in _of_finding(vote.finding, self._advised)}
+    def _is_left_out(self, hit: _RuleHit) -> bool:
+        options = {hit.option}
+        if hit.finding is not None:
+            options |= {other.option for other in _hits_of_finding(hit.finding, self._advised)}
         return not options.isdisjoint(self._question.without)
 
-    def _carry_out(self, vote: _Vote) -> bool:
+    def _carry_out(self, hit: _RuleHit) -> bool:
         """Make one change, unless it would go round in circles; return whether it was made."""
-        before, tuned = self._advised, dict(self._tuned)
+        before, tuned = self._advised, dict(self._advised_tunables)
         try:
-            after = _with(before, vote, tuned)
+            after = _apply_hit(before, hit, tuned)
         except ValueError:  # an open quotation mark, say, that would swallow the new item
             return False
         touched = [
             name
-            for name in dict.fromkeys([*_names(before), *_names(after), vote.option])
-            if _state(before, self._tuned, name) != _state(after, tuned, name)
+            for name in dict.fromkeys([*_option_names(before), *_option_names(after), hit.option])
+            if _current_items(before, self._advised_tunables, name) != _current_items(after, tuned, name)
         ]
         for name in touched:
-            state = _state(after, tuned, name)
+            state = _current_items(after, tuned, name)
             # A way back to what was there at first is gone once, so that two rules cannot disagree for ever.
             seen = self._seen.get(name, [])
             decided = self._decided.get(name)
@@ -416,72 +420,72 @@ class _Recommender:
                 or seen.count(state) > 1
                 or (state in seen and decided.rule.layer == "error")
             ):
-                self._warned.append(_lost(vote, decided))
+                self._warned.append(_overridden_value(hit, decided))
                 return False
         for name in touched:
-            self._seen.setdefault(name, [_state(before, self._tuned, name)]).append(
-                _state(after, tuned, name)
+            self._seen.setdefault(name, [_current_items(before, self._advised_tunables, name)]).append(
+                _current_items(after, tuned, name)
             )
-            self._decided[name] = vote
-        self._advised, self._tuned = after, tuned
+            self._decided[name] = hit
+        self._advised, self._advised_tunables = after, tuned
         return bool(touched)
 
-    def _left(self, winners: list[_Vote]) -> dict[str, str]:
+    def _left(self, winners: list[_RuleHit]) -> dict[str, str]:
         """Return what is in force once the options that are to go are gone: noac implies others."""
         remaining = self._advised.copy()
-        for vote in winners:
-            if vote.value is None and not vote.keep and not self._is_left_out(vote):
-                remaining.remove(vote.option)
-        return implied_values(remaining) | self._tuned
+        for hit in winners:
+            if hit.value is None and not hit.keep and not self._is_left_out(hit):
+                remaining.remove(hit.option)
+        return implied_values(remaining) | self._advised_tunables
 
-    def _is_so(self, vote: _Vote, left: Mapping[str, str] | None = None) -> bool:
-        """Whether nothing needs to change for a vote."""
-        if vote.keep:
+    def _is_satisfied(self, hit: _RuleHit, left: Mapping[str, str] | None = None) -> bool:
+        """Whether nothing needs to change for a hit."""
+        if hit.keep:
             return True
-        if vote.finding is not None:
-            return apply_fix(self._advised, vote.finding) == self._advised
-        if vote.value is None:
-            return vote.option not in self._advised.values() | self._tuned
-        left = implied_values(self._advised) | self._tuned if left is None else left
-        return _in_force(vote.option, vote.value, left)
+        if hit.finding is not None:
+            return apply_fix(self._advised, hit.finding) == self._advised
+        if hit.value is None:
+            return hit.option not in self._advised.values() | self._advised_tunables
+        left = implied_values(self._advised) | self._advised_tunables if left is None else left
+        return _is_in_force(hit.option, hit.value, left)
 
     def _differs(self, option: str) -> bool:
-        return _state(self._question.options, self._question.tunables, option) != _state(
-            self._advised, self._tuned, option
+        return _current_items(self._question.options, self._question.tunables, option) != _current_items(
+            self._advised, self._advised_tunables, option
         )
 
-    def _not_recommended(self, ballot: _Ballot) -> tuple[NotRecommended, ...]:
+    def _not_recommended(self, evaluation: _Evaluation) -> tuple[NotRecommended, ...]:
         """Return what lost or is warned of, at first or in the end, without what is proposed in the end."""
-        left = implied_values(self._advised) | self._tuned
+        left = implied_values(self._advised) | self._advised_tunables
         found = {
             (item.option, item.value, item.rule): item
-            for item in (*self._warned, *ballot.warned)
-            if not _in_force(item.option, item.value, left)
+            for item in (*self._warned, *evaluation.warned)
+            if not _is_in_force(item.option, item.value, left)
         }
         return tuple(found.values())
 
-    def _recommendation(self, option: str, vote: _Vote) -> Recommendation:
+    def _recommendation(self, option: str, hit: _RuleHit) -> Recommendation:
         """Return a change that is part of the advised options."""
-        proposed = (self._advised.values() | self._tuned).get(option)
-        return self._told_of(replace(vote, option=option, value=proposed))
+        proposed = (self._advised.values() | self._advised_tunables).get(option)
+        return self._full_recommendation(replace(hit, option=option, value=proposed))
 
-    def _not_taken(self, vote: _Vote) -> Recommendation:
-        return replace(self._told_of(vote), included=False)
+    def _excluded_recommendation(self, hit: _RuleHit) -> Recommendation:
+        return replace(self._full_recommendation(hit), included=False)
 
-    def _told_of(self, vote: _Vote) -> Recommendation:
-        current = _current(self._question.options, vote.option, vote.value)
-        if vote.option in known_tunables():
-            current = self._question.tunables.get(vote.option)
-        return _recommendation(vote, current, self._question.options, self._tested.get(vote.option))
+    def _full_recommendation(self, hit: _RuleHit) -> Recommendation:
+        current = _current_value(self._question.options, hit.option, hit.value)
+        if hit.option in known_tunables():
+            current = self._question.tunables.get(hit.option)
+        return _recommendation(hit, current, self._question.options, self._measured.get(hit.option))
 
 
-def _warning(name: str, rule: Rule, option: str, value: str) -> NotRecommended:
+def _warned_value(name: str, rule: AdviceRule, option: str, value: str) -> NotRecommended:
     return NotRecommended(
         option=option, value=value, reason=rule.reason, source=rule.source, link=rule.link, rule=name
     )
 
 
-def _attention(name: str, rule: Rule, facts: Facts, found: tuple[str, ...]) -> Attention:
+def _system_warning(name: str, rule: AdviceRule, facts: Facts, found: tuple[str, ...]) -> SystemWarning:
     link, server = facts.link, facts.server
     words = {
         "{interface}": (link.interface if link is not None else None) or "INTERFACE",
@@ -491,7 +495,7 @@ def _attention(name: str, rule: Rule, facts: Facts, found: tuple[str, ...]) -> A
     steps = "\n".join(rule.how_to)
     for place, value in words.items():
         steps = steps.replace(place, value)
-    return Attention(
+    return SystemWarning(
         rule=name,
         text=rule.attention,
         reason=rule.reason,
@@ -502,35 +506,35 @@ def _attention(name: str, rule: Rule, facts: Facts, found: tuple[str, ...]) -> A
     )
 
 
-def _votes(name: str, rule: Rule, facts: Facts, found: tuple[str, ...]) -> list[_Vote]:
-    votes = [_Vote(name, rule, option, NEGOTIATE, found) for option in rule.unset]
-    votes += [_Vote(name, rule, option, None, found, keep=True) for option in rule.keep]
+def _hits_of_rule(name: str, rule: AdviceRule, facts: Facts, found: tuple[str, ...]) -> list[_RuleHit]:
+    hits = [_RuleHit(name, rule, option, NEGOTIATE, found) for option in rule.unset]
+    hits += [_RuleHit(name, rule, option, None, found, keep=True) for option in rule.keep]
     for option, text in rule.set.items():
-        value = compute(text, facts)
+        value = compute_value(text, facts)
         if value is not None:
-            votes.append(_Vote(name, rule, option, value, found))
-    return votes
+            hits.append(_RuleHit(name, rule, option, value, found))
+    return hits
 
 
 #: Of lint the severity, as a layer.
-_OF_LINT: dict[str, tuple[Layer, Confidence]] = {
+_LINT_LAYERS: dict[str, tuple[Layer, Confidence]] = {
     "error": ("error", "high"),
     "warning": ("warning", "medium"),
     "info": ("warning", "high"),
 }
 
 
-def _of_finding(finding: Finding, options: MountOptions) -> list[_Vote]:
-    """Return a finding of lint as votes, one for each option that its fix changes; none if it has no fix."""
+def _hits_of_finding(finding: Finding, options: MountOptions) -> list[_RuleHit]:
+    """Return a finding of lint as hits, one for each option that its fix changes; none if it has no fix."""
     fixed = apply_fix(options, finding)
-    layer, confidence = _OF_LINT[finding.severity]
+    layer, confidence = _LINT_LAYERS[finding.severity]
     values = fixed.values()
-    votes: list[_Vote] = []
-    for option in dict.fromkeys([*_names(options), *_names(fixed)]):
-        if _state(options, {}, option) == _state(fixed, {}, option):
+    hits: list[_RuleHit] = []
+    for option in dict.fromkeys([*_option_names(options), *_option_names(fixed)]):
+        if _current_items(options, {}, option) == _current_items(fixed, {}, option):
             continue
         known = catalogue().find(option)
-        rule = Rule(
+        rule = AdviceRule(
             layer=layer,
             reason=f"{finding.title} {finding.why}",
             source=finding.source,
@@ -538,47 +542,47 @@ def _of_finding(finding: Finding, options: MountOptions) -> list[_Vote]:
             confidence=confidence,
             scope="server" if known is not None and known.scope == "client" else "mount",
         )
-        evidence = _found_in(finding, options)
-        votes.append(_Vote(finding.rule, rule, option, values.get(option), evidence, finding=finding))
-    return votes
+        evidence = _evidence_of_finding(finding, options)
+        hits.append(_RuleHit(finding.rule, rule, option, values.get(option), evidence, finding=finding))
+    return hits
 
 
-def _told(finding: Finding, options: MountOptions) -> Attention:
+def _warning_of_finding(finding: Finding, options: MountOptions) -> SystemWarning:
     """Return a finding of lint that no change of options takes away."""
-    return Attention(
+    return SystemWarning(
         rule=finding.rule,
         text=finding.title,
         reason=finding.why,
-        evidence=_found_in(finding, options),
+        evidence=_evidence_of_finding(finding, options),
         source=finding.source,
         link="",
         how_to=finding.mend,
     )
 
 
-def _found_in(finding: Finding, options: MountOptions) -> tuple[str, ...]:
-    items = [item for name in finding.options for item in _state(options, {}, name)]
+def _evidence_of_finding(finding: Finding, options: MountOptions) -> tuple[str, ...]:
+    items = [item for name in finding.options for item in _current_items(options, {}, name)]
     return (f"in the options: {', '.join(items)}",) if items else ()
 
 
-def _names(options: MountOptions) -> list[str]:
+def _option_names(options: MountOptions) -> list[str]:
     return [catalogue().read_item(item)[1] for item in options if item]
 
 
-def _state(options: MountOptions, tunables: Mapping[str, str], name: str) -> tuple[str, ...]:
+def _current_items(options: MountOptions, tunables: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Return the items that write an option, or the value of a tunable."""
     if name in tunables:
         return (tunables[name],)
     return tuple(item for item in options if item and catalogue().read_item(item)[1] == name)
 
 
-def _current(options: MountOptions, name: str, proposed: str | None) -> str | None:
+def _current_value(options: MountOptions, name: str, proposed: str | None) -> str | None:
     """Return an option's value in force; its items as written where only the spelling is to change."""
     value = options.values().get(name)
-    return ",".join(_state(options, {}, name)) if value is not None and value == proposed else value
+    return ",".join(_current_items(options, {}, name)) if value is not None and value == proposed else value
 
 
-def _in_force(option: str, value: str | None, values: Mapping[str, str]) -> bool:
+def _is_in_force(option: str, value: str | None, values: Mapping[str, str]) -> bool:
     """Whether a value is in force, given or by default; None is “not given”."""
     known = catalogue().find(option)
     if option in values or known is None or value is None:
@@ -586,81 +590,81 @@ def _in_force(option: str, value: str | None, values: Mapping[str, str]) -> bool
     return known.default_for(values.get("vers", ""), values.get("proto", "")) == value
 
 
-def _with(options: MountOptions, vote: _Vote, tunables: dict[str, str]) -> MountOptions:
+def _apply_hit(options: MountOptions, hit: _RuleHit, tunables: dict[str, str]) -> MountOptions:
     """Return the options after a change; one of a tunable is written into the mapping.
 
     Raises:
         ValueError: if the value cannot be written.
     """
-    if vote.finding is not None:
-        return apply_fix(options, vote.finding)
-    if vote.option in known_tunables():
-        if vote.value is not None:
-            tunables[vote.option] = vote.value
+    if hit.finding is not None:
+        return apply_fix(options, hit.finding)
+    if hit.option in known_tunables():
+        if hit.value is not None:
+            tunables[hit.option] = hit.value
         return options
     changed = options.copy()
-    if vote.value is None:
-        changed.remove(vote.option)
+    if hit.value is None:
+        changed.remove(hit.option)
     else:
-        changed.set(vote.option, vote.value)
+        changed.set(hit.option, hit.value)
     return changed
 
 
-def _own(finding: Measured) -> _Vote:
-    """Return a measurement of the person's own as a vote: it outranks every rule."""
-    rule = Rule(
+def _hit_of_measurement(finding: MeasuredOption) -> _RuleHit:
+    """Return a measurement of the person's own as a hit: it outranks every rule."""
+    rule = AdviceRule(
         layer="measured", reason=finding.text, source="Your own measurement", link="", confidence="high"
     )
-    return _Vote("", rule, finding.option, finding.value, ())
+    return _RuleHit("", rule, finding.option, finding.value, ())
 
 
 def _recommendation(
-    vote: _Vote, current: str | None, options: MountOptions, finding: Measured | None
+    hit: _RuleHit, current: str | None, options: MountOptions, finding: MeasuredOption | None
 ) -> Recommendation:
-    rule = vote.rule
-    tunable = known_tunables().get(vote.option)
+    rule = hit.rule
+    tunable = known_tunables().get(hit.option)
     return Recommendation(
-        option=vote.option,
+        option=hit.option,
         current=current,
-        proposed=vote.value,
-        rule=vote.name,
+        proposed=hit.value,
+        rule=hit.name,
         layer=rule.layer,
         reason=rule.reason,
         effect=rule.effect,
-        evidence=(*vote.evidence, *([finding.text] if finding is not None and vote.name else [])),
+        evidence=(*hit.evidence, *([finding.text] if finding is not None and hit.name else [])),
         source=rule.source,
         link=rule.link,
         scope=rule.scope,
         risk=rule.risk,
-        undo=_undo(vote, current),
+        undo=_undo_sentence(hit, current),
         confidence=rule.confidence,
-        how_to=(tunable.steps(vote.value, current) if tunable is not None and vote.value is not None else ()),
-        status=finding.status if finding is not None and finding.value == vote.value else "untested",
-        replaces_own=vote.option in options,
+        how_to=(tunable.steps(hit.value, current) if tunable is not None and hit.value is not None else ()),
+        status=finding.status if finding is not None and finding.value == hit.value else "untested",
+        replaces_own=hit.option in options,
     )
 
 
-def written_value(option: str, value: str) -> str:
+def spelled_value(option: str, value: str) -> str:
     """Return a value as it is written: the word that has it, as in nolock, or the value itself."""
     known = catalogue().find(option)
     return (known.word_for(value) if known is not None else None) or value
 
 
-def _undo(vote: _Vote, current: str | None) -> str:
-    if vote.rule.scope == "host":
+def _undo_sentence(hit: _RuleHit, current: str | None) -> str:
+    if hit.rule.scope == "host":
         return "The steps end with the way back."
     if current is not None:
-        before = f"Set it back to {written_value(vote.option, current) or 'on'}"
-    elif vote.option in known_tunables():
+        before = f"Set it back to {spelled_value(hit.option, current) or 'on'}"
+    elif hit.option in known_tunables():
         return "Unmount the share: the next mount begins with the kernel's own value."
     else:
         before = "Take the option out again"
-    if vote.rule.scope == "server":
+    if hit.rule.scope == "server":
         return f"{before}, unmount all shares of the server, and mount again."
     return f"{before} and mount again."
 
 
-def grouped(items: Iterable[Recommendation]) -> list[list[Recommendation]]:
+def group_recommendations(items: Iterable[Recommendation]) -> list[list[Recommendation]]:
     """Return recommendations that are told together: those of one rule, where the first of them stands."""
     groups: dict[tuple[str, str], list[Recommendation]] = {}
     for item in items:
@@ -668,7 +672,7 @@ def grouped(items: Iterable[Recommendation]) -> list[list[Recommendation]]:
     return list(groups.values())
 
 
-def undo_of(items: Sequence[Recommendation], name: Callable[[str], str]) -> str:
+def undo_text(items: Sequence[Recommendation], name: Callable[[str], str]) -> str:
     """Return the way back of recommendations that are told together.
 
     Args:
@@ -682,7 +686,7 @@ def undo_of(items: Sequence[Recommendation], name: Callable[[str], str]) -> str:
 
 
 #: Whose word overrides another one, as a sentence's beginning.
-_WHO: dict[Layer, str] = {
+_OVERRIDE_PHRASES: dict[Layer, str] = {
     "error": "It would be an error",
     "measured": "Your own measurement overrides that",
     "server": "What this server needs overrides that",
@@ -693,29 +697,29 @@ _WHO: dict[Layer, str] = {
 }
 
 
-def _lost(vote: _Vote, winner: _Vote) -> NotRecommended:
-    return _turned_down(vote, f"{_WHO[winner.rule.layer]}: {winner.rule.reason}")
+def _overridden_value(hit: _RuleHit, winner: _RuleHit) -> NotRecommended:
+    return _rejected_value(hit, f"{_OVERRIDE_PHRASES[winner.rule.layer]}: {winner.rule.reason}")
 
 
-def _refuted(vote: _Vote, finding: Measured) -> NotRecommended:
-    return _turned_down(vote, f"Your own measurement says otherwise: {finding.text}")
+def _refuted_value(hit: _RuleHit, finding: MeasuredOption) -> NotRecommended:
+    return _rejected_value(hit, f"Your own measurement says otherwise: {finding.text}")
 
 
-def _turned_down(vote: _Vote, why: str) -> NotRecommended:
+def _rejected_value(hit: _RuleHit, why: str) -> NotRecommended:
     return NotRecommended(
-        option=vote.option,
-        value=vote.value,
-        reason=f"{vote.rule.reason} {why}",
-        source=vote.rule.source,
-        link=vote.rule.link,
-        rule=vote.name,
+        option=hit.option,
+        value=hit.value,
+        reason=f"{hit.rule.reason} {why}",
+        source=hit.rule.source,
+        link=hit.rule.link,
+        rule=hit.name,
     )
 
 
-def _place(option: str) -> tuple[int, str]:
+def _sort_key(option: str) -> tuple[int, str]:
     return (catalogue().order(option), option)
 
 
-def _unknown(facts: Facts) -> dict[str, str]:
+def _unknown_reasons(facts: Facts) -> dict[str, str]:
     """Return why facts are unknown."""
     return {f"{part}.{name}": why for part, name, why in unknown_facts(facts)}

@@ -1,4 +1,4 @@
-"""A Share, ``server:/export``, as mount.nfs reads it (nfs-utils, utils/mount/parse_dev.c)."""
+"""Shares: parsing and printing ``server:/export`` as mount.nfs does (nfs-utils, utils/mount/parse_dev.c)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 
 #: A label of a host name; underscores occur, and letters of other scripts are for the resolver to judge.
-_LABEL = re.compile(r"[^\W_]([\w-]{0,61}\w)?|_[\w-]{0,62}")
+_HOST_LABEL = re.compile(r"[^\W_]([\w-]{0,61}\w)?|_[\w-]{0,62}")
 _ZONE = re.compile(r"[A-Za-z0-9._-]{1,15}")
 #: NFS_MAXPATHLEN of the kernel, in bytes.
-_MAX_EXPORT = 1024
+_MAX_EXPORT_BYTES = 1024
 
 
 class ShareError(ValueError):
@@ -99,14 +99,14 @@ def _check_host(host: str) -> None:
     if "," in host:
         raise ShareError("several servers in one share are not understood.")
     labels = host.removesuffix(".").split(".")
-    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+    if len(host) > 253 or not all(_HOST_LABEL.fullmatch(label) for label in labels):
         raise ShareError(f"“{host}” is not a server's name or address.")
     if all(label.isascii() and label.isdigit() for label in labels):
         raise ShareError(f"“{host}” is not an IPv4 address.")
 
 
 def _check_export(export: str) -> None:
-    if len(export.encode()) > _MAX_EXPORT:
+    if len(export.encode()) > _MAX_EXPORT_BYTES:
         raise ShareError("the export is too long.")
     if any(part in {".", ".."} for part in export.split("/")):
         raise ShareError("the export contains a part “.” or “..”.")

@@ -1,6 +1,6 @@
-"""Speeds and line rates for people: the one place that writes them, and that changes their unit in a text.
+"""Speeds and line rates: formatting for people, and conversion of their unit in a text.
 
-Speeds are shown in decimal units (MB/s), as networks and disks are sold, unless a person prefers others.
+Speeds are shown in decimal units (MB/s), as networks and disks are sold, unless the user prefers others.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ class SpeedUnit(StrEnum):
 
 
 #: Of each: units in a byte, the step from one to the next, their names.
-_SPEEDS: dict[SpeedUnit, tuple[int, int, tuple[str, ...]]] = {
+_SPEED_UNITS: dict[SpeedUnit, tuple[int, int, tuple[str, ...]]] = {
     SpeedUnit.BYTES: (1, 1000, ("B/s", "kB/s", "MB/s", "GB/s")),
     SpeedUnit.BINARY: (1, 1024, ("B/s", "KiB/s", "MiB/s", "GiB/s")),
     SpeedUnit.BITS: (8, 1000, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s")),
 }
 #: A speed in a sentence that was made where nobody knows the unit chosen.
-_SPEED = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?(?:e[+-]\d+)?) ([kMG]?)B/s(?!\w)")
+_SPEED_PATTERN = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?(?:e[+-]\d+)?) ([kMG]?)B/s(?!\w)")
 
 
 def format_speed(bytes_per_s: float, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
@@ -35,19 +35,19 @@ def format_speed(bytes_per_s: float, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
 
 def speed_scale(bytes_per_s: float, unit: SpeedUnit) -> tuple[float, str]:
     """Return what to multiply speeds of about this size by, and the name of the unit that gives."""
-    in_byte, step, names = _SPEEDS[unit]
-    power = _power(bytes_per_s * in_byte, step, len(names))
+    in_byte, step, names = _SPEED_UNITS[unit]
+    power = _unit_power(bytes_per_s * in_byte, step, len(names))
     return in_byte / step**power, names[power]
 
 
 def format_rate(bits_per_s: float) -> str:
     """Return a line rate for people: ``100 Mbit/s``."""
-    _in_byte, step, names = _SPEEDS[SpeedUnit.BITS]
-    power = _power(bits_per_s, step, len(names))
+    _in_byte, step, names = _SPEED_UNITS[SpeedUnit.BITS]
+    power = _unit_power(bits_per_s, step, len(names))
     return f"{bits_per_s / step**power:.4g} {names[power]}"
 
 
-def _power(value: float, step: int, count: int) -> int:
+def _unit_power(value: float, step: int, count: int) -> int:
     """Return which of so many units fits."""
     power = 0
     while value >= 999.5 * step**power and power < count - 1:
@@ -55,14 +55,14 @@ def _power(value: float, step: int, count: int) -> int:
     return power
 
 
-def in_unit(text: str, unit: SpeedUnit) -> str:
+def convert_speeds(text: str, unit: SpeedUnit) -> str:
     """Return a text with its speeds, as :func:`format_speed` wrote them, in another unit.
 
     They have three digits, so the last one may differ by one from that of the figure itself.
     """
     if unit is SpeedUnit.BYTES:
         return text
-    names = _SPEEDS[SpeedUnit.BYTES][2]
-    return _SPEED.sub(
+    names = _SPEED_UNITS[SpeedUnit.BYTES][2]
+    return _SPEED_PATTERN.sub(
         lambda found: format_speed(float(found[1]) * 1000 ** names.index(f"{found[2]}B/s"), unit), text
     )

@@ -1,13 +1,13 @@
-"""Time spans and unit names of systemd (systemd.time(7), Parsing time spans; systemd-escape(1))."""
+"""Syntax of systemd: time spans (systemd.time(7), Parsing time spans) and unit names (systemd-escape(1))."""
 
 from __future__ import annotations
 
 import re
 
-_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
-_MAX_NAME = 255
-_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµμ]*)")
-_UNITS = {
+_UNIT_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
+_MAX_UNIT_NAME = 255
+_TIME_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµμ]*)")
+_TIME_UNITS_S = {
     **dict.fromkeys(("usec", "us", "µs", "μs"), 1e-6),
     **dict.fromkeys(("msec", "ms"), 1e-3),
     **dict.fromkeys(("", "seconds", "second", "sec", "s"), 1.0),
@@ -33,20 +33,22 @@ def unit_name(path: str, suffix: str = "mount") -> str:
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if ".." in parts:
         raise UnitNameError("systemd mounts nothing at a path with a part “..”.")
-    name = "-".join(_escape(part) for part in parts) or "-"
+    name = "-".join(_escape_path_part(part) for part in parts) or "-"
     if name.startswith("."):
         name = "\\x2e" + name[1:]
     name += f".{suffix}"
-    if len(name) > _MAX_NAME:
+    if len(name) > _MAX_UNIT_NAME:
         raise UnitNameError("The mount point is too long for the name of a unit.")
     return name
 
 
-def _escape(part: str) -> str:
-    return "".join(c if c in _SAFE else "".join(f"\\x{byte:02x}" for byte in c.encode()) for c in part)
+def _escape_path_part(part: str) -> str:
+    return "".join(
+        c if c in _UNIT_NAME_CHARACTERS else "".join(f"\\x{byte:02x}" for byte in c.encode()) for c in part
+    )
 
 
-def time_span(text: str) -> float | None:
+def parse_time_span(text: str) -> float | None:
     """Return the seconds of a time span such as ``90``, ``1min 30s`` or ``infinity``, None if it is none."""
     text = text.strip()
     if text == "infinity":
@@ -54,9 +56,9 @@ def time_span(text: str) -> float | None:
     total = 0.0
     place = 0
     while place < len(text):
-        match = _PART.match(text, place)
-        if match is None or match[2] not in _UNITS or len(match[1]) > 15:
+        match = _TIME_PART.match(text, place)
+        if match is None or match[2] not in _TIME_UNITS_S or len(match[1]) > 15:
             return None
-        total += float(match[1]) * _UNITS[match[2]]
+        total += float(match[1]) * _TIME_UNITS_S[match[2]]
         place = match.end()
     return total if text else None

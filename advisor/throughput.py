@@ -1,16 +1,12 @@
-"""How fast a copy should be: predicted from the link, the options and what the work is.
+"""Throughput model: the predicted time of a copy over TCP, from the link, the options and what is copied.
 
-Four things bound a transfer, and the smallest counts most: what the link carries in that direction, what is
-under way at once over the round trip, what TCP sends on a lossy way, and what the processors at both ends
-can do. Work that waits for the server adds a round trip and the server's own time for each wait.
+Four things bound a transfer, and the smallest counts most: the rate of the link in that direction, the bytes
+in flight over the round-trip time, what TCP sends on a link with packet loss, and what the processors at both
+ends can do. Work that waits for the server adds a round trip and the server's own time for each wait.
 
 What cannot be known before a test is assumed, with the worst and the best that it may be: the server's
-times, the processors, TCP's luck with losses (model_loss). A prediction is made with what is likely. Each
-of these is tried at its worst and at its best while the others stay likely, and how far the speed moves is
-its error. None of them tells anything of another: a slow server has no worse luck with losses. Errors that
-do not depend on each other rarely all fall on one side, so their squares are added and the root taken, and
-not they themselves (the law of propagation of uncertainty, JCGM 100:2008, section 5.1.2). What belongs
-together is moved together, and added as it is: what machines are slow at. Where the processors alone
+times, the processors, TCP's luck with losses (throughput_loss). A prediction is made with what is likely,
+and its error is how far those with the worst and with the best are away from it. Where the processors alone
 decide, nothing can be predicted, and the answer says so. tests/data/advice/measured.toml has what the lab
 measured.
 """
@@ -21,11 +17,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from advisor.cards import cards
 from advisor.facts import payload_rate_bps
-from advisor.kernel_numbers import rounded_io_size
+from advisor.identify import network_cards
 from advisor.options import implied_values
-from advisor.throughput_loss import RTO_MIN_S, LossyWay, lossy_copy
+from advisor.throughput_loss import RTO_MIN_S, LossyLink, simulate_lossy_copy
+from advisor.transfer_sizes import rounded_io_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,30 +35,30 @@ Unpredictable = Literal["", "processors-unknown"]
 Luck = Literal["likely", "slow", "quick"]
 
 #: What the kernel gives every new mount since 5.4 (mm/backing-dev.c: VM_READAHEAD_PAGES).
-DEFAULT_READ_AHEAD = 128 * 1024
+DEFAULT_READAHEAD_BYTES = 128 * 1024
 #: What client and server agree on when nothing is asked for, on a server with 4 GiB or more (fs/nfsd).
-_NEGOTIATED_SIZE = 2**20
+_DEFAULT_IO_SIZE = 2**20
 #: NFS 4.1 and later: requests of one session at once (fs/nfs/nfs4session.h: NFS4_DEF_SLOT_TABLE_SIZE).
 #: Version 3 and 4.0 have more per connection than any link needs.
 _SESSION_SLOTS = 64
 #: tcp_rmem's greatest value in an ordinary kernel, bytes. Half of it is overhead (ip-sysctl.rst).
-_TCP_BUFFER = 6 * 2**20
+_TCP_BUFFER_BYTES = 6 * 2**20
 #: RFC 9438 section 5.1: mean window of CUBIC (C = 0.4, beta = 0.7), and section 4.3 with RFC 5681 of Reno.
-_CUBIC, _RENO = 1.054, 1.22
+_CUBIC_FACTOR, _RENO_FACTOR = 1.054, 1.22
 #: RFC 6928: what a new connection sends before the first answer, bytes. It doubles with each round trip.
-_FIRST_WINDOW = 10 * 1460
+_INITIAL_WINDOW_BYTES = 10 * 1460
 #: Bounds are joined with this power: 1 adds the times that each would take alone, and with infinity the
 #: smallest counts alone. Seen in the lab: two equal bounds take a sixth off each other.
-_JOIN = 4.0
+_BOUND_EXPONENT = 4.0
 #: Round trips of a small file: OPEN, WRITE and CLOSE, or OPEN, READ and CLOSE; with version 3 LOOKUP, CREATE
 #: and WRITE, or LOOKUP, ACCESS and READ. What one weighs with its answer, bytes. Both from mountstats.
-_TRIPS, _TRIP_BYTES = 3, 600
+_FILE_ROUND_TRIPS, _ROUND_TRIP_BYTES = 3, 600
 #: Round trips to find or make their directory and to be let in, once: LOOKUP or CREATE, and ACCESS.
-_TRIPS_ONCE = 2
+_DIRECTORY_ROUND_TRIPS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Costs:
+class ServerCosts:
     """What the server itself takes, seconds. The defaults are of seed 003's server and of an idle one.
 
     Attributes:
@@ -84,7 +80,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Assumed:
+class _Assumptions:
     """What is not known before a test.
 
     Attributes:
@@ -93,10 +89,10 @@ class _Assumed:
         alone: part of the processors' time in which nothing else goes on.
         service: factor of the server's times.
         ahead: factor of what readahead carries in a time.
-        lossy: likewise of TCP after losses, beside the luck that model_loss plays.
+        lossy: likewise of TCP after losses, beside the luck that throughput_loss plays.
         begun: factor of the time that connections take to begin.
         waited: part of the lost repetitions that RACK does not find and the timer does.
-        luck: with losses: as in the middle half of the copies that model_loss plays, or one of eight.
+        luck: with losses: as in the middle half of the copies that throughput_loss plays, or one of eight.
         measured: factor of the server's times once they have been measured.
     """
 
@@ -114,14 +110,14 @@ class _Assumed:
 
 #: VAST's guide counts eight connections for 100 Gbit/s: 1.5 GB/s each.
 #: Over 0.2 ms with 2 and 5 % loss the lab wrote and read at 2.6 to 8.8 MB/s: most lost repetitions waited.
-_LIKELY = _Assumed(processor=1.5e9, most=12e9, alone=0.0, service=1.0, ahead=1.0, lossy=1.0, begun=1.0,
+_LIKELY = _Assumptions(processor=1.5e9, most=12e9, alone=0.0, service=1.0, ahead=1.0, lossy=1.0, begun=1.0,
                    waited=0.7)  # fmt: skip
 #: TCP after losses, to both sides: the lab's copies over nine such links were 22 % slower to 39 % faster than
 #: what is likely, 13 % by root mean square of 27 medians, luck among it.
 #: One processor that is client, server and link at once, without hardware to help: the lab's guest.
-_WORST = _Assumed(processor=0.4e9, most=0.4e9, alone=1.0, service=4.0, ahead=0.85, lossy=0.8, begun=1.5,
+_WORST = _Assumptions(processor=0.4e9, most=0.4e9, alone=1.0, service=4.0, ahead=0.85, lossy=0.8, begun=1.5,
                   waited=0.9, luck="slow", measured=1.3)  # fmt: skip
-_BEST = _Assumed(processor=6e9, most=48e9, alone=0.0, service=0.3, ahead=1.2, lossy=1.25, begun=0.5,
+_BEST = _Assumptions(processor=6e9, most=48e9, alone=0.0, service=0.3, ahead=1.2, lossy=1.25, begun=0.5,
                  waited=0.4, luck="quick", measured=0.8)  # fmt: skip
 #: What is wrong together: a slow machine is slow in all that it does, and the lab's guest is both ends and
 #: the link at once, and its copies are as uneven. How well TCP after losses is modelled, what the timer has
@@ -130,16 +126,16 @@ _MACHINES = ("processor", "most", "alone", "service", "measured", "ahead", "begu
 _GROUPS = (_MACHINES, ("lossy",), ("waited",), ("luck",))
 _PROCESSORS = "the processors"
 #: Copies over a quiet link differ by so much from what it carries, and no prediction is surer.
-_UNEVEN = 0.12
-_MOST_ERROR = 0.95
+_MIN_ERROR = 0.12
+_MAX_ERROR = 0.95
 #: Loss is what bounds a copy that takes so many times as long as without.
-_COUNTS_FROM = 1.15
+_LOSS_BOUND_FACTOR = 1.15
 #: A copy that loses less than this many packets on average loses none.
-_NO_LOSS = 0.01
+_MIN_LOST_PACKETS = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class CopySpec:
     """What is copied.
 
     Attributes:
@@ -185,10 +181,10 @@ class Prediction:
 def predict(
     options: MountOptions,
     facts: Facts,
-    work: Work,
+    work: CopySpec,
     *,
-    read_ahead: int = DEFAULT_READ_AHEAD,
-    costs: Costs | None = None,
+    read_ahead: int = DEFAULT_READAHEAD_BYTES,
+    costs: ServerCosts | None = None,
 ) -> Prediction | None:
     """Return what a copy over TCP should take, or None if the link's rate or round trip is not known.
 
@@ -203,32 +199,36 @@ def predict(
     if link is None or link.rate_bps is None or link.rtt_s is None:
         return None
     server = facts.server
-    copy = _Copy(
-        work=work, link=link, values=implied_values(options), read_ahead=read_ahead, costs=costs or Costs(),
-        window=(facts.client.tcp_window_bytes or _TCP_BUFFER) / 2,
+    copy = _CopyModel(
+        work=work,
+        link=link,
+        values=implied_values(options),
+        read_ahead=read_ahead,
+        costs=costs or ServerCosts(),
+        window=(facts.client.tcp_window_bytes or _TCP_BUFFER_BYTES) / 2,
         server_card=server.card if server is not None else None,
-    )  # fmt: skip
+    )
     measured = costs is not None
-    waits = copy.waits(_LIKELY, measured=measured)
+    waits = copy.wait_times(_LIKELY, measured=measured)
     seconds = sum(waits.values())
 
-    def shares(other: _Assumed) -> list[float]:
+    def shares(other: _Assumptions) -> list[float]:
         """Return by how much of its speed the copy differs with each group of the other assumptions."""
         moved = [replace(_LIKELY, **{name: getattr(other, name) for name in group}) for group in _GROUPS]
-        return [abs(seconds / sum(copy.waits(one, measured=measured).values()) - 1) for one in moved]
+        return [abs(seconds / sum(copy.wait_times(one, measured=measured).values()) - 1) for one in moved]
 
     errors = [max(pair) for pair in zip(shares(_WORST), shares(_BEST), strict=True)]
-    error = math.hypot(_UNEVEN + errors[0], *errors[1:])
+    error = math.hypot(_MIN_ERROR + errors[0], *errors[1:])
     return Prediction(
         seconds=seconds,
         bytes_per_s=work.length / seconds,
         limit=max(waits, key=waits.__getitem__),
-        error=round(min(_MOST_ERROR, error), 2),
-        unpredictable="processors-unknown" if work.base_s is None and copy.processors_decide() else "",
+        error=round(min(_MAX_ERROR, error), 2),
+        unpredictable="processors-unknown" if work.base_s is None and copy.processors_limit() else "",
     )
 
 
-def tcp_loss_rate(link: LinkFacts, connections: int = 1) -> float:
+def cubic_throughput(link: LinkFacts, connections: int = 1) -> float:
     """Return what CUBIC carries at the link's loss, bytes per second (RFC 9438); infinite without loss.
 
     Args:
@@ -237,89 +237,89 @@ def tcp_loss_rate(link: LinkFacts, connections: int = 1) -> float:
     """
     if not link.loss or not link.rtt_s:
         return math.inf
-    segment = _segment(link)
-    cubic = _CUBIC * math.pow(link.rtt_s / link.loss, 0.75)
-    reno = _RENO / math.sqrt(link.loss)
+    segment = _segment_bytes(link)
+    cubic = _CUBIC_FACTOR * math.pow(link.rtt_s / link.loss, 0.75)
+    reno = _RENO_FACTOR / math.sqrt(link.loss)
     return connections * segment * max(cubic, reno) / link.rtt_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Copy:
+class _CopyModel:
     """One copy whose time is asked for, with the options' values and half the TCP buffer as its window."""
 
-    work: Work
+    work: CopySpec
     link: LinkFacts
     values: dict[str, str]
     read_ahead: int
-    costs: Costs
+    costs: ServerCosts
     window: float
     server_card: str | None = None
 
-    def waits(self, assumed: _Assumed, *, measured: bool) -> dict[str, float]:
+    def wait_times(self, assumed: _Assumptions, *, measured: bool) -> dict[str, float]:
         """Return what is waited for, phrase to seconds."""
         work, rtt_s = self.work, self.link.rtt_s or 0.0
         service = assumed.measured if measured else assumed.service
         trip_s = rtt_s + service * self.costs.service_s
         waits = {
-            "waiting for stable storage": self._stable_s(service),
+            "waiting for stable storage": self._commit_s(service),
             "asking for attributes": self._attributes_s(service),
         }
         if work.base_s is not None:
             return {"what it takes with attribute caching": work.base_s} | waits
         resend_s = 2 * (self.link.loss or 0.0) * (RTO_MIN_S + rtt_s) / assumed.lossy
         bounds = self._bounds(assumed, trip_s)
-        free = _joined(bounds.values())
+        free = _combined_bound(bounds.values())
         limit = min(bounds, key=bounds.__getitem__)
-        moving, lossy = self._moving(assumed, free)
+        moving, lossy = self._transfer_time(assumed, free)
         return waits | {
             lossy or limit: moving,
-            "the round trips of each file": (work.files * _TRIPS + _TRIPS_ONCE)
-            * (trip_s + resend_s + _TRIP_BYTES * 8 / self._rate_bps()),
-            "TCP's slow start": self._begin_s(work.length / moving, assumed.begun),
+            "the round trips of each file": (work.files * _FILE_ROUND_TRIPS + _DIRECTORY_ROUND_TRIPS)
+            * (trip_s + resend_s + _ROUND_TRIP_BYTES * 8 / self._rate_bps()),
+            "TCP's slow start": self._slow_start_s(work.length / moving, assumed.begun),
             "the processors' own time": assumed.alone * work.length / bounds[_PROCESSORS],
         }
 
-    def processors_decide(self) -> bool:
+    def processors_limit(self) -> bool:
         """Whether all else would let through more than the slowest processors carry."""
         if self.link.loss:
-            lossy = self._connections() * tcp_loss_rate(self.link)
+            lossy = self._connections() * cubic_throughput(self.link)
             if lossy < _WORST.processor:
                 return False
         bounds = self._bounds(_LIKELY, (self.link.rtt_s or 0.0) + self.costs.service_s)
-        others = _joined(bound for name, bound in bounds.items() if name != _PROCESSORS)
+        others = _combined_bound(bound for name, bound in bounds.items() if name != _PROCESSORS)
         return others > min(self._connections() * _WORST.processor, _WORST.most)
 
-    def _moving(self, assumed: _Assumed, free: float) -> tuple[float, str]:
+    def _transfer_time(self, assumed: _Assumptions, free: float) -> tuple[float, str]:
         """Return the seconds that the bytes take, and what bounds them if it is loss.
 
         Each of several connections sends its part beside the others, and may use what these leave.
         """
         length, loss, connections = self.work.length, self.link.loss or 0.0, self._connections()
-        segment = _segment(self.link)
-        if loss * length / segment < _NO_LOSS:
+        segment = _segment_bytes(self.link)
+        if loss * length / segment < _MIN_LOST_PACKETS:
             return length / free, ""
         each = max(1, round(length / segment / connections))
-        way = LossyWay(
+        way = LossyLink(
             loss=loss, rtt_s=self.link.rtt_s or 0.0, rate=free / segment, waited=assumed.waited
         )  # fmt: skip
-        played = lossy_copy(each, way)
+        played = simulate_lossy_copy(each, way)
         lucky = {"likely": played.likely, "slow": played.slow, "quick": played.quick}
         seconds = lucky[assumed.luck] / assumed.lossy
         seconds = max(seconds, length / connections / free)
         moving = seconds
         if connections > 1:
-            moving = length / _joined([free, length / seconds])
-        if moving < _COUNTS_FROM * length / free:
+            moving = length / _combined_bound([free, length / seconds])
+        if moving < _LOSS_BOUND_FACTOR * length / free:
             return moving, ""
         timed = played.timer_s > played.likely / 2
         return moving, "the wait before lost packets are sent again" if timed else "TCP on a lossy way"
 
-    def _bounds(self, assumed: _Assumed, trip_s: float) -> dict[str, float]:
+    def _bounds(self, assumed: _Assumptions, trip_s: float) -> dict[str, float]:
         """Return phrase to bytes per second, without loss; what does not bound is infinite."""
         connections, rtt_s = self._connections(), self.link.rtt_s or 0.0
         rate = payload_rate_bps(self._rate_bps(), self.link.mtu or 1500) / 8
         bounds = {
-            self._wire(): rate,
+            self._wire_name(): rate,
             "the TCP window over the round trip": connections * self.window / rtt_s if rtt_s else math.inf,
             _PROCESSORS: min(connections * assumed.processor, assumed.most),
         }
@@ -327,7 +327,7 @@ class _Copy:
         if self.work.direction == "write":
             # The program writes into the cache, and the kernel sends as much at once as the slots allow.
             return bounds | {"the requests at once over the round trip": slots * size / trip_s}
-        ahead = self._ahead()
+        ahead = self._readahead_bytes()
         under_way = min(2 * ahead, slots * size)
         wait_s = trip_s / assumed.ahead
         if connections == 1:
@@ -336,7 +336,7 @@ class _Copy:
         else:
             # Several connections carry all windows side by side, and then the link waits for the next ones.
             each_s = wait_s + under_way / rate
-            name = "the readahead over the round trip" if wait_s > under_way / rate else self._wire()
+            name = "the readahead over the round trip" if wait_s > under_way / rate else self._wire_name()
         return bounds | {name: under_way / each_s}
 
     def _rate_bps(self) -> float:
@@ -344,10 +344,10 @@ class _Copy:
         return min(self.link.rate_of(self.work.direction) or math.inf, self._adapter_bps())
 
     def _adapter_bps(self) -> float:
-        card = cards().get(self.server_card or "")
+        card = network_cards().get(self.server_card or "")
         return card.rate_bps if card is not None else math.inf
 
-    def _wire(self) -> str:
+    def _wire_name(self) -> str:
         slower = self._adapter_bps() < (self.link.rate_of(self.work.direction) or math.inf)
         return "the server's adapter" if slower else "the link's rate"
 
@@ -357,7 +357,7 @@ class _Copy:
     def _slots(self) -> float:
         return math.inf if self.values.get("vers") in {"3", "4.0"} else _SESSION_SLOTS
 
-    def _ahead(self) -> int:
+    def _readahead_bytes(self) -> int:
         """Return the bytes of one window of readahead.
 
         While one is used up the next one is under way (mm/readahead.c); a call that is larger than the
@@ -369,13 +369,13 @@ class _Copy:
         """Return how many connections carry something at once: requests go to each in turn."""
         requests = math.ceil(self.work.length / self.work.files / self._size())
         if self.work.direction == "read":
-            requests = min(requests, 2 * math.ceil(self._ahead() / self._size()))
-        return max(1, min(self._asked_connections(), requests))
+            requests = min(requests, 2 * math.ceil(self._readahead_bytes() / self._size()))
+        return max(1, min(self._requested_connections(), requests))
 
-    def _asked_connections(self) -> int:
+    def _requested_connections(self) -> int:
         return _number(self.values.get("nconnect"), 1)
 
-    def _begin_s(self, rate: float, factor: float) -> float:
+    def _slow_start_s(self, rate: float, factor: float) -> float:
         """Return what is lost until new connections send at this rate (RFC 5681, 3.1), seconds.
 
         Those that are used side by side begin side by side, and the next ones when it is their turn. The
@@ -383,20 +383,20 @@ class _Copy:
 
         Args:
             rate: bytes per second.
-            factor: of this time. With losses the first turn is in what model_loss plays, and only what the
-                factor adds to it or takes from it is left.
+            factor: of this time. With losses the first turn is in what throughput_loss plays, and only what
+                the factor adds to it or takes from it is left.
         """
         rtt_s, connections = self.link.rtt_s or 0.0, self._connections()
-        begun = min(self._asked_connections(), math.ceil(self.work.length / self._size()))
+        begun = min(self._requested_connections(), math.ceil(self.work.length / self._size()))
         turns = begun / connections if self.work.direction == "write" else 1 + (begun - 1) / connections
         window = min(rate * rtt_s, self.work.length / max(1.0, turns)) / connections
-        if window <= _FIRST_WINDOW or turns <= 0:
+        if window <= _INITIAL_WINDOW_BYTES or turns <= 0:
             return 0.0
-        doublings = math.log2(window / _FIRST_WINDOW)
-        turn_s = max(0.0, doublings * rtt_s - (window - _FIRST_WINDOW) * connections / rate)
+        doublings = math.log2(window / _INITIAL_WINDOW_BYTES)
+        turn_s = max(0.0, doublings * rtt_s - (window - _INITIAL_WINDOW_BYTES) * connections / rate)
         return (factor * turns - (1.0 if self.link.loss else 0.0)) * turn_s
 
-    def _stable_s(self, service: float) -> float:
+    def _commit_s(self, service: float) -> float:
         """Return the seconds that ``sync`` (and ``noac``, which implies it, nfs(5)) makes a writer wait.
 
         Each call waits for what it wrote, in however many requests that goes (fs/nfs/file.c: nfs_file_write).
@@ -423,20 +423,20 @@ class _Copy:
         return work.files * math.ceil(work.length / work.files / work.block) / work.at_once
 
 
-def _joined(bounds: Iterable[float]) -> float:
+def _combined_bound(bounds: Iterable[float]) -> float:
     """Return what several bounds leave together; the smallest if the others are far away."""
-    return math.pow(sum(math.pow(bound, -_JOIN) for bound in bounds), -1 / _JOIN)
+    return math.pow(sum(math.pow(bound, -_BOUND_EXPONENT) for bound in bounds), -1 / _BOUND_EXPONENT)
 
 
-def _segment(link: LinkFacts) -> int:
+def _segment_bytes(link: LinkFacts) -> int:
     return (link.mtu or 1500) - 52
 
 
 def _transfer_size(values: dict[str, str], name: str) -> int:
     asked = values.get(name)
     if asked is None or not asked.isdigit():
-        return _NEGOTIATED_SIZE
-    return min(rounded_io_size(int(asked)), _NEGOTIATED_SIZE)
+        return _DEFAULT_IO_SIZE
+    return min(rounded_io_size(int(asked)), _DEFAULT_IO_SIZE)
 
 
 def _number(value: str | None, default: int) -> int:

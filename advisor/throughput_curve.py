@@ -1,36 +1,36 @@
-"""The expected speed over what decides it: readahead, or the transfer size for a card of 1993."""
+"""Predicted throughput over one setting: over readahead, or over the transfer size for a card of 1993."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from advisor.cards import cards
+from advisor.identify import network_cards
 from advisor.options import catalogue, implied_values
-from advisor.throughput import Work, predict
-from advisor.throughput_udp import SIZES, udp_copy
-from advisor.transfer_sizes import SMALL_READ
+from advisor.throughput import CopySpec, predict
+from advisor.throughput_udp import UDP_TRANSFER_SIZES, udp_copy
+from advisor.transfer_sizes import SMALL_READ_SIZE
 
 if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.options import MountOptions
 
 #: Values of readahead that are drawn, bytes.
-_READ_AHEADS = tuple(2**power for power in range(15, 25))
+_READAHEAD_SIZES = tuple(2**power for power in range(15, 25))
 #: The copy is so long that opening the file does not count, bytes.
-COPY_LENGTH = 2**28
-#: The model of UDP is fitted to two times of one card; how the rest divides is assumed (model_udp).
+COPY_BYTES = 2**28
+#: The model of UDP is fitted to two times of one card; how the rest divides is assumed (throughput_udp).
 _UDP_ERROR = 0.3
 #: Largest size of the systems of that time, which they took if nothing was asked for.
-_UDP_SIZE = SIZES[-1]
+_MAX_UDP_SIZE = UDP_TRANSFER_SIZES[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class PredictedCurve:
     """Expected speeds of a large file: of reading it in small calls, or of copying it to a card of 1993.
 
     Over readahead the small reads are drawn: cp's calls are mostly as large as a request, and then the kernel
-    asks for as much at once without readahead (call_sizes).
+    asks for as much at once without readahead (transfer_sizes).
 
     Attributes:
         over: what is varied: readahead, or the size of a read or a write.
@@ -49,9 +49,9 @@ class Curve:
     advised: tuple[int, float]
 
 
-def expected_curve(
+def predicted_curve(
     options: MountOptions, advised: MountOptions, facts: Facts, *, read_ahead: int, advised_read_ahead: int
-) -> Curve | None:
+) -> PredictedCurve | None:
     """Return the curve of small reads over TCP, or of a copy over UDP to a card of 1993; None if unknown.
 
     Args:
@@ -66,15 +66,15 @@ def expected_curve(
         return _udp_curve(options, advised, facts)
     if transport.startswith("rdma"):
         return None  # the model is one of TCP
-    work = Work(direction="read", length=COPY_LENGTH, block=SMALL_READ)
-    values = sorted({*_READ_AHEADS, advised_read_ahead})
+    work = CopySpec(direction="read", length=COPY_BYTES, block=SMALL_READ_SIZE)
+    values = sorted({*_READAHEAD_SIZES, advised_read_ahead})
     points = [predict(advised, facts, work, read_ahead=value) for value in values]
     now = predict(options, facts, work, read_ahead=read_ahead)
     best = predict(advised, facts, work, read_ahead=advised_read_ahead)
     if now is None or best is None:
         return None
     known = [point for point in points if point is not None]
-    return Curve(
+    return PredictedCurve(
         over="read_ahead_kb",
         sizes=tuple(values),
         speeds=tuple(point.bytes_per_s for point in known),
@@ -84,9 +84,9 @@ def expected_curve(
     )
 
 
-def _udp_curve(options: MountOptions, advised: MountOptions, facts: Facts) -> Curve | None:
-    here = cards().get((facts.link.card if facts.link is not None else None) or "")
-    there = cards().get((facts.server.card if facts.server is not None else None) or "")
+def _udp_curve(options: MountOptions, advised: MountOptions, facts: Facts) -> PredictedCurve | None:
+    here = network_cards().get((facts.link.card if facts.link is not None else None) or "")
+    there = network_cards().get((facts.server.card if facts.server is not None else None) or "")
     known = [card for card in (here, there) if card is not None]
     if not known:
         return None
@@ -95,11 +95,11 @@ def _udp_curve(options: MountOptions, advised: MountOptions, facts: Facts) -> Cu
     name: Literal["rsize", "wsize"] = "rsize" if card is here else "wsize"
 
     def speed(size: int, where: MountOptions) -> float:
-        return 2**20 / udp_copy(size, _timer_s(where), card.receive_buffer).seconds
+        return 2**20 / udp_copy(size, _timeo_s(where), card.receive_buffer).seconds
 
-    now, best = _size(options, name), _size(advised, name)
-    sizes = sorted({*SIZES, now, best})
-    return Curve(
+    now, best = _transfer_size(options, name), _transfer_size(advised, name)
+    sizes = sorted({*UDP_TRANSFER_SIZES, now, best})
+    return PredictedCurve(
         over=name,
         sizes=tuple(sizes),
         speeds=tuple(speed(size, advised) for size in sizes),
@@ -109,13 +109,13 @@ def _udp_curve(options: MountOptions, advised: MountOptions, facts: Facts) -> Cu
     )
 
 
-def _size(options: MountOptions, name: str) -> int:
+def _transfer_size(options: MountOptions, name: str) -> int:
     text = options.get(name) or ""
-    size = int(text) if text.isdigit() else _UDP_SIZE
-    return min(max(size, SIZES[0]), _UDP_SIZE)
+    size = int(text) if text.isdigit() else _MAX_UDP_SIZE
+    return min(max(size, UDP_TRANSFER_SIZES[0]), _MAX_UDP_SIZE)
 
 
-def _timer_s(options: MountOptions) -> float:
+def _timeo_s(options: MountOptions) -> float:
     """Return timeo in seconds; it counts tenths (nfs(5))."""
     default = catalogue().find("timeo")
     text = options.get("timeo") or (default.default_for("3", "udp") if default is not None else None) or ""

@@ -1,16 +1,16 @@
-"""What TCP makes of a copy over a link that loses packets: CUBIC's window, round by round, and the timer.
+"""TCP throughput over a link with packet loss: a simulation of CUBIC's window and the retransmission timer.
 
 The mean window of RFC 9438, section 5.1, is that of a connection that runs for ever. A copy begins with a
 window that fills the link and its queue, and comes down by three tenths at each loss (section 4.6): with
 few losses it is quicker than the mean. And the mean takes each loss as repaired within a round trip. That
-is so as long as the repeated packet arrives: RFC 8985 (RACK-TLP) finds a lost packet by those that were
-sent after it, and sends a probe after two round trips where nothing follows. Where the repetition or the
-probe is lost too, the retransmission timer may be all that is left (RFC 6298, section 5). Its time-out is a
+is so as long as the retransmitted packet arrives: RFC 8985 (RACK-TLP) finds a lost packet by those that were
+sent after it, and sends a probe after two round trips where nothing follows. Where the retransmission or the
+probe is lost too, the retransmission timer may be all that is left (RFC 6298, section 5). Its timeout is a
 smoothed round trip and at least 200 ms in Linux (include/net/tcp.h: TCP_RTO_MIN; net/ipv4/tcp_input.c:
 tcp_rtt_estimator), and doubles if the next one is lost as well (RFC 6298, 5.5). Against a round trip of 0.2
 ms that is a thousand of them, and decides the speed; against 50 ms it is four.
 
-So a copy is played through several times, with the same chance each time it is asked for: its spread is
+So a copy is simulated several times, with the same random numbers each time it is asked for: its spread is
 what luck with losses makes of a copy of this length.
 """
 
@@ -24,22 +24,22 @@ from statistics import fmean
 RTO_MIN_S = 0.2
 #: RFC 9438, section 4.1 and 4.6: C, segments/s³, and beta. Section 4.3: what Reno adds in a round trip.
 _C, _BETA = 0.4, 0.7
-_RENO = 3 * (1 - _BETA) / (1 + _BETA)
+_RENO_INCREASE = 3 * (1 - _BETA) / (1 + _BETA)
 #: RFC 6928, segments.
-_FIRST_WINDOW = 10.0
+_INITIAL_WINDOW_SEGMENTS = 10.0
 #: Slow start ends when the round trips grow (HyStart, RFC 9406): a little beyond what fills the link.
-_BEYOND = 1.5
+_SLOW_START_OVERSHOOT = 1.5
 #: Copies that are played, losses that are played of each (what is longer goes on at the same speed), and how
 #: many copies lie beyond what is called quick and slow.
-_COPIES, _LOSSES, _TAIL = 32, 120, 4
+_SIMULATIONS, _SIMULATED_LOSSES, _TAIL = 32, 120, 4
 #: A step of the play meets so many losses at most, on average.
-_STEP = 0.12
+_MAX_LOSSES_PER_STEP = 0.12
 #: With more than this part lost a connection hardly gets through, and nothing is gained by playing on.
-_MOST_LOSS = 0.4
+_MAX_LOSS = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LossyWay:
+class LossyLink:
     """What one connection meets.
 
     Attributes:
@@ -56,7 +56,7 @@ class LossyWay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LossyCopy:
+class LossyCopyTime:
     """Seconds of a copy over one connection.
 
     Attributes:
@@ -73,18 +73,18 @@ class LossyCopy:
 
 
 @lru_cache(maxsize=256)
-def lossy_copy(segments: int, way: LossyWay) -> LossyCopy:
+def simulate_lossy_copy(segments: int, way: LossyLink) -> LossyCopyTime:
     """Return what a copy of so many segments takes."""
-    loss = min(way.loss, _MOST_LOSS)
-    part = max(1, min(segments, int(_LOSSES / loss)))
-    plays = [_Play(way, loss, number) for number in range(_COPIES)]
+    loss = min(way.loss, _MAX_LOSS)
+    part = max(1, min(segments, int(_SIMULATED_LOSSES / loss)))
+    plays = [_CopySimulation(way, loss, number) for number in range(_SIMULATIONS)]
     for play in plays:
         play.send(part)
     found = sorted(play.seconds for play in plays)
-    middle, parts = fmean(found[_COPIES // 4 : -_COPIES // 4]), segments / part
+    middle, parts = fmean(found[_SIMULATIONS // 4 : -_SIMULATIONS // 4]), segments / part
     # The luck of parts evens out: the spread of their mean falls with the root of their number.
     spread = parts**0.5
-    return LossyCopy(
+    return LossyCopyTime(
         likely=middle * parts,
         quick=middle * parts - (middle - found[_TAIL - 1]) * spread,
         slow=middle * parts + (found[-_TAIL] - middle) * spread,
@@ -92,7 +92,7 @@ def lossy_copy(segments: int, way: LossyWay) -> LossyCopy:
     )
 
 
-class _Chance:
+class _RandomNumbers:
     """Numbers from 0 to 1, the same for a seed each time (Knuth's MMIX generator)."""
 
     def __init__(self, seed: int) -> None:
@@ -105,18 +105,18 @@ class _Chance:
         return (self._state >> 11) / 2**53
 
 
-class _Play:
+class _CopySimulation:
     """One copy that is played."""
 
-    def __init__(self, way: LossyWay, loss: float, number: int) -> None:
+    def __init__(self, way: LossyLink, loss: float, number: int) -> None:
         self.seconds = 0.0
         self.timer_s = 0.0
         self._way = way
         self._loss = loss
-        self._chance = _Chance(number)
-        self._window = _FIRST_WINDOW
+        self._chance = _RandomNumbers(number)
+        self._window = _INITIAL_WINDOW_SEGMENTS
         self._slow_start = True
-        self._threshold = _BEYOND * max(2.0, way.rate * way.rtt_s)
+        self._threshold = _SLOW_START_OVERSHOOT * max(2.0, way.rate * way.rtt_s)
         self._peak = self._window
         self._since_s = 0.0
 
@@ -125,7 +125,7 @@ class _Play:
         sent = 0.0
         while sent < segments:
             window = self._window
-            rounds = 1.0 if self._slow_start else max(1.0, _STEP / (self._loss * window))
+            rounds = 1.0 if self._slow_start else max(1.0, _MAX_LOSSES_PER_STEP / (self._loss * window))
             rounds = min(rounds, max(1.0, (segments - sent) / window))
             seconds = rounds * max(self._way.rtt_s, window / self._way.rate)
             sent += rounds * window
@@ -161,4 +161,4 @@ class _Play:
             return
         plateau_s = (self._peak * (1 - _BETA) / _C) ** (1 / 3)
         cubic = _C * (self._since_s - plateau_s) ** 3 + self._peak
-        self._window = max(self._window + _RENO * rounds, min(cubic, 1.5 * self._window))
+        self._window = max(self._window + _RENO_INCREASE * rounds, min(cubic, 1.5 * self._window))

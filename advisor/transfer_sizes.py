@@ -1,32 +1,32 @@
-"""Call sizes: how many bytes a program asks for in one read or write call on an NFS mount.
+"""Transfer sizes: what the kernel makes of rsize and wsize, and the bytes of each read or write call.
 
-Every test, search and expectation takes its call size from here. docs/call-sizes.md has what programs were
-seen to ask for, and why these two sizes were chosen.
+The rounding rules are those of fs/nfs/internal.h (nfs_io_size, nfs_block_bits) and were compared with what
+mounts on Linux 6.1, 6.12 and 7.2 show. Every test, search and prediction takes its call size from here.
+docs/call-sizes.md has what programs were seen to ask for, and why these two sizes were chosen.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
-
-from advisor.kernel_numbers import rounded_io_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: In the place of a call size: the one that cp(1) takes on the mount.
-AS_COPY = 0
+CP_CALL_SIZE = 0
 #: Least buffer of cp, cat, mv and install, bytes (coreutils 8.23 to 9.4, src/ioblksize.h: IO_BUFSIZE; it was
 #: 32 KiB from 7.2 on and 64 KiB from 8.17 on, and is 256 KiB from 9.5 on). One version's is taken, so that
 #: figures of computers with several versions can be compared.
-COPY_BUFFER = 128 * 1024
+CP_BUFFER = 128 * 1024
 #: Of the figure "small reads", bytes. Programs with a smaller buffer of their own read with calls that do
 #: not exceed the kernel's usual readahead: the readahead alone decides how much is asked for at once.
-SMALL_READ = 64 * 1024
+SMALL_READ_SIZE = 64 * 1024
 #: wsize when nothing is asked for, of a server with 4 GiB or more (fs/nfsd).
-_NEGOTIATED_SIZE = 2**20
+_DEFAULT_WSIZE = 2**20
 
 
-def copy_call_size(block_size: int) -> int:
+def cp_call_size(block_size: int) -> int:
     """Return the bytes of each read and write call of cp(1).
 
     The buffer of coreutils' copy.c is the least common multiple of io_blksize (src/ioblksize.h) of source and
@@ -35,7 +35,7 @@ def copy_call_size(block_size: int) -> int:
     Args:
         block_size: st_blksize of the files on the mount, which statvfs(3) calls f_bsize.
     """
-    return max(COPY_BUFFER, block_size)
+    return max(CP_BUFFER, block_size)
 
 
 def file_block_size(wsize: int) -> int:
@@ -50,11 +50,43 @@ def call_size(asked: int, values: Mapping[str, str]) -> int:
     """Return the bytes of each call on a mount with these options, before it is mounted.
 
     Args:
-        asked: a size, or AS_COPY for that of cp.
+        asked: a size, or CP_CALL_SIZE for that of cp.
         values: of the mount's options, by name; without wsize a server's usual largest one is taken.
     """
-    if asked != AS_COPY:
+    if asked != CP_CALL_SIZE:
         return asked
     wsize = values.get("wsize", "")
     size = rounded_io_size(int(wsize)) if wsize.isdigit() else 0  # 0 leaves it to the server, too
-    return copy_call_size(file_block_size(min(size or _NEGOTIATED_SIZE, _NEGOTIATED_SIZE)))
+    return cp_call_size(file_block_size(min(size or _DEFAULT_WSIZE, _DEFAULT_WSIZE)))
+
+
+#: NFS_MAX_FILE_IO_SIZE, bytes.
+MAX_IO_SIZE = 2**20
+_PAGE_SIZE = 4096
+_MIN_IO_SIZE = 1024  # NFS_MIN_FILE_IO_SIZE
+_DEFAULT_IO_SIZE = 4096  # NFS_DEF_FILE_IO_SIZE
+
+
+def kernel_number(text: str) -> int | None:
+    """Return the number that the kernel reads: octal after a leading 0, hexadecimal after 0x; or None."""
+    if len(text) > 20 or not re.fullmatch(r"0[0-7]*|[1-9][0-9]*|0[xX][0-9a-fA-F]+", text):
+        return None
+    if text[:2] in {"0x", "0X"}:
+        return int(text, 16)
+    return int(text, 8 if text.startswith("0") else 10)
+
+
+def rounded_io_size(size: int, proto: str = "tcp") -> int:
+    """Return what the kernel makes of an rsize or wsize, before the server limits it; 0 stays 0.
+
+    1000 becomes 4096, 1500 becomes 1024, 5000 becomes 4096, 12345 becomes 12288, 100000 becomes 98304.
+    """
+    if size == 0:
+        return 0
+    if size < _MIN_IO_SIZE:
+        return _DEFAULT_IO_SIZE
+    if size >= MAX_IO_SIZE:
+        return MAX_IO_SIZE
+    if proto.startswith("udp") or size < _PAGE_SIZE:
+        return 1 << (size.bit_length() - 1)
+    return size - size % _PAGE_SIZE

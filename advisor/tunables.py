@@ -1,4 +1,7 @@
-"""What can be tuned beside a mount's options (resources/tunables.toml): where it stands and how it lasts."""
+"""Tunables: kernel values that a mount depends on beside its options, and how to save them.
+
+resources/tunables.toml has the data.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return the file for one mount, whose superblock is ``device`` (major:minor in mountinfo)."""
         return self.path.replace("{device}", device)
 
-    def kept_by(self, value: str) -> str:
+    def persistent_line(self, value: str) -> str:
         """Return the text that makes the value last in the file :attr:`keep`, or "" if nothing does."""
         return self.line.replace("{value}", value)
 
@@ -87,7 +90,7 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             )
         if self.keep:
             lines += [f"To make it last, write into {self.keep}:"]
-            lines += [f"  {line}" for line in self.kept_by(value).splitlines()]
+            lines += [f"  {line}" for line in self.persistent_line(value).splitlines()]
         if before is not None:
             lines += ["To undo it:", f"  echo {before} | sudo tee {self.path}"]
         if self.keep:
@@ -105,7 +108,7 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             lines.append(
                 f"For all NFS mounts of this computer, {self.keep} can set it with nfs-utils 2.6 or newer:"
             )
-            lines += [f"  {line}" for line in self.kept_by(value).splitlines()]
+            lines += [f"  {line}" for line in self.persistent_line(value).splitlines()]
         return tuple(lines)
 
 

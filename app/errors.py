@@ -1,4 +1,4 @@
-"""The errors people meet. Each says what happened, the likely cause or what to do, and keeps the raw text."""
+"""Errors that people meet: what happened, the likely cause or what to do, and the raw text."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class AppError(Exception):
         return _EXIT_CODES.get(self.kind, 1)
 
 
-def remains_text(paths: Sequence[str]) -> str:
+def leftover_files_text(paths: Sequence[str]) -> str:
     """Return what happens to test files that could not be removed yet, "" for none."""
     if not paths:
         return ""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from advisor.cards import identify_card
 from advisor.facts import LinkFacts
+from advisor.identify import identify_card
 from app.errors import AppError, ErrorKind
 from resources import read_toml
 

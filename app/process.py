@@ -1,7 +1,7 @@
-"""The one place that starts processes: argument lists, a fixed environment, a group of their own, a deadline.
+"""Child processes: argument lists, a fixed environment, a group of their own, a deadline.
 
-``mount`` forks ``mount.nfs`` and does not pass signals on, so a child always leads a session of its own
-and is ended by killing the whole group (measured; see the design's traps).
+Processes are started here alone. ``mount`` forks ``mount.nfs`` and does not pass signals on (measured), so a
+child always leads a session of its own and is ended by killing the whole group.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Child(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProcessOutcome:
     """How a child ended.
 
     Attributes:
@@ -166,7 +166,7 @@ def run(
     input_data: bytes = b"",
     env: Mapping[str, str] | None = None,
     cwd: str | None = None,
-) -> Outcome:
+) -> ProcessOutcome:
     """Run a child to its end, or kill its group at the deadline.
 
     Args:
@@ -192,6 +192,6 @@ def run(
         except subprocess.TimeoutExpired:
             out, err = b"", b""
         code = None
-    return Outcome(
+    return ProcessOutcome(
         tuple(argv), code, out.decode(errors="surrogateescape"), err.decode(errors="surrogateescape")
     )

@@ -1,4 +1,4 @@
-"""Which process on which machine made something: told later, when its number may be another one's."""
+"""Process identity: which process on which machine made something, also when its number is used again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def host_hash() -> str:
     return hashlib.sha256(host_name().encode(errors="replace")).hexdigest()[:8]
 
 
-def own_pid() -> int:
+def proc_pid() -> int:
     """Return the number of this process as /proc has it."""
     try:
         return int(Path("/proc/self").readlink().name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from advisor.experiment.measurements import QUANTITIES
+from advisor.experiment.measurements import FIGURE_INFO
 from advisor.speeds import SpeedUnit, format_speed
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)(i?[bB])?\s*")
@@ -53,8 +53,8 @@ def format_duration(seconds: float) -> str:
 
 
 def format_figure(figure: str, number: float, speed: SpeedUnit = SpeedUnit.BYTES) -> str:
-    """Return a figure of an experiment (a name of advisor.experiment.measurements) with its unit, speeds in the one given."""
-    unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
+    """Return a figure of advisor.experiment.measurements with its unit, speeds in the one given."""
+    unit = FIGURE_INFO[figure].unit if figure in FIGURE_INFO else ""
     if unit == "bytes/s":
         return format_speed(number, speed)
     if unit == "s":

@@ -70,24 +70,27 @@ _SPEEDS = {
 _OWN_GUESTS = [
     f"tests/lab/test_{name}.py"
     for name in ("cli", "every_option", "guest", "history", "nfs_utils_agree", "nfsmount_conf",
-                 "other_users", "private_mount", "shared_guest", "three_ways")
+                 "other_users", "private_mount", "shared_guest", "mount_moments")
 ]  # fmt: skip
 #: Those that are jobs of the helper and its client in such guests.
-_HELPER_JOBS = [f"tests/lab/test_{name}.py" for name in ("apply_kills", "cycles", "prompts", "systemd_boot")]
+_HELPER_JOBS = [
+    f"tests/lab/test_{name}.py"
+    for name in ("apply_kills", "mount_cycles", "password_prompts", "systemd_boot")
+]
 #: Those of what is observed of servers and mounts, and of shells in the guest.
 _STATES = [
-    f"tests/lab/test_{name}.py" for name in ("before_mount", "finding_servers", "health", "shell", "space")
+    f"tests/lab/test_{name}.py" for name in ("prerequisites", "server_discovery", "health", "shell", "space")
 ]
 #: Those of what is saved of a mount: entries, units, rules of udev, lists of mounts.
 _ENTRIES = [
     f"tests/lab/test_{name}.py"
     for name in (
-        "as_it_was",
+        "unchanged_options",
         "foreign_entries",
-        "managing",
+        "space_and_log",
         "saved_readahead",
         "systemd_units",
-        "unknown_words",
+        "unknown_options",
     )
 ]
 #: Those that make whole experiments or many small requests.

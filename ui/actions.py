@@ -1,4 +1,4 @@
-"""What the person can do from the menu and the keyboard, declared in one table."""
+"""Actions of the menu and the keyboard, declared in one table."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ class Command(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Spec:
+class _CommandSpec:
     text: str
     keys: tuple[str, ...]
 
 
-def _mark(source: str) -> str:
+def _mark_for_translation(source: str) -> str:
     """Mark a text for translation; it is translated where it is shown."""
     return source
 
 
 _SPECS = {
-    Command.NEW: _Spec(_mark("&New mount"), ("Ctrl+N",)),
-    Command.PASTE: _Spec(_mark("&Paste a mount…"), ("Ctrl+Shift+V",)),
-    Command.EXPORT: _Spec(_mark("&Export Mounts…"), ()),
-    Command.IMPORT: _Spec(_mark("&Import Mounts…"), ()),
-    Command.REFRESH: _Spec(_mark("&Refresh"), ("F5",)),
-    Command.UNMOUNT: _Spec(_mark("Unm&ount…"), ()),
-    Command.DISMISS: _Spec(_mark("&Close the message"), ("Esc",)),
-    Command.QUIT: _Spec(_mark("&Quit"), ("Ctrl+Q",)),
+    Command.NEW: _CommandSpec(_mark_for_translation("&New mount"), ("Ctrl+N",)),
+    Command.PASTE: _CommandSpec(_mark_for_translation("&Paste a mount…"), ("Ctrl+Shift+V",)),
+    Command.EXPORT: _CommandSpec(_mark_for_translation("&Export Mounts…"), ()),
+    Command.IMPORT: _CommandSpec(_mark_for_translation("&Import Mounts…"), ()),
+    Command.REFRESH: _CommandSpec(_mark_for_translation("&Refresh"), ("F5",)),
+    Command.UNMOUNT: _CommandSpec(_mark_for_translation("Unm&ount…"), ()),
+    Command.DISMISS: _CommandSpec(_mark_for_translation("&Close the message"), ("Esc",)),
+    Command.QUIT: _CommandSpec(_mark_for_translation("&Quit"), ("Ctrl+Q",)),
 }
 
 _APPEARANCES = {
-    Appearance.SYSTEM: _mark("As the &system"),
-    Appearance.LIGHT: _mark("&Light"),
-    Appearance.DARK: _mark("&Dark"),
+    Appearance.SYSTEM: _mark_for_translation("As the &system"),
+    Appearance.LIGHT: _mark_for_translation("&Light"),
+    Appearance.DARK: _mark_for_translation("&Dark"),
 }
 
 

@@ -1,7 +1,12 @@
-"""Opens the window: the application object, the theme, and what happens with unexpected errors."""
+"""Start of the window: application object, theme, unexpected errors, and the late import of the plots.
+
+pyqtgraph takes a second or more to import: that happens on a thread once the window is up. The import makes
+classes and no object of Qt. Code that wants a plot earlier waits for the rest of the import.
+"""
 
 from __future__ import annotations
 
+import importlib
 import logging
 import signal
 import sys
@@ -26,15 +31,14 @@ from PySide6.QtWidgets import QApplication
 
 from advisor.speeds import SpeedUnit
 from app.errors import internal_error
+from app.tasks import run_in_thread
 from app.version import VERSION
 from ui.common import theme
-from ui.common.session import LOCAL
+from ui.common.session import LOCAL, lab_links, open_host
 from ui.common.speed_units import SPEED_UNITS
 from ui.common.theme import Appearance
-from ui.hosts import lab_links, open_host
 from ui.main_window import MainWindow
 from ui.notifications import DESKTOP_NAME
-from ui.plots.preloading import preload
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -172,3 +176,21 @@ def _quit_on_signals(app: QApplication, window: MainWindow) -> None:
     timer.setInterval(250)
     timer.timeout.connect(lambda: None)
     timer.start()
+
+
+_MODULES = (
+    "ui.plots.factor_plot",
+    "ui.plots.expected_plot",
+    "ui.plots.live_plot",
+    "ui.plots.overlay_plot",
+)
+
+
+def preload() -> Future[None]:
+    """Begin to load it; the future ends when it is there."""
+
+    def load() -> None:
+        for name in _MODULES:
+            importlib.import_module(name)
+
+    return run_in_thread("plots-preload", load)

@@ -1,4 +1,4 @@
-"""The window: puts the panels together and passes on what one says to another."""
+"""The main window: puts the list of mounts and the pages together and passes signals between them."""
 
 from __future__ import annotations
 
@@ -16,35 +16,33 @@ from ui.actions import Command, make_actions, make_menu
 from ui.apply.interrupted_changes import InterruptedChanges
 from ui.common.banner import Banner
 from ui.common.bridge import Bridge
-from ui.common.labels import Line
+from ui.common.labels import Separator
+from ui.common.layout import ListSplitter
 from ui.common.session import LOCAL, HostSession
 from ui.common.status_text import applied_text
 from ui.common.theme import Appearance
-from ui.exchanging import Exchanging
-from ui.foreign_importing import ForeignImporting
-from ui.mounts.facts_loader import FactsAsking
+from ui.mounts.facts_loader import FactsLoader
 from ui.mounts.host_bar import HostBar
-from ui.mounts.page import DetailPanel
-from ui.mounts.placeholder_pages import EmptyPanel
+from ui.mounts.import_export import ImportExportDialogs
+from ui.mounts.list_panel import MountListPanel
+from ui.mounts.page import MountPage
+from ui.mounts.placeholder_pages import ConnectingPage, WelcomePage
+from ui.mounts.unmanaged_import import UnmanagedImport
 from ui.notifications import DesktopNotifications, ServerNotifications, icon_uri
-from ui.panels.mounts import MountsPanel
-from ui.panels.starting import StartingPanel
-from ui.pasting import Pasting
 from ui.settings.copy_as import CopyAsDialog
 from ui.settings.drafts import Drafts
-from ui.widgets.list_splitter import ListSplitter
+from ui.settings.paste import PasteController
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.dialects import Entry
+    from advisor.dialects import MountSpec
     from advisor.facts import LinkFacts
     from app.mounts.change_model import ApplyReport
     from app.mounts.foreign_entries import ForeignEntry
-    from app.mounts.model import FstabReport, Mount, MountReport, MountTable
+    from app.mounts.model import Mount, MountReport, MountTable, SavedEntryReport
     from app.service.protocol import HelloResult
-    from ui.common.session import Opener
-    from ui.hosts import LabLink
+    from ui.common.session import LabLink, Opener
 
 #: How long the program waits for the lab to power off when its window is closed.
 _CLOSE_WAIT_S = 5.0
@@ -91,19 +89,19 @@ class MainWindow(QMainWindow):
         self.notify_switch.toggled.connect(self._on_notify_toggled)
         menu = make_menu(self, self._actions, appearance, choose_appearance, [self.notify_switch])
         self._host_bar = HostBar(links, self._actions[Command.NEW], menu)
-        self._mounts = MountsPanel()
-        self._detail = DetailPanel(self.session.submit, self.bridge.run)
+        self._mounts = MountListPanel()
+        self._detail = MountPage(self.session.submit, self.bridge.run)
         self._detail.settings.dialect_chosen.connect(self._on_copy_as)
-        self._facts = FactsAsking(self.session.submit, self)
-        self._foreign = ForeignImporting(self.session.submit, self)
-        self._pasting = Pasting(self)
+        self._facts = FactsLoader(self.session.submit, self)
+        self._foreign = UnmanagedImport(self.session.submit, self)
+        self._pasting = PasteController(self)
         self._pasting.chosen.connect(self._on_pasted)
-        self._exchanging = Exchanging(self, self.session.submit, self.bridge.run)
+        self._exchanging = ImportExportDialogs(self, self.session.submit, self.bridge.run)
         share_field = self._detail.settings.findChild(QLineEdit, "share")
         if share_field is not None:
             self._pasting.watch(share_field)
-        self._empty = EmptyPanel(links)
-        self._starting = StartingPanel()
+        self._empty = WelcomePage(links)
+        self._starting = ConnectingPage()
         self._banner = Banner()
         self._interrupted = InterruptedChanges(self._banner, self.session, self)
         #: Number of the message that the host is slow, and of the error that belongs to one page.
@@ -132,7 +130,7 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._host_bar)
-        layout.addWidget(Line())
+        layout.addWidget(Separator())
         layout.addWidget(self._splitter, 1)
         self.setCentralWidget(central)
 
@@ -142,8 +140,8 @@ class MainWindow(QMainWindow):
         session.opened.connect(self._on_opened)
         session.failed.connect(self._on_host_failed)
         session.table_changed.connect(self._on_table)
-        session.speeds_changed.connect(self._mounts.model.take_speeds)
-        session.speeds_lost.connect(self._mounts.model.forget_speeds)
+        session.speeds_changed.connect(self._mounts.model.update_speeds)
+        session.speeds_lost.connect(self._mounts.model.clear_speeds)
         session.link_changed.connect(self._on_link)
         session.trouble.connect(self._on_trouble)
         session.slow_changed.connect(self._on_slow)
@@ -159,7 +157,7 @@ class MainWindow(QMainWindow):
         self._mounts.draft_chosen.connect(self._on_new)
         self._detail.settings.edited.connect(self._on_edited)
         self._detail.discarded.connect(self._on_discarded)
-        self._detail.failed.connect(self._on_detail_failed)
+        self._detail.failed.connect(self._on_page_failed)
         self._detail.left.connect(self._on_page_left)
         self._detail.began.connect(self._banner.dismiss)
         self._detail.imported.connect(self._on_import_wanted)
@@ -170,7 +168,7 @@ class MainWindow(QMainWindow):
         self._detail.applied.connect(self._on_applied)
         self._detail.reverted.connect(self._on_reverted)
         self._detail.settled.connect(self._on_settled)
-        self._detail.forgotten.connect(self._on_forgotten)
+        self._detail.removed.connect(self._on_forgotten)
         self._detail.stuck.connect(self._on_stuck)
         self._empty.mount_clicked.connect(self._on_new)
         self._empty.lab_clicked.connect(self._on_host_chosen)
@@ -191,7 +189,7 @@ class MainWindow(QMainWindow):
         """Show an error in the message area."""
         self._banner.show_error(error)
 
-    def _on_detail_failed(self, error: AppError) -> None:
+    def _on_page_failed(self, error: AppError) -> None:
         self.show_error(error)
         self._page_message = self._banner.number
 
@@ -218,10 +216,10 @@ class MainWindow(QMainWindow):
 
     def _on_starting(self, key: str) -> None:
         self._banner.dismiss()  # what was said of another host
-        self._forget_host()
+        self._reset_host()
         self._mounts.clear_choice()
         self._mounts.filter_by("")
-        self._mounts.model.forget_speeds()
+        self._mounts.model.clear_speeds()
         self._host_bar.show_host(key, None)
         self._starting.show_starting(lab=key != LOCAL)
         self._show_page(self._starting)
@@ -230,22 +228,22 @@ class MainWindow(QMainWindow):
         self._host_bar.show_host(self.session.key, hello)
 
     def _on_host_failed(self, error: AppError) -> None:
-        self._forget_host()
+        self._reset_host()
         self._starting.show_failed(lab=self.session.key != LOCAL)
         self._show_page(self._starting)
         self.show_error(error)
 
-    def _forget_host(self) -> None:
+    def _reset_host(self) -> None:
         """Forget what belongs to the host that was shown."""
-        self.notifications.forget()
+        self.notifications.reset()
         self._table = None
         self._drafting = False
         self._wanted = None
         self._pasting.close()
         self._exchanging.close()
-        self._detail.forget()
-        self._foreign.forget()
-        self._facts.forget()
+        self._detail.reset()
+        self._foreign.reset()
+        self._facts.reset()
 
     def _on_trouble(self, error: AppError) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)
@@ -327,9 +325,9 @@ class MainWindow(QMainWindow):
             )
         else:
             self._banner.dismiss()
-        self._want(report.mount.share, report.mount.mount_point)
+        self._select_when_listed(report.mount.share, report.mount.mount_point)
 
-    def _want(self, share: str, mount_point: str) -> None:
+    def _select_when_listed(self, share: str, mount_point: str) -> None:
         """Choose a mount once it is in the list, at the latest in the one that is read now."""
         self._wanted = wanted = (share, mount_point)
         call = self.session.refresh()
@@ -352,12 +350,12 @@ class MainWindow(QMainWindow):
         else:
             self._banner.show_information(message, details)
         made = report.report.mount if report.report is not None else report.plan
-        self._want(made.share, made.mount_point)
+        self._select_when_listed(made.share, made.mount_point)
 
     def _on_settled(self) -> None:
         """Look for a mount that a change took away and that may not have come back."""
         if self._wanted is not None:
-            self._want(*self._wanted)
+            self._select_when_listed(*self._wanted)
 
     def _on_reverted(self, error: AppError, by_person: bool) -> None:  # noqa: FBT001 - a slot
         if by_person:
@@ -369,7 +367,7 @@ class MainWindow(QMainWindow):
             self._banner.show_warning(error.message, error.hint)
         self.session.refresh()
 
-    def _on_forgotten(self, mount_point: str, report: FstabReport) -> None:
+    def _on_forgotten(self, mount_point: str, report: SavedEntryReport) -> None:
         details = self.tr("The file as it was: {path}").format(path=report.backup)
         self._banner.show_information(
             self.tr("{path} is not kept any more.").format(path=mount_point), details
@@ -417,7 +415,7 @@ class MainWindow(QMainWindow):
         self._drafts.keep(self.session.key, place, self._detail.settings.unfinished)
         self._show_draft_row()
         if self._drafting:
-            self._facts.follow_options(self._detail.settings.wish().options)
+            self._facts.follow_options(self._detail.settings.request().options)
 
     def _on_discarded(self) -> None:
         self._drafts.keep(self.session.key, None, None)
@@ -445,9 +443,9 @@ class MainWindow(QMainWindow):
         if mount is not None and self.session.hello is not None:
             self._facts.ask(mount.share)
         elif self._drafting and self.session.hello is not None:
-            self._facts.ask_client(self._detail.settings.wish().options)
+            self._facts.ask_client(self._detail.settings.request().options)
         else:
-            self._facts.forget()
+            self._facts.reset()
 
     # Commands
 
@@ -471,7 +469,7 @@ class MainWindow(QMainWindow):
         if self.session.hello is not None and not self._detail.busy:
             self._exchanging.take_in()
 
-    def _on_pasted(self, entry: Entry) -> None:
+    def _on_pasted(self, entry: MountSpec) -> None:
         """Fill the form of the mount that is there, or of a new one."""
         share = str(entry.share)
         if not self._mounts.choose(share, entry.mount_point):
@@ -484,8 +482,8 @@ class MainWindow(QMainWindow):
         self._detail.settings.load_entry(entry.share, entry.mount_point, options)
 
     def _on_copy_as(self, dialect: str) -> None:
-        wish = self._detail.settings.wish()
-        place = (wish.share, wish.mount_point, wish.options)
+        request = self._detail.settings.request()
+        place = (request.share, request.mount_point, request.options)
         CopyAsDialog(self, place, dialect, self.bridge.run).open()
 
     def _on_refresh(self) -> None:
@@ -531,7 +529,7 @@ class MainWindow(QMainWindow):
             self._closed = True
             self.hide()  # what follows may take a moment
             self._drafts.finish()
-            self._detail.forget()
+            self._detail.reset()
             self.session.close(_CLOSE_WAIT_S)
             self.bridge.close()
         super().closeEvent(event)

@@ -1,7 +1,7 @@
-"""Notifications of the desktop: a server stops answering, and answers again; one for each incident.
+"""Desktop notifications: a server stops answering, and answers again; one for each incident.
 
-They go to the portal (org.freedesktop.portal.Notification), or where there is none to the notification
-service itself (Desktop Notifications Specification 1.2). Its method wants an unsigned number, which PySide6
+They go to the portal (org.freedesktop.portal.Notification) or, where there is none, to the notification
+service itself (Desktop Notifications Specification 1.2). Notify takes an unsigned number, which PySide6
 cannot make: busctl(1) sends that one.
 """
 
@@ -22,8 +22,8 @@ from PySide6.QtDBus import QDBusConnection, QDBusMessage, QDBusPendingCallWatche
 
 from app import process
 from app.tasks import run_in_thread
-from app.text.mounts import duration_words
-from ui.models.mounts_model import server_of
+from app.text.mounts import lasting_text
+from ui.mounts.list_model import server_of
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount, MountTable
@@ -103,7 +103,7 @@ class ServerNotifications(QObject):
         #: Servers that are silent, and since when as far as that is known; None before the first list.
         self._silent: dict[str, float | None] | None = None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Another host is shown now: what is silent in its first list is no news."""
         self._silent = None
 
@@ -120,13 +120,13 @@ class ServerNotifications(QObject):
             return
         for server, mounts in silent.items():
             if server not in before:
-                self._tell_silent(server, mounts)
+                self._notify_silent(server, mounts)
         mounted = {server_of(mount.share) for mount in table.mounts if mount.active is not None}
         for server, since in before.items():
             if server not in silent and server in mounted:  # one that was unmounted is no news
-                self._tell_back(server, since, table.now)
+                self._notify_recovered(server, since, table.now)
 
-    def _tell_silent(self, server: str, mounts: list[Mount]) -> None:
+    def _notify_silent(self, server: str, mounts: list[Mount]) -> None:
         places = [mount.mount_point for mount in mounts]
         named = ", ".join([*places[:_NAMES], *(["…"] if len(places) > _NAMES else [])])
         self._send(
@@ -135,10 +135,10 @@ class ServerNotifications(QObject):
             self.tr("Programs that use {places} wait for it.").format(places=named),
         )
 
-    def _tell_back(self, server: str, since: float | None, now: float) -> None:
+    def _notify_recovered(self, server: str, since: float | None, now: float) -> None:
         body = ""
         if since is not None and now > since:
-            body = self.tr("It was silent for {time}.").format(time=duration_words(now - since))
+            body = self.tr("It was silent for {time}.").format(time=lasting_text(now - since))
         self._send(f"server-{server}", self.tr("{server} answers again").format(server=server), body)
 
 

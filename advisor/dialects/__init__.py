@@ -1,6 +1,6 @@
-"""The dialects in which an NFS mount is written: reading any of them, writing each of them.
+"""Dialects in which an NFS mount is written: reading any of them, writing each of them.
 
-Entries are kept in Linux's words; what another system cannot say is listed, never dropped in silence.
+Entries are held in the words of Linux; what another system cannot express is listed, never dropped silently.
 """
 
 from __future__ import annotations
@@ -9,29 +9,33 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from advisor.dialects import (
-    ansible,
-    autofs,
-    bsd_read,
-    freebsd,
-    kubernetes,
-    linux,
-    linux_fstab,
-    macos,
-    nextstep,
-    nfsmount_conf,
-    openbsd,
-    systemd,
+from advisor.dialects import autofs, bsd_read, bsd_write, linux, orchestration, systemd
+from advisor.dialects.entry import (
+    DialectError,
+    DialectText,
+    MountSpec,
+    MountTime,
+    ParseResult,
+    WrongDialectError,
 )
-from advisor.dialects.commands import parse_command
-from advisor.dialects.entry import DialectError, Entry, OtherFormError, Reading, When, Written
+from advisor.dialects.linux import parse_command
 from advisor.options import MountOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DIALECTS", "Dialect", "DialectError", "Entry", "Reading", "UnreadableError", "When", "Written",
-           "read_any", "read_every"]  # fmt: skip
+__all__ = [
+    "DIALECTS",
+    "Dialect",
+    "DialectError",
+    "DialectText",
+    "MountSpec",
+    "MountTime",
+    "ParseResult",
+    "UnreadableMountError",
+    "read_any",
+    "read_every",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,38 +50,38 @@ class Dialect:
 
     name: str
     label: str
-    write: Callable[[Entry], Written]
+    write: Callable[[MountSpec], DialectText]
 
 
 #: A unit's section: its lines belong together.
-_SECTION = re.compile(r"^\s*\[\w+\]\s*$", re.MULTILINE)
+_UNIT_SECTION = re.compile(r"^\s*\[\w+\]\s*$", re.MULTILINE)
 #: A line that goes on behind a backslash.
-_CONTINUED = re.compile(r"\\\n")
+_CONTINUED_LINE = re.compile(r"\\\n")
 
 #: All dialects by name, in the order to offer them.
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
-        Dialect("command", "Linux mount command", linux.write),
-        Dialect("fstab", "Linux fstab line", linux_fstab.write),
+        Dialect("command", "Linux mount command", linux.write_command),
+        Dialect("fstab", "Linux fstab line", linux.write_fstab),
         Dialect("systemd-mount", "systemd mount unit", systemd.write_mount),
         Dialect("systemd-automount", "systemd automount unit", systemd.write_automount),
         Dialect("autofs", "autofs direct map", autofs.write),
-        Dialect("nfsmount.conf", "section of nfsmount.conf", nfsmount_conf.write),
-        Dialect("ansible", "Ansible task", ansible.write),
-        Dialect("kubernetes", "Kubernetes PersistentVolume", kubernetes.write),
-        Dialect("openbsd", "OpenBSD mount_nfs command", openbsd.write),
-        Dialect("openbsd-fstab", "OpenBSD fstab line", openbsd.write_fstab),
-        Dialect("freebsd", "FreeBSD mount command", freebsd.write),
-        Dialect("freebsd-fstab", "FreeBSD fstab line", freebsd.write_fstab),
-        Dialect("macos", "macOS mount command", macos.write),
-        Dialect("macos-autofs", "macOS automounter map", macos.write_autofs),
-        Dialect("nextstep", "NeXTSTEP fstab line", nextstep.write),
+        Dialect("nfsmount.conf", "section of nfsmount.conf", linux.write_nfsmount_conf),
+        Dialect("ansible", "Ansible task", orchestration.write_ansible),
+        Dialect("kubernetes", "Kubernetes PersistentVolume", orchestration.write_kubernetes),
+        Dialect("openbsd", "OpenBSD mount_nfs command", bsd_write.write_openbsd),
+        Dialect("openbsd-fstab", "OpenBSD fstab line", bsd_write.write_openbsd_fstab),
+        Dialect("freebsd", "FreeBSD mount command", bsd_write.write_freebsd),
+        Dialect("freebsd-fstab", "FreeBSD fstab line", bsd_write.write_freebsd_fstab),
+        Dialect("macos", "macOS mount command", bsd_write.write_macos),
+        Dialect("macos-autofs", "macOS automounter map", bsd_write.write_macos_autofs),
+        Dialect("nextstep", "NeXTSTEP fstab line", bsd_write.write_nextstep),
     )
 }
 
 
-class UnreadableError(DialectError):
+class UnreadableMountError(DialectError):
     """No form fits the text.
 
     Attributes:
@@ -89,7 +93,7 @@ class UnreadableError(DialectError):
         self.tried = tried
 
 
-def read_any(text: str) -> Reading:
+def read_any(text: str) -> ParseResult:
     """Return what a pasted text says, with the form that it was recognised as.
 
     A mount command, an fstab line, a systemd mount unit, an autofs map, or a command or fstab line of
@@ -102,15 +106,17 @@ def read_any(text: str) -> Reading:
     for form, read in _READERS:
         try:
             return read(text)
-        except OtherFormError as error:
+        except WrongDialectError as error:
             tried.append((form, str(error)))
         except DialectError as error:
             tried.append((form, str(error)))
-            raise UnreadableError(f"This looks like {form}, but it cannot be read. {error}", tried) from error
-    raise UnreadableError("This is nothing that says how to mount NFS.", tried)
+            raise UnreadableMountError(
+                f"This looks like {form}, but it cannot be read. {error}", tried
+            ) from error
+    raise UnreadableMountError("This is nothing that says how to mount NFS.", tried)
 
 
-def read_every(text: str) -> list[Reading]:
+def read_every(text: str) -> list[ParseResult]:
     """Return every mount that a pasted text says: a line each, or one for all of it.
 
     Lines of other file systems, comments and what is no mount are passed over where at least two lines say
@@ -119,66 +125,68 @@ def read_every(text: str) -> list[Reading]:
     Raises:
         UnreadableError: as :func:`read_any`.
     """
-    found = _read_whole_map(text)
-    if not found and not _SECTION.search(text):
-        for line in _CONTINUED.sub(" ", text).splitlines():
+    found = _read_all_of_map(text)
+    if not found and not _UNIT_SECTION.search(text):
+        for line in _CONTINUED_LINE.sub(" ", text).splitlines():
             try:
                 found.append(read_any(line))
-            except UnreadableError:
+            except UnreadableMountError:
                 continue
     return found if len(found) > 1 else [read_any(text)]
 
 
-def _read_bsd_command(text: str) -> Reading:
-    return bsd_read.read_command(parse_command(text))
+def _read_bsd_command(text: str) -> ParseResult:
+    return bsd_read.read_mount_nfs(parse_command(text))
 
 
-def _read_command(text: str) -> Reading:
-    reading = linux.read(text)
+def _read_command(text: str) -> ParseResult:
+    reading = linux.read_command(text)
     if bsd_read.is_bsd(reading.entry.options):
-        return bsd_read.reread(reading, bsd_read.FORM_MOUNT)
+        return bsd_read.translate_bsd_options(reading, bsd_read.BSD_COMMAND_FORM)
     return reading
 
 
-def _read_whole_map(text: str) -> list[Reading]:
+def _read_all_of_map(text: str) -> list[ParseResult]:
     """Return the entries of a map, whose master line counts for all, [] if the text is none or has one."""
     try:
-        found = [_in_words_of_linux(reading) for reading in autofs.read_all(text)]
+        found = [_translate_bsd_map(reading) for reading in autofs.read_all(text)]
     except DialectError:
         return []
     return found if len(found) > 1 else []
 
 
-def _read_map(text: str) -> Reading:
-    return _in_words_of_linux(autofs.read(text))
+def _read_autofs_map(text: str) -> ParseResult:
+    return _translate_bsd_map(autofs.read(text))
 
 
-def _in_words_of_linux(reading: Reading) -> Reading:
+def _translate_bsd_map(reading: ParseResult) -> ParseResult:
     """Return the entry of a map that may be one of macOS or FreeBSD."""
     if not bsd_read.is_bsd(reading.entry.options):
         return reading
     # What says "on demand" was added in reading; the rest is in the words of macOS or FreeBSD.
     own = [item for item in reading.entry.options if not item.startswith("x-systemd.")]
     added = [item for item in reading.entry.options if item.startswith("x-systemd.")]
-    entry = Entry(reading.entry.share, reading.entry.mount_point, MountOptions(own))
-    again = bsd_read.reread(Reading(entry, reading.form, reading.untranslated), reading.form)
+    entry = MountSpec(reading.entry.share, reading.entry.mount_point, MountOptions(own))
+    again = bsd_read.translate_bsd_options(
+        ParseResult(entry, reading.form, reading.untranslated), reading.form
+    )
     options = MountOptions([*again.entry.options, *added])
-    return Reading(Entry(entry.share, entry.mount_point, options), again.form, again.untranslated)
+    return ParseResult(MountSpec(entry.share, entry.mount_point, options), again.form, again.untranslated)
 
 
-def _read_fstab(text: str) -> Reading:
-    reading = linux_fstab.read(text)
-    if bsd_read.is_next(reading.entry.options):
-        return bsd_read.reread_next(reading)
+def _read_fstab(text: str) -> ParseResult:
+    reading = linux.read_fstab(text)
+    if bsd_read.is_nextstep(reading.entry.options):
+        return bsd_read.translate_nextstep_options(reading)
     if bsd_read.is_bsd(reading.entry.options):
-        return bsd_read.reread(reading, bsd_read.FORM_FSTAB)
+        return bsd_read.translate_bsd_options(reading, bsd_read.BSD_FSTAB_FORM)
     return reading
 
 
-_READERS: tuple[tuple[str, Callable[[str], Reading]], ...] = (
+_READERS: tuple[tuple[str, Callable[[str], ParseResult]], ...] = (
     (systemd.FORM, systemd.read),
-    (bsd_read.FORM_COMMAND, _read_bsd_command),
-    (linux.FORM, _read_command),
-    (autofs.FORM, _read_map),
-    (linux_fstab.FORM, _read_fstab),
+    (bsd_read.MOUNT_NFS_FORM, _read_bsd_command),
+    (linux.COMMAND_FORM, _read_command),
+    (autofs.FORM, _read_autofs_map),
+    (linux.FSTAB_FORM, _read_fstab),
 )

@@ -1,45 +1,323 @@
-"""Maps of autofs and their line of the master map (autofs(5), auto.master(5)).
+"""Autofs maps and their line of the master map: parsing and printing (autofs(5), auto.master(5)).
 
-A direct map is written. Direct and indirect ones are read.
+Direct and indirect maps in the format of Sun are read, one file at a time. A direct map is written. A
+variable (``$HOST``) is left as written: its value may differ from user to user. So is the wildcard key
+``*``, and with it the ``&`` that stands for what is found by it; behind any other key, ``&`` is that key.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from advisor.dialects import autofs_maps
 from advisor.dialects.entry import (
     DialectError,
-    Entry,
-    OtherFormError,
-    Reading,
-    Written,
-    control_problem,
-    put,
-    set_nfs4,
-    split_items,
+    DialectText,
+    MountSpec,
+    ParseResult,
+    WrongDialectError,
+    control_character_problem,
+    set_option,
+    set_version_4,
+    split_fstab_items,
 )
 from advisor.options import YES, MountOptions, catalogue
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WILDCARD = "*"
+#: One field: quoted parts, characters behind a backslash, and others.
+_FIELD = re.compile(r'(?:"[^"]*"?|\\.|[^\s"\\])+', re.DOTALL | re.ASCII)
+_PIECE = re.compile(r'"([^"]*)"?|\\(.)|([^"\\]+)', re.DOTALL)
+#: A line goes on behind a backslash at its end.
+_LINE = re.compile(r"(?:\\.|[^\n\\]|\\\Z)*(?:\n|\Z)", re.DOTALL)
+_CONTINUED_LINE = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+#: [type[,format]:]map
+_TYPED_MAP = re.compile(r"([a-z]+)(?:,([a-z]+))?:(.*)", re.DOTALL)
+_TIMEOUT = re.compile(r"(?:--timeout|-t)(?:=([0-9]+))?")
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{\w+\}|\$\w+")
+_WEIGHT = re.compile(r"\([0-9]+\)\Z")
+#: Read by autofs itself and not handed to mount.
+_AUTOFS_OPTIONS = frozenset(
+    {"browse", "nobrowse", "ghost", "nobind", "symlink", "strictexpire", "slave", "private", "shared",
+     "strict", "use-weight-only", "no-use-weight-only", "random-multimount-selection"}
+)  # fmt: skip
+#: Options of a line of the master map that take the next field, where nothing is behind "=".
+_VALUED_MASTER_OPTIONS = frozenset({"-t", "--timeout", "-n", "--negative-timeout", "--mode"})
+_MASTER_FLAGS = frozenset({"-r", "-w", "-s", "-g"})
+
+
+@dataclass(frozen=True, slots=True)
+class MapName:
+    """What a line calls a map.
+
+    Attributes:
+        kind: file, program, yp, ldap, dir and so on, hosts and null for the two that are built in; "" where
+            nothing is said: then a path is a file, or a program if it can be executed, and any other name
+            is looked up where the name service switch says.
+        format: sun where nothing else is said.
+        name: a path, or a name of that kind.
+    """
+
+    kind: str
+    format: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MasterLine:
+    """One line of a master map.
+
+    Attributes:
+        number: from 1.
+        point: where the map is mounted, ``/-`` of a direct one; "" of an included master map.
+        map: the map.
+        options: for mount, of every entry of the map.
+        idle_s: seconds after which an unused mount goes, None if the line does not say.
+    """
+
+    number: int
+    point: str
+    map: MapName
+    options: tuple[str, ...]
+    idle_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MapEntry:
+    """One mount of a map; an entry with several offsets has one for each.
+
+    Attributes:
+        number: of the line where the entry begins, from 1.
+        key: as written, escapes read.
+        offset: below the key, "" where there is none.
+        options: for mount, without those of the master map and what autofs itself reads.
+        fstype: "" where it does not say.
+        locations: the shares, replicas one after the other.
+    """
+
+    number: int
+    key: str
+    offset: str
+    options: tuple[str, ...]
+    fstype: str
+    locations: tuple[str, ...]
+
+    def point(self, base: str) -> str:
+        """Return the mount point in a map that is mounted at ``base``; it ends in ``*`` for the wildcard."""
+        root = self.key if base == "/-" else f"{base.rstrip('/')}/{self.key}"
+        return posixpath.normpath(root + self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class MapText:
+    """What is in a file map.
+
+    Attributes:
+        entries: its mounts, in order.
+        included: line number and map of each line that begins with +.
+        broken: numbers of the lines that name nothing to mount.
+    """
+
+    entries: list[MapEntry]
+    included: list[tuple[int, MapName]]
+    broken: list[int]
+
+
+def read_master(text: str) -> tuple[list[MasterLine], list[int]]:
+    """Return the lines of a master map, and the numbers of those that cannot be read."""
+    found: list[MasterLine] = []
+    broken: list[int] = []
+    for number, fields in _split_lines(text):
+        words = [_unquoted(field) for field in fields]
+        if words[0].startswith("+"):
+            found.append(MasterLine(number, "", _map_name(words[0][1:]), (), None))
+        elif len(words) > 1 and words[0].startswith("/"):
+            options, idle = _master_options(words[2:])
+            point = words[0] if words[0] == "/-" else words[0].rstrip("/")
+            found.append(MasterLine(number, point, _map_name(words[1]), options, idle))
+        else:
+            broken.append(number)
+    return found, broken
+
+
+def read_map(text: str) -> MapText:
+    """Return the entries of a map; those of other types than NFS are among them."""
+    result = MapText([], [], [])
+    for number, fields in _split_lines(text):
+        key = _unquoted(fields[0])
+        if key.startswith("+"):
+            result.included.append((number, _map_name(key[1:])))
+            continue
+        entries = list(_map_entries(number, key, fields[1:]))
+        result.entries.extend(entries)
+        if not entries:
+            result.broken.append(number)
+    return result
+
+
+def fstab_options(entry: MapEntry, master: MasterLine | None) -> str:
+    """Return an entry's options in the words of fstab, with those of the master map before them."""
+    before = master.options if master is not None else ()
+    words = [word for word in before if not word.startswith("fstype=")]
+    words += entry.options
+    options = MountOptions.parse(",".join(words))
+    try:
+        set_option(options, "x-systemd.automount", YES)
+        if master is not None and master.idle_s:
+            set_option(options, "x-systemd.idle-timeout", str(master.idle_s))
+    except ValueError:
+        pass  # options that are broken are shown as they are
+    return str(options)
+
+
+def entry_fstype(entry: MapEntry, master: MasterLine | None) -> str:
+    """Return the type of an entry: its own, else that of the master map."""
+    before = [word for word in (master.options if master is not None else ()) if word.startswith("fstype=")]
+    return before[-1].partition("=")[2] if before and not entry.fstype else entry.fstype or "nfs"
+
+
+def entry_shares(entry: MapEntry) -> list[str]:
+    """Return every share that may be mounted: ``a(1),b:/x`` is ``a:/x`` and ``b:/x``."""
+    found: list[str] = []
+    for place in entry.locations:
+        hosts, colon, path = place.partition(":/")
+        found += [_WEIGHT.sub("", host) + colon + path for host in hosts.split(",") if host]
+    return found
+
+
+def autofs_options(line: str) -> list[str]:
+    """Return the options of an entry's line that autofs itself reads."""
+    fields = _FIELD.findall(line)
+    words = [word for field in fields[1:] if field.startswith("-")
+             for word in MountOptions.parse(_unquoted(field).removeprefix("-"))]  # fmt: skip
+    return [word for word in words if word in _AUTOFS_OPTIONS]
+
+
+def map_variables(line: str) -> list[str]:
+    """Return the variables of an entry's line, as written."""
+    return list(dict.fromkeys(_VARIABLE.findall(_ESCAPED.sub("", line))))
+
+
+def share_pattern(share: str, key: str) -> re.Pattern[str]:
+    """Return what a mounted share of this entry looks like: for a variable anything may stand.
+
+    Args:
+        share: of an entry.
+        key: what stands for &, for an entry of the wildcard; "" for others.
+    """
+    parts = re.split(r"(\$\{\w+\}|\$\w+|&)", share)
+    texts = [(re.escape(key) if key else "&") if part == "&" else ".*" if part.startswith("$") else
+             re.escape(part) for part in parts]  # fmt: skip
+    return re.compile("".join(texts))
+
+
+def _split_lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and fields of each line that says something; escapes and quotes are still in them."""
+    number = 1
+    for match in _LINE.finditer(text.replace("\r\n", "\n")):
+        fields = _FIELD.findall(_CONTINUED_LINE.sub(r"\1 ", match[0]))
+        comment = next((at for at, field in enumerate(fields) if field.startswith("#")), len(fields))
+        if comment:
+            yield number, fields[:comment]
+        number += match[0].count("\n")
+
+
+def _unquoted(field: str) -> str:
+    return "".join(quoted or escaped or other for quoted, escaped, other in _PIECE.findall(field))
+
+
+def _map_name(word: str) -> MapName:
+    if word in {"-hosts", "-null"}:
+        return MapName(word[1:], "sun", word)
+    match = _TYPED_MAP.fullmatch(word)
+    if match:
+        kind = {"exec": "program", "nis": "yp"}.get(match[1], match[1])
+        return MapName(kind, match[2] or "sun", match[3])
+    return MapName("", "sun", word)
+
+
+def _master_options(words: list[str]) -> tuple[tuple[str, ...], int | None]:
+    options: list[str] = []
+    idle: int | None = None
+    rest = iter(words)
+    for word in rest:
+        value = next(rest, "") if word in _VALUED_MASTER_OPTIONS else word.partition("=")[2]
+        if _TIMEOUT.fullmatch(word):
+            idle = int(value) if value.isascii() and value.isdigit() else idle
+        elif (
+            word not in _VALUED_MASTER_OPTIONS
+            and not word.startswith(("--", "-D"))
+            and word not in _MASTER_FLAGS
+        ):
+            options += _mount_words(word)
+    return tuple(options), idle
+
+
+def _mount_words(text: str) -> list[str]:
+    """Return the words of an option string that mount gets, ``fstype=`` among them."""
+    return [
+        word for word in MountOptions.parse(text.removeprefix("-")) if word and word not in _AUTOFS_OPTIONS
+    ]
+
+
+def _map_entries(number: int, key: str, fields: list[str]) -> Iterator[MapEntry]:
+    """Yield the mounts of one entry: its options, then a location, or offsets with theirs."""
+    common: list[str] = []
+    while fields and fields[0].startswith("-"):
+        common += _mount_words(_unquoted(fields[0]))
+        fields = fields[1:]
+    at = 0
+    while at < len(fields):
+        offset, options, places = "", list(common), list[str]()
+        if fields[at].startswith("/"):
+            offset = _unquoted(fields[at]).rstrip("/")
+            at += 1
+        while at < len(fields) and fields[at].startswith("-"):
+            options += _mount_words(_unquoted(fields[at]))
+            at += 1
+        while at < len(fields) and not fields[at].startswith(("/", "-")):
+            places.append(_expanded_location(fields[at], key))
+            at += 1
+        if not places:
+            return
+        types = [word.partition("=")[2] for word in options if word.startswith("fstype=")]
+        words = tuple(word for word in options if not word.startswith("fstype="))
+        yield MapEntry(number, key, offset, words, types[-1] if types else "", tuple(places))
+
+
+def _expanded_location(field: str, key: str) -> str:
+    """Return a location with its escapes read and the key for each & that is none of them."""
+    if key == WILDCARD:
+        return _unquoted(field)
+    pieces = _PIECE.findall(field)
+    return "".join(quoted.replace("&", key) or escaped or other.replace("&", key)
+                   for quoted, escaped, other in pieces)  # fmt: skip
+
+
 FORM = "an autofs map"
-MAP = "/etc/auto.mountwright"
-MASTER = "/etc/auto.master.d/mountwright.autofs"
+MAP_FILE = "/etc/auto.mountwright"
+MASTER_FILE = "/etc/auto.master.d/mountwright.autofs"
 
 #: Characters that a map takes for something else: blanks, quotes, a comment, the key, a variable.
 #: A backslash before the end of the line that no other one escapes.
-_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\Z")
-_SPECIAL = re.compile(r"([ \t\\\"'#&$])")
+_CONTINUED_END = re.compile(r"(?<!\\)((?:\\\\)*)\\\Z")
+_SPECIAL_CHARACTER = re.compile(r"([ \t\\\"'#&$])")
 _QUOTED_OPTIONS = re.compile(r'\S+\s+-\S*"')
 _OPEN_QUOTE = re.compile(r'[^\s"]+\s+-[^"]*"[^"]*')
-_NO_ROW = (
+_NO_ENTRY_TEXT = (
     "No line has a path, or a key and options that begin with a dash, and a share: the key of an indirect "
     "map is a name below the directory that the line of the master map gives."
 )
 
 
-def write(entry: Entry) -> Written:
+def write(entry: MountSpec) -> DialectText:
     """Return the master map's line and the map's line, each under the name of its file."""
-    items, outer = split_items(entry.options)
+    items, outer = split_fstab_items(entry.options)
     idle = entry.idle_timeout_s
     timeout = f" --timeout={idle}" if idle else ""
     untranslated = [
@@ -56,23 +334,23 @@ def write(entry: Entry) -> Written:
     if entry.when != "on demand":
         untranslated.append("autofs mounts on demand, never at start-up and not by hand.")
     text = ",".join(items)
-    problems = control_problem(text, "options")
+    problems = control_character_problem(text, "options")
     if re.search(r"[\s\\\"'#&$]", text):
         problems.append("autofs may misread blanks, quotes, $ and & in the options.")
     if "bg" in items:
         problems.append("autofs waits for its mounts: bg makes them fail.")
     options = ",".join(["-fstype=nfs", *items])
     lines = [
-        f"# {MASTER}",
-        f"/- {MAP}{timeout}",
+        f"# {MASTER_FILE}",
+        f"/- {MAP_FILE}{timeout}",
         "",
-        f"# {MAP}",
+        f"# {MAP_FILE}",
         f"{_escape(entry.mount_point)} {options} {_escape(str(entry.share))}",
     ]
-    return Written("\n".join(lines) + "\n", MAP, untranslated, problems)
+    return DialectText("\n".join(lines) + "\n", MAP_FILE, untranslated, problems)
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ParseResult:
     """Return the first mount that a map says; what else the text has is told.
 
     Raises:
@@ -80,10 +358,10 @@ def read(text: str) -> Reading:
     """
     first, *others = read_all(text)
     left = [f"Another mount was left out: {one.entry.share} on {one.entry.mount_point}" for one in others]
-    return Reading(first.entry, first.form, [*first.untranslated, *left])
+    return ParseResult(first.entry, first.form, [*first.untranslated, *left])
 
 
-def read_all(text: str) -> list[Reading]:
+def read_all(text: str) -> list[ParseResult]:
     """Return every mount of a direct map, or of an indirect one below the directory of its master map's line.
 
     A line of the master map counts for the entries behind it: its directory, its options for mount, and the
@@ -93,39 +371,39 @@ def read_all(text: str) -> list[Reading]:
         OtherFormError: if no line is one of a map.
         DialectError: if the entries cannot be read: a key without its directory, a wildcard, several places.
     """
-    masters = autofs_maps.read_master(text)[0]
-    found = autofs_maps.read_map(text)
-    numbers = {master.number for master in masters if _is_master(master)}
+    masters = read_master(text)[0]
+    found = read_map(text)
+    numbers = {master.number for master in masters if _is_master_line(master)}
     masters = [master for master in masters if master.number in numbers]
     entries = [entry for entry in found.entries if entry.number not in numbers]
-    rows = [row for row in entries if _is_row(row, masters)]
+    rows = [row for row in entries if _is_share_entry(row, masters)]
     if not rows:
-        if any(_OPEN_QUOTE.fullmatch(_line(text, number)) for number in found.broken):
+        if any(_OPEN_QUOTE.fullmatch(_source_line(text, number)) for number in found.broken):
             raise DialectError("A quotation mark in the options is not closed.")
-        raise OtherFormError(_NO_ROW)
-    left = [f"“{_line(text, entry.number)}” was left out." for entry in entries if entry not in rows]
+        raise WrongDialectError(_NO_ENTRY_TEXT)
+    left = [f"“{_source_line(text, entry.number)}” was left out." for entry in entries if entry not in rows]
     left += [f"“+{name.name}” was left out: the map that it includes." for _, name in found.included]
-    readings: list[Reading] = []
+    readings: list[ParseResult] = []
     refused: list[DialectError] = []
     for row in rows:
         try:
-            readings.append(_reading(row, _master_of(row, masters), _line(text, row.number)))
+            readings.append(_read_entry(row, _master_line_of(row, masters), _source_line(text, row.number)))
         except DialectError as error:
             refused.append(error)
     if not readings:
         raise refused[0]
     left += [f"An entry was left out. {error}" for error in refused]
     first = readings[0]
-    return [Reading(first.entry, first.form, [*first.untranslated, *left]), *readings[1:]]
+    return [ParseResult(first.entry, first.form, [*first.untranslated, *left]), *readings[1:]]
 
 
-def _is_master(master: autofs_maps.MasterLine) -> bool:
+def _is_master_line(master: MasterLine) -> bool:
     """Whether a line names a map, and not a share."""
     name = master.map
     return bool(master.point) and ":/" not in name.name and not name.name.startswith("-")
 
 
-def _is_row(row: autofs_maps.MapEntry, masters: list[autofs_maps.MasterLine]) -> bool:
+def _is_share_entry(row: MapEntry, masters: list[MasterLine]) -> bool:
     """Whether an entry names a share; without options and a master map only a path is taken for a key."""
     named = all(":" in place for place in row.locations)
     if row.key.startswith("/"):
@@ -134,23 +412,21 @@ def _is_row(row: autofs_maps.MapEntry, masters: list[autofs_maps.MasterLine]) ->
     return named and key and bool(row.options or row.fstype or any(m.point != "/-" for m in masters))
 
 
-def _master_of(
-    row: autofs_maps.MapEntry, masters: list[autofs_maps.MasterLine]
-) -> autofs_maps.MasterLine | None:
+def _master_line_of(row: MapEntry, masters: list[MasterLine]) -> MasterLine | None:
     """Return the line of the master map that counts for an entry: the last before it, else the first."""
     fitting = [master for master in masters if (master.point == "/-") == row.key.startswith("/")]
     before = [master for master in fitting if master.number < row.number]
     return before[-1] if before else fitting[0] if fitting else None
 
 
-def _reading(row: autofs_maps.MapEntry, master: autofs_maps.MasterLine | None, line: str) -> Reading:
-    fstype = autofs_maps.entry_fstype(row, master)
+def _read_entry(row: MapEntry, master: MasterLine | None, line: str) -> ParseResult:
+    fstype = entry_fstype(row, master)
     if fstype not in {"nfs", "nfs4"}:
         raise DialectError(f"The map mounts the type “{fstype}”, not nfs.")
-    shares = autofs_maps.shares(row)
+    shares = entry_shares(row)
     if len(shares) != 1:
         raise DialectError("Maps with several places are not understood.")
-    if row.key == autofs_maps.WILDCARD:
+    if row.key == WILDCARD:
         raise DialectError("The key * stands for any name: only autofs can mount what it does not know yet.")
     if master is None and not row.key.startswith("/"):
         raise DialectError(
@@ -160,26 +436,26 @@ def _reading(row: autofs_maps.MapEntry, master: autofs_maps.MasterLine | None, l
     general = master.options if master is not None else ()
     options = MountOptions([*(word for word in general if not word.startswith("fstype=")), *row.options])
     if fstype == "nfs4":
-        set_nfs4(options)
-    put(options, "x-systemd.automount", YES)
+        set_version_4(options)
+    set_option(options, "x-systemd.automount", YES)
     if master is not None and master.idle_s:
-        put(options, "x-systemd.idle-timeout", str(master.idle_s))
-    told = [f"“{word}” is for autofs, and means nothing elsewhere." for word in autofs_maps.own_words(line)]
+        set_option(options, "x-systemd.idle-timeout", str(master.idle_s))
+    told = [f"“{word}” is for autofs, and means nothing elsewhere." for word in autofs_options(line)]
     told += [f"“{name}” is a variable of autofs. It was left as it is written."
-             for name in autofs_maps.variables(line)]  # fmt: skip
+             for name in map_variables(line)]  # fmt: skip
     if _QUOTED_OPTIONS.match(line):
         told.append("autofs takes the quotation marks in the options for its own, not for those of mount.")
     base = master.point if master is not None else "/-"
     point = row.point(base) if base != "/-" or row.offset else row.key
-    return Reading(Entry.make(shares[0], point, options), FORM, told)
+    return ParseResult(MountSpec.make(shares[0], point, options), FORM, told)
 
 
-def _line(text: str, number: int) -> str:
+def _source_line(text: str, number: int) -> str:
     """Return the line with this number and those that it goes on in."""
     lines = text.replace("\r\n", "\n").split("\n")[number - 1 :]
-    end = next((place for place, line in enumerate(lines) if not _CONTINUED.search(line)), len(lines) - 1)
-    return " ".join(_CONTINUED.sub(r"\1", line).strip() for line in lines[: end + 1])
+    end = next((place for place, line in enumerate(lines) if not _CONTINUED_END.search(line)), len(lines) - 1)
+    return " ".join(_CONTINUED_END.sub(r"\1", line).strip() for line in lines[: end + 1])
 
 
 def _escape(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text)
+    return _SPECIAL_CHARACTER.sub(r"\\\1", text)

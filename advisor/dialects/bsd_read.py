@@ -1,4 +1,4 @@
-"""What the words and flags of the BSDs, macOS and NeXTSTEP mean on Linux.
+"""Reading mounts of the BSDs, macOS and NeXTSTEP: their options and flags in the words of Linux.
 
 From mount_nfs(8) of FreeBSD (2020), OpenBSD and macOS, OpenBSD's mount(8) for ``-o -r=32768``, and the
 parameter list of NeXT's NFS Manager (NFS Performance Tuning, 1993).
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from advisor.dialects.commands import BSD_PROGRAM, Command, parse_flags
-from advisor.dialects.entry import Entry, OtherFormError, Reading
+from advisor.dialects.entry import MountSpec, ParseResult, WrongDialectError
+from advisor.dialects.linux import BSD_PROGRAM, ShellCommand, parse_flags
 from advisor.options import MountOptions, catalogue
 
-FORM_COMMAND = "a mount_nfs command of a BSD or macOS"
-FORM_MOUNT = "a mount command of a BSD or macOS"
-FORM_FSTAB = "an fstab line of a BSD or macOS"
-FORM_NEXT = "an fstab line of NeXTSTEP"
+MOUNT_NFS_FORM = "a mount_nfs command of a BSD or macOS"
+BSD_COMMAND_FORM = "a mount command of a BSD or macOS"
+BSD_FSTAB_FORM = "an fstab line of a BSD or macOS"
+NEXTSTEP_FSTAB_FORM = "an fstab line of NeXTSTEP"
 
 #: One-letter flags and the words for -o that say the same; those that end in = take a value.
 _FLAGS = {
@@ -29,7 +29,7 @@ _FLAGS = {
 _UNKNOWN_FLAGS = "4Kqpvnm:"
 
 #: Words that Linux spells otherwise; "" where Linux does so anyway.
-_WORDS = {
+_LINUX_WORDS = {
     "nfsv3": "vers=3", "nolockd": "nolock", "locallocks": "local_lock=all", "locks": "lock", "lockd": "lock",
     "nlm": "lock", "nolock": "nolock", "nolocks": "nolock", "nonlm": "nolock",
     "noac": "actimeo=0",
@@ -40,9 +40,9 @@ _WORDS = {
 #: macOS switches all locks off with these (mount_nfs.c: the inverse of lock, locks and nlm).
 _NO_LOCKS = frozenset({"nolock", "nolocks", "nonlm"})
 _VERSION_2 = frozenset({"nfsv2", "vers=2", "nfsvers=2"})
-_KEYS = {"timeout": "timeo", "nfsvers": "vers"}
+_LINUX_KEYS = {"timeout": "timeo", "nfsvers": "vers"}
 #: They mean the same on Linux, with a value or without.
-_SAME = frozenset({
+_SAME_AS_LINUX = frozenset({
     "ro", "rw", "bg", "fg", "hard", "soft", "intr", "nointr", "tcp", "udp", "proto", "port", "mountport",
     "sec",
     "rsize", "wsize", "timeo", "retrans", "acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "ac",
@@ -51,33 +51,33 @@ _SAME = frozenset({
     "nosymfollow", "nconnect", "lock",
 })  # fmt: skip
 #: Words that no mount of Linux has: one of them tells the family.
-_TELLING = frozenset({
+_BSD_ONLY_WORDS = frozenset({
     "nfsv2", "nfsv3", "nfsv4", "nolockd", "locallocks", "nolocks", "nonlm", "mntudp", "tls", "failok", "late",
     "rdonly",
     "dumbtimer", "noconn", "retrycnt", "readahead", "readdirsize", "dsize", "rwsize", "maxgroups",
     "deadthresh",
     "deadtimeout", "timeout", "wcommitsize", "noncontigwr", "oneopenown", "mutejukebox", "nobrowse", "net",
 })  # fmt: skip
-_FOREVER = 10_000
-_NEXT_WAIT_S = 20
+_ENDLESS_RETRY_MINUTES = 10_000
+_NEXTSTEP_TRY_S = 20
 
 
-class _Options(NamedTuple):
+class _LinuxOptions(NamedTuple):
     items: list[str]
     untranslated: list[str]
 
 
 def is_bsd(options: MountOptions) -> bool:
     """Whether an option string has a word or a dash that only a BSD or macOS knows."""
-    return any(item.partition("=")[0] in _TELLING or item.startswith("-") for item in options)
+    return any(item.partition("=")[0] in _BSD_ONLY_WORDS or item.startswith("-") for item in options)
 
 
-def is_next(options: MountOptions) -> bool:
+def is_nextstep(options: MountOptions) -> bool:
     """Whether it has NeXTSTEP's own word."""
     return any(item.partition("=")[0] == "mnttimeo" for item in options)
 
 
-def read_command(command: Command) -> Reading:
+def read_mount_nfs(command: ShellCommand) -> ParseResult:
     """Return what a mount_nfs command says.
 
     Raises:
@@ -85,7 +85,7 @@ def read_command(command: Command) -> Reading:
         DialectError: if it is not complete.
     """
     if command.program != BSD_PROGRAM:
-        raise OtherFormError("It does not begin with mount_nfs.")
+        raise WrongDialectError("It does not begin with mount_nfs.")
     valued = "".join(flag + (":" if word.endswith("=") else "") for flag, word in _FLAGS.items())
     flags, share, mount_point = parse_flags(command, f"o:{valued}{_UNKNOWN_FLAGS}")
     words: list[str] = []
@@ -98,42 +98,45 @@ def read_command(command: Command) -> Reading:
             untranslated.append(f"The flag {flag} {value}".rstrip() + " is not understood.")
         else:
             words.append(word + value)
-    options = translate(words)
+    options = to_linux_options(words)
     untranslated += options.untranslated
     transport = MountOptions(options.items).get("proto")
     if transport is None:
         untranslated.append("Without -T OpenBSD uses UDP; FreeBSD and macOS use TCP, as Linux does.")
     if command.behind:
         untranslated.append(f"What stands behind the command was left out: {command.behind}")
-    entry = Entry.make(share, mount_point, MountOptions(options.items))
-    return Reading(entry, FORM_COMMAND, untranslated)
+    entry = MountSpec.make(share, mount_point, MountOptions(options.items))
+    return ParseResult(entry, MOUNT_NFS_FORM, untranslated)
 
 
-def reread(reading: Reading, form: str) -> Reading:
+def translate_bsd_options(reading: ParseResult, form: str) -> ParseResult:
     """Return a reading whose options were a BSD's all along, in Linux's words."""
-    options = translate(list(reading.entry.options))
-    entry = Entry(reading.entry.share, reading.entry.mount_point, MountOptions(options.items))
-    return Reading(entry, form, [*reading.untranslated, *options.untranslated])
+    options = to_linux_options(list(reading.entry.options))
+    entry = MountSpec(reading.entry.share, reading.entry.mount_point, MountOptions(options.items))
+    return ParseResult(entry, form, [*reading.untranslated, *options.untranslated])
 
 
-def reread_next(reading: Reading) -> Reading:
+def translate_nextstep_options(reading: ParseResult) -> ParseResult:
     """Return a reading of NeXTSTEP's options: ``retry`` counts there, each try waits ``mnttimeo`` seconds."""
     written = reading.entry.options
-    wait, tries = _number(written.get("mnttimeo"), _NEXT_WAIT_S), _number(written.get("retry"), 1)
+    wait, tries = (
+        _parse_number(written.get("mnttimeo"), _NEXTSTEP_TRY_S),
+        _parse_number(written.get("retry"), 1),
+    )
     words = [item for item in written if item.partition("=")[0] not in {"mnttimeo", "retry"}]
-    options = translate(words)
+    options = to_linux_options(words)
     minutes = max(1, math.ceil(tries * wait / 60))
     items = [*options.items, f"retry={minutes}"]
     note = f"{tries} tries of {wait} s became retry={minutes}, which Linux counts in minutes."
-    entry = Entry(reading.entry.share, reading.entry.mount_point, MountOptions(items))
-    return Reading(entry, FORM_NEXT, [*reading.untranslated, *options.untranslated, note])
+    entry = MountSpec(reading.entry.share, reading.entry.mount_point, MountOptions(items))
+    return ParseResult(entry, NEXTSTEP_FSTAB_FORM, [*reading.untranslated, *options.untranslated, note])
 
 
-def translate(words: list[str]) -> _Options:
+def to_linux_options(words: list[str]) -> _LinuxOptions:
     """Return the items for Linux, and a sentence for each word that has none or another meaning."""
     items: list[str] = []
     untranslated: list[str] = []
-    words = [_undashed(word) for word in words if word]
+    words = [_word_of_flag(word) for word in words if word]
     minors = [word for word in words if word.startswith("minorversion=")]
     version = {"nfsv4"} | ({"vers=4", "nfsvers=4"} if minors else set[str]())
     minor = minors[-1].partition("=")[2] if minors else "0"
@@ -142,16 +145,16 @@ def translate(words: list[str]) -> _Options:
         if word in version:
             items.append(f"vers=4.{minor}")
         elif key == "retrycnt":
-            items.append(f"retry={_number(value, 1) or _FOREVER}")
-            untranslated.append(_counts_tries(word, items[-1]))
+            items.append(f"retry={_parse_number(value, 1) or _ENDLESS_RETRY_MINUTES}")
+            untranslated.append(_retry_note(word, items[-1]))
         elif word in minors and version & set(words):
             continue
         elif word in _VERSION_2 or key == "minorversion":
-            untranslated.append(_no_word(key, word))
+            untranslated.append(_untranslated_note(key, word))
         elif key == "rwsize":
             items += [f"rsize={value}", f"wsize={value}"]
-        elif word in _WORDS or key in _SAME or key in _KEYS:
-            item = _WORDS.get(word, word.replace(key, _KEYS.get(key, key), 1))
+        elif word in _LINUX_WORDS or key in _SAME_AS_LINUX or key in _LINUX_KEYS:
+            item = _LINUX_WORDS.get(word, word.replace(key, _LINUX_KEYS.get(key, key), 1))
             items += [item] if item else []
             if word in _NO_LOCKS:
                 untranslated.append(
@@ -164,11 +167,11 @@ def translate(words: list[str]) -> _Options:
                 f"“{word}” was kept: it is a word of Linux, and may mean something else there."
             )
         else:
-            untranslated.append(_no_word(key, word))
-    return _Options(items, untranslated)
+            untranslated.append(_untranslated_note(key, word))
+    return _LinuxOptions(items, untranslated)
 
 
-def _undashed(word: str) -> str:
+def _word_of_flag(word: str) -> str:
     """Return the word for a flag written among the options, ``-r=32768`` or ``-T``."""
     if not word.startswith("-"):
         return word
@@ -176,13 +179,13 @@ def _undashed(word: str) -> str:
     return _FLAGS.get(flag, f"-{flag}") + value if flag in _FLAGS else word
 
 
-def _counts_tries(word: str, item: str) -> str:
-    if item == f"retry={_FOREVER}":
+def _retry_note(word: str, item: str) -> str:
+    if item == f"retry={_ENDLESS_RETRY_MINUTES}":
         return f"“{word}” tries for ever; {item} is a week."
     return f"“{word}” counts tries, up to a minute apart. Linux counts minutes, and {item} was written."
 
 
-def _no_word(key: str, word: str) -> str:
+def _untranslated_note(key: str, word: str) -> str:
     if word in _VERSION_2:
         return f"“{word}”: Linux no longer speaks NFS version 2."
     if key == "minorversion":
@@ -192,5 +195,5 @@ def _no_word(key: str, word: str) -> str:
     return f"“{word}” has no word on Linux."
 
 
-def _number(text: str | None, default: int) -> int:
+def _parse_number(text: str | None, default: int) -> int:
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 9 else default

@@ -1,4 +1,10 @@
-"""How an entry becomes the words of another Unix: a table of words for each system, and its limits."""
+"""Writing mounts for FreeBSD, OpenBSD, macOS and NeXTSTEP: a table of words for each system, and its limits.
+
+- FreeBSD: the mount command and fstab(5) with the named options of mount_nfs(8).
+- OpenBSD: mount_nfs(8), and fstab(5) with its flags among the options (mount(8): ``-r=32768``).
+- macOS: the mount command with the options of mount_nfs(8), and a direct map of its automounter.
+- NeXTSTEP: the fields of its NFS Manager as a line of fstab (NFS Performance Tuning, NeXT, 1993).
+"""
 
 from __future__ import annotations
 
@@ -7,21 +13,22 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from advisor.dialects.entry import DialectError, Entry, Written
+from advisor.dialects.entry import DialectError, DialectText, MountSpec
+from advisor.dialects.linux import escape_field
 from advisor.options import ATTRIBUTE_TIMES, NO, YES, MountOptions, catalogue, implied_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 #: A template for the value, or a word for each value ("" where the system does so anyway).
-Words = str | dict[str, str]
+OptionWords = str | dict[str, str]
 
-_SIZES = ("rsize", "wsize")
-_BLOCK = 512
+_SIZE_OPTIONS = ("rsize", "wsize")
+_SIZE_MULTIPLE = 512
 _BLANK = re.compile(r"\s")
 
 #: Words that all of the BSD family share.
-GENERIC: dict[str, Words] = {
+BSD_WORDS: dict[str, OptionWords] = {
     "ro": {"ro": "ro", "rw": "rw"},
     "suid": {NO: "nosuid", YES: ""},
     "dev": {NO: "nodev", YES: ""},
@@ -41,7 +48,7 @@ FSTAB_ONLY = frozenset({"auto", "nofail", "_netdev"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class System:
+class TargetSystem:
     """One system's words and limits.
 
     Attributes:
@@ -57,11 +64,11 @@ class System:
     """
 
     name: str
-    words: Mapping[str, Words]
+    words: Mapping[str, OptionWords]
     tcp_limit: int | None
     udp_limit: int | None
     transports: tuple[str, ...] = ("tcp", "udp")
-    block: int = _BLOCK
+    block: int = _SIZE_MULTIPLE
     timeo_min: int = 1
     timeo_max: int | None = None
     always: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -76,29 +83,29 @@ class Translation:
     problems: list[str]
 
 
-def translate(entry: Entry, system: System, *, fstab: bool) -> Translation:
+def translate_options(entry: MountSpec, system: TargetSystem, *, fstab: bool) -> Translation:
     """Return the entry's options in the system's words, within its limits."""
     items = {catalogue().read_item(item)[1]: item for item in entry.options if item}
-    told = Translation([], [], [])
-    values = _effective(entry.options, told)
+    translation = Translation([], [], [])
+    values = _effective_values(entry.options, translation)
     for name, value in values.items():
         if name in FSTAB_ONLY and not fstab:
-            told.untranslated.append(f"“{items[name]}” is for fstab, and means nothing here.")
+            translation.untranslated.append(f"“{items[name]}” is for fstab, and means nothing here.")
             continue
         kept = value
         if value.isascii() and value.isdigit() and len(value) < 15:
-            kept = str(_limited(name, int(value), values, system, told))
-        word = _word(system.words.get(name), kept)
+            kept = str(_limited_value(name, int(value), values, system, translation))
+        word = _option_word(system.words.get(name), kept)
         if word is None:
-            told.untranslated.append(f"“{items.get(name, name)}” has no counterpart on {system.name}.")
+            translation.untranslated.append(f"“{items.get(name, name)}” has no counterpart on {system.name}.")
         elif word:
-            told.words.extend(part for part in word.split(",") if part not in told.words)
-    told.words.extend(word for name, word in system.always.items() if name not in values)
-    _note_differences(values, system, told)
-    return told
+            translation.words.extend(part for part in word.split(",") if part not in translation.words)
+    translation.words.extend(word for name, word in system.always.items() if name not in values)
+    _note_differences(values, system, translation)
+    return translation
 
 
-def _effective(options: MountOptions, told: Translation) -> dict[str, str]:
+def _effective_values(options: MountOptions, translation: Translation) -> dict[str, str]:
     """Return the values in force: other systems combine minorversion, actimeo and noac in other ways."""
     values = options.values()
     if values.get("vers") == "4" and "minorversion" in values:
@@ -108,7 +115,7 @@ def _effective(options: MountOptions, told: Translation) -> dict[str, str]:
     times = {"actimeo", *ATTRIBUTE_TIMES} & set(values)
     if values.get("ac") == NO:
         for name in sorted(times):
-            told.problems.append(f"“{name}={values.pop(name)}” does not count beside noac.")
+            translation.problems.append(f"“{name}={values.pop(name)}” does not count beside noac.")
     elif "actimeo" in times and len(times) > 1:
         in_force = {name: value for name, value in implied_values(options).items() if name in ATTRIBUTE_TIMES}
         for name in times:
@@ -120,75 +127,79 @@ def _effective(options: MountOptions, told: Translation) -> dict[str, str]:
     return dict(sorted(values.items(), key=lambda pair: catalogue().order(pair[0])))
 
 
-def _word(words: Words | None, value: str) -> str | None:
+def _option_word(words: OptionWords | None, value: str) -> str | None:
     if isinstance(words, str):
         return words.replace("{}", value) if value else None
     return words.get(value) if words else None
 
 
-def _limited(name: str, number: int, values: Mapping[str, str], system: System, told: Translation) -> int:
-    if name in _SIZES:
-        return _limited_size(name, number, values, system, told)
+def _limited_value(
+    name: str, number: int, values: Mapping[str, str], system: TargetSystem, translation: Translation
+) -> int:
+    if name in _SIZE_OPTIONS:
+        return _limited_size(name, number, values, system, translation)
     if name != "timeo":
         return number
     kept = max(number, system.timeo_min)
     kept = min(kept, system.timeo_max) if system.timeo_max else kept
     if kept != number:
-        told.problems.append(
+        translation.problems.append(
             f"{system.name} cannot wait {number / 10:g} s for an answer: timeo became {kept / 10:g} s."
         )
     return kept
 
 
 def _limited_size(
-    name: str, number: int, values: Mapping[str, str], system: System, told: Translation
+    name: str, number: int, values: Mapping[str, str], system: TargetSystem, translation: Translation
 ) -> int:
     udp = values.get("proto", "tcp").startswith("udp") or "tcp" not in system.transports
     limit = system.udp_limit if udp else system.tcp_limit
     kept = min(number, limit) if limit else number
     if kept != number:
         over = "UDP" if udp else "TCP"
-        told.problems.append(
+        translation.problems.append(
             f"{system.name} takes at most {limit} for {name} over {over}, which was written for {number}."
         )
     rounded = max(kept - kept % system.block, system.block)
     if rounded != kept:
-        told.problems.append(f"{system.name} rounds {name} to multiples of {system.block}: {rounded}.")
+        translation.problems.append(f"{system.name} rounds {name} to multiples of {system.block}: {rounded}.")
     return rounded
 
 
-def _note_differences(values: Mapping[str, str], system: System, told: Translation) -> None:
+def _note_differences(values: Mapping[str, str], system: TargetSystem, translation: Translation) -> None:
     if values.get("hard") == "softerr":
-        told.problems.append(
+        translation.problems.append(
             "“softerr” became “soft”: a lost server gives an input/output error, and no cached attributes."
         )
     if values.get("rdirplus") == "heuristic" and system.words.get("rdirplus"):
-        told.problems.append(
+        translation.problems.append(
             f"rdirplus fetches attributes with every listing on {system.name}, and on Linux where it helps."
         )
-    if values.get("ac") == NO and "noac" in told.words:
-        if "sync" in system.words and "sync" not in told.words:
-            told.words.append("sync")
-        told.problems.append("Linux's noac also writes at once; the others' only stops caching attributes.")
+    if values.get("ac") == NO and "noac" in translation.words:
+        if "sync" in system.words and "sync" not in translation.words:
+            translation.words.append("sync")
+        translation.problems.append(
+            "Linux's noac also writes at once; the others' only stops caching attributes."
+        )
     if "retry" in values and system.words.get("retry"):
-        told.problems.append(f"retry is minutes on Linux and a number of tries on {system.name}.")
+        translation.problems.append(f"retry is minutes on Linux and a number of tries on {system.name}.")
 
 
-def mount_command(entry: Entry, told: Translation) -> Written:
+def write_mount_command(entry: MountSpec, translation: Translation) -> DialectText:
     """Return the ``mount -t nfs`` command of a system that takes all words after ``-o``."""
     words = ["mount", "-t", "nfs"]
-    words += ["-o", ",".join(told.words)] if told.words else []
+    words += ["-o", ",".join(translation.words)] if translation.words else []
     text = shlex.join([*words, str(entry.share), entry.mount_point]) + "\n"
-    return Written(text, "", told.untranslated, told.problems)
+    return DialectText(text, "", translation.untranslated, translation.problems)
 
 
-def fstab_fields(entry: Entry, words: list[str]) -> list[str]:
+def fstab_fields(entry: MountSpec, words: list[str]) -> list[str]:
     """Return the first four fields of an fstab line, where the options begin with the access."""
     access = [] if {"ro", "rw"} & set(words) else ["rw"]
     return [str(entry.share), entry.mount_point, "nfs", ",".join([*access, *words])]
 
 
-def fstab_line(system: System, fields: list[str]) -> str:
+def fstab_line(system: TargetSystem, fields: list[str]) -> str:
     """Return the line of an fstab without escapes.
 
     Raises:
@@ -197,3 +208,305 @@ def fstab_line(system: System, fields: list[str]) -> str:
     if any(_BLANK.search(field) for field in fields):
         raise DialectError(f"The fstab of {system.name} cannot hold a blank inside a path or an option.")
     return " ".join([*fields, "0", "0"]) + "\n"
+
+
+FREEBSD_FSTAB = "/etc/fstab"
+#: vfs.maxbcachebuf unless /boot/loader.conf raises it.
+FREEBSD_LIMIT = 65536
+
+FREEBSD = TargetSystem(
+    name="FreeBSD",
+    tcp_limit=None,
+    udp_limit=None,
+    timeo_min=10,
+    words={
+        **BSD_WORDS,
+        "dev": {NO: "", YES: ""},  # devices exist in devfs only
+        "vers": {
+            "3": "nfsv3", "4": "nfsv4", "4.0": "nfsv4", "4.1": "nfsv4,minorversion=1",
+            "4.2": "nfsv4,minorversion=2",
+        },
+        "proto": {"tcp": "tcp", "udp": "udp", "tcp6": "proto=tcp6", "udp6": "proto=udp6"},
+        "rsize": "rsize={}",
+        "wsize": "wsize={}",
+        "timeo": "timeout={}",
+        "retrans": "retrans={}",
+        "retry": "retrycnt={}",
+        "bg": {"bg": "bg", "fg": "fg"},
+        "hard": {"hard": "hard", "soft": "soft", "softerr": "soft"},
+        "intr": {YES: "intr", NO: ""},
+        "rdirplus": {"force": "rdirplus", "heuristic": "rdirplus", "none": ""},
+        "mountproto": {"udp": "mntudp", "tcp": ""},
+        "port": "port={}",
+        "acregmin": "acregmin={}",
+        "acregmax": "acregmax={}",
+        "acdirmin": "acdirmin={}",
+        "acdirmax": "acdirmax={}",
+        "actimeo": "actimeo={}",
+        "ac": {NO: "noac", YES: ""},
+        "cto": {NO: "nocto", YES: ""},
+        "lock": {NO: "nolockd", YES: ""},
+        "local_lock": {"all": "nolockd", "none": ""},
+        "resvport": {NO: "noresvport", YES: ""},
+        "sec": {flavor: f"sec={flavor}" for flavor in ("sys", "krb5", "krb5i", "krb5p")},
+        "xprtsec": {"tls": "tls", "none": ""},
+        "auto": {NO: "noauto", YES: ""},
+        "nofail": {YES: "failok", NO: ""},
+        "_netdev": {YES: ""},  # network file systems wait for the network anyway
+    },
+)  # fmt: skip
+
+
+def write_freebsd(entry: MountSpec) -> DialectText:
+    """Return the mount command."""
+    return write_mount_command(entry, _translate_freebsd(entry, fstab=False))
+
+
+def write_freebsd_fstab(entry: MountSpec) -> DialectText:
+    """Return the fstab line; blanks are escaped as vis(3) does it."""
+    translation = _translate_freebsd(entry, fstab=True)
+    fields = map(escape_field, fstab_fields(entry, translation.words))
+    text = " ".join([*fields, "0", "0"]) + "\n"
+    return DialectText(text, FREEBSD_FSTAB, translation.untranslated, translation.problems)
+
+
+def _translate_freebsd(entry: MountSpec, *, fstab: bool) -> Translation:
+    translation = translate_options(entry, FREEBSD, fstab=fstab)
+    for name in ("rsize", "wsize"):
+        value = entry.options.get(name) or ""
+        if value.isascii() and value.isdigit() and int(value[:15]) > FREEBSD_LIMIT:
+            translation.problems.append(
+                f"FreeBSD cuts {name} to vfs.maxbcachebuf, {FREEBSD_LIMIT} unless loader.conf raises it."
+            )
+    if implied_values(entry.options).get("vers") == "4":
+        translation.problems.append(
+            "FreeBSD takes minor version 0 where Linux takes the highest: vers=4 is 4.0."
+        )
+    return translation
+
+
+OPENBSD_FSTAB = "/etc/fstab"
+
+#: sys/nfs/nfs.h: MAXBSIZE over TCP, NFS_MAXDGRAMDATA over UDP, time-outs from 1 s to 60 s.
+OPENBSD = TargetSystem(
+    name="OpenBSD",
+    tcp_limit=65536,
+    udp_limit=32768,
+    timeo_min=10,
+    timeo_max=600,
+    always={"proto": "-T"},
+    words={
+        **BSD_WORDS,
+        "vers": {"3": "-3"},
+        "proto": {"tcp": "-T", "udp": ""},
+        "rsize": "-r={}",
+        "wsize": "-w={}",
+        "timeo": "-t={}",
+        "retrans": "-x={}",
+        "retry": "-R={}",
+        "bg": {"bg": "-b", "fg": ""},
+        "hard": {"hard": "", "soft": "-s", "softerr": "-s"},
+        "intr": {YES: "-i", NO: ""},
+        "rdirplus": {"force": "-l", "heuristic": "-l", "none": ""},
+        # nfs_advlock (sys/nfs/nfs_vnops.c) asks no server: every lock is local.
+        "lock": {NO: ""},
+        "local_lock": {"all": ""},
+        "mountproto": {"udp": "-U", "tcp": ""},
+        "port": "port={}",
+        "acregmin": "acregmin={}",
+        "acregmax": "acregmax={}",
+        "acdirmin": "acdirmin={}",
+        "acdirmax": "acdirmax={}",
+        "actimeo": "acregmin={},acregmax={},acdirmin={},acdirmax={}",
+        "ac": {NO: "noac", YES: ""},
+        "resvport": {YES: ""},
+        "sec": {"sys": ""},
+        "auto": {NO: "noauto", YES: ""},
+        "_netdev": {YES: "net"},
+    },
+)
+
+
+def write_openbsd(entry: MountSpec) -> DialectText:
+    """Return the mount_nfs command."""
+    translation = _translate_openbsd(entry, fstab=False)
+    words = ["mount_nfs", *_openbsd_flags(translation.words)]
+    plain = [word for word in translation.words if not word.startswith("-")]
+    words += ["-o", ",".join(plain)] if plain else []
+    text = shlex.join([*words, str(entry.share), entry.mount_point]) + "\n"
+    return DialectText(text, "", translation.untranslated, translation.problems)
+
+
+def write_openbsd_fstab(entry: MountSpec) -> DialectText:
+    """Return the fstab line. This fstab has no escapes.
+
+    Raises:
+        DialectError: if a path has a blank in it.
+    """
+    translation = _translate_openbsd(entry, fstab=True)
+    return DialectText(
+        fstab_line(OPENBSD, fstab_fields(entry, translation.words)),
+        OPENBSD_FSTAB,
+        translation.untranslated,
+        translation.problems,
+    )
+
+
+def _translate_openbsd(entry: MountSpec, *, fstab: bool) -> Translation:
+    translation = translate_options(entry, OPENBSD, fstab=fstab)
+    if ":" in entry.share.host:
+        translation.problems.append("OpenBSD's mount_nfs knows IPv4 addresses and names only.")
+    if (entry.options.get("vers") or "").startswith("4"):
+        translation.problems.append("OpenBSD speaks NFS versions 2 and 3 only; it will try 3 first.")
+    if entry.options.get("lock") != NO and entry.options.get("local_lock") != "all":
+        translation.problems.append("OpenBSD keeps every lock on this computer: others do not see it.")
+    return translation
+
+
+def _openbsd_flags(words: list[str]) -> Iterator[str]:
+    for word in words:
+        if word.startswith("-"):
+            flag, _, value = word.partition("=")
+            yield flag
+            if value:
+                yield value
+
+
+MACOS_MAP = "/etc/auto_nfs"
+#: Blanks, quotes, a comment, the key, a variable.
+_MACOS_MAP_SPECIAL = re.compile(r"[\s\\\"'#&$]")
+
+#: Its NFS client reads and writes up to 1 MiB over TCP and 16 KiB over UDP (nfsproto.h).
+MACOS = TargetSystem(
+    name="macOS",
+    tcp_limit=1048576,
+    udp_limit=16384,
+    always={"resvport": "resvport"},  # servers on Linux want it, and macOS does not do it by itself
+    words={
+        **BSD_WORDS,
+        "vers": {version: f"vers={version}" for version in ("3", "4", "4.0")}
+        | {"4.1": "vers=4.0", "4.2": "vers=4.0"},
+        "proto": {"tcp": "tcp", "udp": "udp", "tcp6": "proto=tcp6", "udp6": "proto=udp6"},
+        "rsize": "rsize={}",
+        "wsize": "wsize={}",
+        "timeo": "timeo={}",
+        "retrans": "retrans={}",
+        "retry": "retrycnt={}",
+        "bg": {"bg": "bg", "fg": ""},
+        "hard": {"hard": "hard", "soft": "soft", "softerr": "soft"},
+        "intr": {YES: "intr", NO: "nointr"},
+        "rdirplus": {"force": "rdirplus", "heuristic": "rdirplus", "none": "nordirplus"},
+        "port": "port={}",
+        "mountport": "mountport={}",
+        "acregmin": "acregmin={}",
+        "acregmax": "acregmax={}",
+        "acdirmin": "acdirmin={}",
+        "acdirmax": "acdirmax={}",
+        "actimeo": "actimeo={}",
+        "ac": {NO: "noac", YES: ""},
+        "lock": {NO: "locallocks", YES: ""},
+        "local_lock": {"all": "locallocks", "none": ""},
+        "resvport": {NO: "noresvport", YES: "resvport"},
+        "sec": "sec={}",
+    },
+)
+
+
+def write_macos(entry: MountSpec) -> DialectText:
+    """Return the mount command."""
+    return write_mount_command(entry, _translate_macos(entry))
+
+
+def write_macos_autofs(entry: MountSpec) -> DialectText:
+    """Return the line of /etc/auto_master and that of the direct map, each under its file's name.
+
+    Raises:
+        DialectError: if a path has a character that the map takes for something else.
+    """
+    special = _MACOS_MAP_SPECIAL.search(f"{entry.share}{entry.mount_point}")
+    if special:
+        name = "a blank" if special[0].isspace() else f"“{special[0]}”"
+        raise DialectError(f"A map of macOS's automounter cannot hold {name} inside a path.")
+    options = entry.options.copy()
+    for name in ("x-systemd.automount", "auto", "nofail", "_netdev"):
+        options.remove(name)  # a map is on demand, and holds no start-up up
+    translation = _translate_macos(MountSpec(entry.share, entry.mount_point, options))
+    if entry.when != "on demand":
+        translation.untranslated.append(
+            "The automounter mounts on demand, never at start-up and not by hand."
+        )
+    lines = [
+        "# /etc/auto_master",
+        "/- auto_nfs",
+        "",
+        f"# {MACOS_MAP}",
+        f"{entry.mount_point} {','.join(['-fstype=nfs', *translation.words])} {entry.share}",
+    ]
+    return DialectText("\n".join(lines) + "\n", MACOS_MAP, translation.untranslated, translation.problems)
+
+
+def _translate_macos(entry: MountSpec) -> Translation:
+    translation = translate_options(entry, MACOS, fstab=False)
+    version = implied_values(entry.options).get("vers")
+    if version in {"4.1", "4.2"}:
+        translation.problems.append(f"macOS speaks NFS up to version 4.0, so vers={version} became vers=4.0.")
+    return translation
+
+
+NEXTSTEP_FSTAB = "/etc/fstab"
+#: NFS version 2 moves at most 8192 bytes at a time.
+NEXTSTEP_LIMIT = 8192
+#: The default of mnttimeo: one try waits so many seconds.
+NEXTSTEP_MOUNT_WAIT_S = 20
+
+NEXTSTEP = TargetSystem(
+    name="NeXTSTEP",
+    tcp_limit=None,
+    udp_limit=NEXTSTEP_LIMIT,
+    transports=("udp",),
+    block=1,
+    words={
+        "ro": {"ro": "ro", "rw": "rw"},
+        "bg": {"bg": "bg", "fg": "fg"},
+        "hard": {"hard": "hard", "soft": "soft", "softerr": "soft"},
+        "proto": {"udp": ""},
+        "rsize": "rsize={}",
+        "wsize": "wsize={}",
+        "timeo": "timeo={}",
+        "retrans": "retrans={}",
+        "acregmin": "acregmin={}",
+        "acregmax": "acregmax={}",
+        "acdirmin": "acdirmin={}",
+        "acdirmax": "acdirmax={}",
+        "actimeo": "acregmin={},acregmax={},acdirmin={},acdirmax={}",
+        "ac": {NO: "noac", YES: ""},
+        "auto": {YES: ""},
+        "_netdev": {YES: ""},
+        "defaults": {YES: ""},
+        "retry": "retry={}",
+    },
+)
+
+
+def write_nextstep(entry: MountSpec) -> DialectText:
+    """Return the line. ``retry`` counts tries of ``mnttimeo`` seconds there, and minutes on Linux.
+
+    Raises:
+        DialectError: if a path has a blank in it.
+    """
+    translation = translate_options(entry, NEXTSTEP, fstab=True)
+    translation.problems.append("NeXTSTEP speaks NFS version 2 over UDP only; the server has to offer both.")
+    fields = fstab_fields(entry, [_nextstep_retry(word) for word in translation.words])
+    if ":" in entry.share.host:
+        translation.problems.append("NeXTSTEP knows IPv4 only.")
+    return DialectText(
+        fstab_line(NEXTSTEP, fields), NEXTSTEP_FSTAB, translation.untranslated, translation.problems
+    )
+
+
+def _nextstep_retry(word: str) -> str:
+    key, _, minutes = word.partition("=")
+    if key != "retry" or not (minutes.isascii() and minutes.isdigit()):
+        return word
+    tries = max(1, int(minutes[:9]) * 60 // NEXTSTEP_MOUNT_WAIT_S)
+    return f"mnttimeo={NEXTSTEP_MOUNT_WAIT_S},retry={tries}"

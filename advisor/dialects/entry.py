@@ -1,4 +1,4 @@
-"""One NFS mount as every dialect tells it, and what reading and writing give back."""
+"""Mount entry that all dialects share, and the results of reading and writing it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Literal
 
 from advisor.options import YES, MountOptions, catalogue, is_comment
 from advisor.share import Share, ShareError
-from advisor.systemd_syntax import time_span
+from advisor.systemd_syntax import parse_time_span
 
-When = Literal["start-up", "on demand", "by hand"]
+MountTime = Literal["start-up", "on demand", "by hand"]
 
 
 class DialectError(ValueError):
     """The text cannot be read as this dialect; the message says why, one sentence."""
 
 
-class OtherFormError(DialectError):
+class WrongDialectError(DialectError):
     """The text is of another form altogether, so another dialect may read it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MountSpec:
     """A share, where it is mounted, and how.
 
     Attributes:
@@ -37,7 +37,7 @@ class Entry:
     options: MountOptions = field(default_factory=MountOptions)
 
     @classmethod
-    def make(cls, share: str, mount_point: str, options: MountOptions | str = "") -> Entry:
+    def make(cls, share: str, mount_point: str, options: MountOptions | str = "") -> MountSpec:
         """Return the entry of these texts.
 
         Raises:
@@ -55,35 +55,35 @@ class Entry:
         return cls(parsed, mount_point, made)
 
     @property
-    def when(self) -> When:
+    def when(self) -> MountTime:
         """When it is mounted, as mount -a and systemd read the options."""
-        return when_of(self.options)
+        return mount_time_of(self.options)
 
     @property
     def idle_timeout_s(self) -> int | None:
         """Seconds after which an unused on-demand mount goes, None if it stays or the text is no time."""
-        seconds = time_span(self.options.get("x-systemd.idle-timeout") or "")
+        seconds = parse_time_span(self.options.get("x-systemd.idle-timeout") or "")
         return int(seconds) or None if seconds is not None and math.isfinite(seconds) else None
 
-    def with_when(self, when: When) -> Entry:
+    def with_mount_time(self, when: MountTime) -> MountSpec:
         """Return a copy that is mounted then; an idle time-out stays only where it means something.
 
         Raises:
             DialectError: if the options are broken, so that nothing can be added.
         """
         options = self.options.copy()
-        set_when(options, when)
-        return Entry(self.share, self.mount_point, options)
+        set_mount_time(options, when)
+        return MountSpec(self.share, self.mount_point, options)
 
 
-def when_of(options: MountOptions) -> When:
+def mount_time_of(options: MountOptions) -> MountTime:
     """Return when these options mount, as mount -a and systemd read them."""
     if options.get("x-systemd.automount") == YES:
         return "on demand"
     return "by hand" if options.get("noauto") == YES else "start-up"
 
 
-def set_when(options: MountOptions, when: When) -> None:
+def set_mount_time(options: MountOptions, when: MountTime) -> None:
     """Change the options so that they mount then; an idle time-out stays only where it means something.
 
     Raises:
@@ -91,18 +91,18 @@ def set_when(options: MountOptions, when: When) -> None:
     """
     if when == "on demand":
         options.remove("auto")
-        put(options, "x-systemd.automount", YES)
+        set_option(options, "x-systemd.automount", YES)
         return
     options.remove("x-systemd.automount")
     options.remove("x-systemd.idle-timeout")
     if when == "by hand":
-        put(options, "noauto", YES)
+        set_option(options, "noauto", YES)
     else:
         options.remove("auto")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class DialectText:
     """An entry in one dialect.
 
     Attributes:
@@ -119,7 +119,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParseResult:
     """What a text says.
 
     Attributes:
@@ -128,12 +128,12 @@ class Reading:
         untranslated: what of it Linux cannot say or is not understood, one sentence each.
     """
 
-    entry: Entry
+    entry: MountSpec
     form: str
     untranslated: list[str] = field(default_factory=list[str])
 
 
-def split_items(options: MountOptions) -> tuple[list[str], list[str]]:
+def split_fstab_items(options: MountOptions) -> tuple[list[str], list[str]]:
     """Return the items that reach mount.nfs, and those that only fstab and systemd read."""
     inner: list[str] = []
     outer: list[str] = []
@@ -146,7 +146,7 @@ def split_items(options: MountOptions) -> tuple[list[str], list[str]]:
     return inner, outer
 
 
-def put(options: MountOptions, name: str, value: str) -> None:
+def set_option(options: MountOptions, name: str, value: str) -> None:
     """Give an option a value.
 
     Raises:
@@ -158,17 +158,17 @@ def put(options: MountOptions, name: str, value: str) -> None:
         raise DialectError("A quotation mark in the options is not closed.") from error
 
 
-def set_nfs4(options: MountOptions) -> None:
+def set_version_4(options: MountOptions) -> None:
     """Say in an option what the file system type ``nfs4`` says (mount.nfs4(8)), unless a version is given.
 
     Raises:
-        DialectError: as :func:`put`.
+        DialectError: as :func:`set_option`.
     """
     if options.get("vers") is None:
-        put(options, "vers", "4")
+        set_option(options, "vers", "4")
 
 
-def control_problem(text: str, what: str) -> list[str]:
+def control_character_problem(text: str, what: str) -> list[str]:
     """Return a sentence if the text has a character that no line of a file can hold."""
     bad = any(ord(c) < 0x20 or ord(c) in {0x7F, 0x85, 0x2028, 0x2029} for c in text)
     return [f"The {what} contain a control character, which cannot be written here."] if bad else []

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from advisor.dialects.entry import (
     DialectError,
-    Entry,
-    OtherFormError,
-    Reading,
-    Written,
-    control_problem,
-    put,
-    set_nfs4,
+    DialectText,
+    MountSpec,
+    ParseResult,
+    WrongDialectError,
+    control_character_problem,
+    set_option,
+    set_version_4,
 )
 from advisor.options import YES, MountOptions, catalogue
 from advisor.systemd_syntax import UnitNameError, unit_name
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 FORM = "a systemd mount unit"
 DIRECTORY = "/etc/systemd/system/"
 
-_TARGET = "remote-fs.target"
+_REMOTE_FS_TARGET = "remote-fs.target"
 #: Every boot reaches these (systemd.special(7)), so a unit that one of them wants is simply mounted at boot.
-_AT_BOOT = frozenset({_TARGET, "multi-user.target", "graphical.target", "default.target"})
+_AT_BOOT = frozenset({_REMOTE_FS_TARGET, "multi-user.target", "graphical.target", "default.target"})
 #: A word for fstab and the settings that say the same, section first.
-_SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
+_OPTION_SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "x-systemd.mount-timeout": (("Mount", "TimeoutSec"),),
     "x-systemd.requires": (("Unit", "Requires"), ("Unit", "After")),
     "x-systemd.after": (("Unit", "After"),),
@@ -45,17 +45,17 @@ _SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "x-systemd.required-by": (("Install", "RequiredBy"),),
 }
 #: What a mount of NFS has anyway, or what only people read.
-_GOES_WITHOUT_SAYING = {
+_IMPLIED_SETTINGS = {
     ("Unit", "After"): frozenset({"network-online.target", "network.target", "remote-fs-pre.target"}),
     ("Unit", "Wants"): frozenset({"network-online.target", "network.target"}),
     ("Unit", "Requires"): frozenset({"network-online.target", "network.target"}),
-    ("Unit", "Before"): frozenset({_TARGET}),
+    ("Unit", "Before"): frozenset({_REMOTE_FS_TARGET}),
     ("Install", "RequiredBy"): _AT_BOOT,
 }
 #: Their values are lists of unit names with blanks between.
-_LISTS = frozenset({"Requires", "Wants", "After", "Before", "WantedBy", "RequiredBy"})
+_LIST_SETTINGS = frozenset({"Requires", "Wants", "After", "Before", "WantedBy", "RequiredBy"})
 
-Settings = list[tuple[str, str, str]]
+UnitSettings = list[tuple[str, str, str]]
 
 
 def _file_name(path: str, suffix: str = "mount") -> str:
@@ -70,19 +70,19 @@ def _file_name(path: str, suffix: str = "mount") -> str:
         raise DialectError(str(error)) from error
 
 
-def write_mount(entry: Entry) -> Written:
+def write_mount(entry: MountSpec) -> DialectText:
     """Return the .mount unit.
 
     Raises:
         DialectError: if no unit can have the name of the mount point.
     """
     file_name = _file_name(entry.mount_point)
-    options, settings, untranslated = _split(entry.options)
+    options, settings, untranslated = _split_options(entry.options)
     by_itself = entry.when == "start-up"
     problems = _text_problems(entry, options)
     if options.get("bg") == "bg":
         problems.append("systemd takes a mount that goes on in the background for failed: leave out bg.")
-    lines: Settings = [("Unit", "Description", f"{entry.share} on {entry.mount_point}")]
+    lines: UnitSettings = [("Unit", "Description", f"{entry.share} on {entry.mount_point}")]
     lines += [line for line in settings if line[0] == "Unit"]
     lines += [
         ("Mount", "What", str(entry.share)),
@@ -94,60 +94,60 @@ def write_mount(entry: Entry) -> Written:
     if by_itself:
         install = [line for line in settings if line[0] == "Install"]
         wanted = "WantedBy" if options.get("nofail") == YES else "RequiredBy"
-        lines += install or [("Install", wanted, _TARGET)]
+        lines += install or [("Install", wanted, _REMOTE_FS_TARGET)]
     else:
-        words = {place: word for word, (place, *_more) in _SETTINGS.items()}
+        words = {place: word for word, (place, *_more) in _OPTION_SETTINGS.items()}
         untranslated += [f"“{words[section, key]}={value}” is left out: this unit is not enabled by itself."
                          for section, key, value in settings if section == "Install"]  # fmt: skip
     note = {"on demand": "# Started by the .automount unit of the same name.\n"}.get(entry.when, "")
-    return Written(note + _print(lines), file_name, untranslated, problems)
+    return DialectText(note + _unit_text(lines), file_name, untranslated, problems)
 
 
-def write_automount(entry: Entry) -> Written:
+def write_automount(entry: MountSpec) -> DialectText:
     """Return the .automount unit that goes beside the .mount unit.
 
     Raises:
         DialectError: as in :func:`write_mount`.
     """
     file_name = _file_name(entry.mount_point, "automount")
-    lines: Settings = [
+    lines: UnitSettings = [
         ("Unit", "Description", f"{entry.share} on {entry.mount_point}, on demand"),
         ("Automount", "Where", entry.mount_point),
     ]
     idle = entry.options.get("x-systemd.idle-timeout")
     lines += [("Automount", "TimeoutIdleSec", idle)] if idle else []
-    lines.append(("Install", "WantedBy", _TARGET))
+    lines.append(("Install", "WantedBy", _REMOTE_FS_TARGET))
     problems = _text_problems(entry, MountOptions())
     if entry.when != "on demand":
         problems.append(
-            f"The entry is to be mounted {_AT[entry.when]}; with this unit it is mounted on demand."
+            f"The entry is to be mounted {_AT_TIME[entry.when]}; with this unit it is mounted on demand."
         )
     note = f"# Goes with {unit_name(entry.mount_point)}, which has the share and the options.\n"
-    return Written(note + _print(lines), file_name, [], problems)
+    return DialectText(note + _unit_text(lines), file_name, [], problems)
 
 
-_AT = {"start-up": "at start-up", "by hand": "by hand"}
+_AT_TIME = {"start-up": "at start-up", "by hand": "by hand"}
 
 
-def parse(text: str) -> Settings:
+def parse_unit(text: str) -> UnitSettings:
     """Return section, key and value of every assignment of one file, in order (systemd.syntax(7)).
 
     A list of units is parted into its names; ``%`` is left as written.
     """
-    settings: Settings = []
+    settings: UnitSettings = []
     section = ""
-    for line in _whole_lines(text):
+    for line in _logical_lines(text):
         if line.startswith("[") and line.endswith("]"):
             section = line[1:-1]
         elif "=" in line and section:
             key, _, value = line.partition("=")
             key, value = key.strip(), value.strip()
-            values = value.split() if key in _LISTS else [value]
+            values = value.split() if key in _LIST_SETTINGS else [value]
             settings += [(section, key, one) for one in values]
     return settings
 
 
-def _whole_lines(text: str) -> Iterator[str]:
+def _logical_lines(text: str) -> Iterator[str]:
     """Yield the lines without blanks at their ends; comments are left out, also between continued lines."""
     begun = ""
     for line in text.replace("\r\n", "\n").split("\n"):
@@ -162,16 +162,16 @@ def _whole_lines(text: str) -> Iterator[str]:
     yield begun.strip()
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ParseResult:
     """Return what a .mount unit says, with the .automount unit if that stands in the same text.
 
     Raises:
         DialectError: if there is no [Mount] section with What and Where, or if it is no NFS mount.
     """
-    return read_settings(parse(text))
+    return read_settings(parse_unit(text))
 
 
-def read_settings(settings: Settings) -> Reading:
+def read_settings(settings: UnitSettings) -> ParseResult:
     """Return what the settings of one or several files say; specifiers such as ``%u`` stay as written.
 
     Raises:
@@ -182,7 +182,7 @@ def read_settings(settings: Settings) -> Reading:
     if "Mount" not in sections:
         if "Automount" in sections:
             raise DialectError("An automount unit says only where; the .mount unit has the share.")
-        raise OtherFormError("It has no section [Mount].")
+        raise WrongDialectError("It has no section [Mount].")
     found = {key: value for section, key, value in settings if section == "Mount"}
     if found.get("Type", "nfs") not in {"nfs", "nfs4"}:
         raise DialectError(f"The unit mounts the type “{found['Type']}”, not nfs.")
@@ -190,26 +190,26 @@ def read_settings(settings: Settings) -> Reading:
         raise DialectError("The section [Mount] needs What= and Where=.")
     options = MountOptions.parse(found.get("Options", ""))
     if found.get("Type") == "nfs4":
-        set_nfs4(options)
+        set_version_4(options)
     items, untranslated = _read_settings(settings, options)
     options = MountOptions([*options, *items])
     if "Automount" in sections:
         options.remove("auto")
-        put(options, "x-systemd.automount", YES)
+        set_option(options, "x-systemd.automount", YES)
     elif "Install" not in sections:
-        put(options, "noauto", YES)
-    return Reading(Entry.make(found["What"], found["Where"], options), FORM, untranslated)
+        set_option(options, "noauto", YES)
+    return ParseResult(MountSpec.make(found["What"], found["Where"], options), FORM, untranslated)
 
 
-def _split(options: MountOptions) -> tuple[MountOptions, Settings, list[str]]:
+def _split_options(options: MountOptions) -> tuple[MountOptions, UnitSettings, list[str]]:
     """Return the options that stay in Options=, the settings for the others, and what is left over."""
     kept: list[str] = []
-    settings: Settings = []
+    settings: UnitSettings = []
     untranslated: list[str] = []
     for item in options:
         _, name, value = catalogue().read_item(item) if item else (None, "", "")
-        if name in _SETTINGS and value:
-            settings += [(section, key, value) for section, key in _SETTINGS[name]]
+        if name in _OPTION_SETTINGS and value:
+            settings += [(section, key, value) for section, key in _OPTION_SETTINGS[name]]
         elif name in {"user", "comment"}:
             untranslated.append(f"“{item}” means nothing in a unit.")
         elif name == "x-systemd.idle-timeout":
@@ -223,8 +223,8 @@ def _split(options: MountOptions) -> tuple[MountOptions, Settings, list[str]]:
     return MountOptions(kept), settings, untranslated
 
 
-def _text_problems(entry: Entry, options: MountOptions) -> list[str]:
-    problems = control_problem(str(options), "options")
+def _text_problems(entry: MountSpec, options: MountOptions) -> list[str]:
+    problems = control_character_problem(str(options), "options")
     values = [("share", str(entry.share)), ("mount point", entry.mount_point), ("options", str(options))]
     for what, value in values:
         if value.endswith("\\"):
@@ -236,7 +236,7 @@ def _text_problems(entry: Entry, options: MountOptions) -> list[str]:
     return problems
 
 
-def _print(lines: Settings) -> str:
+def _unit_text(lines: UnitSettings) -> str:
     text = ""
     current = ""
     for section, key, value in lines:
@@ -247,7 +247,7 @@ def _print(lines: Settings) -> str:
     return text
 
 
-def _read_settings(settings: Settings, options: MountOptions) -> tuple[list[str], list[str]]:
+def _read_settings(settings: UnitSettings, options: MountOptions) -> tuple[list[str], list[str]]:
     """Return the items that say what the settings say, and a sentence for each that has no word."""
     items: list[str] = []
     untranslated: list[str] = []
@@ -261,7 +261,7 @@ def _read_settings(settings: Settings, options: MountOptions) -> tuple[list[str]
         place = (section, key)
         if key == "Description" or (section == "Mount" and key in {"What", "Where", "Type", "Options"}):
             continue
-        if place == ("Automount", "Where") or value in _GOES_WITHOUT_SAYING.get(place, frozenset()):
+        if place == ("Automount", "Where") or value in _IMPLIED_SETTINGS.get(place, frozenset()):
             continue
         if place == ("Install", "WantedBy") and value in _AT_BOOT:
             # What only wants a mount goes on without it.
@@ -280,7 +280,7 @@ def _read_setting(place: tuple[str, str], value: str) -> str:
         return "sloppy"
     if place == ("Mount", "ReadWriteOnly") and value in {"yes", "true", "on", "1"}:
         return "x-systemd.rw-only"
-    words = [word for word, places in _SETTINGS.items() if places[0] == place]
+    words = [word for word, places in _OPTION_SETTINGS.items() if places[0] == place]
     words += ["x-systemd.idle-timeout"] if place == ("Automount", "TimeoutIdleSec") else []
     if not words or "," in value or '"' in value or value != value.strip() or not value:
         return ""

@@ -1,8 +1,8 @@
-"""How much a single trial of an experiment varies by chance, and what differences that leaves undecided.
+"""Error model of an experiment: how much a single trial varies, and which differences are significant.
 
-A few repeats of one option set say little of their own spread, but all sets together say much: the ratios of
-repeats of the same set, of all sets, are what chance does. Nothing is assumed of its distribution but that it
-acts on every set by about the same factor, and upwards as downwards.
+A few repeats of one option set say little of their own spread, but all sets together say much: the ratios
+of repeats of the same set, over all sets, are the random error. Nothing is assumed of its distribution but
+that it acts on every set by about the same factor, and upwards as downwards. Limits are found by bootstrap.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from advisor.experiment.intervals import CONFIDENCE, median
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from advisor.experiment_values import Chance
+    from advisor.experiment.measurements import RandomSource
 
 #: With fewer degrees of freedom (repeats beyond the first of each set) the spread of chance is not known.
-_FEWEST = 4
+_MIN_DEGREES_OF_FREEDOM = 4
 _NORMAL = NormalDist()
 #: Medians that are drawn for each number of repeats.
-_DRAWS = 2000
+_BOOTSTRAP_DRAWS = 2000
 #: Up to so many sets, all are drawn for a range.
-_FEW = 20
+_MAX_SETS_DRAWN = 20
 
 
-class Noise:
+class ErrorModel:
     """What chance does to the logarithm of a value, and to a median of several."""
 
-    def __init__(self, sets: Sequence[Sequence[float]], chance: Chance) -> None:
+    def __init__(self, sets: Sequence[Sequence[float]], chance: RandomSource) -> None:
         """Take what chance does from repeats.
 
         Args:
@@ -40,7 +40,7 @@ class Noise:
             chance: for the bootstrap.
         """
         #: Degrees of freedom: how many repeats there are beyond the first of each set.
-        self.freedom = sum(len(values) - 1 for values in sets)
+        self.degrees_of_freedom = sum(len(values) - 1 for values in sets)
         self._chance = chance
         self._differences: list[float] = []
         # A set has more pairs than degrees of freedom: one that was repeated often would drown the others.
@@ -49,13 +49,13 @@ class Noise:
             for first, second in itertools.combinations(values, 2):
                 self._differences.append((second - first) / sqrt(2))
                 weights.append(2 / len(values))
-        self._sums = list(itertools.accumulate(weights))
+        self._cumulative_weights = list(itertools.accumulate(weights))
         # A few differences have no tails: drawn from as they are, the luckiest of many sets would come out
         # too tame. Smoothed by a normal kernel of the usual width (Silverman, Density Estimation, 3.4 and
         # 6.4), and narrowed again to the same variance.
-        width = 1.06 * self.freedom**-0.2 if self._sums else 0.0
-        self._blur = width * sqrt(self.variance()) if self._sums else 0.0
-        self._narrowed = 1 / sqrt(1 + width**2)
+        width = 1.06 * self.degrees_of_freedom**-0.2 if self._cumulative_weights else 0.0
+        self._smoothing_width = width * sqrt(self.variance()) if self._cumulative_weights else 0.0
+        self._variance_correction = 1 / sqrt(1 + width**2)
         self._drawn: dict[int, list[float]] = {}
         self._limits: dict[tuple[int, int], list[float]] = {}
 
@@ -65,7 +65,7 @@ class Noise:
         It is a difference of logarithms, as the other figures here.
         """
         wide = sorted(abs(drawn) for drawn in self._medians(repeats))
-        return wide[int(CONFIDENCE * len(wide))] * self._widened(_NORMAL.inv_cdf((1 + CONFIDENCE) / 2))
+        return wide[int(CONFIDENCE * len(wide))] * self._student_factor(_NORMAL.inv_cdf((1 + CONFIDENCE) / 2))
 
     def limit(self, repeats: int, sets: int, *, contexts: int = 1, confidence: float = CONFIDENCE) -> float:
         """Return how far apart the best and the worst of several equal sets are seen, in 95 of 100 cases.
@@ -81,24 +81,26 @@ class Noise:
         """
         if (repeats, sets) not in self._limits:
             medians = self._medians(repeats)
-            self._limits[repeats, sets] = sorted(self._range(medians, sets) for _ in range(_DRAWS))
+            self._limits[repeats, sets] = sorted(
+                self._sampled_range(medians, sets) for _ in range(_BOOTSTRAP_DRAWS)
+            )
         ranges = self._limits[repeats, sets]
         found = ranges[min(int(confidence * len(ranges)), len(ranges) - 1)]
         medians = self._medians(repeats)
         spread = sqrt(2 * sum(each * each for each in medians) / len(medians))
         # The median's variance is about pi / 2 times the mean's, and that of two values is their mean.
         narrower = sqrt((pi / 2 if contexts > 2 else 1) / contexts)
-        return found * narrower * self._widened(found / spread) if spread else found
+        return found * narrower * self._student_factor(found / spread) if spread else found
 
     def variance(self) -> float:
         """Return the variance of a single value's logarithm."""
         before, total = 0.0, 0.0
-        for upto, each in zip(self._sums, self._differences, strict=True):
+        for upto, each in zip(self._cumulative_weights, self._differences, strict=True):
             total += (upto - before) * each * each
             before = upto
         return total / before
 
-    def _widened(self, deviations: float) -> float:
+    def _student_factor(self, deviations: float) -> float:
         """Return Student's t against the normal distribution (Cornish and Fisher).
 
         Few repeats know the spread badly, and the farther out, the more that matters.
@@ -108,10 +110,10 @@ class Noise:
         """
         square = deviations**2
         part = (5 * square**2 + 16 * square + 3) / 96
-        return 1 + (square + 1) / 4 / self.freedom + part / self.freedom**2
+        return 1 + (square + 1) / 4 / self.degrees_of_freedom + part / self.degrees_of_freedom**2
 
-    def _range(self, medians: list[float], sets: int) -> float:
-        if sets <= _FEW:
+    def _sampled_range(self, medians: list[float], sets: int) -> float:
+        if sets <= _MAX_SETS_DRAWN:
             drawn = [medians[int(self._chance.random() * len(medians))] for _ in range(sets)]
             return max(drawn) - min(drawn)
         # Of many, the greatest and the least hardly depend on each other: each is where the inverse of its
@@ -123,22 +125,28 @@ class Noise:
     def _medians(self, repeats: int) -> list[float]:
         found = self._drawn.get(repeats)
         if found is None:
-            found = sorted(median([self._draw() for _ in range(repeats)]) for _ in range(_DRAWS))
+            found = sorted(median([self._draw() for _ in range(repeats)]) for _ in range(_BOOTSTRAP_DRAWS))
             self._drawn[repeats] = found
         return found
 
     def _draw(self) -> float:
-        place = bisect(self._sums, self._chance.random() * self._sums[-1])
+        place = bisect(self._cumulative_weights, self._chance.random() * self._cumulative_weights[-1])
         chosen = self._differences[min(place, len(self._differences) - 1)]
         even = self._chance.random()
         moved = (
-            chosen + self._blur * _NORMAL.inv_cdf(min(max(even, 1e-9), 1 - 1e-9)) if self._blur else chosen
+            chosen + self._smoothing_width * _NORMAL.inv_cdf(min(max(even, 1e-9), 1 - 1e-9))
+            if self._smoothing_width
+            else chosen
         )
-        return moved * self._narrowed if self._chance.random() < 0.5 else -moved * self._narrowed
+        return (
+            moved * self._variance_correction
+            if self._chance.random() < 0.5
+            else -moved * self._variance_correction
+        )
 
 
-def smallest_shown(
-    repeats: int, sets: int, watching: int = 0, *, chance: Chance, scatter: float = 0.05
+def smallest_detectable_difference(
+    repeats: int, sets: int, watching: int = 0, *, chance: RandomSource, scatter: float = 0.05
 ) -> float | None:
     """Return the smallest difference that an experiment would show, as a fraction; None if it shows none.
 
@@ -150,22 +158,22 @@ def smallest_shown(
         scatter: standard deviation of a single trial's logarithm, normal.
     """
     freedom = (repeats - 1) * sets + max(watching - 1, 0)
-    if freedom < _FEWEST:
+    if freedom < _MIN_DEGREES_OF_FREEDOM:
         return None
     # The expected order statistics of the differences of pairs, in the place of such as are drawn.
-    draws = min(freedom, _DRAWS // 10)
+    draws = min(freedom, _BOOTSTRAP_DRAWS // 10)
     pairs = [[0.0, scatter * sqrt(2) * _NORMAL.inv_cdf((place + 0.5) / draws)] for place in range(draws)]
-    noise = Noise(pairs, chance)
-    noise.freedom = freedom
+    noise = ErrorModel(pairs, chance)
+    noise.degrees_of_freedom = freedom
     return exp(noise.limit(repeats, max(sets, 2))) - 1
 
 
-def of_several(questions: int) -> float:
+def bonferroni_confidence(questions: int) -> float:
     """Return how sure each answer must be, for all of several to be right in 95 of 100 cases (Bonferroni)."""
     return 1 - (1 - CONFIDENCE) / max(1, questions)
 
 
-def noise_of(sets: Iterable[Sequence[float]], chance: Chance) -> Noise | None:
+def estimate_error_model(sets: Iterable[Sequence[float]], chance: RandomSource) -> ErrorModel | None:
     """Return what chance does to single values, or None if that cannot be told.
 
     Too few sets were repeated; or some value is 0, as time-outs are: there are no ratios to it, and the sets
@@ -178,5 +186,5 @@ def noise_of(sets: Iterable[Sequence[float]], chance: Chance) -> Noise | None:
     repeated = [values for values in sets if len(values) > 1]
     if any(min(values) <= 0 for values in repeated):
         return None
-    noise = Noise([[log(each) for each in values] for values in repeated], chance)
-    return noise if noise.freedom >= _FEWEST else None
+    noise = ErrorModel([[log(each) for each in values] for values in repeated], chance)
+    return noise if noise.degrees_of_freedom >= _MIN_DEGREES_OF_FREEDOM else None

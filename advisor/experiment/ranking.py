@@ -1,4 +1,8 @@
-"""Which option sets of an experiment did best, how sure that is, and which cannot be told apart."""
+"""Ranking of the option sets of an experiment: intervals, groups without significant difference, conclusion.
+
+A set is better than its reference only where chance alone would not have put it there among as many sets as
+were compared: it is in another group of the ranking than its reference, and their intervals do not overlap.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +11,37 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from advisor.difference import ENOUGH_EACH, difference
-from advisor.experiment.error_model import Noise, noise_of
-from advisor.experiment.intervals import CONFIDENCE, ENOUGH, interval, median
-from advisor.experiment_values import (
-    counts,
-    key_of,
+from advisor.experiment.error_model import ErrorModel, estimate_error_model
+from advisor.experiment.intervals import (
+    CONFIDENCE,
+    MIN_INTERVAL_VALUES,
+    MIN_SAMPLE_SIZE,
+    compare_samples,
+    confidence_interval,
+    median,
+)
+from advisor.experiment.measurements import (
+    direction_timeouts,
+    figure_value,
+    is_repeat,
     lower_is_better,
-    repeats_of,
-    timeouts,
-    value,
+    repeats_by_set,
+    set_key,
     values_by_set,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from advisor.experiment.measurements import Outcome
-    from advisor.experiment_values import Chance, Key
+    from advisor.experiment.effects import FactorEffect
+    from advisor.experiment.measurements import RandomSource, SetKey, TrialOutcome
 
 #: How an interval was made: the exact one of the sign test; by bootstrap of what chance does to all sets; or
 #: it is the range of the values, which covers less.
-Method = Literal["sign test", "bootstrap", "range"]
+IntervalMethod = Literal["sign test", "bootstrap", "range"]
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class RankedSet(msgspec.Struct, frozen=True, kw_only=True):
     """One option set in the ranking.
 
     Attributes:
@@ -57,7 +67,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     confidence: float
-    method: Method
+    method: IntervalMethod
     timeouts: float
     retransmissions: float
 
@@ -82,29 +92,29 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     figure: str
     counted: bool
     workload: str
-    standings: list[Standing]
+    standings: list[RankedSet]
     scatter: float | None
     shows: float | None
     left_out: int
     unmeasured: int
 
-    def group(self, number: int) -> list[Standing]:
+    def group(self, number: int) -> list[RankedSet]:
         """Return the option sets of a group."""
         return [standing for standing in self.standings if standing.group == number]
 
-    def of(self, levels: dict[str, str]) -> Standing | None:
+    def of(self, levels: dict[str, str]) -> RankedSet | None:
         """Return the standing of an option set, or None if it has none."""
         return next((standing for standing in self.standings if standing.levels == levels), None)
 
 
-class Drift(msgspec.Struct, frozen=True, kw_only=True):
+class BaselineDrift(msgspec.Struct, frozen=True, kw_only=True):
     """How the baseline's figure moved while the experiment ran.
 
     Attributes:
         figure: name of the figure.
         workload: that it is of.
         values: in the order of time.
-        change: from the first half to the second half (advisor.difference), as a fraction.
+        change: from the first half to the second half (advisor.experiment.intervals), as a fraction.
         notable: more than chance, and enough to matter; None if there are too few to tell.
     """
 
@@ -115,11 +125,11 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     notable: bool | None
 
 
-def ranking(
-    outcomes: Sequence[Outcome],
+def rank_sets(
+    outcomes: Sequence[TrialOutcome],
     figure: str,
     *,
-    chance: Chance,
+    chance: RandomSource,
     counted: bool = False,
     confidence: float = CONFIDENCE,
 ) -> Ranking:
@@ -139,59 +149,63 @@ def ranking(
         ValueError: if the outcomes are of several workloads.
     """
     sets = values_by_set(outcomes, figure, counted=counted)
-    noise = noise_of(repeats_of(outcomes, figure, counted=counted), chance)
+    noise = estimate_error_model(repeats_by_set(outcomes, figure, counted=counted), chance)
     order = sorted(sets, key=lambda key: median(sets[key]), reverse=not lower_is_better(figure))
-    groups = _groups([sets[key] for key in order], noise, confidence)
-    ran: dict[Key, list[Outcome]] = {}
+    groups = _equivalence_groups([sets[key] for key in order], noise, confidence)
+    ran: dict[SetKey, list[TrialOutcome]] = {}
     for outcome in outcomes:
-        if counts(outcome):
-            ran.setdefault(key_of(outcome.levels), []).append(outcome)
+        if is_repeat(outcome):
+            ran.setdefault(set_key(outcome.levels), []).append(outcome)
     standings = [
-        _standing((place, groups[place - 1]), sets[key], ran[key], noise, figure)
+        _ranked_set((place, groups[place - 1]), sets[key], ran[key], noise, figure)
         for place, key in enumerate(order, 1)
     ]
-    unmeasured = sum(counts(each) and value(each, figure) is None for each in outcomes)
+    unmeasured = sum(is_repeat(each) and figure_value(each, figure) is None for each in outcomes)
     return Ranking(
         figure=figure,
         counted=counted,
         workload=next((outcome.workload for outcome in outcomes), ""),
         standings=standings,
         scatter=None if noise is None else exp(noise.half_width(1)) - 1,
-        shows=_shows(list(sets.values()), noise),
+        shows=_detectable_difference(list(sets.values()), noise),
         left_out=sum(outcome.state != "ok" for outcome in outcomes) + unmeasured,
         unmeasured=unmeasured,
     )
 
 
-def drifts(outcomes: Iterable[Outcome], figures: Iterable[str]) -> list[Drift]:
+def baseline_drifts(outcomes: Iterable[TrialOutcome], figures: Iterable[str]) -> list[BaselineDrift]:
     """Return how each figure of the baseline moved, for each workload where it ran twice or more."""
     ran = sorted(
         (each for each in outcomes if each.baseline and each.state == "ok"), key=lambda each: each.order
     )
-    found: list[Drift] = []
+    found: list[BaselineDrift] = []
     for workload in dict.fromkeys(outcome.workload for outcome in ran):
         for figure in figures:
-            values = [value(outcome, figure) for outcome in ran if outcome.workload == workload]
+            values = [figure_value(outcome, figure) for outcome in ran if outcome.workload == workload]
             known = [each for each in values if each is not None and each > 0]
             if len(known) >= 2:
-                found.append(_drift(figure, workload, known))
+                found.append(_baseline_drift(figure, workload, known))
     return found
 
 
-def _drift(figure: str, workload: str, values: list[float]) -> Drift:
+def _baseline_drift(figure: str, workload: str, values: list[float]) -> BaselineDrift:
     half = len(values) // 2
-    moved = difference(values[:half], values[-half:])
-    notable = None if half < ENOUGH_EACH else moved.verdict != "same"
-    return Drift(figure=figure, workload=workload, values=values, change=moved.ratio - 1, notable=notable)
+    moved = compare_samples(values[:half], values[-half:])
+    notable = None if half < MIN_SAMPLE_SIZE else moved.verdict != "same"
+    return BaselineDrift(
+        figure=figure, workload=workload, values=values, change=moved.ratio - 1, notable=notable
+    )
 
 
-def _shows(sets: Sequence[Sequence[float]], noise: Noise | None) -> float | None:
+def _detectable_difference(sets: Sequence[Sequence[float]], noise: ErrorModel | None) -> float | None:
     if noise is None or not sets:
         return None
     return exp(noise.limit(min(len(values) for values in sets), len(sets))) - 1
 
 
-def _groups(sets: Sequence[Sequence[float]], noise: Noise | None, confidence: float) -> list[int]:
+def _equivalence_groups(
+    sets: Sequence[Sequence[float]], noise: ErrorModel | None, confidence: float
+) -> list[int]:
     """Return the group of each set, which come the best first.
 
     A group is those that chance alone may have put below its first one; the next group begins with the first
@@ -211,19 +225,186 @@ def _groups(sets: Sequence[Sequence[float]], noise: Noise | None, confidence: fl
     return found
 
 
-def _standing(
-    where: tuple[int, int], values: list[float], ran: list[Outcome], noise: Noise | None, figure: str
-) -> Standing:
+def _ranked_set(
+    where: tuple[int, int],
+    values: list[float],
+    ran: list[TrialOutcome],
+    noise: ErrorModel | None,
+    figure: str,
+) -> RankedSet:
     place, group = where
     middle = median(values)
-    low, high, confidence = interval(values)
-    method: Method = "sign test" if len(values) >= ENOUGH else "range"
+    low, high, confidence = confidence_interval(values)
+    method: IntervalMethod = "sign test" if len(values) >= MIN_INTERVAL_VALUES else "range"
     if method == "range" and noise is not None and middle > 0:
         factor = exp(noise.half_width(len(values)))
         low, high, confidence, method = middle / factor, middle * factor, CONFIDENCE, "bootstrap"
-    return Standing(
+    return RankedSet(
         place=place, group=group, levels=ran[0].levels, values=values, median=middle, low=low, high=high,
         confidence=confidence, method=method,
-        timeouts=sum(timeouts(outcome, figure) for outcome in ran) / len(ran),
+        timeouts=sum(direction_timeouts(outcome, figure) for outcome in ran) / len(ran),
         retransmissions=sum(outcome.retransmissions for outcome in ran) / len(ran),
+    )  # fmt: skip
+
+
+#: An effect below this is not worth a word.
+_MIN_RELEVANT_EFFECT = 0.03
+#: A set is better than the reference; a level of one setting is, over all sets together; sets differ, and
+#: none is better than it; all came out alike; nothing tells a difference from chance; there is one set alone;
+#: there is none.
+ConclusionVerdict = Literal["better", "effect", "none-better", "no-difference", "too-few", "alone", "nothing"]
+
+
+class SetGain(msgspec.Struct, frozen=True, kw_only=True):
+    """What a set does better than its reference.
+
+    Attributes:
+        levels: of the set.
+        reference: of the set that it is compared with: the baseline's, with the same test.
+        at: what of the levels is of the test.
+        median: of the figure.
+        reference_median: likewise.
+        ratio: by how many times it is better, above 1; of a time, the reference's over the set's.
+        low: lower end of its interval, from the ends of both sets' intervals.
+        high: upper end.
+    """
+
+    levels: dict[str, str]
+    reference: dict[str, str]
+    at: dict[str, str]
+    median: float
+    reference_median: float
+    ratio: float
+    low: float
+    high: float
+
+
+class LevelGain(msgspec.Struct, frozen=True, kw_only=True):
+    """What a level of a setting does better than the reference's, over all other settings together.
+
+    Attributes:
+        factor: the setting.
+        level: that is best.
+        reference: the level of the reference.
+        ratio: by how many times it is better, above 1.
+    """
+
+    factor: str
+    level: str
+    reference: str
+    ratio: float
+
+
+class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be claimed.
+
+    Attributes:
+        verdict: see Verdict.
+        gain: of the set that is ahead of its reference by most, None if none is.
+        effect: of the level that is ahead of the reference's by most, where no set is; None likewise.
+        sets: how many were compared.
+        shows: the smallest difference that would have been more than chance, as a fraction; None if unknown.
+    """
+
+    verdict: ConclusionVerdict
+    gain: SetGain | None
+    effect: LevelGain | None = None
+    sets: int
+    shows: float | None
+
+
+def conclude(ranking: Ranking, base: Mapping[str, str], of_test: Collection[str] = ()) -> Conclusion:
+    """Return what a ranking shows.
+
+    Args:
+        ranking: of the sets.
+        base: levels of the baseline.
+        of_test: factors that change the test and not the mount: sets are compared where these are the same.
+    """
+    standings = ranking.standings
+    by_levels = {set_key(one.levels): one for one in standings}
+    gains: list[SetGain] = []
+    for one in standings:
+        other = by_levels.get(set_key(reference_levels(one.levels, base, of_test)))
+        if other is not None and is_significantly_better(one, other, ranking.figure):
+            gains.append(_set_gain(one, other, ranking.figure, of_test))
+    best = max(gains, key=lambda gain: gain.ratio, default=None)
+    return Conclusion(
+        verdict=_conclusion_verdict(ranking, best), gain=best, sets=len(standings), shows=ranking.shows
+    )
+
+
+def with_effects(
+    found: Conclusion, effects: Iterable[FactorEffect], base: Mapping[str, str], of_test: Collection[str] = ()
+) -> Conclusion:
+    """Return a conclusion that does not deny what all sets together show of a setting.
+
+    Args:
+        found: of the sets alone, each of which has few repeats.
+        effects: of the settings.
+        base: levels of the baseline.
+        of_test: factors that change the test and not the mount.
+    """
+    acts = [
+        one
+        for one in effects
+        if one.notable and one.gain >= _MIN_RELEVANT_EFFECT and one.factor not in of_test
+    ]
+    if found.verdict not in {"no-difference", "none-better"} or not acts:
+        return found
+    gains = [gain for one in acts if (gain := _level_gain(one, base)) is not None]
+    best = max(gains, key=lambda gain: gain.ratio, default=None)
+    verdict: ConclusionVerdict = "none-better" if best is None else "effect"
+    return msgspec.structs.replace(found, verdict=verdict, effect=best)
+
+
+def _level_gain(one: FactorEffect, base: Mapping[str, str]) -> LevelGain | None:
+    ratios = {level.level: level.ratio for level in one.levels}
+    reference = base.get(one.factor, "")
+    if reference not in ratios or reference == one.best:
+        return None
+    ratio = ratios[one.best] / ratios[reference]
+    return LevelGain(
+        factor=one.factor, level=one.best, reference=reference, ratio=ratio if ratio > 1 else 1 / ratio
+    )
+
+
+def reference_levels(
+    levels: Mapping[str, str], base: Mapping[str, str], of_test: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the levels of the set that another one is compared with: the baseline's, with the same test."""
+    return {name: level if name in of_test else base.get(name, level) for name, level in levels.items()}
+
+
+def is_significantly_better(one: RankedSet, other: RankedSet, figure: str) -> bool:
+    """Return whether a set is better than another by more than chance.
+
+    The pair itself counts, too: of two neighbouring groups, the last of one may equal the first of the other.
+    Of many sets that are the same, the luckiest alone would often be told apart from a given one.
+    """
+    known = one.group and other.group and one.group != other.group
+    if not known or one.method == "range" or other.method == "range":
+        return False
+    return one.high < other.low if lower_is_better(figure) else one.low > other.high
+
+
+def _conclusion_verdict(ranking: Ranking, best: SetGain | None) -> ConclusionVerdict:
+    standings = ranking.standings
+    if len(standings) < 2:
+        return "alone" if standings else "nothing"
+    if best is not None:
+        return "better"
+    if not standings[0].group:
+        same = len({one.median for one in standings}) == 1
+        return "no-difference" if same else "too-few"
+    return "no-difference" if len(ranking.group(1)) == len(standings) else "none-better"
+
+
+def _set_gain(one: RankedSet, other: RankedSet, figure: str, of_test: Collection[str]) -> SetGain:
+    better, worse = (other, one) if lower_is_better(figure) else (one, other)
+    return SetGain(
+        levels=one.levels, reference=other.levels,
+        at={name: level for name, level in one.levels.items() if name in of_test},
+        median=one.median, reference_median=other.median, ratio=better.median / worse.median,
+        low=better.low / worse.high, high=better.high / worse.low,
     )  # fmt: skip

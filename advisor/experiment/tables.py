@@ -1,4 +1,4 @@
-"""The tables and curves of the studies: one factor alone, two as a matrix or surface, a base compared."""
+"""Tables and curves of an experiment: one factor alone, two as a matrix or surface, levels against a base."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.experiment.error_model import noise_of, of_several
-from advisor.experiment.intervals import CONFIDENCE, interval, median
-from advisor.experiment.measurements import READ_TOTAL_S, RETRANSMISSIONS, WRITE_TOTAL_S
-from advisor.experiment.ranking import ranking
-from advisor.experiment_values import (
-    counts,
-    having,
-    levels_of,
+from advisor.experiment.error_model import bonferroni_confidence, estimate_error_model
+from advisor.experiment.intervals import CONFIDENCE, confidence_interval, median
+from advisor.experiment.measurements import (
+    READ_TOTAL_S,
+    RETRANSMISSIONS,
+    WRITE_TOTAL_S,
+    direction_timeouts,
+    figure_value,
+    is_repeat,
+    level_number,
     lower_is_better,
-    number_of,
-    of_workload,
-    timeouts,
-    value,
+    outcomes_of_workload,
+    outcomes_with_figure,
+    varied_levels,
 )
+from advisor.experiment.ranking import rank_sets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.experiment.error_model import Noise
-    from advisor.experiment.measurements import Outcome
-    from advisor.experiment_values import Chance
+    from advisor.experiment.error_model import ErrorModel
+    from advisor.experiment.measurements import RandomSource, TrialOutcome
 
 #: A median of more values than these is thought to be of as many.
-_MOST_DRAWN = 25
+_MAX_REPEATS_DRAWN = 25
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +59,7 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
     retransmissions: float
 
 
-class Curve(msgspec.Struct, frozen=True, kw_only=True):
+class FactorCurve(msgspec.Struct, frozen=True, kw_only=True):
     """A figure and the time-outs against one factor, all others at their base: Figures 4 to 13 of seed 000.
 
     Attributes:
@@ -133,10 +134,10 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
     def axes(self) -> tuple[list[float], list[float]]:
         """Return where rows and columns are on the axes of a surface: numbers as such, words as 0, 1, 2."""
-        return _axis(self.rows), _axis(self.columns)
+        return _axis_positions(self.rows), _axis_positions(self.columns)
 
 
-class Steadiness(msgspec.Struct, frozen=True, kw_only=True):
+class LevelConsistency(msgspec.Struct, frozen=True, kw_only=True):
     """How one level does over all of a set of matrices.
 
     Attributes:
@@ -153,7 +154,7 @@ class Steadiness(msgspec.Struct, frozen=True, kw_only=True):
     columns: int
 
 
-class TableCell(msgspec.Struct, frozen=True, kw_only=True):
+class ComparisonCell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of a comparison.
 
     Attributes:
@@ -174,7 +175,7 @@ class TableCell(msgspec.Struct, frozen=True, kw_only=True):
     differs: bool | None
 
 
-class TableRow(msgspec.Struct, frozen=True, kw_only=True):
+class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a comparison with a base: seed 003's cache table.
 
     Attributes:
@@ -185,19 +186,19 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
 
     workload: str
     figure: str
-    cells: list[TableCell]
+    cells: list[ComparisonCell]
 
 
-def curve(
-    outcomes: Sequence[Outcome],
+def factor_curve(
+    outcomes: Sequence[TrialOutcome],
     factor: str,
     base: Mapping[str, str],
     figure: str,
     *,
-    chance: Chance,
+    chance: RandomSource,
     counted: bool = False,
     confidence: float = CONFIDENCE,
-) -> Curve | None:
+) -> FactorCurve | None:
     """Return a figure against one factor, all others at their base; None if less than two levels have it.
 
     Args:
@@ -210,34 +211,34 @@ def curve(
         confidence: how often equal levels are to be told as equal; more where several factors are asked for.
     """
     fixed = {name: level for name, level in base.items() if name != factor}
-    known = having(outcomes, figure, counted=counted)
-    on_it = [each for each in known if factor in each.levels and _at(each, fixed)]
+    known = outcomes_with_figure(outcomes, figure, counted=counted)
+    on_it = [each for each in known if factor in each.levels and _has_levels(each, fixed)]
     # Those that watch for drift tell of chance where each level ran once.
     watching = [each for each in outcomes if each.baseline]
-    ranked = ranking([*on_it, *watching], figure, chance=chance, counted=counted, confidence=confidence)
+    ranked = rank_sets([*on_it, *watching], figure, chance=chance, counted=counted, confidence=confidence)
     if len(ranked.standings) < 2:
         return None
     points = [
-        _point(level, [each for each in on_it if each.levels[factor] == level], figure, counted=counted)
-        for level in levels_of(on_it).get(factor, [])
+        _curve_point(level, [each for each in on_it if each.levels[factor] == level], figure, counted=counted)
+        for level in varied_levels(on_it).get(factor, [])
     ]
     first = ranked.group(1)
     best = min(first, key=lambda standing: (standing.timeouts, standing.place), default=None)
-    return Curve(
+    return FactorCurve(
         factor=factor, figure=figure, workload=ranked.workload, points=points, told=best is not None,
         best=None if best is None or len(first) == len(ranked.standings) else best.levels[factor],
     )  # fmt: skip
 
 
 def matrices(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[TrialOutcome],
     row_factor: str,
     column_factor: str,
     figure: str,
     *,
     split: Sequence[str] | None = None,
     counted: bool = False,
-    noise: Noise | None = None,
+    noise: ErrorModel | None = None,
 ) -> list[Matrix]:
     """Return a figure over two factors, one matrix for each workload and setting of other factors.
 
@@ -251,8 +252,10 @@ def matrices(
         counted: count the time to sync and unmount in.
         noise: what chance does to single values; without it no cell is told from another.
     """
-    usable = [each for each in outcomes if counts(each) and {row_factor, column_factor} <= each.levels.keys()]
-    varied = levels_of(usable)
+    usable = [
+        each for each in outcomes if is_repeat(each) and {row_factor, column_factor} <= each.levels.keys()
+    ]
+    varied = varied_levels(usable)
     apart = [
         name
         for name in varied
@@ -262,16 +265,16 @@ def matrices(
     for workload in dict.fromkeys(outcome.workload for outcome in usable):
         for levels in itertools.product(*(varied[name] for name in apart)):
             fixed = dict(zip(apart, levels, strict=True))
-            here = [each for each in of_workload(usable, workload) if _at(each, fixed)]
-            if any(value(each, figure) is not None for each in here):
+            here = [each for each in outcomes_of_workload(usable, workload) if _has_levels(each, fixed)]
+            if any(figure_value(each, figure) is not None for each in here):
                 found.append(_matrix(here, (row_factor, column_factor), figure, fixed, counted=counted))
     if noise is None:
         return found
-    sure = of_several(len(found))
-    return [_told_apart(one, noise, sure) for one in found]
+    sure = bonferroni_confidence(len(found))
+    return [_with_significance(one, noise, sure) for one in found]
 
 
-def _told_apart(matrix: Matrix, noise: Noise, confidence: float) -> Matrix:
+def _with_significance(matrix: Matrix, noise: ErrorModel, confidence: float) -> Matrix:
     """Return a matrix with whether its cells differ by more than chance."""
     known = [
         (cell, count)
@@ -281,13 +284,13 @@ def _told_apart(matrix: Matrix, noise: Noise, confidence: float) -> Matrix:
     ]
     if len(known) < 2 or min(cell for cell, _count in known) <= 0:
         return matrix
-    repeats = min(*(count for _cell, count in known), _MOST_DRAWN)
+    repeats = min(*(count for _cell, count in known), _MAX_REPEATS_DRAWN)
     limit = noise.limit(repeats, len(known), confidence=confidence)
     low, high = min(known)[0], max(known)[0]
     return msgspec.structs.replace(matrix, differs=log(high / low) > limit, apart=exp(limit))
 
 
-def steadiness(tables: Sequence[Matrix]) -> list[Steadiness]:
+def level_consistency(tables: Sequence[Matrix]) -> list[LevelConsistency]:
     """Return how far each row's level falls behind the best of a column, the steadiest first.
 
     Seed 001 chooses its sizes so: not by one peak, but by the highest and most consistent performance over
@@ -303,21 +306,21 @@ def steadiness(tables: Sequence[Matrix]) -> list[Steadiness]:
                 part = min(known.values()) / cell if less else cell / max(known.values())
                 parts.setdefault(row, []).append(part)
     found = [
-        Steadiness(level=level, worst=min(row), mean=sum(row) / len(row), columns=len(row))
+        LevelConsistency(level=level, worst=min(row), mean=sum(row) / len(row), columns=len(row))
         for level, row in parts.items()
     ]
     return sorted(found, key=lambda each: (-each.worst, -each.mean))
 
 
-def comparison(
-    outcomes: Sequence[Outcome],
+def compare_with_base(
+    outcomes: Sequence[TrialOutcome],
     factor: str,
     base: str,
     *,
-    chance: Chance,
+    chance: RandomSource,
     figures: Sequence[str] = (WRITE_TOTAL_S, READ_TOTAL_S),
     counted: bool = False,
-) -> list[TableRow]:
+) -> list[ComparisonRow]:
     """Return the levels of one factor beside its base, a row for each figure and workload.
 
     Args:
@@ -328,46 +331,53 @@ def comparison(
         figures: names of advisor.experiment.measurements.
         counted: count the time to sync and unmount in.
     """
-    found: list[TableRow] = []
-    usable = [each for each in outcomes if counts(each) and factor in each.levels]
+    found: list[ComparisonRow] = []
+    usable = [each for each in outcomes if is_repeat(each) and factor in each.levels]
     names = [name for name in {each.levels[factor]: None for each in usable} if name != base]
     for figure in figures:
         for workload in dict.fromkeys(outcome.workload for outcome in usable):
             columns: dict[str, list[float]] = {}
-            for outcome in of_workload(usable, workload):
-                number = value(outcome, figure, counted=counted)
+            for outcome in outcomes_of_workload(usable, workload):
+                number = figure_value(outcome, figure, counted=counted)
                 if number is not None:
                     columns.setdefault(outcome.levels[factor], []).append(number)
             if base in columns:
-                cells = _cells(columns, [base, *(name for name in names if name in columns)], chance)
-                found.append(TableRow(workload=workload, figure=figure, cells=cells))
+                cells = _comparison_cells(
+                    columns, [base, *(name for name in names if name in columns)], chance
+                )
+                found.append(ComparisonRow(workload=workload, figure=figure, cells=cells))
     return found
 
 
-def _at(outcome: Outcome, fixed: Mapping[str, str]) -> bool:
+def _has_levels(outcome: TrialOutcome, fixed: Mapping[str, str]) -> bool:
     return all(outcome.levels.get(name, level) == level for name, level in fixed.items())
 
 
-def _point(level: str, here: Sequence[Outcome], figure: str, *, counted: bool) -> CurvePoint:
-    values = [number for each in here if (number := value(each, figure, counted=counted)) is not None]
-    low, high, _ = interval(values)
+def _curve_point(level: str, here: Sequence[TrialOutcome], figure: str, *, counted: bool) -> CurvePoint:
+    values = [number for each in here if (number := figure_value(each, figure, counted=counted)) is not None]
+    low, high, _ = confidence_interval(values)
     return CurvePoint(
         level=level, values=values, mean=sum(values) / len(values), median=median(values), low=low, high=high,
-        timeouts=sum(timeouts(each, figure) for each in here) / len(here),
-        retransmissions=sum(value(each, RETRANSMISSIONS) or 0 for each in here) / len(here),
+        timeouts=sum(direction_timeouts(each, figure) for each in here) / len(here),
+        retransmissions=sum(figure_value(each, RETRANSMISSIONS) or 0 for each in here) / len(here),
     )  # fmt: skip
 
 
 def _matrix(
-    here: Sequence[Outcome], factors: tuple[str, str], figure: str, fixed: dict[str, str], *, counted: bool
+    here: Sequence[TrialOutcome],
+    factors: tuple[str, str],
+    figure: str,
+    fixed: dict[str, str],
+    *,
+    counted: bool,
 ) -> Matrix:
     row_factor, column_factor = factors
     values: dict[tuple[str, str], list[float]] = {}
     for outcome in here:
-        number = value(outcome, figure, counted=counted)
+        number = figure_value(outcome, figure, counted=counted)
         if number is not None:
             values.setdefault((outcome.levels[row_factor], outcome.levels[column_factor]), []).append(number)
-    varied = levels_of(here)
+    varied = varied_levels(here)
     rows = varied.get(row_factor, [here[0].levels[row_factor]])
     columns = varied.get(column_factor, [here[0].levels[column_factor]])
     of = [[values.get((row, column), []) for column in columns] for row in rows]
@@ -379,16 +389,18 @@ def _matrix(
     )  # fmt: skip
 
 
-def _axis(levels: Sequence[str]) -> list[float]:
-    numbers = [number_of(level) for level in levels]
+def _axis_positions(levels: Sequence[str]) -> list[float]:
+    numbers = [level_number(level) for level in levels]
     known = [number for number in numbers if number is not None]
     return known if len(known) == len(levels) else [float(place) for place in range(len(levels))]
 
 
-def _cells(columns: Mapping[str, list[float]], levels: Sequence[str], chance: Chance) -> list[TableCell]:
-    noise = noise_of(columns.values(), chance)
+def _comparison_cells(
+    columns: Mapping[str, list[float]], levels: Sequence[str], chance: RandomSource
+) -> list[ComparisonCell]:
+    noise = estimate_error_model(columns.values(), chance)
     base = median(columns[levels[0]])
-    cells: list[TableCell] = []
+    cells: list[ComparisonCell] = []
     for level in levels:
         values = columns[level]
         ratio = median(values) / base if base else 1.0
@@ -397,7 +409,7 @@ def _cells(columns: Mapping[str, list[float]], levels: Sequence[str], chance: Ch
             away = noise.limit(min(len(columns[levels[0]]), len(values)), len(levels))
             differs = level != levels[0] and abs(log(ratio)) > away
         cells.append(
-            TableCell(
+            ComparisonCell(
                 level=level, values=values, mean=sum(values) / len(values), median=median(values),
                 ratio=ratio, differs=differs,
             )

@@ -1,35 +1,36 @@
-"""What an experiment found, in plain sentences for the command line, the window and the report."""
+"""Sentences about experiments and searches, for the command line, the window and the report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from advisor.experiment.measurements import QUANTITIES, READ, READ_TOTAL_S
-from advisor.experiment_values import lower_is_better
+from advisor.experiment.measurements import FIGURE_INFO, READ, READ_TOTAL_S, WRITE, lower_is_better
+from advisor.experiment.search import BOTH_DIRECTIONS, MIN_RETEST_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from advisor.experiment.ranking import Drift, Ranking, Standing
-    from advisor.experiment.tables import Curve, Steadiness, TableRow
-    from advisor.experiment_conclusion import Conclusion
-    from advisor.experiment_effects import Effect, Interaction, PlaceSums
+    from advisor.experiment.effects import FactorEffect, Interaction, RankSums
+    from advisor.experiment.ranking import BaselineDrift, Conclusion, RankedSet, Ranking
+    from advisor.experiment.search import Retest, RetestComparison, SearchConclusion, SetEstimate
+    from advisor.experiment.tables import ComparisonRow, FactorCurve, LevelConsistency
 
+if TYPE_CHECKING:
     #: Writes a figure with its unit, as the person wants speeds.
-    Format = Callable[[str, float], str]
+    FigureFormat = Callable[[str, float], str]
 
-_COUNTS = (
+_NUMBER_WORDS = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
 #: Differences below this are not worth a word.
-_WORTH = 0.03
+_MIN_RELEVANT_EFFECT = 0.03
 #: Where a difference of this size would have been seen and was not, none matters much.
-_SMALL = 0.1
+_SMALL_DIFFERENCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class FactorNames:
     """What sentences call factors and levels: as they are written in a recipe, if nothing else is given.
 
     Attributes:
@@ -43,11 +44,11 @@ class Names:
     between: str = "="
 
 
-AS_WRITTEN = Names()
+RECIPE_NAMES = FactorNames()
 
 
 def set_text(
-    levels: Mapping[str, str], besides: Mapping[str, str] | None = None, names: Names = AS_WRITTEN
+    levels: Mapping[str, str], besides: Mapping[str, str] | None = None, names: FactorNames = RECIPE_NAMES
 ) -> str:
     """Return an option set in words: ``rsize=65536, nconnect=4``.
 
@@ -64,42 +65,44 @@ def set_text(
     return ", ".join(shown) or "the same"
 
 
-def winner_text(ranking: Ranking, written: Format, names: Names = AS_WRITTEN) -> str:
+def winner_text(ranking: Ranking, written: FigureFormat, names: FactorNames = RECIPE_NAMES) -> str:
     """Return who is first, and which others cannot be told apart from it."""
     if not ranking.standings:
         return "No trial gave a result."
     first = ranking.standings[0]
-    figure = f"{written(ranking.figure, first.median)} {_what(ranking)}"
+    figure = f"{written(ranking.figure, first.median)} {_figure_text(ranking)}"
     best = set_text(first.levels, names=names)
     if len(ranking.standings) == 1:
         alone = "with a figure" if ranking.unmeasured else "that ran"
         return f"The one set {alone}: {best}, {figure}."
     if not first.group:
-        return _unsure_text(ranking, best, figure)
+        return _undecided_text(ranking, best, figure)
     together = ranking.group(1)
     if len(together) == 1:
         text = f"{best} is best with {figure}."
         return f"{text} The difference from the next is more than chance."
     if len(together) == len(ranking.standings):
         return (
-            f"{_all(len(together))} sets cannot be told apart: their differences are within what "
-            f"chance gives. {_shown(ranking)}"
+            f"{_all_text(len(together))} sets cannot be told apart: their differences are within what "
+            f"chance gives. {_detectable_text(ranking)}"
         )
     return (
-        f"{_count(len(together)).capitalize()} of the {_count(len(ranking.standings))} sets cannot be told "
+        f"{_number(len(together)).capitalize()} of the {_number(len(ranking.standings))} sets cannot be told "
         f"apart; first among them is {best} with {figure}."
     )
 
 
-def headline_text(found: Conclusion, figure: str, written: Format, names: Names = AS_WRITTEN) -> str:
+def headline_text(
+    found: Conclusion, figure: str, written: FigureFormat, names: FactorNames = RECIPE_NAMES
+) -> str:
     """Return what an experiment shows, in one or two short sentences."""
     gain, effect = found.gain, found.effect
     if effect is not None:
         level, other = (names.level(effect.factor, each) for each in (effect.level, effect.reference))
-        ahead = f"{names.factor(effect.factor)}: {level} is {_better_by(figure, effect.ratio)} than {other}"
+        ahead = f"{names.factor(effect.factor)}: {level} is {_gain_phrase(figure, effect.ratio)} than {other}"
         return f"{ahead}, over all sets together. Which set is best is not proven."
     if found.verdict != "better" or gain is None:
-        return _HEADLINES[found.verdict]
+        return _CONCLUSION_TEXTS[found.verdict]
     better = set_text(gain.levels, gain.reference, names)
     where = f" (with {set_text(gain.at, names=names)})" if gain.at else ""
     medians = f"{written(figure, gain.median)} against {written(figure, gain.reference_median)}"
@@ -108,11 +111,11 @@ def headline_text(found: Conclusion, figure: str, written: Format, names: Names 
     return f"{better} is {percent(gain.ratio - 1)} better than the reference: {medians}{where}."
 
 
-def _better_by(figure: str, ratio: float) -> str:
+def _gain_phrase(figure: str, ratio: float) -> str:
     return f"{percent(1 - 1 / ratio)} less" if lower_is_better(figure) else f"{percent(ratio - 1)} better"
 
 
-_HEADLINES = {
+_CONCLUSION_TEXTS = {
     "none-better": "Nothing was better than the reference, and some was worse. Keep what you have.",
     "no-difference": "No difference found. Keep what you have.",
     "too-few": "Nothing is proven: too few trials were repeated. Keep what you have.",
@@ -130,14 +133,14 @@ def gain_text(found: Conclusion) -> str:
     return f"The gain lies between {low} and {high}, if both intervals hold (95 % each)."
 
 
-def noise_note(differs: bool | None) -> str:  # noqa: FBT001 - a verdict
+def single_color_note(differs: bool | None) -> str:  # noqa: FBT001 - a verdict
     """Return why a matrix is drawn in one color, "" where it is not."""
     if differs is None:
         return "Too few trials were repeated to tell these cells from chance: they are drawn in one color."
     return "" if differs else "These cells do not differ by more than chance: they are drawn in one color."
 
 
-def power_text(repeats: int, shown: float | None, more: tuple[int, float] | None) -> str:
+def detectable_difference_text(repeats: int, shown: float | None, more: tuple[int, float] | None) -> str:
     """Return what so many repeats cannot show, before they are run.
 
     Args:
@@ -146,35 +149,35 @@ def power_text(repeats: int, shown: float | None, more: tuple[int, float] | None
             fraction; None if nothing can be told from chance.
         more: a number of repeats and what it would show, None for nothing better.
     """
-    count = "One repeat" if repeats == 1 else f"{_count(repeats).capitalize()} repeats"
+    count = "One repeat" if repeats == 1 else f"{_number(repeats).capitalize()} repeats"
     better = ""
     if more is not None:
-        better = f" {_count(more[0]).capitalize()} repeats would show one above {percent(more[1])}."
+        better = f" {_number(more[0]).capitalize()} repeats would show one above {percent(more[1])}."
     if shown is None:
         return f"{count} of each set cannot show any difference: nothing tells it from chance.{better}"
     large = f"{count} of each set can only show a difference above {percent(shown)}"
     return f"{large}, where trials scatter by 5 %.{better}"
 
 
-def _unsure_text(ranking: Ranking, best: str, figure: str) -> str:
+def _undecided_text(ranking: Ranking, best: str, figure: str) -> str:
     """Return who is first where nothing tells the differences from chance."""
     standings = ranking.standings
     if standings[0].median > 0:
-        return f"{best} came first with {figure}, but {_unknown(ranking)}."
-    alike = _alike(ranking)
+        return f"{best} came first with {figure}, but {_undecided_reason(ranking)}."
+    alike = _equal_medians(ranking)
     if alike == len(standings):
-        return f"{_all(alike)} sets come out alike, with a median of {figure}."
-    others = "one other set" if alike == 2 else f"{_count(alike - 1)} other sets"
+        return f"{_all_text(alike)} sets come out alike, with a median of {figure}."
+    others = "one other set" if alike == 2 else f"{_number(alike - 1)} other sets"
     same = f", and {others} with the same" if alike > 1 else ""
     return f"{best} came first with {figure}{same}. How the rest differs from 0 cannot be told from chance."
 
 
-def _alike(ranking: Ranking) -> int:
+def _equal_medians(ranking: Ranking) -> int:
     """Return how many sets have the median of the first."""
     return sum(standing.median == ranking.standings[0].median for standing in ranking.standings)
 
 
-def _unknown(ranking: Ranking) -> str:
+def _undecided_reason(ranking: Ranking) -> str:
     """Return why a difference cannot be told from chance."""
     if any(min(standing.values) <= 0 for standing in ranking.standings):
         return "where trials have 0, no difference can be told from chance"
@@ -193,7 +196,9 @@ def unmeasured_text(ranking: Ranking) -> str:
     return f"{trials} no figure here: {cause}. A set without any is not in the ranking."
 
 
-def against_text(ranking: Ranking, levels: dict[str, str], name: str, written: Format) -> str:
+def compared_with_best_text(
+    ranking: Ranking, levels: dict[str, str], name: str, written: FigureFormat
+) -> str:
     """Return how an option set compares with the best, or "" if it was not measured.
 
     Args:
@@ -206,22 +211,22 @@ def against_text(ranking: Ranking, levels: dict[str, str], name: str, written: F
     if standing is None or first is None:
         return ""
     figure = written(ranking.figure, standing.median)
-    if not standing.group and _alike(ranking) > 1 and standing.median == first.median <= 0:
+    if not standing.group and _equal_medians(ranking) > 1 and standing.median == first.median <= 0:
         return f"{name} is among the first, with {figure}."
     if standing is first:
         return f"{name} came first, with {figure}."
     if not standing.group:
-        return f"{name} is in place {standing.place} with {figure}; {_unknown(ranking)}."
+        return f"{name} is in place {standing.place} with {figure}; {_undecided_reason(ranking)}."
     if standing.group == first.group:
         return f"{name} ({figure}) cannot be told apart from the best."
-    ahead = _by(ranking.figure, standing, first)
+    ahead = _ahead_by_text(ranking.figure, standing, first)
     return f"{name} is in place {standing.place} with {figure}; the best is {ahead}."
 
 
-def interval_text(standing: Standing) -> str:
+def interval_text(standing: RankedSet) -> str:
     """Return how a standing's interval was made, in one sentence."""
     count = len(standing.values)
-    repeats = "one repeat" if count == 1 else f"{_count(count)} repeats"
+    repeats = "one repeat" if count == 1 else f"{_number(count)} repeats"
     if standing.method == "sign test":
         return f"The interval is that of the sign test over {repeats}: no distribution is assumed."
     if standing.method == "bootstrap":
@@ -231,7 +236,7 @@ def interval_text(standing: Standing) -> str:
     return f"The interval is the range of {repeats}, too few to say how sure it is."
 
 
-def counted_text(name: str, figure: str, alone: float, counted: float, written: Format) -> str:
+def sync_time_text(name: str, figure: str, alone: float, counted: float, written: FigureFormat) -> str:
     """Return what counting sync and unmount in makes of a figure, in one sentence.
 
     Args:
@@ -247,9 +252,9 @@ def counted_text(name: str, figure: str, alone: float, counted: float, written: 
     )
 
 
-def drift_text(drift: Drift) -> str:
+def drift_text(drift: BaselineDrift) -> str:
     """Return whether the baseline moved during the run."""
-    label = _label(drift.figure)
+    label = _figure_label(drift.figure)
     if drift.notable is None:
         return f"The baseline ran too seldom to tell whether its {label} drifted during the run."
     if not drift.notable:
@@ -261,7 +266,7 @@ def drift_text(drift: Drift) -> str:
     )
 
 
-def place_texts(sums: Sequence[PlaceSums], names: Names = AS_WRITTEN) -> list[str]:
+def rank_texts(sums: Sequence[RankSums], names: FactorNames = RECIPE_NAMES) -> list[str]:
     """Return which level of each factor is usually ahead; where chance may say so, in one sentence."""
     said: list[str] = []
     for one in sums:
@@ -275,12 +280,12 @@ def place_texts(sums: Sequence[PlaceSums], names: Names = AS_WRITTEN) -> list[st
                 f"{behind} usually last ({last.mean:.0f})."
             )
     chance = [names.factor(one.factor) for one in sums if not one.notable]
-    return [*said, *_of("Everything else being equal, no level is ahead by more than chance", chance)]
+    return [*said, *_listed("Everything else being equal, no level is ahead by more than chance", chance)]
 
 
-def effect_texts(effects: Sequence[Effect], names: Names = AS_WRITTEN) -> list[str]:
+def effect_texts(effects: Sequence[FactorEffect], names: FactorNames = RECIPE_NAMES) -> list[str]:
     """Return what each factor does; those that do nothing that was found, in one sentence."""
-    strong = [one for one in effects if one.notable and one.gain >= _WORTH]
+    strong = [one for one in effects if one.notable and one.gain >= _MIN_RELEVANT_EFFECT]
     said = [
         f"{names.factor(one.factor)}: {names.level(one.factor, one.best)} is best, {percent(one.gain)} "
         f"ahead of the worst level; alone it explains {percent(one.share)} of all differences."
@@ -290,17 +295,17 @@ def effect_texts(effects: Sequence[Effect], names: Names = AS_WRITTEN) -> list[s
     weak = [names.factor(one.factor) for one in effects if one not in strong and one.notable is not None]
     return [
         *said,
-        *_of("No difference that counts was found", weak),
-        *_of("Too few trials were repeated to tell an effect from chance", unknown),
+        *_listed("No difference that counts was found", weak),
+        *_listed("Too few trials were repeated to tell an effect from chance", unknown),
     ]
 
 
-def interaction_text(interaction: Interaction, names: Names = AS_WRITTEN) -> str:
+def interaction_text(interaction: Interaction, names: FactorNames = RECIPE_NAMES) -> str:
     """Return whether two factors have to be chosen together."""
     first, second = map(names.factor, interaction.factors)
     if interaction.notable is None:
         return f"{first} and {second}: too few trials were repeated to say whether they act on each other."
-    if not interaction.notable or interaction.share < _WORTH:
+    if not interaction.notable or interaction.share < _MIN_RELEVANT_EFFECT:
         return f"{first} and {second}: nothing was found that says they have to be chosen together."
     return (
         f"{first} and {second} have to be chosen together: what they do in combination explains "
@@ -308,7 +313,7 @@ def interaction_text(interaction: Interaction, names: Names = AS_WRITTEN) -> str
     )
 
 
-def row_text(curves: Sequence[Curve], names: Names = AS_WRITTEN) -> str:
+def best_levels_text(curves: Sequence[FactorCurve], names: FactorNames = RECIPE_NAMES) -> str:
     """Return the best level of each factor that was varied alone, as a row of seed 000's Figure 14."""
     if not curves:
         return "No setting was varied."
@@ -319,12 +324,12 @@ def row_text(curves: Sequence[Curve], names: Names = AS_WRITTEN) -> str:
     ]
     unknown = [names.factor(curve.factor) for curve in curves if not curve.told]
     return " ".join([
-        *_of("Best settings found", [f"{names.factor(curve.factor)} {level}" for curve, level in best]),
-        *_of("Which level is best cannot be told from chance", unknown),
+        *_listed("Best settings found", [f"{names.factor(curve.factor)} {level}" for curve, level in best]),
+        *_listed("Which level is best cannot be told from chance", unknown),
     ])  # fmt: skip
 
 
-def steady_text(rows: Sequence[Steadiness], factor: str, names: Names = AS_WRITTEN) -> str:
+def consistency_text(rows: Sequence[LevelConsistency], factor: str, names: FactorNames = RECIPE_NAMES) -> str:
     """Return which level of a matrix's rows holds over all its columns, and which do not."""
     if not rows:
         return "No matrix has values."
@@ -336,7 +341,7 @@ def steady_text(rows: Sequence[Steadiness], factor: str, names: Names = AS_WRITT
     return f"{text} Somewhere more than a fifth behind the best: {', '.join(poor)}." if poor else text
 
 
-def comparison_text(row: TableRow, written: Format) -> str:
+def comparison_text(row: ComparisonRow, written: FigureFormat) -> str:
     """Return how the levels of a row compare with its base."""
     base, *others = row.cells
     if any(min(cell.values) <= 0 for cell in row.cells):
@@ -345,19 +350,19 @@ def comparison_text(row: TableRow, written: Format) -> str:
     else:
         parts = [_cell_text(row.figure, cell.level, cell.ratio, cell.differs) for cell in others]
     first = f"{base.level} {written(row.figure, base.median)}"
-    return f"{row.workload}, {_label(row.figure)}: {'; '.join([first, *parts])}."
+    return f"{row.workload}, {_figure_label(row.figure)}: {'; '.join([first, *parts])}."
 
 
 def _cell_text(figure: str, level: str, ratio: float, differs: bool | None) -> str:  # noqa: FBT001 - a verdict
     if differs is None:
         return f"{level} {ratio:.2g} times that, of too few repeats to be sure"
-    if not differs or abs(ratio - 1) < _WORTH:
+    if not differs or abs(ratio - 1) < _MIN_RELEVANT_EFFECT:
         return f"{level} no difference"
     better = (ratio < 1) == lower_is_better(figure)
     return f"{level} {ratio:.2g} times that, which is {'better' if better else 'worse'}"
 
 
-def _by(figure: str, standing: Standing, first: Standing) -> str:
+def _ahead_by_text(figure: str, standing: RankedSet, first: RankedSet) -> str:
     if not min(standing.median, first.median) > 0:
         return "ahead by more than chance"
     if lower_is_better(figure):
@@ -365,32 +370,36 @@ def _by(figure: str, standing: Standing, first: Standing) -> str:
     return f"{percent(first.median / standing.median - 1)} faster"
 
 
-def _what(ranking: Ranking) -> str:
-    return f"({_label(ranking.figure)}{', sync and unmount counted in' if ranking.counted else ''})"
+def _figure_text(ranking: Ranking) -> str:
+    return f"({_figure_label(ranking.figure)}{', sync and unmount counted in' if ranking.counted else ''})"
 
 
-def _label(figure: str) -> str:
-    quantity = QUANTITIES.get(figure)
+def _figure_label(figure: str) -> str:
+    quantity = FIGURE_INFO.get(figure)
     return figure if quantity is None else quantity.label
 
 
 #: A difference above this is told as such: its figure says only that the trials were no measure of anything.
-_HUGE = 10.0
+_HUGE_DIFFERENCE = 10.0
 
 
-def _shown(ranking: Ranking) -> str:
+def _detectable_text(ranking: Ranking) -> str:
     """Return what may be concluded where no difference was found."""
     if ranking.shows is None:
         return ""
-    if ranking.shows <= _SMALL:
+    if ranking.shows <= _SMALL_DIFFERENCE:
         return (
             f"One of {percent(ranking.shows)} would have shown: it makes little difference which you choose."
         )
-    least = f"one above {percent(ranking.shows)}" if ranking.shows <= _HUGE else "a many times larger one"
+    least = (
+        f"one above {percent(ranking.shows)}"
+        if ranking.shows <= _HUGE_DIFFERENCE
+        else "a many times larger one"
+    )
     return f"Only {least} would have shown: more repeats, or a quieter link, would tell more."
 
 
-def _of(text: str, factors: Sequence[str]) -> list[str]:
+def _listed(text: str, factors: Sequence[str]) -> list[str]:
     return [f"{text}: {', '.join(factors)}."] if factors else []
 
 
@@ -406,9 +415,127 @@ def change_text(part: float) -> str:
     return f"{sign}{abs(number)} %"
 
 
-def _all(number: int) -> str:
-    return "Both" if number == 2 else f"All {_count(number)}"
+def _all_text(number: int) -> str:
+    return "Both" if number == 2 else f"All {_number(number)}"
 
 
-def _count(number: int) -> str:
-    return _COUNTS[number] if number < len(_COUNTS) else str(number)
+def _number(number: int) -> str:
+    return _NUMBER_WORDS[number] if number < len(_NUMBER_WORDS) else str(number)
+
+
+#: What may be claimed of the winner: better in the re-test; no different; worse; it is the present setting;
+#: it was not run again, or too seldom to say.
+SearchVerdict = Literal["better", "no-difference", "worse", "present", "untested"]
+
+
+def search_verdict(answer: SearchConclusion, retest: Retest | None) -> SearchVerdict:
+    """Return what may be claimed: what the search alone says of its winner is in part luck."""
+    if answer.current is not None and answer.current.levels == answer.winner.levels:
+        return "present"
+    if retest is None:
+        return "untested"
+    verdicts: dict[str, SearchVerdict] = {"higher": "better", "lower": "worse", "same": "no-difference"}
+    return verdicts.get(retest.whole.verdict, "untested")
+
+
+def search_headline(
+    answer: SearchConclusion, retest: Retest | None, names: FactorNames = RECIPE_NAMES
+) -> str:
+    """Return what a search shows, in one or two short sentences."""
+    verdict = search_verdict(answer, retest)
+    if verdict == "better" and retest is not None:
+        winner = set_text(retest.winner, retest.today, names)
+        return f"{winner}: {percent(retest.whole.ratio - 1)} faster than the present setting, tested again."
+    return f"{_SEARCH_HEADLINES[verdict]} Keep what you have."
+
+
+_SEARCH_HEADLINES = {
+    "present": "The present setting came first.",
+    "untested": "Nothing is proven: the winner was not tested again.",
+    "no-difference": "No difference found.",
+    "worse": "Nothing better was found.",
+}
+
+
+def retest_texts(answer: SearchConclusion, retest: Retest | None, written: FigureFormat) -> list[str]:
+    """Return what the re-test gave, and what the search had promised, sentence by sentence."""
+    if search_verdict(answer, retest) == "present":
+        return []
+    if retest is None or retest.whole.verdict == "unknown":
+        rounds = f"{MIN_RETEST_ROUNDS} rounds of the winner and the present setting in turns"
+        return [f"A re-test takes {rounds}. Allow more time, or more bytes, for it."]
+    whole = retest.whole
+    after, before = written(WRITE, whole.after), written(WRITE, whole.before)
+    rounds = f"Tested again in {retest.rounds} rounds, in turns"
+    said = [f"{rounds}: {after} against {before} with the present setting, {_retest_change(whole)}."]
+    if retest.ways:
+        ways = "; ".join(f"{_DIRECTION_NAMES[way.figure]} {_retest_change(way)}" for way in retest.ways)
+        said.append(f"{ways[:1].upper()}{ways[1:]}.")
+    if answer.current is not None:
+        promised = change_text(answer.winner.median / answer.current.median - 1)
+        said.append(f"The search had put it at {promised}: the first of many sets is in part the luckiest.")
+    return said
+
+
+_DIRECTION_NAMES = {WRITE: "writing", READ: "reading", BOTH_DIRECTIONS: "both ways"}
+
+
+def _retest_change(found: RetestComparison) -> str:
+    low, high = change_text(found.low - 1), change_text(found.high - 1)
+    return f"{change_text(found.ratio - 1)} ({round(100 * found.confidence)} % interval {low} to {high})"
+
+
+def search_texts(
+    answer: SearchConclusion, figure: str, written: FigureFormat, names: FactorNames = RECIPE_NAMES
+) -> list[str]:
+    """Return what a search for the best setting went through, sentence by sentence.
+
+    Args:
+        answer: of the search.
+        figure: that it went by, of which more is better.
+        written: writes a figure with its unit.
+        names: of factors and levels.
+    """
+    winner = answer.winner
+    counted = f"First of {answer.candidates} sets after {answer.trials} trials of {answer.tried} of them"
+    said = [f"{counted}: {set_text(winner.levels, names=names)}, {_estimate_text(winner, figure, written)}."]
+    if answer.runner_up is not None:
+        apart = answer.runner_up.high < winner.low
+        said.append(
+            f"The next is {set_text(answer.runner_up.levels, winner.levels, names)}, "
+            f"{_estimate_text(answer.runner_up, figure, written)}"
+            f"{'.' if apart else '; the two cannot be told apart.'}"
+        )
+    named: Mapping[str, SetEstimate | None] = {
+        "The kernel's default": answer.default, "The present setting": answer.current
+    }  # fmt: skip
+    said += [
+        _estimate_against_winner(name, found, winner, figure, written)
+        for name, found in named.items()
+        if found is not None
+    ]
+    said.append(certainty_text(answer))
+    return said
+
+
+def certainty_text(answer: SearchConclusion) -> str:
+    """Return whether a set that was not found may be better."""
+    if answer.decided:
+        return "No other set is likely to be better by more than 5 %."
+    return "Others may still be better by more than 5 %; more time would tell."
+
+
+def _estimate_text(found: SetEstimate, figure: str, written: FigureFormat) -> str:
+    low, high = written(figure, found.low), written(figure, found.high)
+    return f"about {written(figure, found.median)} ({low} to {high})"
+
+
+def _estimate_against_winner(
+    name: str, found: SetEstimate, winner: SetEstimate, figure: str, written: FigureFormat
+) -> str:
+    if found.levels == winner.levels:
+        return f"{name} is the first itself."
+    text = f"{name} gives {_estimate_text(found, figure, written)}"
+    if found.high >= winner.low:
+        return f"{text}, which cannot be told apart from the first."
+    return f"{text}, by the search's own figures."

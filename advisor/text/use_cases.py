@@ -1,6 +1,6 @@
-"""What a measured speed is enough for, in plain words.
+"""Use cases that a measured speed is enough for: video, backup, virtual machines.
 
-Where a figure was repeated, its cautious side is to be given: the low end of its interval.
+Where a figure was repeated, the caller gives the low end of its confidence interval.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 from advisor.speeds import format_rate
 
 #: Bit rates of streams: streaming services ask for 15 to 25 Mbit/s in 4K and for 5 Mbit/s in HD.
-_STREAMS = (("4K", 25e6), ("HD", 5e6))
+_STREAM_RATES = (("4K", 25e6), ("HD", 5e6))
 #: A line that is full stutters: this part of it is counted on.
-_USABLE = 0.8
-_NIGHT_H = 8
+_USABLE_SHARE = 0.8
+_BACKUP_HOURS = 8
 #: Small writes that are on the disk one after the other, a second: a hard disk makes one a turn, 7200 a
 #: minute.
-_HARD_DISK = 120
-_SSD = 1000
+_HARD_DISK_WRITES_PER_S = 120
+_SSD_WRITES_PER_S = 1000
 
 
-def enough_for(
+def use_case_texts(
     *,
     read: float | None = None,
     write: float | None = None,
@@ -37,39 +37,39 @@ def enough_for(
     """
     found: list[str] = []
     if read is not None:
-        found.append(_video(read))
+        found.append(_video_text(read))
     if write is not None:
-        found.append(_backup(write, "if the files are large"))
+        found.append(_backup_text(write, "if the files are large"))
     if small_files is not None:
-        found.append(_backup(small_files, "of files like these"))
+        found.append(_backup_text(small_files, "of files like these"))
     if flushes is not None:
-        found.append(_disks(flushes, "small files made and flushed"))
+        found.append(_disk_text(flushes, "small files made and flushed"))
     if small_writes is not None:
-        found.append(_disks(small_writes, "small writes at random"))
+        found.append(_disk_text(small_writes, "small writes at random"))
     return found
 
 
-def _video(read: float) -> str:
-    for name, rate_bps in _STREAMS:
-        count = int(read * 8 * _USABLE / rate_bps)
+def _video_text(read: float) -> str:
+    for name, rate_bps in _STREAM_RATES:
+        count = int(read * 8 * _USABLE_SHARE / rate_bps)
         if count:
             many = f"about {count} films in {name} at once" if count > 1 else f"one film in {name}"
             return f"Video: {many} ({format_rate(rate_bps)} for each)."
     return "Video: not even one film in HD (5 Mbit/s)."
 
 
-def _backup(write: float, which: str) -> str:
+def _backup_text(write: float, which: str) -> str:
     """Return what a night's backup can hold, decimal, as disks are sold."""
-    amount = write * 3600 * _NIGHT_H
+    amount = write * 3600 * _BACKUP_HOURS
     unit, size = ("TB", 1e12) if amount >= 1e12 else ("GB", 1e9)
     rounded = float(f"{amount / size:.2g}")  # 290, not 2.9e+02
-    return f"Backup: about {rounded:g} {unit} in a night of {_NIGHT_H} hours, {which}."
+    return f"Backup: about {rounded:g} {unit} in a night of {_BACKUP_HOURS} hours, {which}."
 
 
-def _disks(rate: float, of: str) -> str:
-    if rate >= _SSD:
+def _disk_text(rate: float, of: str) -> str:
+    if rate >= _SSD_WRITES_PER_S:
         what = "virtual disks, even of databases: as quick as a simple SSD"
-    elif rate >= _HARD_DISK:
+    elif rate >= _HARD_DISK_WRITES_PER_S:
         what = "virtual disks of quiet machines: between a hard disk and an SSD"
     else:
         what = "no virtual disks: slower than one hard disk"

@@ -7,23 +7,22 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from advisor.cards import cards
-from advisor.fact_names import FACT_NAMES, unknown_facts
-from advisor.identify import server_kinds
+from advisor.facts import FACT_LABELS, unknown_facts
+from advisor.identify import network_cards, server_kinds
 from advisor.options import MountOptions, catalogue
-from advisor.recommend import grouped, undo_of, written_value
+from advisor.recommend import group_recommendations, spelled_value, undo_text
 from advisor.rules import WORKLOADS
 from advisor.speeds import format_speed
 from app.cli.text import link_text
 from app.errors import AppError, ErrorKind
-from app.service.advice import AdviceArgs, headline, lacking_hint
+from app.service.advice import AdviceArgs, headline, missing_facts_hint
 from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from advisor.recommend import Recommendation
-    from advisor.throughput_curve import Curve
+    from advisor.throughput_curve import PredictedCurve
     from app.service.advice import AdviceResult, Expected
 
 _WIDTH = 100
@@ -47,7 +46,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default="",
         metavar="NAME",
         help="the network adapter of another machine, for example "
-        + ", ".join(card.names[0] for card in cards().values()),
+        + ", ".join(card.names[0] for card in network_cards().values()),
     )
     command.add_argument("--server-adapter", default="", metavar="NAME", help="likewise of its server")
     command.add_argument(
@@ -130,7 +129,7 @@ def _release(text: str) -> str:
     return text
 
 
-def query(args: argparse.Namespace) -> AdviceArgs:
+def advice_query(args: argparse.Namespace) -> AdviceArgs:
     """Return what the agent is asked."""
     at_point = args.where.startswith("/")
     return AdviceArgs(
@@ -192,7 +191,7 @@ def advice_text(result: AdviceResult) -> str:
             "",
         ]
     lines += _expected_lines(result.expected) + _udp_lines(result.curve)
-    unknown = [(FACT_NAMES[part][name], why) for part, name, why in unknown_facts(result.facts)]
+    unknown = [(FACT_LABELS[part][name], why) for part, name, why in unknown_facts(result.facts)]
     if unknown:
         lines += ["Not known, and so not taken into account:", *_by_reason(unknown)]
     return "\n".join(lines).rstrip()
@@ -221,8 +220,8 @@ def _change_lines(result: AdviceResult) -> Iterator[str]:
     if not included:
         known = result.agreed or result.attention or result.lacking or result.recommendations
         yield headline(result) + ("" if known else " Rules and lint agree with these options.")
-        yield from (*_wrapped(lacking_hint(result), ""), "")
-    for group in grouped(result.recommendations):
+        yield from (*_wrapped(missing_facts_hint(result), ""), "")
+    for group in group_recommendations(result.recommendations):
         yield from (*_recommendations(group), "")
     if included:
         yield from (f"Advised options: {result.advised_options or 'none'}", "")
@@ -245,12 +244,12 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
     item = items[0]
     for each in items:
         absent = "not given" if catalogue().find(each.option) is not None else "not known"
-        now = absent if each.current is None else written_value(each.option, each.current) or "on"
+        now = absent if each.current is None else spelled_value(each.option, each.current) or "on"
         own = " (asked for by you)" if each.replaces_own else ""
         out = "" if each.included else " [left out]"
         yield f"{_change(each.option, each.proposed)}   now: {now}{own}{_PLACES[each.scope]}{out}"
     yield from _wrapped(item.reason, "  ")
-    for name, text in (("Effect", item.effect), ("Risk", item.risk), ("Undo", undo_of(items, str))):
+    for name, text in (("Effect", item.effect), ("Risk", item.risk), ("Undo", undo_text(items, str))):
         if text:
             yield from _wrapped(f"{name}: {text}", "  ")
     if item.evidence:
@@ -294,7 +293,7 @@ def _expected_lines(expected: list[Expected]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def _udp_lines(curve: Curve | None) -> list[str]:
+def _udp_lines(curve: PredictedCurve | None) -> list[str]:
     if curve is None or curve.over == "read_ahead_kb":
         return []
     (now, slow), (best, fast) = curve.now, curve.advised

@@ -1,4 +1,4 @@
-"""The command "apply": a change of a mount, planned, done step by step, and taken back if anything fails."""
+"""The command "apply": a change of a mount, planned, made step by step, and rolled back if anything fails."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
-from app.cli.approval import APPROVABLE, add_yes, agree_to, ask_nofail, can_ask
 from app.cli.findings import finding_lines, print_findings
 from app.cli.persist import add_exact
+from app.cli.prompts import APPROVABLE, add_yes, confirm_approval, confirm_nofail, has_terminal
 from app.cli.table import table
 from app.cli.text import report_text
 from app.errors import AppError
-from app.mounts.approval import sentences
-from app.mounts.change_model import ApplyArgs, ApplyReport, BusyChoice, KeepArgs, Keeper, Plan
+from app.mounts.approval import approval_sentences
+from app.mounts.change_model import ApplyArgs, ApplyPlan, ApplyReport, BusyChoice, KeepArgs, SaveTarget
 from app.mounts.entry_options import added_sentences, with_nofail
-from app.mounts.findings import grave
-from app.mounts.interruption import interruption_text
+from app.mounts.findings import findings_before_writing
 from app.service.protocol import ListArgs
+from app.text.mounts import interruption_text
 from app.units import format_size
 
 if TYPE_CHECKING:
     import argparse
 
-    from app.mounts.change_model import ApplyEvent, OptionChange
+    from app.mounts.change_model import ApplyEvent, PlannedOptionChange
     from app.service.client import Call, Host
 
 _POLL_S = 0.2
 #: After Ctrl-C: going back is an unmount and a mount, at their slowest.
-_GOING_BACK_S = 90.0
-_SAID = {
+_ROLLBACK_TIMEOUT_S = 90.0
+_STEP_TEXTS = {
     "live": "at once",
     "remount": "remount",
     "mount": "unmount and mount",
@@ -52,7 +52,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("share", metavar="SHARE", help="server:/export")
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="absolute path")
     command.add_argument(
-        "--keep-in", choices=get_args(Keeper), default="nowhere", help="where it is kept (default: nowhere)"
+        "--keep-in",
+        choices=get_args(SaveTarget),
+        default="nowhere",
+        help="where it is kept (default: nowhere)",
     )
     command.add_argument(
         "--preview", action="store_true", help="show the steps and what is written; do nothing"
@@ -80,7 +83,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_yes(command)
 
 
-def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
+def run_apply(host: Host, args: argparse.Namespace) -> ApplyPlan | ApplyReport:
     """Show or make the change; the steps go to standard error as they happen."""
     query = ApplyArgs(
         share=args.share,
@@ -94,27 +97,27 @@ def run_apply(host: Host, args: argparse.Namespace) -> Plan | ApplyReport:
         read_ahead_kb=args.read_ahead,
         save_read_ahead=args.save_readahead,
     )
-    plan: Plan = host.submit("mounts.plan", query).result()
+    plan: ApplyPlan = host.submit("mounts.plan", query).result()
     if args.preview:
         return plan
     if not args.json:
         # What the kernel is sure to refuse, the error of the change says.
-        print_findings(one for one in grave(plan.findings) if one.before_mount != "refuse")
-    if plan.asks_nofail and ask_nofail(query.mount_point, yes=args.yes):
+        print_findings(one for one in findings_before_writing(plan.findings) if one.before_mount != "refuse")
+    if plan.asks_nofail and confirm_nofail(query.mount_point, yes=args.yes):
         query = msgspec.structs.replace(query, options=with_nofail(query.options))
     try:
         return _carry_out(host, query, quiet=args.json)
     except AppError as error:
-        if error.kind not in APPROVABLE or not (args.yes or can_ask()):
+        if error.kind not in APPROVABLE or not (args.yes or has_terminal()):
             raise
         if plan.approval is None:
             raise
-        agree_to(plan.approval, yes=args.yes)
+        confirm_approval(plan.approval, yes=args.yes)
     return _carry_out(host, msgspec.structs.replace(query, approved=True), quiet=args.json)
 
 
 def _carry_out(host: Host, query: ApplyArgs, *, quiet: bool) -> ApplyReport:
-    follower = _Follower(quiet=quiet)
+    follower = _StepPrinter(quiet=quiet)
     call = host.submit("mounts.apply", query, follower)
     try:
         return _wait(host, call, follower)
@@ -122,7 +125,7 @@ def _carry_out(host: Host, query: ApplyArgs, *, quiet: bool) -> ApplyReport:
         print("Going back…", file=sys.stderr, flush=True)
         call.cancel()
         with contextlib.suppress(AppError, TimeoutError):
-            call.result(_GOING_BACK_S)
+            call.result(_ROLLBACK_TIMEOUT_S)
         raise
 
 
@@ -136,7 +139,7 @@ def _options(host: Host, args: argparse.Namespace) -> str:
     return ""
 
 
-class _Follower:
+class _StepPrinter:
     """Prints the steps, and notices when the person is asked."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -154,7 +157,7 @@ class _Follower:
                 print(f"  {one.command} (process {one.pid}, {one.user}): {one.use}", file=sys.stderr)
 
 
-def _wait(host: Host, call: Call, follower: _Follower) -> ApplyReport:
+def _wait(host: Host, call: Call, follower: _StepPrinter) -> ApplyReport:
     """Wait for the end, and meanwhile for the answer to the question."""
     listening = True
     while True:
@@ -172,9 +175,9 @@ def _wait(host: Host, call: Call, follower: _Follower) -> ApplyReport:
             return report
 
 
-def apply_text(result: Plan | ApplyReport) -> str:
+def apply_text(result: ApplyPlan | ApplyReport) -> str:
     """Return a plan, or what became of it, for a person."""
-    if isinstance(result, Plan):
+    if isinstance(result, ApplyPlan):
         return _plan_text(result)
     lines = [] if result.plan.steps else ["There is nothing to do: it is so already."]
     if result.report is not None and result.plan.steps:
@@ -183,9 +186,13 @@ def apply_text(result: Plan | ApplyReport) -> str:
     return "\n".join([*lines, *result.warnings, *_volatile_lines(result.plan)])
 
 
-def _plan_text(plan: Plan) -> str:
+def _plan_text(plan: ApplyPlan) -> str:
     if not plan.steps:
-        told = [*finding_lines(grave(plan.findings)), *plan.warnings, *_volatile_lines(plan)]
+        told = [
+            *finding_lines(findings_before_writing(plan.findings)),
+            *plan.warnings,
+            *_volatile_lines(plan),
+        ]
         return "\n".join(["There is nothing to do.", *told])
     lines = [interruption_text(plan.interruption), ""]
     if plan.changes:
@@ -199,14 +206,14 @@ def _plan_text(plan: Plan) -> str:
     lines += ["", plan.diff.rstrip("\n")] if plan.diff else []
     lines += ["", plan.rule_diff.rstrip("\n")] if plan.rule_diff else []
     told = added_sentences(plan.for_safety, plan.for_boot)
-    told += sentences(plan.approval) if plan.approval is not None else []
+    told += approval_sentences(plan.approval) if plan.approval is not None else []
     told += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
     told += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
-    told += [*finding_lines(grave(plan.findings)), *plan.warnings, *_volatile_lines(plan)]
+    told += [*finding_lines(findings_before_writing(plan.findings)), *plan.warnings, *_volatile_lines(plan)]
     return "\n".join([*lines, *([""] if told else []), *told])
 
 
-def _volatile_lines(plan: Plan) -> list[str]:
+def _volatile_lines(plan: ApplyPlan) -> list[str]:
     if plan.volatile_kb is None:
         return []
     size = format_size(plan.volatile_kb * 1024)
@@ -214,7 +221,7 @@ def _volatile_lines(plan: Plan) -> list[str]:
     return [f"{told} To save it, apply with --save-readahead."]
 
 
-def _change_cells(change: OptionChange, *, again: bool) -> list[str]:
+def _change_cells(change: PlannedOptionChange, *, again: bool) -> list[str]:
     before, after = ("—" if value is None else value or "yes" for value in (change.before, change.after))
-    takes = _SAID[change.takes] if again or change.takes != "mount" else "mount"
+    takes = _STEP_TEXTS[change.takes] if again or change.takes != "mount" else "mount"
     return [change.name, before, after, takes, change.note]

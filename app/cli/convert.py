@@ -12,13 +12,13 @@ from advisor.dialects import (
     DIALECTS,
     Dialect,
     DialectError,
-    Entry,
-    Reading,
-    UnreadableError,
-    Written,
+    DialectText,
+    MountSpec,
+    ParseResult,
+    UnreadableMountError,
     read_any,
 )
-from advisor.dialects.commands import BSD_PROGRAM, LINUX_PROGRAMS, PREFIXES
+from advisor.dialects.linux import BSD_PROGRAM, LINUX_PROGRAMS, SUDO_PROGRAMS
 
 if TYPE_CHECKING:
     import argparse
@@ -63,11 +63,11 @@ def run_convert(args: argparse.Namespace) -> int:
         return 0
     try:
         reading = read_any(_text(args.text))
-    except UnreadableError as error:
+    except UnreadableMountError as error:
         _complain(str(error), [f"not {form}: {reason}" for form, reason in error.tried])
         return _FAILED
     chosen = [DIALECTS[args.to]] if args.to else list(DIALECTS.values())
-    written: dict[str, Written] = {}
+    written: dict[str, DialectText] = {}
     refused: dict[str, str] = {}
     for dialect in chosen:
         try:
@@ -89,12 +89,12 @@ def _text(words: list[str]) -> str:
         return words[0]
     # The shell has taken the quotes off a command; fields of fstab never had any.
     program = words[0].rpartition("/")[2]
-    is_command = program in LINUX_PROGRAMS | PREFIXES | {BSD_PROGRAM}
+    is_command = program in LINUX_PROGRAMS | SUDO_PROGRAMS | {BSD_PROGRAM}
     return shlex.join(words) if is_command else " ".join(words)
 
 
 def _print(
-    reading: Reading, chosen: list[Dialect], written: dict[str, Written], refused: dict[str, str]
+    reading: ParseResult, chosen: list[Dialect], written: dict[str, DialectText], refused: dict[str, str]
 ) -> None:
     _complain(f"Read as {reading.form}.", reading.untranslated)
     for dialect in chosen:
@@ -118,7 +118,7 @@ def _printable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _json(reading: Reading, written: dict[str, Written], refused: dict[str, str]) -> str:
+def _json(reading: ParseResult, written: dict[str, DialectText], refused: dict[str, str]) -> str:
     value: dict[str, Any] = {
         "form": reading.form,
         **_entry(reading.entry),
@@ -129,7 +129,7 @@ def _json(reading: Reading, written: dict[str, Written], refused: dict[str, str]
     return _printable(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def _entry(entry: Entry) -> dict[str, str]:
+def _entry(entry: MountSpec) -> dict[str, str]:
     return {
         "share": str(entry.share),
         "mount_point": entry.mount_point,

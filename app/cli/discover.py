@@ -65,7 +65,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--mount-port", type=int, default=0, help="where its MOUNT service listens")
 
 
-def ask_for(ask: Ask, args: argparse.Namespace) -> Any:
+def run_discover(ask: Ask, args: argparse.Namespace) -> Any:
     """Ask what the words say; ``ask`` takes a verb, its arguments, and what is told of its events."""
     if args.forget:
         if args.server or args.probe or args.scan:

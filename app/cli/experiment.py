@@ -1,4 +1,4 @@
-"""The command "experiment": its arguments, and the recipes, which need no host."""
+"""The command "experiment": its arguments, recipes written on the command line, and what needs no host."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.bench.experiment.recipe_toml import recipe_toml
-from app.bench.experiment.so_far import best_so_far
-from app.cli.experiment_own import add_own_arguments, add_vary, own_recipe
+from advisor.options import MountOptions, check_options
 from app.cli.experiment_text import analysis_text, best_text, recipe_text, recipes_text
 from app.errors import AppError, ErrorKind
-from app.experiment.analysis import find_of_search, reported
-from app.experiment.model import SEARCH
+from app.experiment.analysis import analyze_main_figures, analyze_search
+from app.experiment.factors import normalized_level
+from app.experiment.model import SEARCH_NAME, Factor
 from app.experiment.recipe_store import (
     delete_recipe,
     find_recipe,
-    read_cookbook,
-    recipe_file_text,
+    read_recipe_file,
+    read_recipes,
     recipe_source,
     save_recipe,
 )
-from app.history.experiment_store import load
-from app.units import format_figure, parse_size
+from app.experiment.recipes import Recipe, RecipeFactor, RecipeRepeats, RecipeWorkload, recipe_toml
+from app.experiment.search import search_result_to_date
+from app.history.experiment_store import load_experiment
+from app.units import format_figure, format_size, parse_size
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from app.experiment.recipes import Recipe
-
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 #: What needs no host.
-LIBRARY = frozenset({"list", "show", "add", "remove", "report"})
+HOSTLESS_ACTIONS = frozenset({"list", "show", "add", "remove", "report"})
 
 
 def add_arguments(
@@ -55,7 +54,7 @@ def add_arguments(
         action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         # SUPPRESS keeps what was given before the action.
         action.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON")
-        if name not in LIBRARY:
+        if name not in HOSTLESS_ACTIONS:
             add_lab(action)
         return action
 
@@ -68,7 +67,7 @@ def add_arguments(
         "file", nargs="?", default="", metavar="FILE", help="TOML as “show --toml” prints it; or --vary"
     )
     own.add_argument("--name", default="", help="default: the file's name without its ending")
-    add_own_arguments(own)
+    add_recipe_arguments(own)
     report = add("report", "say again what an experiment or a search of the history shows")
     report.add_argument("number", type=int, metavar="ID")
     _add_axes(report)
@@ -84,7 +83,7 @@ def add_arguments(
             help="a name of “list”, or the path of a file; not with --vary",
         )  # fmt: skip
         action.add_argument("share", nargs="?", default="", metavar="SHARE", help="server:/export")
-        add_own_arguments(action)
+        add_recipe_arguments(action)
         action.add_argument("--quick", action="store_true", help="in minutes: fewer levels, smaller files")
         _add_budget(action, "made smaller to fit, and ended when it is over")
         action.add_argument("--seed", type=int, default=None, help="of the random order (default: by chance)")
@@ -153,7 +152,7 @@ def _duration(text: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
-def run_library(args: argparse.Namespace) -> int:
+def run_hostless(args: argparse.Namespace) -> int:
     """Do what needs no host; return the exit code.
 
     Raises:
@@ -161,7 +160,7 @@ def run_library(args: argparse.Namespace) -> int:
     """
     result: Any
     if args.action == "list":
-        found, unreadable = read_cookbook()
+        found, unreadable = read_recipes()
         for error in unreadable:
             print(f"mountwright: {error.message} {error.hint}", file=sys.stderr, flush=True)
         result = found if args.json else recipes_text(found)
@@ -172,7 +171,7 @@ def run_library(args: argparse.Namespace) -> int:
     elif args.action == "report":
         result = _report(args)
     elif args.action == "add":
-        recipe = _added(args)
+        recipe = _add_recipe(args)
         result = recipe if args.json else f"The recipe “{recipe.name}” is kept."
     else:
         delete_recipe(args.recipe)
@@ -183,23 +182,23 @@ def run_library(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> Any:
     """Return what an experiment or a search of the history shows, as text or for JSON."""
-    kept = load(args.number)
-    if kept.plan.experiment.recipe != SEARCH:
-        found = reported(kept.plan, kept.outcomes, written=format_figure, axes=args.axes or ())
+    kept = load_experiment(args.number)
+    if kept.plan.experiment.recipe != SEARCH_NAME:
+        found = analyze_main_figures(kept.plan, kept.outcomes, written=format_figure, axes=args.axes or ())
         return found if args.json else analysis_text(found)
-    best = best_so_far(kept.plan, kept.outcomes)
+    best = search_result_to_date(kept.plan, kept.outcomes)
     if best is None:
         raise AppError(
             ErrorKind.USAGE,
             f"No trial of search {args.number} gave a figure.",
             hint=f"Go on with it: “experiment resume {args.number}”.",
         )
-    return find_of_search(best, format_figure) if args.json else best_text(best, args.number)
+    return analyze_search(best, format_figure) if args.json else best_text(best, args.number)
 
 
-def _added(args: argparse.Namespace) -> Recipe:
+def _add_recipe(args: argparse.Namespace) -> Recipe:
     """Keep a file's recipe, or what is varied on the command line."""
-    own = own_recipe(args)
+    own = recipe_from_args(args)
     if bool(args.file) == (own is not None) or (own is not None and not args.name):
         raise AppError(
             ErrorKind.USAGE,
@@ -209,8 +208,117 @@ def _added(args: argparse.Namespace) -> Recipe:
     if own is not None:
         return save_recipe(recipe_toml(own), args.name)
     path = Path(args.file)
-    return save_recipe(recipe_file_text(path), args.name or path.stem, str(path))
+    return save_recipe(read_recipe_file(path), args.name or path.stem, str(path))
 
 
 def _json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+#: What is copied where nothing else is said, and how often.
+_SIZE, _QUICK_SIZE = "64M", "8M"
+_REPEATS, _QUICK_REPEATS = 3, 2
+_MAX_REPEATS = 100
+
+
+def add_vary(action: argparse.ArgumentParser, text: str) -> None:
+    """Add --vary.
+
+    Args:
+        action: that gets it.
+        text: what it is there.
+    """
+    action.add_argument(
+        "--vary", action="append", default=[], metavar="NAME=LEVELS",
+        help=f"rsize=4k,64k,1M for example; can be given several times; {text}",
+    )  # fmt: skip
+
+
+def add_recipe_arguments(action: argparse.ArgumentParser) -> None:
+    """Add what makes an experiment without a recipe."""
+    own = action.add_argument_group("instead of a recipe")
+    own.add_argument(
+        "--vary", action="append", default=[], metavar="NAME=LEVELS",
+        help="rsize=4k,64k,1M for example; given several times, every combination is compared",
+    )  # fmt: skip
+    own.add_argument("--alone", action="store_true", help="vary each alone; the first level is the base")
+    own.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="options of all sets")
+    own.add_argument("--size", default="", help=f"of the file that is copied, default {_SIZE}")
+    own.add_argument("--repeats", type=int, default=None, help=f"default {_REPEATS}")
+
+
+def factors_from_args(args: argparse.Namespace) -> list[Factor]:
+    """Return what --vary says, each level as it is kept.
+
+    Raises:
+        AppError: USAGE if it says nothing that can be varied.
+    """
+    factors: list[Factor] = []
+    for text in args.vary:
+        name, _, levels = text.partition("=")
+        found = [level.strip() for level in levels.split(",") if level.strip()]
+        if not name.strip() or not found:
+            raise _bad_factor(text, "it has no levels.")
+        if any(factor.name == name.strip() for factor in factors):
+            raise _bad_factor(text, "it is there twice.")
+        try:
+            found = [normalized_level(name.strip(), level) for level in found]
+        except ValueError as error:
+            raise _bad_factor(text, str(error)) from error
+        factors.append(Factor(name=name.strip(), levels=list(dict.fromkeys(found))))
+    return factors
+
+
+def recipe_from_args(args: argparse.Namespace) -> Recipe | None:
+    """Return the recipe that the command line writes, None if it varies nothing.
+
+    Raises:
+        AppError: USAGE for what cannot be varied; OPTION_INVALID for its options.
+    """
+    factors = factors_from_args(args)
+    if not factors:
+        if args.alone or args.options or args.size or args.repeats is not None:
+            raise AppError(
+                ErrorKind.USAGE,
+                "--alone, -o, --size and --repeats are for an experiment of your own.",
+                hint="Say what it varies: --vary rsize=64k,1M for example.",
+            )
+        return None
+    problems = check_options(MountOptions.parse(args.options))
+    if problems:
+        raise AppError(ErrorKind.OPTION_INVALID, problems[0].message, hint="Correct the options after -o.")
+    try:
+        size = parse_size(args.size or _SIZE)
+    except ValueError as error:
+        raise AppError(ErrorKind.USAGE, f"--size: {error}") from error
+    if size < 1:
+        raise AppError(ErrorKind.USAGE, "The size of the file must be at least one byte.")
+    if args.repeats is not None and not 1 <= args.repeats <= _MAX_REPEATS:
+        raise AppError(
+            ErrorKind.USAGE,
+            f"The number of repeats must be between 1 and {_MAX_REPEATS}, not {args.repeats}.",
+        )
+    return Recipe(
+        title=f"Your own: {', '.join(factor.name for factor in factors)}",
+        options=args.options,
+        strategy="one-at-a-time" if args.alone else "full",
+        factor=[RecipeFactor(name=factor.name, levels=factor.levels) for factor in factors],
+        workload=[
+            RecipeWorkload(
+                name=f"{format_size(size)} file",
+                size=args.size or _SIZE,
+                quick_size="" if args.size else _QUICK_SIZE,
+            )
+        ],
+        full=RecipeRepeats(repeats=args.repeats or _REPEATS),
+        quick=RecipeRepeats(repeats=args.repeats or _QUICK_REPEATS),
+        own=True,
+    )
+
+
+def _bad_factor(text: str, problem: str) -> AppError:
+    return AppError(
+        ErrorKind.USAGE,
+        f"“--vary {text}” cannot be varied: {problem}",
+        hint="Write an option or a factor and its levels: --vary rsize=64k,1M --vary read_ahead_kb=128,4096.",
+    )

@@ -1,4 +1,4 @@
-"""Experiments as text for people: recipes, plans, progress and what came of it."""
+"""Experiments as text for a terminal: recipes, plans, progress and results."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from advisor.experiment.measurements import QUANTITIES
+from advisor.experiment.measurements import FIGURE_INFO
 from advisor.lint import LintContext
-from advisor.search_text import search_verdict
 from advisor.speeds import format_speed
-from advisor.text.experiment import noise_note
-from app.bench.experiment.sift import levels_text
+from advisor.text.experiment import search_verdict, single_color_note
 from app.cli.table import table
-from app.experiment.analysis import find_of_search, level_rows, search_rows, set_of
-from app.experiment.factors import FILE_SIZE, label, level_label
-from app.experiment.proposed_options import propose
+from app.experiment.analysis import analyze_search, level_rows, search_rows, set_with_levels
+from app.experiment.factors import FILE_SIZE, factor_label, level_label
+from app.experiment.feasibility import levels_text
+from app.experiment.proposed_options import propose_options
 from app.units import format_duration, format_figure, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.measurements import TrialOutcome
     from advisor.experiment.tables import Matrix
-    from app.experiment.analysis import Findings
-    from app.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult, Work
-    from app.experiment.proposed_options import Proposal
+    from app.experiment.analysis import FigureAnalysis
+    from app.experiment.model import (
+        BestSettings,
+        ExperimentEvent,
+        ExperimentPlan,
+        ExperimentResult,
+        WorkloadSpec,
+    )
+    from app.experiment.proposed_options import OptionProposal
     from app.experiment.recipes import Recipe
 
 _STRATEGIES = {
@@ -56,7 +61,9 @@ def recipe_text(recipe: Recipe) -> str:
     for factor in recipe.factor:
         quick = f"; quick: {', '.join(factor.quick)}" if factor.quick else ""
         base = f"; base {factor.base}" if factor.base else ""
-        lines.append(f"  {label(factor.name)} ({factor.name}): {', '.join(factor.levels)}{base}{quick}")
+        lines.append(
+            f"  {factor_label(factor.name)} ({factor.name}): {', '.join(factor.levels)}{base}{quick}"
+        )
     lines.append(f"Workloads, {recipe.full.repeats} times each (quick: {recipe.quick.repeats}):")
     full, quick_size = recipe.experiment("", "full"), recipe.experiment("", "quick")
     varied = any(factor.name == FILE_SIZE for factor in recipe.factor)
@@ -85,10 +92,10 @@ def plan_text(plan: ExperimentPlan) -> str:
         what,
         f"Baseline: {levels_text(plan.sets[0].levels)}.",
     ]
-    return "\n".join([*lines, *_struck(plan), *plan.notes])
+    return "\n".join([*lines, *_excluded_lines(plan), *plan.notes])
 
 
-def analysis_text(found: Sequence[Findings]) -> str:
+def analysis_text(found: Sequence[FigureAnalysis]) -> str:
     """Return what an experiment shows, a section for each workload and figure."""
     return "\n\n".join("\n".join(_section(one)) for one in found)
 
@@ -100,17 +107,17 @@ def candidates_text(plan: ExperimentPlan) -> str:
         f"Searching {len(plan.sets)} option sets on {experiment.share} for "
         f"{format_duration(plan.seconds)} in all, with a file of {format_size(experiment.workloads[0].size)}."
     )
-    return "\n".join([text, *_struck(plan), *plan.notes])
+    return "\n".join([text, *_excluded_lines(plan), *plan.notes])
 
 
-def best_text(result: BestResult, number: int) -> str:
+def best_text(result: BestSettings, number: int) -> str:
     """Return what a search found.
 
     Args:
         result: of the search.
         number: of its trials in the history, 0 if they are not kept.
     """
-    answer, found = result.answer, find_of_search(result, format_figure)
+    answer, found = result.answer, analyze_search(result, format_figure)
     rows = [["", "ABOUT", "LIKELY BETWEEN", "TRIALS", "OPTION SET"]]
     for row in search_rows(result):
         between = f"{format_speed(row.low)} and {format_speed(row.high)}"
@@ -118,23 +125,25 @@ def best_text(result: BestResult, number: int) -> str:
         rows.append([name, format_speed(row.median), between, str(row.trials), _levels(row.levels)])
     kept = f" They are in the history as experiment {number}." if number else ""
     lines = [found.headline, *(text for _tone, text in found.said), "", table(rows), ""]
-    lines += _use(proposal_of(result), result.plan.experiment.share)
+    lines += _proposal_lines(proposal_of(result), result.plan.experiment.share)
     lines.append(f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets.{kept}")
     lines += [f"No candidate: {levels_text(one.levels)}. {one.reason}" for one in result.struck]
     return "\n".join([*lines, *([result.stopped] if result.stopped else [])])
 
 
-def proposal_of(result: BestResult) -> Proposal | None:
+def proposal_of(result: BestSettings) -> OptionProposal | None:
     """Return what using a search's winner makes of the present options, None unless it is proven better."""
     present, plan = result.plan.present, result.plan
-    winner = set_of(result.answer.winner.levels, plan.sets)
+    winner = set_with_levels(result.answer.winner.levels, plan.sets)
     if search_verdict(result.answer, result.retest) != "better" or present is None or winner is None:
         return None
     context = LintContext(share=plan.experiment.share)
-    return propose(plan, winner, present.options, read_ahead_kb=present.read_ahead_kb, context=context)
+    return propose_options(
+        plan, winner, present.options, read_ahead_kb=present.read_ahead_kb, context=context
+    )
 
 
-def _use(proposal: Proposal | None, share: str) -> list[str]:
+def _proposal_lines(proposal: OptionProposal | None, share: str) -> list[str]:
     if proposal is None:
         return []
     ahead = f" --read-ahead {proposal.read_ahead_kb}" if proposal.read_ahead_kb is not None else ""
@@ -181,11 +190,11 @@ class ProgressLine:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _struck(plan: ExperimentPlan) -> list[str]:
+def _excluded_lines(plan: ExperimentPlan) -> list[str]:
     return [f"Not measured here: {levels_text(one.levels)}. {one.reason}" for one in plan.struck]
 
 
-def ending_text(result: ExperimentResult, outcomes: Sequence[Outcome], number: int) -> str:
+def ending_text(result: ExperimentResult, outcomes: Sequence[TrialOutcome], number: int) -> str:
     """Return how an experiment ended.
 
     Args:
@@ -205,7 +214,7 @@ def ending_text(result: ExperimentResult, outcomes: Sequence[Outcome], number: i
     return "\n".join(lines)
 
 
-def _section(found: Findings) -> list[str]:
+def _section(found: FigureAnalysis) -> list[str]:
     """Return one figure of one part: the claim, what was not shown, the ranking, and the study's table."""
     ranked = found.ranking
     rows = [["PLACE", "GROUP", "MEDIAN", "INTERVAL", "TIME-OUTS", "OPTION SET"]]
@@ -221,7 +230,7 @@ def _section(found: Findings) -> list[str]:
         for standing in ranked.standings[:_TOP]
     ]
     more = len(ranked.standings) - _TOP
-    lines = [f"{found.part.label}, {QUANTITIES[found.figure].label}: {found.headline}"]
+    lines = [f"{found.part.label}, {FIGURE_INFO[found.figure].label}: {found.headline}"]
     lines += [f"  {text}" for _tone, text in dict.fromkeys(found.said)]
     if ranked.standings:
         lines += [table(rows), *([f"… and {more} more."] if more > 0 else [])]
@@ -240,16 +249,16 @@ def _section(found: Findings) -> list[str]:
 def _matrix(matrix: Matrix, pooled: Sequence[str]) -> list[str]:
     """Return the figure over two settings; what chance may make of it is said."""
     fixed = f", {levels_text(matrix.fixed)}" if matrix.fixed else ""
-    title = f"{label(matrix.row_factor)} down, {label(matrix.column_factor)} across{fixed}"
+    title = f"{factor_label(matrix.row_factor)} down, {factor_label(matrix.column_factor)} across{fixed}"
     rows = [["", *(level_label(matrix.column_factor, level) for level in matrix.columns)]]
     for level, cells in zip(matrix.rows, matrix.cells, strict=True):
         figures = ("—" if cell is None else format_figure(matrix.figure, cell) for cell in cells)
         rows.append([level_label(matrix.row_factor, level), *figures])
-    over = [f"Medians over {', '.join(map(label, pooled))}."] if pooled else []
-    note = noise_note(matrix.differs)
+    over = [f"Medians over {', '.join(map(factor_label, pooled))}."] if pooled else []
+    note = single_color_note(matrix.differs)
     return [f"{title}:", table(rows), *over, *([note] if note else [])]
 
 
-def _amount(work: Work) -> str:
+def _amount(work: WorkloadSpec) -> str:
     size = format_size(work.size)
     return size if work.count == 1 else f"{work.count} of {size}"

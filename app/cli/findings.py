@@ -1,11 +1,11 @@
-"""Findings of the lint, and what this computer lacks for a mount, printed before a command goes on."""
+"""Findings of the lint, and what this computer lacks for a mount, printed before a command continues."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
 
-from app.cli.text import shown
+from app.cli.text import terminal_safe
 from app.service.protocol import CheckArgs
 
 if TYPE_CHECKING:
@@ -41,4 +41,4 @@ def finding_lines(findings: Iterable[Finding]) -> list[str]:
         lines += [f"{finding.severity}: {finding.title}", f"  {finding.why}"]
         lines += [f"  Fix: {finding.change}"] if finding.change else []
         lines += [f"  Command: {command}" for command in finding.mend]
-    return [shown(line) for line in lines]
+    return [terminal_safe(line) for line in lines]

@@ -1,4 +1,4 @@
-"""The command "history": every test that was kept, found, compared, exported and imported; needs no host."""
+"""The command "history": saved tests are found, compared, exported and imported; it needs no host."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.cli.input_file import read_input
-from app.cli.prompts import get_consent
+from app.cli.prompts import ask_consent
 from app.cli.table import table
-from app.cli.text import shown, test_text
+from app.cli.text import terminal_safe, test_text
 from app.errors import AppError, ErrorKind
 from app.files.safe_write import save_file
 from app.history.compare_runs import compare_runs, environment_facts, speed_text
-from app.history.import_export import MAX_BYTES, from_json, take_in
-from app.history.model import Filter, Run, option_string
-from app.history.record_test import remember_test
+from app.history.import_export import MAX_BYTES, history_from_json, import_history
+from app.history.model import Run, RunFilter, option_string
+from app.history.record_test import record_test
 from app.history.store import HistoryStore
-from app.report.export import FORMATS, experiment_file, readable, runs_file
+from app.report.export import EXPORT_FORMATS, experiment_file, read_valid, runs_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.history.compare_runs import RunsCompared
-    from app.history.model import ExperimentRow, Row
-    from app.report.export import Format
+    from app.history.compare_runs import RunComparison
+    from app.history.model import RunSummary, StoredExperimentSummary
+    from app.report.export import ExportFormat
     from app.speedtest.model import TestResult
 
 _AGO = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
-_EVERYTHING = 2**31
+_NO_LIMIT = 2**31
 #: Greatest number of a run, and of runs, that anybody means.
-_MOST = 999_999_999
+_MAX_COUNT = 999_999_999
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,24 +122,24 @@ def run_history(args: argparse.Namespace) -> int:
     """
     with HistoryStore.open() as store:
         try:
-            result = store.salvaging(lambda: _ACTIONS[args.action or "list"](store, args))
+            result = store.retry_after_recovery(lambda: _ACTIONS[args.action or "list"](store, args))
         finally:
             for message in store.messages:
                 print(f"mountwright: {message}", file=sys.stderr)
     if not isinstance(result, str):
         result = msgspec.json.format(msgspec.json.encode(result), indent=2).decode()
     if result:
-        print(result if args.json else shown(result), flush=True)
+        print(result if args.json else terminal_safe(result), flush=True)
     return 0
 
 
-def keep_test(result: TestResult, *, quiet: bool) -> str:
+def save_test(result: TestResult, *, quiet: bool) -> str:
     """Keep a finished test; return the lines that say so, and how it compares with the baseline.
 
     That it could not be kept goes to standard error, and so does a warning if ``quiet``.
     """
     try:
-        kept = remember_test(result)
+        kept = record_test(result)
     except AppError as error:
         print(f"mountwright: {error.message}\n  {error.hint}", file=sys.stderr)
         return ""
@@ -147,21 +147,21 @@ def keep_test(result: TestResult, *, quiet: bool) -> str:
         print(f"mountwright: {message}", file=sys.stderr)
     if quiet:
         if kept.warning:
-            print(f"mountwright: {shown(kept.warning)}", file=sys.stderr)
+            print(f"mountwright: {terminal_safe(kept.warning)}", file=sys.stderr)
         return ""
     told = [f"Kept in the history as run {kept.id}."]
-    return shown("\n".join(["", *filter(None, [kept.warning or kept.comparison]), *told]))
+    return terminal_safe("\n".join(["", *filter(None, [kept.warning or kept.comparison]), *told]))
 
 
-def _filter(args: argparse.Namespace, limit: int) -> Filter:
-    return Filter(
+def _filter(args: argparse.Namespace, limit: int) -> RunFilter:
+    return RunFilter(
         text=" ".join(args.text), share=args.share, server=args.server, host=args.host, tag=args.tag,
         kind=args.kind, since=args.since, baseline=args.baselines, limit=limit,
     )  # fmt: skip
 
 
-def _list(store: HistoryStore, args: argparse.Namespace) -> str | list[Row]:
-    wanted = _filter(args, args.limit) if args.action else Filter(limit=50)
+def _list(store: HistoryStore, args: argparse.Namespace) -> str | list[RunSummary]:
+    wanted = _filter(args, args.limit) if args.action else RunFilter(limit=50)
     rows = store.find(wanted)
     if args.json:
         return rows
@@ -171,7 +171,7 @@ def _list(store: HistoryStore, args: argparse.Namespace) -> str | list[Row]:
     return rows_text(rows) + (f"\n… and {more} older ones (--limit)." if more > 0 else "")
 
 
-def rows_text(rows: Sequence[Row]) -> str:
+def rows_text(rows: Sequence[RunSummary]) -> str:
     """Return runs as a table; a baseline has an asterisk."""
     cells = [["ID", "STARTED", "SHARE", "LINK", "KIND", "WRITE", "READ", "ASKED FOR", "TAGS AND NOTE"]]
     for row in rows:
@@ -220,7 +220,7 @@ def run_text(run: Run) -> str:
     return "\n".join([*head, "", test_text(result), "", *options, "", table(facts)])
 
 
-def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunsCompared:
+def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunComparison:
     twice = sorted(set(args.before) & set(args.after))
     if twice:
         raise AppError(
@@ -232,7 +232,7 @@ def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunsCompare
     return found if args.json else compared_text(found)
 
 
-def compared_text(found: RunsCompared) -> str:
+def compared_text(found: RunComparison) -> str:
     """Return a comparison for people: figures, then what else is not the same."""
     lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in found.comparisons]
     if not lines:
@@ -270,8 +270,8 @@ def _baseline(store: HistoryStore, args: argparse.Namespace) -> str:
 def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
     if not args.yes:
         rows = store.rows(args.numbers)
-        get_consent(
-            shown(rows_text(rows)) + "\n",
+        ask_consent(
+            terminal_safe(rows_text(rows)) + "\n",
             "Delete this?" if len(rows) == 1 else "Delete these?",
             hint="Give --yes.",
             refused="Nothing was deleted.",
@@ -281,17 +281,17 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
 
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
-    kind: Format = next(kind for kind in FORMATS if getattr(args, f"{kind}_file"))
+    kind: ExportFormat = next(kind for kind in EXPORT_FORMATS if getattr(args, f"{kind}_file"))
     path: str = getattr(args, f"{kind}_file")
     if args.experiment:
         data = experiment_file(store.experiment(args.experiment), kind)
         told = f"experiment {args.experiment}"
     else:
-        rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _EVERYTHING))
-        whole = kind == "json" and not args.numbers and _filter(args, 0) == Filter(limit=0)
+        rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _NO_LIMIT))
+        whole = kind == "json" and not args.numbers and _filter(args, 0) == RunFilter(limit=0)
         lost: list[AppError] = []
         lost_runs: list[AppError] = []
-        experiments = readable(store.experiment, [row.id for row in store.experiments() if whole], lost)
+        experiments = read_valid(store.experiment, [row.id for row in store.experiments() if whole], lost)
         data = runs_file(store, rows, kind, experiments, unreadable=None if args.numbers else lost_runs)
         written = len(rows) - len(lost_runs)
         told = f"{written} run{'s' * (written != 1)}"
@@ -301,7 +301,7 @@ def _export(store: HistoryStore, args: argparse.Namespace) -> str:
     return f"Wrote {told} to {path}."
 
 
-def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[ExperimentRow]:
+def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[StoredExperimentSummary]:
     rows = store.experiments()
     if args.json:
         return rows
@@ -317,7 +317,7 @@ def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[Ex
 
 def _import(store: HistoryStore, args: argparse.Namespace) -> str:
     raw = read_input(args.file, MAX_BYTES, what="an exported history")
-    found = take_in(store, from_json(raw), Path(args.file).name)
+    found = import_history(store, history_from_json(raw), Path(args.file).name)
     text = f"Added {len(found.added)} run{'s' * (len(found.added) != 1)}; {found.known} known already."
     if found.experiments or found.known_experiments:
         text += f" Experiments: {len(found.experiments)} added, {found.known_experiments} known already."
@@ -329,9 +329,9 @@ def _import(store: HistoryStore, args: argparse.Namespace) -> str:
 def _number(text: str) -> int:
     with contextlib.suppress(ValueError):
         number = int(text)
-        if 1 <= number <= _MOST:
+        if 1 <= number <= _MAX_COUNT:
             return number
-    raise argparse.ArgumentTypeError(f"“{text}” is no number from 1 to {_MOST}")
+    raise argparse.ArgumentTypeError(f"“{text}” is no number from 1 to {_MAX_COUNT}")
 
 
 def _numbers(text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""The command "import": a mount that a unit of others, or a map of autofs, configures is saved here."""
+"""The command "import": saves a mount that a unit of others, or a map of autofs, configures."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.cli.apply import apply_text
-from app.cli.approval import agree_to
-from app.cli.prompts import get_consent
+from app.cli.prompts import ask_consent, confirm_approval
 from app.errors import AppError, ErrorKind
-from app.mounts.approval import sentences
-from app.mounts.change_model import ApplyArgs, Plan
+from app.mounts.approval import approval_sentences
+from app.mounts.change_model import ApplyArgs, ApplyPlan
 from app.mounts.foreign_entries import ForeignArgs
 
 if TYPE_CHECKING:
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
     from app.mounts.foreign_entries import ForeignEntry
     from app.service.client import Host
 
-_PATIENCE_S = 120.0
+_TIMEOUT_S = 120.0
 
 
-def add_foreign_import(command: argparse.ArgumentParser) -> None:
+def add_import_mount(command: argparse.ArgumentParser) -> None:
     """Describe the arguments of "import"."""
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="as “list” shows it")
     command.add_argument(
@@ -39,14 +38,14 @@ def add_foreign_import(command: argparse.ArgumentParser) -> None:
     command.add_argument("--yes", action="store_true", help="write without asking")
 
 
-def run_foreign_import(host: Host, args: argparse.Namespace) -> tuple[ForeignEntry, Plan | ApplyReport]:
+def run_import_mount(host: Host, args: argparse.Namespace) -> tuple[ForeignEntry, ApplyPlan | ApplyReport]:
     """Show what an import writes, ask, write it; nothing is mounted or unmounted.
 
     Raises:
         AppError: nothing was written then.
     """
     entry: ForeignEntry = host.submit("mounts.foreign", ForeignArgs(mount_point=args.mount_point)).result(
-        _PATIENCE_S
+        _TIMEOUT_S
     )
     if entry.reserved and args.reserved is None:
         raise AppError(
@@ -63,29 +62,29 @@ def run_foreign_import(host: Host, args: argparse.Namespace) -> tuple[ForeignEnt
         keeper=args.keep_in,
         mount=False,
     )
-    plan: Plan = host.submit("mounts.plan", query).result(_PATIENCE_S)
+    plan: ApplyPlan = host.submit("mounts.plan", query).result(_TIMEOUT_S)
     if args.dry_run or not plan.diff:
         return entry, plan
     if args.yes and plan.approval is not None:
-        agree_to(plan.approval, yes=True)
+        confirm_approval(plan.approval, yes=True)
     if not args.yes:
-        get_consent(
-            "\n".join([plan.diff.rstrip("\n"), *told(entry, plan), ""]),
+        ask_consent(
+            "\n".join([plan.diff.rstrip("\n"), *import_warnings(entry, plan), ""]),
             "Write this?",
             hint="Look at the change with --dry-run, then give --yes.",
             refused="Nothing was written.",
         )
     query = msgspec.structs.replace(query, expected_sha256=plan.sha256, approved=plan.approval is not None)
-    return entry, host.submit("mounts.apply", query).result(_PATIENCE_S)
+    return entry, host.submit("mounts.apply", query).result(_TIMEOUT_S)
 
 
-def told(entry: ForeignEntry, plan: Plan) -> list[str]:
+def import_warnings(entry: ForeignEntry, plan: ApplyPlan) -> list[str]:
     """Return what a person should know before it is written."""
-    approval = sentences(plan.approval) if plan.approval is not None else []
+    approval = approval_sentences(plan.approval) if plan.approval is not None else []
     return [*entry.lost, *approval, *plan.warnings]
 
 
-def foreign_import_text(entry: ForeignEntry, result: Plan | ApplyReport) -> str:
+def import_mount_text(entry: ForeignEntry, result: ApplyPlan | ApplyReport) -> str:
     """Return the preview, or what was written, for a person."""
-    saved = [] if isinstance(result, Plan) else [f"Saved {entry.share} at {entry.mount_point}."]
+    saved = [] if isinstance(result, ApplyPlan) else [f"Saved {entry.share} at {entry.mount_point}."]
     return "\n".join([*saved, *entry.lost, apply_text(result)])

@@ -1,4 +1,4 @@
-"""The bytes of a file, or of standard input, that a person names."""
+"""Input of a command: the bytes of a named file, or of standard input."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
 from advisor.options import MountOptions
 from app.cli.input_file import read_input
 from app.cli.lint_files import read_entries
-from app.cli.text import shown
+from app.cli.text import terminal_safe
 from app.errors import AppError, ErrorKind, printable
 from app.facts.client import client_facts
 from app.facts.prerequisites import prerequisite_facts
-from app.mounts.findings import connections
+from app.mounts.findings import connections_by_version
 from app.mounts.table import read_table
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
     entries: list[LintedEntry] = []
     for one in found:
         share, point = one.context.share, one.context.mount_point
-        context = replace(one.context, connections=connections(mounts, share, point))
+        context = replace(one.context, connections=connections_by_version(mounts, share, point))
         findings = lint(MountOptions.parse(one.options), context=context, facts=facts)
         entries.append(
             LintedEntry(line=one.line, share=share, mount_point=point, options=one.options, findings=findings)
@@ -173,7 +173,7 @@ def report_text(report: LintReport, *, icons: bool) -> str:
     number = len(report.entries)
     judged = ("1 NFS entry" if number == 1 else f"{number} NFS entries") + f" of {report.file}"
     blocks.append(f"{judged if report.file else 'The options'}: {counts or 'nothing to complain about'}.")
-    return shown("\n\n".join(blocks))
+    return terminal_safe("\n\n".join(blocks))
 
 
 def _entry_blocks(file: str, entry: LintedEntry, *, icons: bool) -> Iterator[str]:

@@ -7,10 +7,9 @@ import re
 from dataclasses import dataclass
 
 from advisor import nfsmount_conf
-from advisor.dialects import DialectError, Entry, autofs, autofs_maps, systemd
-from advisor.dialects.commands import LINUX_PROGRAMS, parse_command
-from advisor.dialects.linux import read_flags
-from advisor.lint import LintContext, Neighbor
+from advisor.dialects import DialectError, MountSpec, autofs, systemd
+from advisor.dialects.linux import LINUX_PROGRAMS, parse_command, read_mount_flags
+from advisor.lint import LintContext, NeighborEntry
 from advisor.lint_entry_checks import is_wrong_type, looks_like_share
 from advisor.options import MountOptions, catalogue
 from app.errors import printable
@@ -32,7 +31,7 @@ _COMMAND = re.compile(r"\s*(?:[#$]\s+)?(?:(?:sudo|doas)\s+(?:-\S+\s+)*)?(?:\S*/)
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class FileEntry:
     """One entry: options, and where they stand.
 
     Attributes:
@@ -46,7 +45,7 @@ class Entered:
     context: LintContext
 
 
-def read_entries(name: str, raw: bytes) -> tuple[list[Entered], list[str]]:
+def read_entries(name: str, raw: bytes) -> tuple[list[FileEntry], list[str]]:
     """Return the NFS entries of a file, and a sentence for each thing in it that cannot be read or done.
 
     A unit is known by its name or its section, nfsmount.conf likewise, a script by its commands, and a map
@@ -76,9 +75,9 @@ def read_entries(name: str, raw: bytes) -> tuple[list[Entered], list[str]]:
     return entries, table.warnings(name)
 
 
-def _of_fstab(table: fstab.Fstab) -> list[Entered]:
-    found: list[Entered] = []
-    before: list[Neighbor] = []
+def _of_fstab(table: fstab.Fstab) -> list[FileEntry]:
+    found: list[FileEntry] = []
+    before: list[NeighborEntry] = []
     for line in table.lines:
         entry = line.entry
         if entry is None:
@@ -88,7 +87,7 @@ def _of_fstab(table: fstab.Fstab) -> list[Entered]:
         wrong_type = is_wrong_type(entry.fstype) or entry.fstype == "auto"
         if entry.is_nfs or (wrong_type and looks_like_share(share)):
             found.append(
-                Entered(
+                FileEntry(
                     line.number,
                     options,
                     LintContext(
@@ -106,30 +105,30 @@ def _of_fstab(table: fstab.Fstab) -> list[Entered]:
             )
         if point.startswith("/"):
             before.append(
-                Neighbor(
+                NeighborEntry(
                     line=line.number, share=share, mount_point=point, options=options, fstype=entry.fstype
                 )
             )
     return found
 
 
-def _of_nfsmount_conf(name: str, text: str) -> tuple[list[Entered], list[str]]:
+def _of_nfsmount_conf(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
     """Return the options of each section; they are added to those that an entry or a command has."""
-    found = nfsmount_conf.options_of_sections(nfsmount_conf.read(text, name))
+    found = nfsmount_conf.section_options(nfsmount_conf.parse_conf(text, name))
     entries = [
-        Entered(
+        FileEntry(
             line,
             options,
             LintContext(place="nfsmount.conf", mount_point=subject if section == "mountpoint" else ""),
         )
         for line, section, subject, options in found
     ]
-    told = [f"Line {number} of {name}: {problem}" for number, problem in nfsmount_conf.problems(text)]
+    told = [f"Line {number} of {name}: {problem}" for number, problem in nfsmount_conf.conf_problems(text)]
     return entries, told
 
 
-def _of_unit(name: str, text: str) -> tuple[list[Entered], list[str]]:
-    settings = tuple(systemd.parse(text))
+def _of_unit(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
+    settings = tuple(systemd.parse_unit(text))
 
     def values(wanted: str) -> dict[str, str]:
         return {
@@ -151,12 +150,12 @@ def _of_unit(name: str, text: str) -> tuple[list[Entered], list[str]]:
         unit_file=base if _UNIT_FILE.fullmatch(base) else "",
         settings=settings,
     )
-    return [Entered(0, found.get("Options", ""), context)], []
+    return [FileEntry(0, found.get("Options", ""), context)], []
 
 
-def _of_master(name: str, text: str) -> tuple[list[Entered], list[str]]:
+def _of_master(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
     """Return the options for mount of the lines of a master map; [] if it is none."""
-    lines, broken = autofs_maps.read_master(text)
+    lines, broken = autofs.read_master(text)
     points = [line for line in lines if line.point]
     if broken or not points or any(":/" in line.map.name for line in points):
         return [], []
@@ -165,7 +164,7 @@ def _of_master(name: str, text: str) -> tuple[list[Entered], list[str]]:
     ):
         return [], []
     entries = [
-        Entered(line.number, ",".join(line.options), LintContext(place="autofs", mount_point=line.point))
+        FileEntry(line.number, ",".join(line.options), LintContext(place="autofs", mount_point=line.point))
         for line in points
     ]  # fmt: skip
     warnings: list[str] = []
@@ -188,28 +187,30 @@ _MASTER_FLAG = re.compile(r"(?<=\s)(--[\w-]+)[=\s]?(\S*)")
 _MASTER_FLAGS = frozenset({"--timeout", "--negative-timeout", "--ghost", "--verbose", "--debug", "--mode"})
 
 
-def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[Entered], list[str]]:
-    found = autofs_maps.read_map(text)
-    entries: list[Entered] = []
-    before: list[Neighbor] = []
+def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[FileEntry], list[str]]:
+    found = autofs.read_map(text)
+    entries: list[FileEntry] = []
+    before: list[NeighborEntry] = []
     warnings = [f"Line {number} of {name} names nothing that autofs can mount." for number in found.broken]
     for number, line in enumerate(text.splitlines(), 1):
         if _OPTIONS_BEHIND.search(line):
             warnings.append(f"Line {number} of {name}: the options stand behind the share, not before it.")
     direct = _DIRECT.search(posixpath.basename(name)) is not None
     for entry in found.entries:
-        fstype = autofs_maps.entry_fstype(entry, None)
+        fstype = autofs.entry_fstype(entry, None)
         # What is no share is left out there where others are.
-        shares = [*(place for place in entry.locations if ":" not in place), *autofs_maps.shares(entry)]
+        shares = [*(place for place in entry.locations if ":" not in place), *autofs.entry_shares(entry)]
         wrong_type = is_wrong_type(fstype) and bool(shares) and looks_like_share(shares[0])
         if not wrong_type and (fstype not in NFS_TYPES or not _is_meant_as_map(entry, shares, sure=sure)):
             continue
         point, options = entry.key + entry.offset, ",".join(entry.options)
         context = LintContext(place="autofs", share=shares[0], mount_point=point, fstype=fstype,
                               before=tuple(before))  # fmt: skip
-        entries.append(Entered(entry.number, options, context))
+        entries.append(FileEntry(entry.number, options, context))
         before.append(
-            Neighbor(line=entry.number, share=shares[0], mount_point=point, options=options, fstype=fstype)
+            NeighborEntry(
+                line=entry.number, share=shares[0], mount_point=point, options=options, fstype=fstype
+            )
         )
         words = _VARIABLE.findall(" ".join(shares))
         unset = [f"autofs sets no variable ${word}." for word in words if word not in _MAP_VARIABLES]
@@ -232,7 +233,7 @@ _MAP_VARIABLES = frozenset(
 )
 
 
-def _is_meant_as_map(entry: autofs_maps.MapEntry, shares: list[str], *, sure: bool) -> bool:
+def _is_meant_as_map(entry: autofs.MapEntry, shares: list[str], *, sure: bool) -> bool:
     """Whether it is NFS for sure: a share, or something else beside one, in a map or behind options."""
     if not shares or (shares[0].startswith(":") and not entry.fstype):
         return False
@@ -244,13 +245,13 @@ def _map_problems(share: str, options: str) -> list[str]:
     words = MountOptions.parse(options)
     words.remove("bg")  # a finding tells of it
     try:
-        entry = Entry.make(share, "/mnt", words).with_when("on demand")
+        entry = MountSpec.make(share, "/mnt", words).with_mount_time("on demand")
         return autofs.write(entry).problems
     except DialectError:  # a variable, say, which may stand in a share here
         return []
 
 
-def _entry_problems(entry: autofs_maps.MapEntry, shares: list[str]) -> list[str]:
+def _entry_problems(entry: autofs.MapEntry, shares: list[str]) -> list[str]:
     """Return what autofs cannot find, expire or keep alike of an entry (autofs(5), auto.master(5))."""
     found: list[str] = []
     if "/" in entry.key and not entry.key.startswith("/"):
@@ -274,9 +275,9 @@ def _is_of_nfs(items: list[str]) -> bool:
     return any(option is not None and option.scope == "client" for option in found)
 
 
-def _of_commands(name: str, text: str) -> tuple[list[Entered], list[str]]:
+def _of_commands(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
     """Return the mounts of NFS that commands make, in a script or a shell's history."""
-    entries: list[Entered] = []
+    entries: list[FileEntry] = []
     warnings: list[str] = []
     lines = text.replace("\\\r\n", "  ").replace("\\\n", "  ").splitlines()
     for number, line in enumerate(lines, 1):
@@ -286,7 +287,7 @@ def _of_commands(name: str, text: str) -> tuple[list[Entered], list[str]]:
             command = parse_command(line)
             if command.program not in LINUX_PROGRAMS:
                 continue
-            items, fstype, _, share, point = read_flags(command)
+            items, fstype, _, share, point = read_mount_flags(command)
         except DialectError as error:
             if "nfs" in line or any(map(looks_like_share, line.split())):
                 warnings.append(f"Line {number} of {name} is not judged: {error}")
@@ -295,5 +296,5 @@ def _of_commands(name: str, text: str) -> tuple[list[Entered], list[str]]:
         if fstype in NFS_TYPES and (looks_like_share(share) or "nfs" in line or _is_of_nfs(items)):
             context = LintContext(place="command", share=printable(share),
                                   mount_point=printable(plain_path(point)), fstype=fstype)  # fmt: skip
-            entries.append(Entered(number, ",".join(items), context))
+            entries.append(FileEntry(number, ",".join(items), context))
     return entries, warnings

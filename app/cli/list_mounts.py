@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.cli.table import table
-from app.cli.text import mounts_text, shown
+from app.cli.text import mounts_text, terminal_safe
 from app.errors import AppError, ErrorKind
 from app.mounts.space import Space, SpaceArgs, space_text
 from app.mounts.table import plain_path
@@ -94,7 +94,7 @@ def _space_lines(spaces: list[Space]) -> list[str]:
     ]
     warnings = [(space, space_text(space).warning) for space in spaces]
     told = [f"{space.mount_point}: {warning}" for space, warning in warnings if warning]
-    return ["", shown(table(rows)), *(["", *map(shown, told)] if told else [])]
+    return ["", terminal_safe(table(rows)), *(["", *map(terminal_safe, told)] if told else [])]
 
 
 def _json(mounts: MountTable, spaces: dict[str, Space], *, with_space: bool) -> str:

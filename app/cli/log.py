@@ -7,7 +7,7 @@ import re
 import sys
 from datetime import UTC, datetime
 
-from app.mounts.system_log import MAX_LINES, MAX_SINCE_S, Log, LogArgs, log_text
+from app.mounts.system_log import MAX_LINES, MAX_SINCE_S, LogArgs, MountLog, log_text
 from app.mounts.table import plain_path
 
 _AGO = re.compile(r"(\d{1,6})([mhd])")
@@ -40,12 +40,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def query(args: argparse.Namespace) -> LogArgs:
+def log_query(args: argparse.Namespace) -> LogArgs:
     """Return the request."""
     return LogArgs(mount_point=plain_path(args.mount_point), since_s=args.since, lines=args.lines)
 
 
-def lines_text(log: Log, args: argparse.Namespace) -> str:
+def log_lines(log: MountLog, args: argparse.Namespace) -> str:
     """Return the lines; what else there is to know goes to standard error."""
     for sentence in log_text(log, plain_path(args.mount_point)):
         print(f"mountwright: {sentence}", file=sys.stderr)

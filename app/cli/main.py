@@ -9,38 +9,36 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from advisor.options import MountOptions, check
+from advisor.options import MountOptions, check_options
+from app.cli.advise import advice_query as advise_query
 from app.cli.advise import advice_text, check_left_out
-from app.cli.advise import query as advise_query
 from app.cli.apply import apply_text, run_apply
-from app.cli.approval import carry_out
 from app.cli.convert import run_convert
-from app.cli.discover import ask_for, exports_text, probe_text, servers_text
-from app.cli.experiment import LIBRARY, run_library
+from app.cli.discover import exports_text, probe_text, run_discover, servers_text
+from app.cli.experiment import HOSTLESS_ACTIONS, run_hostless
 from app.cli.experiment_run import run_experiments
 from app.cli.findings import print_findings, print_missing_prerequisites
-from app.cli.history import keep_test, run_history
-from app.cli.import_mount import foreign_import_text, run_foreign_import
+from app.cli.history import run_history, save_test
+from app.cli.import_mount import import_mount_text, run_import_mount
 from app.cli.lint import run_lint
 from app.cli.list_mounts import run_list
-from app.cli.log import lines_text as log_lines
-from app.cli.log import query as log_query
-from app.cli.mounts_file import run_export, run_import_mounts
+from app.cli.log import log_lines, log_query
+from app.cli.mounts_file import run_export_mounts, run_import_mounts
 from app.cli.parser import parse_args
 from app.cli.persist import report_text as fstab_text
 from app.cli.persist import run_persist
+from app.cli.prompts import mount_or_unmount
 from app.cli.shell import run_shell
-from app.cli.test import plan_text, planned, test_spec
+from app.cli.test import plan_query, plan_text, test_spec
 from app.cli.text import facts_text, report_text, test_text
-from app.cli.tunables import query as tunables_query
-from app.cli.tunables import tunables_text
-from app.cli.watch import WatchText, lab_at_work
-from app.errors import AppError, ErrorKind, remains_text
+from app.cli.tunables import tunables_query, tunables_text
+from app.cli.watch import WatchText, lab_with_load
+from app.errors import AppError, ErrorKind, leftover_files_text
 from app.links import LAB_MOUNT_POINT
-from app.mounts.findings import grave, judge
+from app.mounts.findings import findings_before_writing, lint_mount
 from app.service.protocol import FactsArgs, HelloResult, MountArgs, UnmountArgs
 from app.speedtest import leftover_files
-from app.speedtest.cleanup import ANSWER_S
+from app.speedtest.cleanup import CANCEL_TIMEOUT_S
 from app.stats.model import StatsSample, WatchArgs
 from app.tasks import CancelledError
 from app.units import format_size
@@ -55,7 +53,7 @@ if TYPE_CHECKING:
 #: After Ctrl-C a request has this long to undo what it began.
 _CLEANUP_WAIT_S = 15.0
 #: How often a wait for that is told.
-_SAY_AGAIN_S = 2.0
+_REPEAT_MESSAGE_S = 2.0
 _MEASURING = frozenset({"test", "experiment"})
 _OUTPUT_CLOSED = 1
 
@@ -71,10 +69,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.command in _WITHOUT_HOST:
             return _WITHOUT_HOST[args.command](args)
-        if args.command == "experiment" and args.action in LIBRARY:
-            return run_library(args)
+        if args.command == "experiment" and args.action in HOSTLESS_ACTIONS:
+            return run_hostless(args)
         if args.command in _MEASURING and args.lab is None:
-            leftover_files.watch()
+            leftover_files.watch_mounts()
         with open_host(args.lab) as host:
             code = 0
             if args.command == "shell":
@@ -86,10 +84,10 @@ def run(args: argparse.Namespace) -> int:
     except AppError as error:
         if args.lab is not None:
             error.remains = ()  # they have gone with the lab
-        _complain(error)
+        _print_error(error)
         return error.exit_code
     except KeyboardInterrupt:
-        _complain(CancelledError())
+        _print_error(CancelledError())
         return CancelledError().exit_code
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; point stdout elsewhere so that exit is quiet.
@@ -108,10 +106,10 @@ def _interrupt(_signal: int, _frame: object) -> NoReturn:
 def open_host(lab: str | None) -> Generator[Host]:
     """Give the host to work on: this process, or the lab's guest, which is powered off afterwards."""
     if lab is None:
-        from app.service.hosts import InProcess
-        from app.service.verbs import Services
+        from app.service.hosts import InProcessHost
+        from app.service.verbs import HostVerbs
 
-        host = InProcess(Services())
+        host = InProcessHost(HostVerbs())
         try:
             yield host
         finally:
@@ -123,18 +121,18 @@ def open_host(lab: str | None) -> Generator[Host]:
 
     def say_state(state: GuestState) -> None:
         if state is GuestState.SLOW:
-            _say(f"The lab has not answered for {SLOW_S:.0f} s. Waiting for it…")
+            _print_message(f"The lab has not answered for {SLOW_S:.0f} s. Waiting for it…")
         elif state is GuestState.ANSWERING:
-            _say("The lab answers again.")
+            _print_message("The lab answers again.")
 
     link = parse_link(lab)
-    _say(f"Starting the lab ({link.name})…")
+    _print_message(f"Starting the lab ({link.name})…")
     with Guest.boot(link) as guest:
         guest.listen(say_state)
         try:
             yield guest.client
         except (KeyboardInterrupt, AppError):
-            _say("Powering off the lab…")
+            _print_message("Powering off the lab…")
             raise
 
 
@@ -148,10 +146,12 @@ def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None]
     try:
         return call.result()
     except KeyboardInterrupt:
-        _say("Cancelling…")
+        _print_message("Cancelling…")
         call.cancel()
         try:
-            _wait_for_cleanup(call, ANSWER_S if verb.partition(".")[0] in _MEASURING else _CLEANUP_WAIT_S)
+            _wait_for_cleanup(
+                call, CANCEL_TIMEOUT_S if verb.partition(".")[0] in _MEASURING else _CLEANUP_WAIT_S
+            )
         except TimeoutError:
             pass
         except AppError as error:
@@ -169,12 +169,12 @@ def _wait_for_cleanup(call: Call, timeout_s: float) -> None:
     """
     waited_s = 0.0
     while waited_s < timeout_s:
-        step_s = min(_SAY_AGAIN_S, timeout_s - waited_s)
+        step_s = min(_REPEAT_MESSAGE_S, timeout_s - waited_s)
         with contextlib.suppress(TimeoutError):
             call.result(step_s)
             return
         waited_s += step_s
-        _say(f"Waiting until what was begun is undone ({waited_s:.0f} s)…")
+        _print_message(f"Waiting until what was begun is undone ({waited_s:.0f} s)…")
     raise TimeoutError
 
 
@@ -185,7 +185,7 @@ def _list(host: Host, args: argparse.Namespace) -> str:
 def _discover(host: Host, args: argparse.Namespace) -> str:
     if args.lab is not None and not args.server and not args.forget and not args.scan:
         args.server = _lab_share(host)
-    result = ask_for(lambda verb, query, on_event: ask(host, verb, query, on_event), args)
+    result = run_discover(lambda verb, query, on_event: ask(host, verb, query, on_event), args)
     if args.json:
         return _json(result)
     if args.forget:
@@ -222,18 +222,22 @@ def _mount(host: Host, args: argparse.Namespace) -> str:
     print_missing_prerequisites(lambda verb, check: ask(host, verb, check), query)
     options = MountOptions.parse(args.options)
     if not args.json and all(
-        problem.code == "unknown" for problem in check(options)
+        problem.code == "unknown" for problem in check_options(options)
     ):  # else the answer is an error that says so
-        found = grave(judge(options, saved=False, share=share, mount_point=mount_point))
+        found = findings_before_writing(
+            lint_mount(options, saved=False, share=share, mount_point=mount_point)
+        )
         print_findings(one for one in found if not one.before_mount)  # those were told before
-    result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
+    result = mount_or_unmount(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
     return _json(result) if args.json else report_text(result)
 
 
 def _umount(host: Host, args: argparse.Namespace) -> str:
     mount_point = args.mount_point or LAB_MOUNT_POINT
     query = UnmountArgs(mount_point=mount_point, force=args.force, lazy=args.lazy)
-    result = carry_out(lambda verb, args_: ask(host, verb, args_), "mounts.unmount", query, yes=args.yes)
+    result = mount_or_unmount(
+        lambda verb, args_: ask(host, verb, args_), "mounts.unmount", query, yes=args.yes
+    )
     return _json(result) if args.json else f"Unmounted {mount_point}."
 
 
@@ -243,8 +247,8 @@ def _persist(host: Host, args: argparse.Namespace) -> str:
 
 
 def _import_foreign(host: Host, args: argparse.Namespace) -> str:
-    entry, result = run_foreign_import(host, args)
-    return _json(result) if args.json else foreign_import_text(entry, result)
+    entry, result = run_import_mount(host, args)
+    return _json(result) if args.json else import_mount_text(entry, result)
 
 
 def _apply(host: Host, args: argparse.Namespace) -> str:
@@ -258,7 +262,7 @@ def _tunables(host: Host, args: argparse.Namespace) -> str:
 
 
 def _export(host: Host, args: argparse.Namespace) -> str:
-    return run_export(lambda verb, query: ask(host, verb, query), args)
+    return run_export_mounts(lambda verb, query: ask(host, verb, query), args)
 
 
 def _log(host: Host, args: argparse.Namespace) -> str:
@@ -270,7 +274,7 @@ def _watch(host: Host, args: argparse.Namespace) -> str:
     if args.lab is None:
         return _watch_mount(host, args)
     args.mount_point = args.mount_point or LAB_MOUNT_POINT
-    with lab_at_work(host, _lab_share(host), args.mount_point):
+    with lab_with_load(host, _lab_share(host), args.mount_point):
         return _watch_mount(host, args)
 
 
@@ -305,7 +309,7 @@ def _watch_mount(host: Host, args: argparse.Namespace) -> str:
 
 def _test(host: Host, args: argparse.Namespace) -> str:
     result = _run_test(host, args, args.path or _lab_share(host))
-    kept = "" if args.no_history else keep_test(result, quiet=args.json)
+    kept = "" if args.no_history else save_test(result, quiet=args.json)
     return _json(result) if args.json else test_text(result) + kept
 
 
@@ -319,7 +323,7 @@ def _experiment(host: Host, args: argparse.Namespace) -> str:
 def _run_test(host: Host, args: argparse.Namespace, where: str) -> Any:
     """Test a directory, or a share that is not mounted; what a preset chooses is said before."""
     spec = test_spec(args, where)
-    plan = planned(args, where, lambda query: ask(host, "test.plan", query))
+    plan = plan_query(args, where, lambda query: ask(host, "test.plan", query))
     if plan is not None:
         spec = plan.spec
         print(plan_text(plan), file=sys.stderr, flush=True)
@@ -347,16 +351,16 @@ def _json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     if sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)
 
 
-def _complain(error: AppError) -> None:
+def _print_error(error: AppError) -> None:
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr)
     print(f"mountwright: {error.message}", file=sys.stderr)
-    for text in (*error.hint.splitlines(), remains_text(error.remains)):
+    for text in (*error.hint.splitlines(), leftover_files_text(error.remains)):
         if text:
             print(f"  {text}", file=sys.stderr)
     for line in error.detail.splitlines():

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from app.cli.input_file import read_input
-from app.cli.prompts import get_consent
+from app.cli.prompts import ask_consent
 from app.cli.table import table
-from app.cli.text import shown
+from app.cli.text import terminal_safe
 from app.errors import AppError, ErrorKind, printable
 from app.files.safe_write import save_file
-from app.mounts.approval import sentences
+from app.mounts.approval import approval_sentences
 from app.mounts.file_import import (
-    Choice,
     ImportArgs,
+    ImportChoice,
     ImportItem,
     ImportPlan,
     ImportPlanArgs,
     ImportProgress,
     ImportReport,
     SaveIn,
+    import_report_lines,
+    import_status_text,
     prompts_text,
-    report_lines,
-    status_text,
 )
-from app.mounts.mounts_file import MAX_BYTES, entries_of, from_toml, to_toml
+from app.mounts.mounts_file import MAX_BYTES, entries_of_table, from_toml, to_toml
 from app.mounts.table import plain_path
 from app.service.protocol import HelloResult, ListArgs
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Ask = Callable[[str, Any], Any]
 
 #: After Ctrl-C the entry that is being written is ended or undone.
-_GOING_BACK_S = 90.0
+_ROLLBACK_TIMEOUT_S = 90.0
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
@@ -69,14 +69,14 @@ def add_import(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run_export(ask: Ask, args: argparse.Namespace) -> str:
+def run_export_mounts(ask: Ask, args: argparse.Namespace) -> str:
     """Write the file; return what to print.
 
     Raises:
         AppError: if it cannot be written; an existing file is not replaced.
     """
     hello: HelloResult = ask("hello", None)
-    entries = entries_of(ask("mounts.list", ListArgs()))
+    entries = entries_of_table(ask("mounts.list", ListArgs()))
     data = to_toml(entries, hello.host)
     if args.file == "-":
         return data.decode().rstrip("\n")
@@ -108,7 +108,7 @@ def run_import_mounts(host: Host, args: argparse.Namespace) -> str:
     asked = prompts_text([plan.items[index] for index in chosen], mount=args.mount, root=plan.root)
     if not args.yes:
         count = "1 entry" if len(chosen) == 1 else f"{len(chosen)} entries"
-        get_consent(
+        ask_consent(
             "\n".join([plan_text(plan), *filter(None, [asked]), ""]),
             f"Write {count}{' and mount' if args.mount else ''}?",
             hint="Look at the import with --dry-run, then give --yes.",
@@ -118,10 +118,10 @@ def run_import_mounts(host: Host, args: argparse.Namespace) -> str:
         print(asked, file=sys.stderr, flush=True)
     query = ImportArgs(
         entries=entries, save_in=args.save_in, mount=args.mount, approved=True,
-        choices=[Choice(index=index, diff=plan.items[index].diff) for index in chosen],
+        choices=[ImportChoice(index=index, diff=plan.items[index].diff) for index in chosen],
     )  # fmt: skip
     report = _carry_out(host, query, args)
-    text = _json(report) if args.json else "\n".join(map(shown, report_lines(report)))
+    text = _json(report) if args.json else "\n".join(map(terminal_safe, import_report_lines(report)))
     if report.complete:
         return text
     print(text, flush=True)
@@ -134,7 +134,9 @@ def _carry_out(host: Host, query: ImportArgs, args: argparse.Namespace) -> Impor
     def show(event: ImportProgress) -> None:
         if not args.json and sys.stderr.isatty():
             print(
-                f"{event.number} of {event.count}: {shown(event.mount_point)}…", file=sys.stderr, flush=True
+                f"{event.number} of {event.count}: {terminal_safe(event.mount_point)}…",
+                file=sys.stderr,
+                flush=True,
             )
 
     call = host.submit("mounts.import", query, show)
@@ -143,7 +145,7 @@ def _carry_out(host: Host, query: ImportArgs, args: argparse.Namespace) -> Impor
     except KeyboardInterrupt:
         print("Stopping after this entry…", file=sys.stderr, flush=True)
         call.cancel()
-        report = call.result(_GOING_BACK_S)
+        report = call.result(_ROLLBACK_TIMEOUT_S)
     return report
 
 
@@ -173,12 +175,18 @@ def plan_text(plan: ImportPlan) -> str:
         return "The file has no mounts."
     rows = [["", "SHARE", "MOUNT POINT", "SAVED IN", "OPTIONS"]]
     rows += [
-        [status_text(item), item.entry.share, item.entry.mount_point, item.saved_in, item.options or "—"]
+        [
+            import_status_text(item),
+            item.entry.share,
+            item.entry.mount_point,
+            item.saved_in,
+            item.options or "—",
+        ]
         for item in plan.items
     ]
     blocks = [table(rows)]
     blocks += [block for item in plan.items if (block := _details(item))]
-    return shown("\n\n".join(blocks))
+    return terminal_safe("\n\n".join(blocks))
 
 
 def _details(item: ImportItem) -> str:
@@ -186,7 +194,7 @@ def _details(item: ImportItem) -> str:
     lines += [f"{found.severity}: {found.title} {found.why}" for found in item.findings]
     if item.diff:
         lines += item.notes
-        lines += sentences(item.approval) if item.approval is not None else []
+        lines += approval_sentences(item.approval) if item.approval is not None else []
         lines += item.diff.rstrip("\n").split("\n")
     return "\n".join([f"{item.entry.mount_point}:", *(f"  {line}" for line in lines)]) if lines else ""
 

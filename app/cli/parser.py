@@ -5,27 +5,26 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from advisor.transfer_sizes import AS_COPY
-from app.bench.grid_model import PATTERNS
+from advisor.transfer_sizes import CP_CALL_SIZE
 from app.cli.advise import add_arguments as add_advise
 from app.cli.apply import add_arguments as add_apply
-from app.cli.approval import add_yes
 from app.cli.convert import add_arguments as add_convert
 from app.cli.convert import take_trailing
 from app.cli.discover import add_arguments as add_discover
 from app.cli.experiment import add_arguments as add_experiment
 from app.cli.history import add_arguments as add_history
-from app.cli.import_mount import add_foreign_import
+from app.cli.import_mount import add_import_mount
 from app.cli.lint import add_arguments as add_lint
 from app.cli.list_mounts import add_arguments as add_list
 from app.cli.log import add_arguments as add_log
 from app.cli.mounts_file import add_export, add_import
-from app.cli.persist import add_forget, add_persist
+from app.cli.persist import add_persist, add_remove
+from app.cli.prompts import add_yes
 from app.cli.shell import add_arguments as add_shell
 from app.cli.test import is_share
 from app.cli.tunables import add_arguments as add_tunables
 from app.cli.watch import add_arguments as add_watch
-from app.speedtest.model import DEFAULT_SIZE, DEFAULT_SMALL_SIZE
+from app.speedtest.model import ACCESS_PATTERNS, DEFAULT_SIZE, DEFAULT_SMALL_SIZE
 from app.units import format_size, parse_size
 from app.version import VERSION
 
@@ -67,8 +66,8 @@ def _counts(text: str) -> tuple[int, ...]:
 
 def _patterns(text: str) -> tuple[str, ...]:
     words = tuple(dict.fromkeys(text.split(",")))
-    if not set(words) <= set(PATTERNS):
-        raise argparse.ArgumentTypeError(f"“{text}” is not a list of {', '.join(PATTERNS)}")
+    if not set(words) <= set(ACCESS_PATTERNS):
+        raise argparse.ArgumentTypeError(f"“{text}” is not a list of {', '.join(ACCESS_PATTERNS)}")
     return words
 
 
@@ -139,14 +138,14 @@ def build_parser() -> argparse.ArgumentParser:
     add_lint(add("lint", "look for mistakes and risks in an fstab or an option string"))
 
     add_persist(add("persist", "write a mount to /etc/fstab, or change the one there, after a yes"))
-    add_forget(
+    add_remove(
         add(
             "forget",
             "take a mount, and its saved readahead, out of /etc/fstab or units made here, after a yes",
         )
     )
 
-    add_foreign_import(
+    add_import_mount(
         add("import", "save a mount that a unit of others or a map of autofs configures, after a yes")
     )
 
@@ -218,7 +217,7 @@ def _add_test(test: argparse.ArgumentParser) -> None:
     test.add_argument(
         "--block-size",
         type=_size,
-        default=AS_COPY,
+        default=CP_CALL_SIZE,
         help="bytes of each call (default: as cp on this mount)",
     )
     test.add_argument("--direction", choices=("both", "write", "read"), default="both")
@@ -255,7 +254,7 @@ def _add_grid(test: argparse.ArgumentParser) -> None:
     )
     for name, read, text in (
         ("records", _sizes, "bytes of each request (default 4k,64k,1M)"),
-        ("patterns", _patterns, f"of {', '.join(PATTERNS)} (default all)"),
+        ("patterns", _patterns, f"of {', '.join(ACCESS_PATTERNS)} (default all)"),
         ("depths", _counts, "requests under way at once (default 1,16)"),
         ("jobs", _counts, "jobs at once (default 1)"),
     ):

@@ -1,4 +1,4 @@
-"""The commands "persist" and "forget": what is kept is shown as it would be, and changed after a yes."""
+"""The commands "persist" and "forget": a change of fstab or units is shown, and made after a yes."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.cli.approval import agree_to, ask_nofail
 from app.cli.findings import print_findings
-from app.cli.prompts import get_consent
-from app.mounts.approval import sentences
-from app.mounts.change_model import ForgetArgs, PersistArgs
+from app.cli.prompts import ask_consent, confirm_approval, confirm_nofail
+from app.mounts.approval import approval_sentences
+from app.mounts.change_model import PersistArgs, RemoveArgs
 from app.mounts.entry_options import added_sentences, with_nofail
-from app.mounts.findings import grave
+from app.mounts.findings import findings_before_writing
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from app.mounts.model import FstabReport
+    from app.mounts.model import SavedEntryReport
 
-    Ask = Callable[[str, Any], FstabReport]
+    Ask = Callable[[str, Any], SavedEntryReport]
 
 
 def add_persist(command: argparse.ArgumentParser) -> None:
@@ -36,7 +35,7 @@ def add_persist(command: argparse.ArgumentParser) -> None:
     _add_consent(command)
 
 
-def add_forget(command: argparse.ArgumentParser) -> None:
+def add_remove(command: argparse.ArgumentParser) -> None:
     """Describe the arguments of "forget"."""
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="as fstab has it")
     _add_consent(command)
@@ -54,9 +53,9 @@ def _add_consent(command: argparse.ArgumentParser) -> None:
     command.add_argument("--yes", action="store_true", help="write without asking")
 
 
-def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
+def run_persist(ask: Ask, args: argparse.Namespace) -> SavedEntryReport:
     """Show the change, ask, make it; the text of the change goes to standard error."""
-    query: PersistArgs | ForgetArgs
+    query: PersistArgs | RemoveArgs
     if args.command == "persist":
         query = PersistArgs(
             share=args.share,
@@ -67,28 +66,28 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
         )
         verb = "mounts.persist"
     else:
-        query = ForgetArgs(mount_point=args.mount_point, preview=True)
+        query = RemoveArgs(mount_point=args.mount_point, preview=True)
         verb = "mounts.forget"
     report = ask(verb, query)
     if (
         isinstance(query, PersistArgs)
         and report.asks_nofail
         and not args.dry_run
-        and ask_nofail(args.mount_point, yes=args.yes)
+        and confirm_nofail(args.mount_point, yes=args.yes)
     ):
         query = msgspec.structs.replace(query, options=with_nofail(report.given or query.options))
         report = ask(verb, query)
     if not args.json:
-        print_findings(grave(report.findings))
+        print_findings(findings_before_writing(report.findings))
     whole = _whole_diff(report)
     if args.dry_run or not whole:
         return report
     approval = report.approval
     if args.yes and approval is not None:
-        agree_to(approval, yes=True)
+        confirm_approval(approval, yes=True)
     if not args.yes:
-        get_consent(
-            "\n".join([whole, *_told(report), ""]),
+        ask_consent(
+            "\n".join([whole, *_warnings(report), ""]),
             "Write this?",
             hint="Look at the change with --dry-run, then give --yes.",
             refused="Nothing was written.",
@@ -99,19 +98,19 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> FstabReport:
     return ask(verb, query)
 
 
-def _told(report: FstabReport) -> list[str]:
+def _warnings(report: SavedEntryReport) -> list[str]:
     """Return what a person should know before it is written."""
     added = added_sentences(report.for_safety, report.for_boot)
-    return [*added, *(sentences(report.approval) if report.approval is not None else [])]
+    return [*added, *(approval_sentences(report.approval) if report.approval is not None else [])]
 
 
-def report_text(report: FstabReport) -> str:
+def report_text(report: SavedEntryReport) -> str:
     """Return the report for a person."""
     whole = _whole_diff(report)
     if not whole:
         return "It says so already; nothing was written."
     if not report.written:
-        return "\n".join([whole, *_told(report)])
+        return "\n".join([whole, *_warnings(report)])
     told = (
         [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."] if report.diff else []
     )
@@ -122,7 +121,7 @@ def report_text(report: FstabReport) -> str:
     return "\n".join([*told, *report.warnings])
 
 
-def _whole_diff(report: FstabReport) -> str:
+def _whole_diff(report: SavedEntryReport) -> str:
     """Return what is written of fstab or units, and of the rule that saves the readahead."""
     ahead = report.readahead.diff if report.readahead is not None else ""
     return "\n".join(diff.rstrip("\n") for diff in (report.diff, ahead) if diff)

@@ -1,13 +1,28 @@
-"""Nothing that lasts is changed without a yes."""
+"""Questions on the terminal: consent before a change, and before an administrator's approval is asked for.
+
+What an administrator has to approve by itself is shown and agreed to before the password is asked for.
+"""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from app.errors import AppError, ErrorKind
+from app.mounts.approval import approval_sentences
+from app.service.protocol import ApprovalArgs, LinkHomeArgs, MountArgs, UnmountArgs
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from app.mounts.model import Approval
+    from app.service.protocol import ApprovalResult
 
 
-def get_consent(shown: str, question: str, *, hint: str, refused: str) -> None:
+def ask_consent(shown: str, question: str, *, hint: str, refused: str) -> None:
     """Show what would be done and ask.
 
     Args:
@@ -29,3 +44,86 @@ def get_consent(shown: str, question: str, *, hint: str, refused: str) -> None:
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise AppError(ErrorKind.CANCELLED, refused)
+
+
+if TYPE_CHECKING:
+    Ask = Callable[[str, Any], Any]
+
+Query = TypeVar("Query", MountArgs, UnmountArgs)
+#: The refusals that an approval overcomes.
+APPROVABLE = frozenset({
+    ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS, ErrorKind.OPTION_RESERVED,
+})  # fmt: skip
+_HINT = "Read what it concerns, then give --yes."
+_REFUSED = "Nothing was changed."
+
+
+def add_yes(command: argparse.ArgumentParser) -> None:
+    """Describe the argument that agrees beforehand."""
+    command.add_argument(
+        "--yes", action="store_true", help="agree to what an administrator has to approve by itself"
+    )
+
+
+def has_terminal() -> bool:
+    """Whether there is a person to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(lines: list[str], question: str, *, yes: bool) -> None:
+    """Tell what has to be approved, and ask unless the person has agreed beforehand.
+
+    Raises:
+        AppError: USAGE if there is nobody to ask; CANCELLED after a no.
+    """
+    text = "".join(f"{line}\n" for line in lines)
+    if yes:
+        print(text, end="", file=sys.stderr, flush=True)
+    else:
+        ask_consent(text, question, hint=_HINT, refused=_REFUSED)
+
+
+def confirm_approval(approval: Approval, *, yes: bool) -> None:
+    """Tell what has to be approved and ask; see :func:`confirm`."""
+    confirm(approval_sentences(approval), "Ask an administrator?", yes=yes)
+
+
+def mount_or_unmount(ask: Ask, verb: str, query: Query, *, yes: bool) -> Any:
+    """Mount or unmount; where an administrator has to approve it by itself, after a yes.
+
+    In a home directory the share is mounted elsewhere after a yes, with a link to it.
+
+    Raises:
+        AppError: as answered, or as :func:`confirm`.
+    """
+    try:
+        return ask(verb, query)
+    except AppError as error:
+        if error.kind not in APPROVABLE or query.approved or not (yes or has_terminal()):
+            raise
+        share, options = (query.share, query.options) if isinstance(query, MountArgs) else ("", "")
+        found: ApprovalResult = ask(
+            "mounts.approval", ApprovalArgs(share=share, mount_point=query.mount_point, options=options)
+        )
+        if isinstance(query, MountArgs) and found.instead:
+            confirm(found.text, "Mount it there and make the link?", yes=yes)
+            result = ask(verb, msgspec.structs.replace(query, mount_point=found.instead))
+            ask("mounts.link", LinkHomeArgs(path=query.mount_point, target=found.instead))
+            return result
+        confirm(found.text or [error.message], "Ask an administrator?", yes=yes)
+    return ask(verb, msgspec.structs.replace(query, approved=True))
+
+
+def confirm_nofail(mount_point: str, *, yes: bool) -> bool:
+    """Return whether the computer may start without the server; without a person to ask, it may not."""
+    if not yes and has_terminal():
+        print(
+            f"May the computer start although {mount_point} cannot be mounted (nofail)? [y/N] ",
+            end="", file=sys.stderr, flush=True,
+        )  # fmt: skip
+        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    print(
+        f"The entry gets no nofail: the boot waits for {mount_point}. Give -o _netdev,nofail to change that.",
+        file=sys.stderr,
+    )
+    return False

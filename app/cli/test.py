@@ -5,12 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.bottleneck import KINDS
+from advisor.bottleneck import BOTTLENECK_LABELS
 from advisor.speeds import format_speed
-from advisor.transfer_sizes import SMALL_READ
-from app.bench.grid_model import Grid
-from app.bench.grid_verdict import held_text
-from app.speedtest.model import DEFAULT_SIZE, DEFAULT_SMALL_SIZE, SMALL_READS, SPEEDS, TestPlanArgs, TestSpec
+from advisor.transfer_sizes import SMALL_READ_SIZE
+from app.speedtest.analysis import bottleneck_text
+from app.speedtest.model import (
+    DEFAULT_SIZE,
+    DEFAULT_SMALL_SIZE,
+    SMALL_READS,
+    SPEED_FIGURES,
+    Grid,
+    TestPlanArgs,
+    TestSpec,
+)
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -18,13 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.bottleneck import Bottleneck
-    from app.bench.grid_model import GridCell
-    from app.speedtest.model import Figure, TestPlan, TestResult, Workload
+    from app.speedtest.model import Figure, GridCell, TestPlan, TestResult, WorkloadKind
 
 _SMALL_COUNT = 1000
 _TITLES = {
     "write": "Write", "read": "Read", "create": "Create", "stat": "Stat", "delete": "Delete",
-    SMALL_READS: f"Small reads ({SMALL_READ // 1024} KiB a call)",
+    SMALL_READS: f"Small reads ({SMALL_READ_SIZE // 1024} KiB a call)",
 }  # fmt: skip
 
 
@@ -37,7 +43,7 @@ def test_spec(args: argparse.Namespace, where: str) -> TestSpec:
     """Return the test that the command line asks for, of a directory or of a share that is not mounted."""
     share = is_share(where)
     small = args.files is not None or args.small_files
-    workload: Workload = "files" if small else "file"
+    workload: WorkloadKind = "files" if small else "file"
     return TestSpec(
         path=args.below if share else where,
         share=where if share else "",
@@ -70,7 +76,9 @@ def _grid(args: argparse.Namespace) -> Grid:
     )
 
 
-def planned(args: argparse.Namespace, where: str, ask: Callable[[TestPlanArgs], TestPlan]) -> TestPlan | None:
+def plan_query(
+    args: argparse.Namespace, where: str, ask: Callable[[TestPlanArgs], TestPlan]
+) -> TestPlan | None:
     """Return the plan of a preset, a grid or the person's own files, None of what the command line says."""
     if not args.preset and not args.own and not args.grid:
         return None
@@ -91,7 +99,7 @@ def plan_text(plan: TestPlan) -> str:
         return f"{plan.note} {times}: {took}, at most {format_size(plan.bytes)} over the network."
     times = f"{spec.rounds} times (the first is a warm-up)" if spec.repeats > 1 else "once"
     if spec.reads_again:
-        times += f", read once more in calls of {SMALL_READ // 1024} KiB"
+        times += f", read once more in calls of {SMALL_READ_SIZE // 1024} KiB"
     if spec.passes > 1:
         times += f", read {spec.passes} times over each time"
     return f"Copying {what} {times}: {took}, {format_size(plan.bytes)} over the network. {plan.note}".rstrip()
@@ -101,7 +109,7 @@ def figures_lines(result: TestResult) -> list[str]:
     """Return a line for each figure that repeats, or that only small files have, and what spoils it."""
     lines: list[str] = []
     for name, figure in result.figures.items():
-        speed = name in SPEEDS
+        speed = name in SPEED_FIGURES
         if speed and len(figure.values) == 1:
             continue  # the table has it
         lines.append(f"{_TITLES[name]}: {_figure_text(figure, _as_speed if speed else _as_rate)}")
@@ -137,7 +145,7 @@ def grid_rows(cells: list[GridCell]) -> list[list[str]]:
         ]
     ]
     for cell in cells:
-        run = cell.middle
+        run = cell.median_run
         if run is not None:
             latencies = (run.latency_s, run.p95_s, run.p99_s)
             times = [format_duration(value) if value else "—" for value in latencies]
@@ -151,12 +159,12 @@ def grid_rows(cells: list[GridCell]) -> list[list[str]]:
 
 
 def _short(found: Bottleneck | None) -> str:
-    return "—" if found is None else "not clear" if found.kind == "unclear" else KINDS[found.kind]
+    return "—" if found is None else "not clear" if found.kind == "unclear" else BOTTLENECK_LABELS[found.kind]
 
 
 def bottleneck_lines(found: Bottleneck) -> list[str]:
     """Return what held the test back, and why that is known."""
-    return [held_text(found), *(f"  {line}" for line in found.evidence)]
+    return [bottleneck_text(found), *(f"  {line}" for line in found.evidence)]
 
 
 def _figure_text(figure: Figure, form: Callable[[float], str]) -> str:

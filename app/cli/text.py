@@ -1,14 +1,14 @@
-"""Results as text for people."""
+"""Results as text for a terminal: mounts, facts, links, tests."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
 from advisor.speeds import format_rate, format_speed
-from app.bench.verdict import beyond_the_figures
 from app.cli.table import table
 from app.cli.test import bottleneck_lines, figures_lines, grid_rows
-from app.text.mounts import choices_text, state_words, trouble_text
+from app.speedtest.analysis import unmeasured_effects
+from app.text.mounts import choices_text, mount_state_text, trouble_text
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.speedtest.model import TestResult, Transfer
 
 #: What becomes of a mount at the next boot.
-_LASTING = {
+_AT_BOOT = {
     "mounted": "at boot",
     "on-demand": "on demand",
     "by-hand": "by hand",
@@ -25,7 +25,7 @@ _LASTING = {
 }
 
 
-def shown(text: str) -> str:
+def terminal_safe(text: str) -> str:
     """Return a text without characters that a terminal would obey."""
     return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
@@ -39,8 +39,8 @@ def mounts_text(mounts: MountTable) -> str:
             [
                 mount.share,
                 mount.mount_point,
-                state_words(mount, mounts.now),
-                _LASTING[mount.after_boot],
+                mount_state_text(mount, mounts.now),
+                _AT_BOOT[mount.after_boot],
                 mount.configured.origin if mount.configured else "—",
                 _read_ahead(mount),
                 mount.active.options if mount.active else "—",
@@ -53,7 +53,7 @@ def mounts_text(mounts: MountTable) -> str:
     else:
         lines.append("No NFS mounts, neither active nor in /etc/fstab, a systemd unit or an autofs map.")
     for change in mounts.interrupted:
-        lines += ["", shown(change.message), shown(change.hint), shown(change.detail)]
+        lines += ["", terminal_safe(change.message), terminal_safe(change.hint), terminal_safe(change.detail)]
     return "\n".join([*lines, *mounts.warnings])
 
 
@@ -61,7 +61,11 @@ def _trouble_lines(mount: Mount, now: float) -> list[str]:
     text = trouble_text(mount, now)
     if text is None:
         return []
-    return ["", shown(text.message), *(f"  {shown(line)}" for line in choices_text(text, mount.mount_point))]
+    return [
+        "",
+        terminal_safe(text.message),
+        *(f"  {terminal_safe(line)}" for line in choices_text(text, mount.mount_point)),
+    ]
 
 
 def _read_ahead(mount: Mount) -> str:
@@ -163,7 +167,7 @@ def test_text(result: TestResult) -> str:
         lines.append(f"Link: {link_text(result.link)}")
     if result.grid:
         lines += ["", table(grid_rows(result.grid)), "", *_meaning_lines(result)]
-        return "\n".join([*lines, *beyond_the_figures(result), *result.notes])
+        return "\n".join([*lines, *unmeasured_effects(result), *result.notes])
     rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIME-OUTS", "SENT AGAIN", "OUT OF ORDER"]]
     if result.write is not None:
         rows.append(["write", *_transfer_cells(result.write), "—"])
@@ -180,7 +184,7 @@ def test_text(result: TestResult) -> str:
     lines += _meaning_lines(result)
     if result.cache is not None:
         lines.append(result.cache.note)
-    return "\n".join([*lines, *beyond_the_figures(result), *result.notes])
+    return "\n".join([*lines, *unmeasured_effects(result), *result.notes])
 
 
 def _meaning_lines(result: TestResult) -> list[str]:

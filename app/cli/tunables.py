@@ -1,4 +1,4 @@
-"""``mountwright tunables``: what stands beside the mount options, and how to change it now and to last."""
+"""The command "tunables": the client's settings beside the mount options, and how to change them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     import argparse
 
     from advisor.tunables import Tunable
-    from app.facts.tunables import TunableNow, TunablesResult
+    from app.facts.tunables import TunablesResult, TunableValue
 
 _WIDTH = 100
-_HEEDED = {"live": "heeded at once", "mount": "heeded by mounts made afterwards"}
+_TAKES_EFFECT = {"live": "heeded at once", "mount": "heeded by mounts made afterwards"}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def query(args: argparse.Namespace) -> TunablesArgs:
+def tunables_query(args: argparse.Namespace) -> TunablesArgs:
     """Return what the agent is asked."""
     return TunablesArgs(mount_point=args.mount_point)
 
@@ -35,16 +35,16 @@ def tunables_text(result: TunablesResult) -> str:
     return "\n".join("\n".join([*_lines(tunables()[now.name], now), ""]) for now in result.values).rstrip()
 
 
-def _lines(tunable: Tunable, now: TunableNow) -> list[str]:
+def _lines(tunable: Tunable, now: TunableValue) -> list[str]:
     value = f"unknown: {now.why}" if now.value is None else f"{now.value} {tunable.unit}".rstrip()
     default = tunable.default_note or ("" if tunable.default is None else str(tunable.default))
     whose = "this mount" if tunable.scope == "mount" else "the whole computer"
     lines = [f"{tunable.label} ({tunable.name}): {value}"]
     lines += textwrap.wrap(tunable.help, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-    lines.append(f"  Default: {default or 'unknown'}. Of {whose}, {_HEEDED[tunable.change]}.")
+    lines.append(f"  Default: {default or 'unknown'}. Of {whose}, {_TAKES_EFFECT[tunable.change]}.")
     example = now.value if now.value is not None else str(tunable.default or "VALUE")
     lines.append(f"  Now:    echo {example} | sudo tee {now.path}")
     if tunable.keep:
-        kept = tunable.kept_by(example).replace("\n", "; ")
+        kept = tunable.persistent_line(example).replace("\n", "; ")
         lines.append(f"  Lasting: in {tunable.keep}: {kept}")
     return lines

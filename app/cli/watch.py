@@ -11,7 +11,7 @@ from advisor.speeds import format_speed
 from app.errors import AppError
 from app.service.protocol import MountArgs
 from app.speedtest.model import TestSpec
-from app.stats.watch import MIN_INTERVAL_S
+from app.stats.rates import MIN_INTERVAL_S
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def lab_at_work(host: Host, share: str, mount_point: str) -> Generator[None]:
+def lab_with_load(host: Host, share: str, mount_point: str) -> Generator[None]:
     """Mount the lab's share, of which a new guest has no mount, and copy to it and back all the time.
 
     Args:

@@ -1,19 +1,17 @@
-"""What a server exports: the MOUNT service's list (RFC 1813, appendix I), and version 4's root."""
+"""Exports of a server: the MOUNT service's list (RFC 1813, appendix I), and the NFSv4 root."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from app.discovery import rpcbind
-from app.discovery.model import Export, ExportsResult, Problem, Question
-from app.discovery.parallel import run_parts
-from app.discovery.root import list_root
-from app.discovery.rpc import Connection, Deadline, VersionMismatchError, decode
-from app.discovery.xdr import readable
+from app.discovery.model import ExportedPath, ExportsResult, Problem, Query
+from app.discovery.nfs4 import list_root
+from app.discovery.rpc import Deadline, RpcConnection, VersionMismatchError, decode, readable, run_parts
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
-    from app.discovery.xdr import Unpacker
+    from app.discovery.rpc import Unpacker
 
 MOUNT_PROGRAM = 100005
 _VERSION, _OLD_VERSION = 3, 1
@@ -24,7 +22,7 @@ _MAX_PATH = 1024
 _MAX_NAME = 255
 
 
-def find_exports(question: Question, address: str, deadline: Deadline) -> ExportsResult:
+def find_exports(question: Query, address: str, deadline: Deadline) -> ExportsResult:
     """Ask both sources at once; what one of them does not tell in time is a problem in the result."""
     exports, root = run_parts(
         deadline,
@@ -43,14 +41,14 @@ def find_exports(question: Question, address: str, deadline: Deadline) -> Export
     )
 
 
-def mount_exports(address: str, question: Question, deadline: Deadline) -> list[Export]:
+def mount_exports(address: str, question: Query, deadline: Deadline) -> list[ExportedPath]:
     """Return the MOUNT service's list, in its order.
 
     Raises:
         AppError: if it cannot be had.
     """
     port = question.mount_port or _mount_port(address, question.rpcbind_port, deadline)
-    with Connection(address, port, "tcp", deadline) as mountd:
+    with RpcConnection(address, port, "tcp", deadline) as mountd:
         try:
             body = mountd.call(MOUNT_PROGRAM, _VERSION, _EXPORT)
         except VersionMismatchError:
@@ -84,8 +82,8 @@ def _mount_port(address: str, rpcbind_port: int, deadline: Deadline) -> int:
     return port
 
 
-def _export(reply: Unpacker) -> Export:
+def _export(reply: Unpacker) -> ExportedPath:
     path = readable(reply.opaque(_MAX_PATH))
     clients = reply.chain(lambda item: readable(item.opaque(_MAX_NAME)), _MAX_CLIENTS)
     # mountd writes "*" for everyone, others an empty list.
-    return Export(path=path, clients=[] if clients == ["*"] else clients)
+    return ExportedPath(path=path, clients=[] if clients == ["*"] else clients)

@@ -1,8 +1,8 @@
-"""Names of hosts as the network tells them: what may be one, and what the name service knows of an address.
+"""Host names as the network gives them: which are valid, and what the name service knows of an address.
 
 Anybody on the network can announce anything. A name that is shown and offered for a share has the letters of
-RFC 952 and RFC 1123 (and the underscore, which is common), in labels of at most 63 bytes, 253 in all
-(RFC 1035 §2.3.4).
+RFC 952 and RFC 1123 (and the underscore, which is common), in labels of at most 63 bytes, 253 in all (RFC
+1035 §2.3.4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Servers that announce themselves on the local network: _nfs._tcp by DNS-SD over mDNS (RFC 6763, 6762).
+"""mDNS: NFS servers that announce themselves on the local network, _nfs._tcp by DNS-SD (RFC 6763, 6762).
 
 zeroconf speaks the protocol: it reads packets that anybody on the network may have sent, and so is a library
 that many use. Here only what it made of them is looked at. Avahi is not asked: it need not run, and answers
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from app.discovery.host_names import is_host_name, leads_to
 from app.discovery.model import KnownServer
-from app.discovery.xdr import readable
+from app.discovery.rpc import readable
 from app.tasks import run_in_thread
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The answers of discovery, and the questions that its child process is asked."""
+"""Discovery: the structs of its answers, and of the queries to its child process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEADLINE_S = 3.0
 NFS_PORT = 2049
 RPCBIND_PORT = 111
 
-Kind = Literal["exports", "probe", "announced", "scan"]
+QueryKind = Literal["exports", "probe", "announced", "scan"]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ class Subnets(msgspec.Struct, frozen=True, kw_only=True):
     left_out: list[str] = []
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class Query(msgspec.Struct, frozen=True, kw_only=True):
     """What the child is asked, one JSON object on its standard input.
 
     Attributes:
@@ -118,7 +118,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         networks: of a scan, for example 10.9.0.0/24.
     """
 
-    kind: Kind
+    kind: QueryKind
     server: str
     addresses: list[str]
     port: int = NFS_PORT
@@ -128,7 +128,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     networks: list[str] = []
 
 
-class Export(msgspec.Struct, frozen=True, kw_only=True):
+class ExportedPath(msgspec.Struct, frozen=True, kw_only=True):
     """One export, as the MOUNT service lists it.
 
     Attributes:
@@ -170,7 +170,7 @@ class ExportsResult(msgspec.Struct, frozen=True, kw_only=True):
 
     server: str
     address: str
-    exports: list[Export] | None = None
+    exports: list[ExportedPath] | None = None
     exports_problem: Problem | None = None
     root: list[RootEntry] | None = None
     root_complete: bool = True
@@ -290,7 +290,7 @@ class ServersResult(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class QueryReply(msgspec.Struct, frozen=True, kw_only=True):
     """What the child prints, one JSON object a line; the last one has another field than ``event`` set."""
 
     event: ServersEvent | None = None

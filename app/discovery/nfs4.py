@@ -1,15 +1,27 @@
-"""COMPOUND of NFS version 4 (RFC 7530 §15.2): what can be asked without a client id."""
+"""NFSv4 root and the directories that lead to the exports, listed without mounting (RFC 7530 §7).
+
+COMPOUND requests (RFC 7530 §15.2) that need no client id: minor versions, and READDIR from the root.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections import deque
+from typing import NamedTuple
 
-from app.discovery.rpc import auth_sys, decode
-from app.discovery.xdr import Unpacker, XdrError, opaque, u32, u64
+from app.discovery.model import RootEntry
+from app.discovery.rpc import (
+    Deadline,
+    RpcConnection,
+    Unpacker,
+    XdrError,
+    auth_sys,
+    decode,
+    opaque,
+    readable,
+    u32,
+    u64,
+)
 from app.errors import AppError, ErrorKind
-
-if TYPE_CHECKING:
-    from app.discovery.rpc import Connection
 
 NFS_PROGRAM = 100003
 VERSION = 4
@@ -62,7 +74,7 @@ _STATUS = {
 }
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """One entry of a directory; ``fsid`` and ``kind`` are None where the server tells only an error."""
 
     name: bytes
@@ -71,17 +83,17 @@ class Entry(NamedTuple):
     status: int = OK
 
 
-class Page(NamedTuple):
+class DirectoryPage(NamedTuple):
     """One answer of READDIR, with the directory's own file system."""
 
     fsid: tuple[int, int]
-    entries: list[Entry]
+    entries: list[DirectoryEntry]
     verifier: bytes
     cookie: int
     end: bool
 
 
-def minor_status(connection: Connection, minor: int) -> int:
+def minor_status(connection: RpcConnection, minor: int) -> int:
     """Send an empty COMPOUND and return its status: OK or MINOR_MISMATCH.
 
     Raises:
@@ -92,8 +104,8 @@ def minor_status(connection: Connection, minor: int) -> int:
 
 
 def read_directory(
-    connection: Connection, path: tuple[bytes, ...], cookie: int = 0, verifier: bytes = bytes(8)
-) -> Page:
+    connection: RpcConnection, path: tuple[bytes, ...], cookie: int = 0, verifier: bytes = bytes(8)
+) -> DirectoryPage:
     """Return a page of a directory below version 4's root, asked with minor version 0.
 
     Raises:
@@ -110,7 +122,7 @@ def read_directory(
     return decode(body, lambda reply: _page(reply, len(path), cookie))
 
 
-def _page(reply: Unpacker, depth: int, cookie: int) -> Page:
+def _page(reply: Unpacker, depth: int, cookie: int) -> DirectoryPage:
     status = reply.u32()
     reply.opaque(_MAX_TAG)
     count = reply.u32()
@@ -123,7 +135,7 @@ def _page(reply: Unpacker, depth: int, cookie: int) -> Page:
     verifier = reply.fixed(8)
     last = cookie
 
-    def entry(item: Unpacker) -> Entry:
+    def entry(item: Unpacker) -> DirectoryEntry:
         nonlocal last
         last = item.u64()
         name = item.opaque(_MAX_NAME)
@@ -133,7 +145,7 @@ def _page(reply: Unpacker, depth: int, cookie: int) -> Page:
     end = reply.boolean()
     if not end and not entries:
         raise XdrError("a page without entries that is not the last one.")
-    return Page(fsid, entries, verifier, last, end)
+    return DirectoryPage(fsid, entries, verifier, last, end)
 
 
 def _result(reply: Unpacker, wanted: int, status: int, count: int) -> None:
@@ -149,7 +161,7 @@ def _result(reply: Unpacker, wanted: int, status: int, count: int) -> None:
         raise NfsError(own_status)
 
 
-def _attributes(reply: Unpacker) -> Entry:
+def _attributes(reply: Unpacker) -> DirectoryEntry:
     """Read fattr4: attributes stand in the order of their numbers."""
     words = reply.words(8)
     present = {32 * at + bit for at, word in enumerate(words) for bit in range(32) if word >> bit & 1}
@@ -159,8 +171,107 @@ def _attributes(reply: Unpacker) -> Entry:
     kind = values.u32() if _TYPE in present else None
     fsid = (values.u64(), values.u64()) if _FSID in present else None
     status = values.u32() if _RDATTR_ERROR in present else OK
-    return Entry(b"", kind, fsid, status)
+    return DirectoryEntry(b"", kind, fsid, status)
 
 
 def _bitmap(*bits: int) -> bytes:
     return u32(1, sum(1 << bit for bit in bits))
+
+
+#: A pseudo file system is small; a real one at the root is not searched through.
+_MAX_DIRECTORIES = 64
+_MAX_ENTRIES = 1000
+_MAX_DEPTH = 8
+_TRY_AGAIN_S = 0.1
+
+
+class RootListing(NamedTuple):
+    """What was found; ``complete`` is False if a limit ended it."""
+
+    entries: list[RootEntry]
+    complete: bool
+
+
+def list_root(address: str, port: int, deadline: Deadline) -> RootListing:
+    """List the root and walk on as far as the same file system goes: what lies beyond is an export.
+
+    A directory that holds anything but directories belongs to a real file system and is not entered further.
+
+    Raises:
+        AppError: if the root itself cannot be listed.
+    """
+    with RpcConnection(address, port, "tcp", deadline) as connection:
+        return _Walk(connection, deadline).run()
+
+
+class _Walk:
+    def __init__(self, connection: RpcConnection, deadline: Deadline) -> None:
+        self._connection = connection
+        self._deadline = deadline
+        self._found: dict[tuple[bytes, ...], RootEntry] = {}
+        self._complete = True
+
+    def run(self) -> RootListing:
+        waiting: deque[tuple[bytes, ...]] = deque([()])
+        looked = 0
+        while waiting:
+            path = waiting.popleft()
+            if looked == _MAX_DIRECTORIES or len(path) > _MAX_DEPTH:
+                self._complete = False
+                break
+            looked += 1
+            try:
+                waiting += self._look(path)
+            except NfsError as error:
+                if not path:
+                    raise
+                self._found[path] = RootEntry(path=_text(path), export=True, note=error.message)
+        entries = sorted(self._found.values(), key=lambda entry: entry.path)
+        return RootListing(entries, self._complete)
+
+    def _look(self, path: tuple[bytes, ...]) -> list[tuple[bytes, ...]]:
+        """Note the directories in this one and return those to enter."""
+        inside: list[tuple[bytes, ...]] = []
+        pseudo = True
+        page = self._page(path, 0, bytes(8))
+        while True:
+            for entry in page.entries:
+                if entry.kind not in {DIRECTORY, None}:
+                    pseudo = False
+                    continue
+                self._note((*path, entry.name), entry, page.fsid, inside)
+            if page.end or not self._complete:
+                return inside if pseudo else []
+            page = self._page(path, page.cookie, page.verifier)
+
+    def _note(
+        self,
+        path: tuple[bytes, ...],
+        entry: DirectoryEntry,
+        parent: tuple[int, int],
+        inside: list[tuple[bytes, ...]],
+    ) -> None:
+        if len(self._found) == _MAX_ENTRIES:
+            self._complete = False
+            return
+        if entry.name in {b"", b".", b".."} or b"/" in entry.name:
+            return
+        note = NfsError(entry.status).message if entry.status else ""
+        export = entry.fsid != parent
+        self._found[path] = RootEntry(path=_text(path), export=export, note=note)
+        if not export:
+            inside.append(path)
+
+    def _page(self, path: tuple[bytes, ...], cookie: int, verifier: bytes) -> DirectoryPage:
+        """Read a page; a server that still has to ask its mountd says that it should be tried again."""
+        while True:
+            try:
+                return read_directory(self._connection, path, cookie, verifier)
+            except NfsError as error:
+                if error.status != DELAY or self._deadline.left() < _TRY_AGAIN_S:
+                    raise
+                self._deadline.pause(_TRY_AGAIN_S)
+
+
+def _text(path: tuple[bytes, ...]) -> str:
+    return "/" + "/".join(readable(name) for name in path)

@@ -1,22 +1,33 @@
-"""Which of a server's addresses answers at all."""
+"""Query process: a query on its standard input, lines of answers on its standard output.
+
+It is started by :mod:`app.discovery.client`, which kills it at its deadline: whatever a server does, and
+wherever a system call gets stuck, only this process waits. Of a server's addresses it asks the first one
+that answers.
+"""
 
 from __future__ import annotations
 
 import errno
+import os
 import select
 import socket
-from typing import TYPE_CHECKING
+import sys
 
-from app.discovery.rpc import connection_error, socket_address
+import msgspec
+
+from app.discovery.exports import find_exports
+from app.discovery.mdns import browse
+from app.discovery.model import Problem, Query, QueryReply, ServersEvent
+from app.discovery.rpc import Deadline, connection_error, socket_address
+from app.discovery.scan import scan
+from app.discovery.versions import probe_versions
 from app.errors import AppError, ErrorKind
-
-if TYPE_CHECKING:
-    from app.discovery.rpc import Deadline
+from resources.decoding import from_json
 
 _MAX_ADDRESSES = 8
 
 
-def reach(addresses: list[str], ports: list[int], deadline: Deadline) -> str:
+def first_reachable(addresses: list[str], ports: list[int], deadline: Deadline) -> str:
     """Return the first address where one of these TCP ports accepts a connection; all are tried at once.
 
     Raises:
@@ -110,3 +121,57 @@ class _Tries:
 
 def _telling(number: int) -> bool:
     return number == errno.ETIMEDOUT
+
+
+def answer_query(question: Query) -> QueryReply:
+    """Return the answer; a failure is one."""
+    if question.kind == "announced":
+        return _announced_servers(question.seconds)
+    if question.kind == "scan":
+        return QueryReply(
+            announced=scan(question.networks, _send_event, port=question.port, seconds=question.seconds)
+        )
+    deadline = Deadline(question.seconds)
+    ports = [question.port, question.rpcbind_port]
+    if question.mount_port:
+        ports.append(question.mount_port)
+    try:
+        address = first_reachable(question.addresses, ports, deadline)
+        if question.kind == "exports":
+            return QueryReply(exports=find_exports(question, address, deadline))
+        return QueryReply(probe=probe_versions(question, address, deadline))
+    except AppError as error:
+        return QueryReply(problem=Problem.of(error))
+
+
+def _announced_servers(seconds: float) -> QueryReply:
+    try:
+        return QueryReply(
+            announced=browse(seconds, lambda server: _send_event(ServersEvent(servers=[server])))
+        )
+    except OSError as error:
+        return QueryReply(problem=Problem.of(AppError(
+            ErrorKind.UNAVAILABLE,
+            "Servers that announce themselves cannot be looked for: there is no network to listen to.",
+            detail=error.strerror or str(error),
+        )))  # fmt: skip
+
+
+def _send_event(event: ServersEvent) -> None:
+    _write_reply(QueryReply(event=event))
+
+
+def _write_reply(reply: QueryReply) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Answer the question and end at once, whatever threads still wait."""
+    question = from_json(sys.stdin.buffer.read(), Query)
+    _write_reply(answer_query(question))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,8 @@
-"""A small client of ONC RPC (RFC 5531) over TCP and UDP: one call at a time, each step with a deadline.
+"""ONC RPC client (RFC 5531) over TCP and UDP, with the few XDR types (RFC 4506) that NFS queries need.
 
 It asks as an ordinary user, from an ordinary port. A server may send anything and be as slow as it likes:
-each call ends by its deadline with the reply's body or an AppError.
+each call ends by its deadline with the reply's body or an AppError. Several queries to a server can be made
+at once.
 """
 
 from __future__ import annotations
@@ -11,15 +12,112 @@ import errno
 import itertools
 import os
 import socket
+import struct
 import threading
 import time
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
-from app.discovery.xdr import Unpacker, XdrError, opaque, u32
 from app.errors import AppError, ErrorKind
+from app.tasks import run_in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
+    from concurrent.futures import Future
+
+Item = TypeVar("Item")
+
+
+class XdrError(ValueError):
+    """The bytes are not what they should be; the message says why, as the end of a sentence."""
+
+
+def u32(*values: int) -> bytes:
+    """Return unsigned numbers of 32 bits."""
+    return struct.pack(f">{len(values)}I", *values)
+
+
+def u64(value: int) -> bytes:
+    """Return an unsigned number of 64 bits."""
+    return struct.pack(">Q", value)
+
+
+def opaque(data: bytes) -> bytes:
+    """Return bytes with their length before them, filled up to a multiple of four."""
+    return u32(len(data)) + data + bytes(-len(data) % 4)
+
+
+class Unpacker:
+    """Reads one value after the other; each method raises XdrError where the bytes end too early."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def u32(self) -> int:
+        """Return an unsigned number of 32 bits."""
+        return int.from_bytes(self.fixed(4), "big")
+
+    def u64(self) -> int:
+        """Return an unsigned number of 64 bits."""
+        return int.from_bytes(self.fixed(8), "big")
+
+    def boolean(self) -> bool:
+        """Return a boolean: 0 or 1, nothing else."""
+        value = self.u32()
+        if value > 1:
+            raise XdrError(f"{value} stands where only 0 or 1 may.")
+        return value == 1
+
+    def fixed(self, size: int) -> bytes:
+        """Return this many bytes; what fills them up to a multiple of four is passed over."""
+        end = self._at + size
+        if end + (-size % 4) > len(self._data):
+            raise XdrError("it ends too early.")
+        found = self._data[self._at : end]
+        self._at = end + (-size % 4)
+        return found
+
+    def opaque(self, limit: int) -> bytes:
+        """Return bytes that have their length before them, at most ``limit``."""
+        size = self.u32()
+        if size > limit:
+            raise XdrError(f"a field of {size} bytes, where at most {limit} are allowed.")
+        return self.fixed(size)
+
+    def words(self, limit: int) -> list[int]:
+        """Return an array of numbers of 32 bits, at most ``limit`` of them."""
+        count = self.u32()
+        if count > limit:
+            raise XdrError(f"a list of {count} numbers, where at most {limit} are allowed.")
+        return [self.u32() for _ in range(count)]
+
+    def chain(self, read: Callable[[Unpacker], Item], limit: int) -> list[Item]:
+        """Return a linked list: before each entry stands whether there is one.
+
+        Args:
+            read: reads one entry.
+            limit: how many entries are allowed.
+        """
+        found: list[Item] = []
+        while self.boolean():
+            if len(found) == limit:
+                raise XdrError(f"a list with more than {limit} entries.")
+            found.append(read(self))
+        return found
+
+    def rest(self) -> bytes:
+        """Return what has not been read."""
+        return self._data[self._at :]
+
+
+def readable(raw: bytes) -> str:
+    r"""Return a name that a server sent as text that is safe to show.
+
+    Bytes that are not UTF-8 and control characters become ``\xNN``: a terminal must not obey them.
+    """
+    text = raw.decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
 
 T = TypeVar("T")
 Transport = Literal["tcp", "udp"]
@@ -88,7 +186,7 @@ class Deadline:
         """
         left = self.left()
         if left <= 0:
-            raise silent(self.seconds)
+            raise timeout_error(self.seconds)
         return left
 
     def within(self, seconds: float) -> Deadline:
@@ -100,7 +198,7 @@ class Deadline:
         threading.Event().wait(min(seconds, self.left()))
 
 
-def silent(seconds: float) -> AppError:
+def timeout_error(seconds: float) -> AppError:
     """Return the error of a server that did not answer in time."""
     return AppError(
         ErrorKind.SERVER_SILENT,
@@ -109,7 +207,7 @@ def silent(seconds: float) -> AppError:
     )
 
 
-def garbled(why: str) -> AppError:
+def unreadable_answer_error(why: str) -> AppError:
     """Return the error of an answer that cannot be read."""
     return AppError(
         ErrorKind.SERVER_GARBLED,
@@ -128,7 +226,7 @@ def decode(body: bytes, read: Callable[[Unpacker], T]) -> T:
     try:
         return read(Unpacker(body))
     except XdrError as error:
-        raise garbled(str(error)) from error
+        raise unreadable_answer_error(str(error)) from error
 
 
 def auth_sys() -> bytes:
@@ -163,7 +261,7 @@ def connection_error(number: int, seconds: float) -> AppError:
     if number == errno.ECONNREFUSED:
         return AppError(ErrorKind.SERVER_REFUSED, "The server refuses the connection: nothing listens there.")
     if number in {errno.ETIMEDOUT, errno.EAGAIN}:
-        return silent(seconds)
+        return timeout_error(seconds)
     if number in {errno.ECONNRESET, errno.EPIPE}:
         return AppError(
             ErrorKind.SERVER_REFUSED, "The server closed the connection.", detail=os.strerror(number)
@@ -176,7 +274,7 @@ def connection_error(number: int, seconds: float) -> AppError:
     )
 
 
-class Connection:
+class RpcConnection:
     """One socket to one port of one server, closed at the end of a ``with``.
 
     Args:
@@ -205,7 +303,7 @@ class Connection:
             self._socket.close()
             raise
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> RpcConnection:
         return self
 
     def __exit__(self, *_exc: object) -> None:
@@ -233,7 +331,7 @@ class Connection:
         try:
             return _accepted(Unpacker(reply), xid, program, version)
         except XdrError as error:
-            raise garbled(str(error)) from error
+            raise unreadable_answer_error(str(error)) from error
 
     def _over_tcp(self, message: bytes) -> bytes:
         """Send one record and return the next one that comes (RFC 5531 §11)."""
@@ -244,11 +342,11 @@ class Connection:
             mark = int.from_bytes(self._receive(4), "big")
             size = mark & ~_LAST_FRAGMENT
             if len(record) + size > MAX_REPLY:
-                raise garbled(f"A reply of more than {MAX_REPLY} bytes.")
+                raise unreadable_answer_error(f"A reply of more than {MAX_REPLY} bytes.")
             record += self._receive(size)
             if mark & _LAST_FRAGMENT:
                 return bytes(record)
-        raise garbled(f"A reply in more than {_MAX_FRAGMENTS} fragments.")
+        raise unreadable_answer_error(f"A reply in more than {_MAX_FRAGMENTS} fragments.")
 
     def _receive(self, size: int) -> bytes:
         found = bytearray()
@@ -286,7 +384,7 @@ class Connection:
         try:
             yield
         except TimeoutError as error:
-            raise silent(self._deadline.seconds) from error
+            raise timeout_error(self._deadline.seconds) from error
         except OSError as error:
             raise connection_error(error.errno or errno.EIO, self._deadline.seconds) from error
 
@@ -317,13 +415,15 @@ def _accepted(reply: Unpacker, xid: int, program: int, version: int) -> bytes:
             f"{'PROG_UNAVAIL' if state == _PROGRAM_MISSING else 'PROC_UNAVAIL'}",
         )
     if state in _OTHER_ACCEPTED:
-        raise garbled(f"The server says that {_OTHER_ACCEPTED[state]}.")
+        raise unreadable_answer_error(f"The server says that {_OTHER_ACCEPTED[state]}.")
     raise XdrError(f"it has the unknown state {state}.")
 
 
 def _denied(reply: Unpacker) -> AppError:
     if reply.u32() == 0:
-        return garbled(f"The server speaks version {reply.u32()} to {reply.u32()} of RPC, not 2.")
+        return unreadable_answer_error(
+            f"The server speaks version {reply.u32()} to {reply.u32()} of RPC, not 2."
+        )
     reason = reply.u32()
     return AppError(
         ErrorKind.ACCESS_DENIED,
@@ -331,3 +431,40 @@ def _denied(reply: Unpacker) -> AppError:
         hint="It may want Kerberos, or a privileged port. A mount is made from one, and may well work.",
         detail=f"RPC: authentication error {reason} {_AUTH.get(reason, '')}".rstrip(),
     )
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+#: The parts keep to the deadline themselves; this is for a thread that the system does not let run.
+_GRACE_S = 0.2
+
+
+@overload
+def run_parts(
+    deadline: Deadline, first: Callable[[], A], second: Callable[[], B], /
+) -> tuple[A | AppError, B | AppError]: ...
+
+
+@overload
+def run_parts(deadline: Deadline, /, *parts: Callable[[], A]) -> tuple[A | AppError, ...]: ...
+
+
+def run_parts(deadline: Deadline, /, *parts: Callable[[], object]) -> tuple[object, ...]:
+    """Run each on a thread of its own; return its result, or the AppError that it raised or that is due."""
+    futures = [run_in_thread(f"discover-{number}", part) for number, part in enumerate(parts)]
+    return tuple(_outcome(future, deadline) for future in futures)
+
+
+def run_all(deadline: Deadline, parts: Sequence[Callable[[], A]]) -> list[A | AppError]:
+    """Do the same for any number of parts."""
+    return list(run_parts(deadline, *parts))
+
+
+def _outcome(future: Future[object], deadline: Deadline) -> object:
+    try:
+        return future.result(deadline.left() + _GRACE_S)
+    except AppError as error:
+        return error
+    except TimeoutError:
+        return timeout_error(deadline.seconds)

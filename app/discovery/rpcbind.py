@@ -1,4 +1,4 @@
-"""Asks rpcbind (RFC 1833) where services listen, and what time it is there.
+"""rpcbind (RFC 1833): where services listen, and the time of the server.
 
 Version 2, the portmapper, is asked over IPv4, version 3 over IPv6 and for the time.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.discovery.rpc import Connection, Deadline, Transport, decode
-from app.discovery.xdr import XdrError, opaque, u32
+from app.discovery.rpc import Deadline, RpcConnection, Transport, XdrError, decode, opaque, u32
 from app.errors import AppError, ErrorKind
 
 if TYPE_CHECKING:
-    from app.discovery.xdr import Unpacker
+    from app.discovery.rpc import Unpacker
 
 PROGRAM = 100000
 _PORTMAPPER, _RPCBIND = 2, 3
@@ -31,7 +30,7 @@ _MAX_ROWS = 1024
 _MAX_TEXT = 256
 
 
-class Row(NamedTuple):
+class Registration(NamedTuple):
     """One registration; ``family`` is 4 or 6."""
 
     program: int
@@ -47,7 +46,7 @@ def find_port(address: str, rpcbind_port: int, program: int, version: int, deadl
     Raises:
         AppError: if rpcbind does not answer.
     """
-    with Connection(address, rpcbind_port, "tcp", deadline) as rpcbind:
+    with RpcConnection(address, rpcbind_port, "tcp", deadline) as rpcbind:
         if ":" not in address:
             asked = u32(program, version, _NUMBERS["tcp"], 0)
             port = decode(rpcbind.call(PROGRAM, _PORTMAPPER, _GET, asked), lambda reply: reply.u32())
@@ -61,7 +60,7 @@ def find_port(address: str, rpcbind_port: int, program: int, version: int, deadl
     return port
 
 
-def registered(address: str, rpcbind_port: int, deadline: Deadline) -> list[Row]:
+def registered(address: str, rpcbind_port: int, deadline: Deadline) -> list[Registration]:
     """Return what is registered for the address's own family.
 
     Raises:
@@ -69,7 +68,7 @@ def registered(address: str, rpcbind_port: int, deadline: Deadline) -> list[Row]
     """
     family = 6 if ":" in address else 4
     version, read = (_RPCBIND, _new_row) if family == 6 else (_PORTMAPPER, _old_row)
-    with Connection(address, rpcbind_port, "tcp", deadline) as rpcbind:
+    with RpcConnection(address, rpcbind_port, "tcp", deadline) as rpcbind:
         body = rpcbind.call(PROGRAM, version, _DUMP)
     rows = decode(body, lambda reply: reply.chain(read, _MAX_ROWS))
     return sorted({row for row in rows if row is not None and row.family == family})
@@ -81,7 +80,7 @@ def clock_ahead_s(address: str, rpcbind_port: int, deadline: Deadline) -> float:
     Raises:
         AppError: if rpcbind does not answer, or has no version 3.
     """
-    with Connection(address, rpcbind_port, "tcp", deadline) as rpcbind:
+    with RpcConnection(address, rpcbind_port, "tcp", deadline) as rpcbind:
         before = time.time()
         there = decode(rpcbind.call(PROGRAM, _RPCBIND, _GET_TIME), lambda reply: reply.u32())
         after = time.time()
@@ -89,15 +88,15 @@ def clock_ahead_s(address: str, rpcbind_port: int, deadline: Deadline) -> float:
     return float(round(there + 0.5 - (before + after) / 2))
 
 
-def _old_row(reply: Unpacker) -> Row | None:
+def _old_row(reply: Unpacker) -> Registration | None:
     program, version, number, port = reply.u32(), reply.u32(), reply.u32(), reply.u32()
     transport = _TRANSPORTS.get(number)
     if transport is None or not 0 < port <= 0xFFFF:
         return None
-    return Row(program, version, transport, port)
+    return Registration(program, version, transport, port)
 
 
-def _new_row(reply: Unpacker) -> Row | None:
+def _new_row(reply: Unpacker) -> Registration | None:
     program, version = reply.u32(), reply.u32()
     netid = _NETIDS.get(reply.opaque(_MAX_TEXT).decode(errors="replace"))
     where = reply.opaque(_MAX_TEXT)
@@ -105,7 +104,7 @@ def _new_row(reply: Unpacker) -> Row | None:
     if netid is None:
         return None
     family, transport = netid
-    return Row(program, version, transport, _port_of(where), family)
+    return Registration(program, version, transport, _port_of(where), family)
 
 
 def _port_of(universal: bytes) -> int:

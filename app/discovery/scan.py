@@ -1,4 +1,4 @@
-"""Servers on the networks that this computer is attached to: each address is asked on the port of NFS.
+"""Subnet scan: the addresses of attached networks are asked on the port of NFS.
 
 Only after the person has agreed to it: to whoever watches the network it looks like an attack. At most 1,022
 addresses, the most of one /22, are asked, 200 a second, with a connection to TCP port 2049 and, where one
@@ -22,9 +22,9 @@ from app.discovery.model import NFS_PORT, KnownServer, ServersEvent, Subnet, Sub
 from app.discovery.nfs4 import NFS_PROGRAM
 from app.discovery.rpc import (
     NULL_PROCEDURE,
-    Connection,
     Deadline,
     ProgramMissingError,
+    RpcConnection,
     VersionMismatchError,
 )
 from app.errors import AppError, ErrorKind
@@ -192,7 +192,7 @@ class _Scan:
         self._open.pop(descriptor)[0].close()
         self._decided += 1
         if number == 0:
-            self._calls.append(run_in_thread("scan", lambda: ask(address, self._port)))
+            self._calls.append(run_in_thread("scan", lambda: ask_address(address, self._port)))
 
     def _give_up(self) -> None:
         now = time.monotonic()
@@ -214,7 +214,7 @@ class _Scan:
             self._tell(ServersEvent(servers=found, asked=self._decided, total=len(self._addresses)))
 
 
-def ask(address: str, port: int = NFS_PORT) -> KnownServer | None:
+def ask_address(address: str, port: int = NFS_PORT) -> KnownServer | None:
     """Return the server at an address, None if what listens there is no NFS."""
     if not is_nfs(address, port):
         return None
@@ -229,7 +229,7 @@ def ask(address: str, port: int = NFS_PORT) -> KnownServer | None:
 def is_nfs(address: str, port: int = NFS_PORT) -> bool:
     """Whether NFS answers its NULL call there, in whatever version."""
     try:
-        with Connection(address, port, "tcp", Deadline(_CALL_S)) as connection:
+        with RpcConnection(address, port, "tcp", Deadline(_CALL_S)) as connection:
             connection.call(NFS_PROGRAM, 4, NULL_PROCEDURE)
     except VersionMismatchError:
         return True

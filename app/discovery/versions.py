@@ -1,4 +1,4 @@
-"""Which NFS versions a server offers over which transport, and which of its RPC services answer.
+"""NFS versions that a server offers over each transport, and which of its RPC services answer.
 
 A version is offered if its NULL procedure (RFC 1813, RFC 7530) succeeds; a server that refuses it says which
 range it has. Minor versions are asked with an empty COMPOUND (RFC 7530 §15.2).
@@ -14,16 +14,17 @@ import msgspec
 
 from app.discovery import nfs4, rpcbind
 from app.discovery.host_names import reverse_name
-from app.discovery.model import ProbeResult, Problem, Question, Service, VersionOffer
+from app.discovery.model import ProbeResult, Problem, Query, Service, VersionOffer
 from app.discovery.nfs4 import NFS_PROGRAM
-from app.discovery.parallel import run_all, run_parts
 from app.discovery.rpc import (
     NULL_PROCEDURE,
-    Connection,
     Deadline,
     ProgramMissingError,
+    RpcConnection,
     Transport,
     VersionMismatchError,
+    run_all,
+    run_parts,
 )
 from app.errors import AppError, ErrorKind
 from app.tasks import run_in_thread
@@ -43,7 +44,7 @@ _UDP_S = 1.2
 #: What is left for the services' NULL calls when rpcbind has answered.
 _SERVICE_S = 1.0
 #: More ports than any server has are not all asked.
-_MAX_PLACES = 48
+_MAX_PORTS = 48
 _NAMES = {
     rpcbind.PROGRAM: "rpcbind",
     100003: "nfs",
@@ -55,7 +56,7 @@ _NAMES = {
 }
 
 
-def probe_versions(question: Question, address: str, deadline: Deadline) -> ProbeResult:
+def probe_versions(question: Query, address: str, deadline: Deadline) -> ProbeResult:
     """Ask NFS and rpcbind at once; what does not answer in time is unknown, with the reason."""
     soon = deadline.within(_SERVICE_S)
     clock = run_in_thread("clock", partial(rpcbind.clock_ahead_s, address, question.rpcbind_port, soon))
@@ -112,11 +113,11 @@ def _over_udp(offer: VersionOffer) -> VersionOffer:
 def _offers(address: str, port: int, transport: Transport, deadline: Deadline) -> list[VersionOffer]:
     if transport == "udp":
         deadline = deadline.within(_UDP_S)
-    with Connection(address, port, transport, deadline) as connection:
+    with RpcConnection(address, port, transport, deadline) as connection:
         return [_offer(connection, transport, version) for version in VERSIONS]
 
 
-def _offer(connection: Connection, transport: Transport, version: str) -> VersionOffer:
+def _offer(connection: RpcConnection, transport: Transport, version: str) -> VersionOffer:
     """Ask for one version.
 
     Raises:
@@ -140,22 +141,22 @@ def _offer(connection: Connection, transport: Transport, version: str) -> Versio
 def _services(address: str, rpcbind_port: int, deadline: Deadline) -> list[Service]:
     """Return rpcbind's list, each row asked whether it answers."""
     rows = rpcbind.registered(address, rpcbind_port, deadline)
-    by_place: dict[tuple[Transport, int], list[rpcbind.Row]] = defaultdict(list)
+    by_place: dict[tuple[Transport, int], list[rpcbind.Registration]] = defaultdict(list)
     for row in rows:
         by_place[row.transport, row.port].append(row)
     soon = deadline.within(_SERVICE_S)
-    groups = list(by_place.items())[:_MAX_PLACES]
-    parts = [partial(_ask_place, address, *place, group, soon) for place, group in groups]
+    groups = list(by_place.items())[:_MAX_PORTS]
+    parts = [partial(_ask_port, address, *place, group, soon) for place, group in groups]
     answers = dict(zip((place for place, _ in groups), run_all(soon, parts), strict=True))
     return [_service(row, answers.get((row.transport, row.port))) for row in rows]
 
 
-def _ask_place(
-    address: str, transport: Transport, port: int, rows: list[rpcbind.Row], deadline: Deadline
-) -> dict[rpcbind.Row, str]:
+def _ask_port(
+    address: str, transport: Transport, port: int, rows: list[rpcbind.Registration], deadline: Deadline
+) -> dict[rpcbind.Registration, str]:
     """Call the NULL procedure of each service of one port; return why those that fail do, "" for the rest."""
-    found: dict[rpcbind.Row, str] = {}
-    with Connection(address, port, transport, deadline) as connection:
+    found: dict[rpcbind.Registration, str] = {}
+    with RpcConnection(address, port, transport, deadline) as connection:
         for row in rows:
             try:
                 connection.call(row.program, row.version, NULL_PROCEDURE)
@@ -165,7 +166,7 @@ def _ask_place(
     return found
 
 
-def _service(row: rpcbind.Row, answer: dict[rpcbind.Row, str] | AppError | None) -> Service:
+def _service(row: rpcbind.Registration, answer: dict[rpcbind.Registration, str] | AppError | None) -> Service:
     note, answers = "there was no time to ask it", None
     if isinstance(answer, AppError):
         note, answers = answer.message, False

@@ -1,4 +1,4 @@
-"""What an experiment shows: one figure of one workload, ranked, drawn and said in words.
+"""Analysis of an experiment: one figure of one workload, ranked, tabulated and in sentences.
 
 Window, command line, JSON and report have all of it from here, so that they claim the same.
 """
@@ -12,73 +12,104 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from advisor.experiment.error_model import noise_of, of_several
-from advisor.experiment.intervals import interval, median
+from advisor.experiment.effects import (
+    FactorEffect,
+    Interaction,
+    RankSums,
+    factor_effects,
+    interactions,
+    rank_sums,
+)
+from advisor.experiment.error_model import bonferroni_confidence, estimate_error_model
+from advisor.experiment.intervals import confidence_interval, median
 from advisor.experiment.measurements import (
     CREATE,
     DELETE,
-    QUANTITIES,
+    FIGURE_INFO,
     READ,
     READ_TOTAL_S,
     STAT,
     WRITE,
     WRITE_TOTAL_S,
+    figure_value,
+    outcomes_of_workload,
+    repeats_by_set,
+    sync_time_matters,
+    varied_levels,
 )
-from advisor.experiment.ranking import Ranking, drifts, ranking
-from advisor.experiment.tables import Curve, Matrix, TableRow, comparison, curve, matrices, steadiness
-from advisor.experiment_conclusion import Conclusion, conclude, is_better, reference_of, with_effects
-from advisor.experiment_effects import Effect, Interaction, PlaceSums, effects, interactions, place_sums
-from advisor.experiment_values import can_count_in, levels_of, of_workload, repeats_of, value
+from advisor.experiment.ranking import (
+    Conclusion,
+    Ranking,
+    baseline_drifts,
+    conclude,
+    is_significantly_better,
+    rank_sets,
+    reference_levels,
+    with_effects,
+)
+from advisor.experiment.search import Retest  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.experiment.tables import (
+    ComparisonRow,
+    FactorCurve,
+    Matrix,
+    compare_with_base,
+    factor_curve,
+    level_consistency,
+    matrices,
+)
 from advisor.options import MountOptions
-from advisor.recommend import Measured
-from advisor.retest import Retest  # noqa: TC001 - msgspec reads the annotations at run time
-from advisor.search_text import SearchVerdict, answer_text, retest_text, search_headline, search_verdict
+from advisor.recommend import MeasuredOption
 from advisor.text.experiment import (
-    AS_WRITTEN,
-    against_text,
+    RECIPE_NAMES,
+    SearchVerdict,
+    best_levels_text,
+    compared_with_best_text,
     comparison_text,
-    counted_text,
+    consistency_text,
     drift_text,
     effect_texts,
     gain_text,
     headline_text,
     interaction_text,
-    place_texts,
-    row_text,
+    rank_texts,
+    retest_texts,
+    search_headline,
+    search_texts,
+    search_verdict,
     set_text,
-    steady_text,
+    sync_time_text,
     unmeasured_text,
     winner_text,
 )
 from app.errors import AppError, ErrorKind
-from app.experiment.factors import FILE_SIZE, OF_THE_TEST, READ_AHEAD
-from app.experiment.model import SEARCH
+from app.experiment.factors import FILE_SIZE, READ_AHEAD, TEST_FACTORS
+from app.experiment.model import SEARCH_NAME
 from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.experiment.error_model import Noise
-    from advisor.experiment.measurements import Outcome
-    from advisor.experiment.search import Found
-    from advisor.text.experiment import Format, Names
-    from app.experiment.model import BestResult, Experiment, ExperimentPlan, PlannedSet
+    from advisor.experiment.error_model import ErrorModel
+    from advisor.experiment.measurements import TrialOutcome
+    from advisor.experiment.search import SetEstimate
+    from advisor.text.experiment import FactorNames, FigureFormat
+    from app.experiment.model import BestSettings, Experiment, ExperimentPlan, OptionSet
 
 Tone = Literal["ok", "info", "warn"]
 
 #: Figures that people choose among, if the outcomes have them.
-FIGURES = (
+CHOOSABLE_FIGURES = (
     WRITE, READ, WRITE_TOTAL_S, READ_TOTAL_S, CREATE, STAT, DELETE, "write_calls", "write_sync_s",
     "unmount_s", "timeouts",
 )  # fmt: skip
 #: Those that the command line tells, one after the other.
-REPORTED = (WRITE, READ, CREATE, STAT, DELETE)
+MAIN_FIGURES = (WRITE, READ, CREATE, STAT, DELETE)
 #: Pictures are of two factors; of more matrices than this nobody finds one.
-_MATRICES = 12
-_INTERACTIONS = 3
+_MAX_MATRICES = 12
+_MAX_INTERACTIONS = 3
 
 
-class Part(NamedTuple):
+class WorkloadPart(NamedTuple):
     """What is compared with its like: files of other sizes are another test.
 
     Attributes:
@@ -97,7 +128,7 @@ class Part(NamedTuple):
         return f"{self.workload}, files of {format_size(int(self.file_size))}"
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
+class FigureAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """One figure of one part.
 
     Attributes:
@@ -128,20 +159,20 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     headline: str
     said: list[tuple[Tone, str]]
     ranking: Ranking
-    effects: list[Effect]
+    effects: list[FactorEffect]
     interactions: list[Interaction]
-    places: list[PlaceSums]
-    curves: list[Curve]
-    comparison: list[TableRow]
+    places: list[RankSums]
+    curves: list[FactorCurve]
+    comparison: list[ComparisonRow]
     axes: list[str]
     axis_choices: list[str]
     pooled: list[str]
     matrices: list[Matrix]
 
     @property
-    def part(self) -> Part:
+    def part(self) -> WorkloadPart:
         """What it is of."""
-        return Part(self.workload, self.file_size)
+        return WorkloadPart(self.workload, self.file_size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +198,7 @@ class LevelRow:
     ahead: bool
 
 
-def level_rows(found: Findings) -> list[LevelRow]:
+def level_rows(found: FigureAnalysis) -> list[LevelRow]:
     """Return what each level does, the strongest factor first.
 
     None where not all combinations were tried, nor where all trials came out the same, as without time-outs.
@@ -185,7 +216,7 @@ def level_rows(found: Findings) -> list[LevelRow]:
         rows += [
             LevelRow(
                 factor=factor, level=one.level,
-                beside=_beside(ratios[one.level]) if one.level in ratios else "—",
+                beside=_relative_text(ratios[one.level]) if one.level in ratios else "—",
                 best=one.level == best, sum=one.sum, mean=one.mean,
                 ahead=sums.notable and one.level == sums.best,
             )
@@ -194,17 +225,17 @@ def level_rows(found: Findings) -> list[LevelRow]:
     return rows
 
 
-def _beside(ratio: float) -> str:
+def _relative_text(ratio: float) -> str:
     """Return a ratio as what it is more or less."""
     percent = round(100 * (ratio - 1))
     sign = {1: "+", -1: "−"}.get((percent > 0) - (percent < 0), "")  # noqa: RUF001 - the sign
     return f"{sign}{abs(percent)} %"
 
 
-def parts_of(plan: ExperimentPlan) -> list[Part]:
+def parts_of_plan(plan: ExperimentPlan) -> list[WorkloadPart]:
     """Return what is compared with its like: each workload, and each size of files that is varied."""
     sizes = levels_of_plan(plan).get(FILE_SIZE, [""])
-    return [Part(work.name, size) for work in plan.experiment.workloads for size in sizes]
+    return [WorkloadPart(work.name, size) for work in plan.experiment.workloads for size in sizes]
 
 
 def levels_of_plan(plan: ExperimentPlan) -> dict[str, list[str]]:
@@ -215,33 +246,37 @@ def levels_of_plan(plan: ExperimentPlan) -> dict[str, list[str]]:
             found.setdefault(name, {})[level] = None
     order = {factor.name: factor.levels for factor in plan.experiment.factors}
     return {
-        name: sorted(levels, key=lambda level, name=name: _place(level, order.get(name, ())))  # type: ignore[misc]
+        name: sorted(levels, key=lambda level, name=name: _level_index(level, order.get(name, ())))  # type: ignore[misc]
         for name, levels in found.items() if len(levels) > 1
     }  # fmt: skip
 
 
-def _place(level: str, order: Sequence[str]) -> int:
+def _level_index(level: str, order: Sequence[str]) -> int:
     return order.index(level) if level in order else -1
 
 
-def figures_in(outcomes: Sequence[Outcome], workload: str) -> list[str]:
+def figures_in(outcomes: Sequence[TrialOutcome], workload: str) -> list[str]:
     """Return the names of the figures that a workload has, the most wanted first."""
-    chosen = of_workload(outcomes, workload)
-    return [name for name in FIGURES if any(value(outcome, name) is not None for outcome in chosen)]
+    chosen = outcomes_of_workload(outcomes, workload)
+    return [
+        name
+        for name in CHOOSABLE_FIGURES
+        if any(figure_value(outcome, name) is not None for outcome in chosen)
+    ]
 
 
-def find(
+def analyze(
     plan: ExperimentPlan,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[TrialOutcome],
     figure: str,
     workload: str,
     *,
-    written: Format,
-    names: Names = AS_WRITTEN,
+    written: FigureFormat,
+    names: FactorNames = RECIPE_NAMES,
     counted: bool = False,
     file_size: str = "",
     axes: Sequence[str] = (),
-) -> Findings:
+) -> FigureAnalysis:
     """Return what the outcomes so far say.
 
     Args:
@@ -261,106 +296,112 @@ def find(
     experiment, base = plan.experiment, plan.sets[0].levels
     varied = levels_of_plan(plan)
     check_axes(plan, axes)
-    whole = of_workload(outcomes, workload)
+    whole = outcomes_of_workload(outcomes, workload)
     sizes = varied.get(FILE_SIZE, [])
     file_size = file_size if file_size in sizes else sizes[0] if sizes else ""
     chosen = [one for one in whole if not sizes or one.levels.get(FILE_SIZE) == file_size]
-    counted = counted and can_count_in(chosen, figure)
+    counted = counted and sync_time_matters(chosen, figure)
     chance = random.Random(experiment.seed)  # noqa: S311 - for a bootstrap
-    ranked = ranking(chosen, figure, chance=chance, counted=counted)
-    effect = effects(chosen, figure, chance=chance, counted=counted)
-    conclusion = with_effects(conclude(ranked, base, OF_THE_TEST), effect, base, OF_THE_TEST)
+    ranked = rank_sets(chosen, figure, chance=chance, counted=counted)
+    effect = factor_effects(chosen, figure, chance=chance, counted=counted)
+    conclusion = with_effects(conclude(ranked, base, TEST_FACTORS), effect, base, TEST_FACTORS)
     together = interactions(chosen, figure, chance=chance, counted=counted)
-    places = place_sums(chosen, figure, counted=counted) if experiment.strategy == "full" else []
+    places = rank_sums(chosen, figure, counted=counted) if experiment.strategy == "full" else []
     curves = _curves(experiment, whole, base, figure, chance, counted=counted)
-    drawn = _Drawn([], [], [])
+    drawn = _MatrixSet([], [], [])
     # One at a time gives a cross of cells, which is no matrix; a search has few cells of many.
-    if experiment.strategy != "one-at-a-time" and experiment.recipe != SEARCH:
-        noise = noise_of(repeats_of(whole, figure, counted=counted), chance)
-        order = _axes(experiment, axes, _crossed(effect, ranked), varied)
-        drawn = _matrices(whole, order, figure, noise, counted=counted)
-        if any(_acts(name, effect, together) for name in drawn.axes):
+    if experiment.strategy != "one-at-a-time" and experiment.recipe != SEARCH_NAME:
+        noise = estimate_error_model(repeats_by_set(whole, figure, counted=counted), chance)
+        order = _choose_axes(experiment, axes, _axis_candidates(effect, ranked), varied)
+        drawn = _build_matrices(whole, order, figure, noise, counted=counted)
+        if any(_has_effect(name, effect, together) for name in drawn.axes):
             # What all cells together show is no chance, although no two of them are far enough apart alone.
             shown = [
                 msgspec.structs.replace(one, differs=True, apart=None) if one.differs is False else one
                 for one in drawn.matrices
             ]
             drawn = drawn._replace(matrices=shown)
-    table: list[TableRow] = []
-    if len(levels_of(chosen)) == 1:
-        factor = next(iter(levels_of(chosen)))
-        table = comparison(chosen, factor, base[factor], chance=chance, figures=(figure,), counted=counted)
-    found = Findings(
+    table: list[ComparisonRow] = []
+    if len(varied_levels(chosen)) == 1:
+        factor = next(iter(varied_levels(chosen)))
+        table = compare_with_base(
+            chosen, factor, base[factor], chance=chance, figures=(figure,), counted=counted
+        )
+    found = FigureAnalysis(
         figure=figure, workload=workload, file_size=file_size, counted=counted, conclusion=conclusion,
         headline=headline_text(conclusion, figure, written, names), said=[], ranking=ranked, effects=effect,
-        interactions=together[:_INTERACTIONS], places=places, curves=curves, comparison=table,
+        interactions=together[:_MAX_INTERACTIONS], places=places, curves=curves, comparison=table,
         axes=drawn.axes, axis_choices=list(varied), pooled=drawn.pooled, matrices=drawn.matrices,
     )  # fmt: skip
-    return msgspec.structs.replace(found, said=_said(plan, found, outcomes, chosen, written, names=names))
+    return msgspec.structs.replace(found, said=_messages(plan, found, outcomes, chosen, written, names=names))
 
 
-def _said(
+def _messages(
     plan: ExperimentPlan,
-    found: Findings,
-    outcomes: Sequence[Outcome],
-    chosen: Sequence[Outcome],
-    written: Format,
+    found: FigureAnalysis,
+    outcomes: Sequence[TrialOutcome],
+    chosen: Sequence[TrialOutcome],
+    written: FigureFormat,
     *,
-    names: Names,
+    names: FactorNames,
 ) -> list[tuple[Tone, str]]:
     """Return what is said beside the headline."""
     experiment, ranked = plan.experiment, found.ranking
     missing: list[tuple[Tone, str]] = [("warn", text) for text in (unmeasured_text(ranked),) if text]
-    if experiment.recipe == SEARCH:
+    if experiment.recipe == SEARCH_NAME:
         # Few trials of few of its sets: what sets have in common is not said of them.
-        return [*missing, *(one for one in _troubles(outcomes) if one[0] == "warn")]
+        return [*missing, *(one for one in _warnings(outcomes) if one[0] == "warn")]
     said = [*_infos(gain_text(found.conclusion), winner_text(ranked, written, names)), *missing]
-    said += _infos(against_text(ranked, plan.sets[0].levels, "The reference", written))
+    said += _infos(compared_with_best_text(ranked, plan.sets[0].levels, "The reference", written))
     if found.counted and ranked.standings:
-        said += _infos(_counted(chosen, ranked, written, names, experiment.seed))
+        said += _infos(_counted_in_text(chosen, ranked, written, names, experiment.seed))
     said += _infos(*effect_texts(found.effects, names))
     said += _infos(*(interaction_text(one, names) for one in found.interactions if one.notable))
-    said += _infos(*place_texts(found.places, names))
+    said += _infos(*rank_texts(found.places, names))
     if found.curves and experiment.strategy == "one-at-a-time":
-        said += _infos(row_text(found.curves, names))
+        said += _infos(best_levels_text(found.curves, names))
     tables = found.matrices
-    if tables and _acts(tables[0].row_factor, found.effects, found.interactions):
-        said += _infos(steady_text(steadiness(tables), tables[0].row_factor, names))
+    if tables and _has_effect(tables[0].row_factor, found.effects, found.interactions):
+        said += _infos(consistency_text(level_consistency(tables), tables[0].row_factor, names))
     said += _infos(*(comparison_text(row, written) for row in found.comparison))
-    return said + _troubles(outcomes)
+    return said + _warnings(outcomes)
 
 
-def reported(
+def analyze_main_figures(
     plan: ExperimentPlan,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[TrialOutcome],
     *,
-    written: Format,
-    names: Names = AS_WRITTEN,
+    written: FigureFormat,
+    names: FactorNames = RECIPE_NAMES,
     axes: Sequence[str] = (),
-) -> list[Findings]:
+) -> list[FigureAnalysis]:
     """Return what the command line tells of an experiment: the main figures of each part; see find."""
     return [
-        find(
+        analyze(
             plan, outcomes, figure, part.workload, written=written, names=names, file_size=part.file_size,
             axes=axes,
         )
-        for part in parts_of(plan)
-        for figure in figures_in(outcomes, part.workload) if figure in REPORTED
+        for part in parts_of_plan(plan)
+        for figure in figures_in(outcomes, part.workload) if figure in MAIN_FIGURES
     ]  # fmt: skip
 
 
 def figure_label(figure: str) -> str:
     """Return a figure's name for people."""
-    quantity = QUANTITIES.get(figure)
+    quantity = FIGURE_INFO.get(figure)
     text = quantity.label if quantity is not None else figure
     return text[:1].upper() + text[1:]
 
 
-def shown_text(
-    found: Findings, plan: ExperimentPlan, levels: dict[str, str], written: Format, names: Names = AS_WRITTEN
+def set_evidence_text(
+    found: FigureAnalysis,
+    plan: ExperimentPlan,
+    levels: dict[str, str],
+    written: FigureFormat,
+    names: FactorNames = RECIPE_NAMES,
 ) -> str:
     """Return what was shown of one set beside its reference, in one sentence."""
-    other = found.ranking.of(reference_of(levels, plan.sets[0].levels, OF_THE_TEST))
+    other = found.ranking.of(reference_levels(levels, plan.sets[0].levels, TEST_FACTORS))
     one = found.ranking.of(levels)
     if one is None or other is None:
         return "It was not measured beside the reference."
@@ -368,14 +409,14 @@ def shown_text(
         return "It is the reference itself: nothing was gained by it."
     medians = f"{written(found.figure, one.median)} against {written(found.figure, other.median)}"
     with_it = f"{medians} with {set_text(other.levels, names=names)}"
-    if is_better(one, other, found.figure):
+    if is_significantly_better(one, other, found.figure):
         return f"Better by more than chance: {with_it} ({figure_label(found.figure).lower()})."
     return f"Not proven: {with_it} may be chance ({figure_label(found.figure).lower()})."
 
 
-def measured(
-    found: Findings, plan: ExperimentPlan, chosen: PlannedSet, written: Format
-) -> tuple[Measured, ...]:
+def measured_options(
+    found: FigureAnalysis, plan: ExperimentPlan, chosen: OptionSet, written: FigureFormat
+) -> tuple[MeasuredOption, ...]:
     """Return what was found of the options in which a set differs from the baseline, for the advisor.
 
     They were measured together: that one of them alone would do as well is not said. Of a speed only: a set
@@ -383,24 +424,24 @@ def measured(
     """
     if found.figure not in {WRITE, READ}:
         return ()
-    levels = reference_of(chosen.levels, plan.sets[0].levels, OF_THE_TEST)
-    base = set_of(levels, plan.sets)
+    levels = reference_levels(chosen.levels, plan.sets[0].levels, TEST_FACTORS)
+    base = set_with_levels(levels, plan.sets)
     one, other = found.ranking.of(chosen.levels), found.ranking.of(levels)
     if one is None or other is None or base is None or chosen is base:
         return ()
-    better = is_better(one, other, found.figure)
+    better = is_significantly_better(one, other, found.figure)
     text = (
         f"Your experiment: {written(found.figure, one.median)} with these settings, "
         f"{written(found.figure, other.median)} with the reference ({figure_label(found.figure).lower()}, "
         f"{found.part.label})."
     )
-    return _learned(base, chosen, text, better=better)
+    return _as_measured(base, chosen, text, better=better)
 
 
-def measured_again(result: BestResult, written: Format) -> tuple[Measured, ...]:
+def options_measured_by_retest(result: BestSettings, written: FigureFormat) -> tuple[MeasuredOption, ...]:
     """Return what a search's re-test found of the options in which its winner differs, for the advisor."""
     retest, present = result.retest, result.plan.present
-    winner = set_of(result.answer.winner.levels, result.plan.sets)
+    winner = set_with_levels(result.answer.winner.levels, result.plan.sets)
     if retest is None or present is None or winner is None:
         return ()
     whole = retest.whole
@@ -408,27 +449,31 @@ def measured_again(result: BestResult, written: Format) -> tuple[Measured, ...]:
         f"Your search, tested again: {written(WRITE, whole.after)} with these settings, "
         f"{written(WRITE, whole.before)} with those you had."
     )
-    return _learned(present, winner, text, better=retest.gained)
+    return _as_measured(present, winner, text, better=retest.gained)
 
 
-def _learned(base: PlannedSet, chosen: PlannedSet, text: str, *, better: bool) -> tuple[Measured, ...]:
-    before, after = _values(base), _values(chosen)
+def _as_measured(
+    base: OptionSet, chosen: OptionSet, text: str, *, better: bool
+) -> tuple[MeasuredOption, ...]:
+    before, after = _option_values(base), _option_values(chosen)
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     if len(names) > 1:
         text += f" {', '.join(name.replace(READ_AHEAD, 'readahead') for name in names)} were tested together."
     return tuple(
-        Measured(option=name, value=after.get(name), status="confirmed" if better else "untested", text=text)
+        MeasuredOption(
+            option=name, value=after.get(name), status="confirmed" if better else "untested", text=text
+        )
         for name in names
     )
 
 
-def _values(one: PlannedSet) -> dict[str, str]:
+def _option_values(one: OptionSet) -> dict[str, str]:
     """Return canonical option names and values of a set, the readahead among them."""
     values = MountOptions.parse(one.options).values()
     return values if one.read_ahead_kb is None else values | {"read_ahead_kb": str(one.read_ahead_kb)}
 
 
-class SearchFindings(msgspec.Struct, frozen=True, kw_only=True):
+class SearchAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     """What a search shows.
 
     Attributes:
@@ -446,17 +491,19 @@ class SearchFindings(msgspec.Struct, frozen=True, kw_only=True):
     retest: Retest | None
 
 
-def find_of_search(result: BestResult, written: Format, names: Names = AS_WRITTEN) -> SearchFindings:
+def analyze_search(
+    result: BestSettings, written: FigureFormat, names: FactorNames = RECIPE_NAMES
+) -> SearchAnalysis:
     """Return what a search shows: what its winner gave when it was run again, and how it came to it."""
     answer, retest = result.answer, result.retest
     verdict = search_verdict(answer, retest)
-    again = retest_text(answer, retest, written)
+    again = retest_texts(answer, retest, written)
     tone: Tone = "warn" if verdict == "untested" else "info"
-    return SearchFindings(
+    return SearchAnalysis(
         verdict=verdict,
         headline=search_headline(answer, retest, names),
         retold=again if tone == "info" else [],
-        said=[*((tone, text) for text in again), *_infos(*answer_text(answer, WRITE, written, names))],
+        said=[*((tone, text) for text in again), *_infos(*search_texts(answer, WRITE, written, names))],
         retest=retest,
     )
 
@@ -483,10 +530,10 @@ class SearchRow(NamedTuple):
     levels: dict[str, str]
 
 
-def search_rows(result: BestResult) -> list[SearchRow]:
+def search_rows(result: BestSettings) -> list[SearchRow]:
     """Return the sets that matter at the end of a search: what was tested again with the figures of that."""
     answer, retest = result.answer, result.retest
-    named: tuple[tuple[Literal["winner", "present", "next", "default"], Found | None], ...] = (
+    named: tuple[tuple[Literal["winner", "present", "next", "default"], SetEstimate | None], ...] = (
         ("winner", answer.winner), ("present", answer.current), ("next", answer.runner_up),
         ("default", answer.default),
     )  # fmt: skip
@@ -498,7 +545,7 @@ def search_rows(result: BestResult) -> list[SearchRow]:
     for name, found in named:
         if name in again:
             values, levels = again[name]
-            low, high, _confidence = interval(values)
+            low, high, _confidence = confidence_interval(values)
             rows.append(SearchRow(name, True, median(values), low, high, len(values), levels))  # noqa: FBT003
         elif found is not None:
             count = len(found.values)
@@ -506,7 +553,7 @@ def search_rows(result: BestResult) -> list[SearchRow]:
     return rows
 
 
-def set_of(levels: dict[str, str], sets: Sequence[PlannedSet]) -> PlannedSet | None:
+def set_with_levels(levels: dict[str, str], sets: Sequence[OptionSet]) -> OptionSet | None:
     """Return the option set with these levels."""
     return next((one for one in sets if one.levels == levels), None)
 
@@ -515,37 +562,39 @@ def _infos(*texts: str) -> list[tuple[Tone, str]]:
     return [("info", text) for text in texts if text]
 
 
-def _counted(chosen: Sequence[Outcome], ranked: Ranking, written: Format, names: Names, seed: int) -> str:
+def _counted_in_text(
+    chosen: Sequence[TrialOutcome], ranked: Ranking, written: FigureFormat, names: FactorNames, seed: int
+) -> str:
     """Return what counting in makes of the set that is first when only the transfer counts."""
     chance = random.Random(seed)  # noqa: S311 - for a bootstrap
-    alone = ranking(chosen, ranked.figure, chance=chance)
+    alone = rank_sets(chosen, ranked.figure, chance=chance)
     first = alone.standings[0]
     now = ranked.of(first.levels)
     if now is None:
         return ""
     name = set_text(first.levels, names=names)
-    return counted_text(name, ranked.figure, first.median, now.median, written)
+    return sync_time_text(name, ranked.figure, first.median, now.median, written)
 
 
 def _curves(
     experiment: Experiment,
-    chosen: Sequence[Outcome],
+    chosen: Sequence[TrialOutcome],
     base: dict[str, str],
     figure: str,
     chance: random.Random,
     *,
     counted: bool,
-) -> list[Curve]:
+) -> list[FactorCurve]:
     """Return the figure against each factor that has more than two levels, the others at their base."""
-    sure = of_several(len(experiment.factors))
+    sure = bonferroni_confidence(len(experiment.factors))
     found = (
-        curve(chosen, factor.name, base, figure, chance=chance, counted=counted, confidence=sure)
+        factor_curve(chosen, factor.name, base, figure, chance=chance, counted=counted, confidence=sure)
         for factor in experiment.factors
     )
     return [one for one in found if one is not None and len(one.points) > 2]
 
 
-def _crossed(effect: Sequence[Effect], ranked: Ranking) -> list[str]:
+def _axis_candidates(effect: Sequence[FactorEffect], ranked: Ranking) -> list[str]:
     """Return the factors for pictures, the strongest first; in their order where 0 tells of no effects."""
     values = [number for one in ranked.standings for number in one.values]
     if values and min(values) <= 0 < max(values):
@@ -554,14 +603,14 @@ def _crossed(effect: Sequence[Effect], ranked: Ranking) -> list[str]:
     return [one.factor for one in effect]
 
 
-def _acts(factor: str, alone: Sequence[Effect], together: Sequence[Interaction]) -> bool:
+def _has_effect(factor: str, alone: Sequence[FactorEffect], together: Sequence[Interaction]) -> bool:
     """Return whether a factor does anything: where none does, one level is the steadiest all the same."""
     return any(one.notable for one in alone if one.factor == factor) or any(
         one.notable for one in together if factor in one.factors
     )
 
 
-class _Drawn(NamedTuple):
+class _MatrixSet(NamedTuple):
     """Matrices, their axes, and what their cells are medians over."""
 
     axes: list[str]
@@ -584,7 +633,7 @@ def check_axes(plan: ExperimentPlan, axes: Sequence[str]) -> None:
         )
 
 
-def _axes(
+def _choose_axes(
     experiment: Experiment, axes: Sequence[str], strongest: Sequence[str], varied: dict[str, list[str]]
 ) -> list[str]:
     """Return the factors down and across, and after them the others in the order in which they are split."""
@@ -596,31 +645,37 @@ def _axes(
     chosen = list(dict.fromkeys(first))[:2]
     if len(chosen) < 2:
         return []
-    of_test = [name for name in varied if name in OF_THE_TEST]
+    of_test = [name for name in varied if name in TEST_FACTORS]
     order = [FILE_SIZE, *own, *of_test, "vers", *varied]
     return chosen + [name for name in dict.fromkeys(order) if name in varied and name not in chosen]
 
 
-def _matrices(
-    chosen: Sequence[Outcome], axes: Sequence[str], figure: str, noise: Noise | None, *, counted: bool
-) -> _Drawn:
+def _build_matrices(
+    chosen: Sequence[TrialOutcome],
+    axes: Sequence[str],
+    figure: str,
+    noise: ErrorModel | None,
+    *,
+    counted: bool,
+) -> _MatrixSet:
     """Return the figure over two factors, apart for the levels of as many others as leave it readable."""
-    varied = levels_of(one for one in chosen if value(one, figure) is not None)
+    varied = varied_levels(one for one in chosen if figure_value(one, figure) is not None)
     axes = [name for name in axes if name in varied]
     if len(axes) < 2:
-        return _Drawn([], [], [])
+        return _MatrixSet([], [], [])
     split: list[str] = []
     for name in axes[2:]:
-        if name == FILE_SIZE or prod(len(varied[each]) for each in [*split, name]) <= _MATRICES:
+        if name == FILE_SIZE or prod(len(varied[each]) for each in [*split, name]) <= _MAX_MATRICES:
             split.append(name)
     found = matrices(chosen, axes[0], axes[1], figure, split=split, counted=counted, noise=noise)
-    return _Drawn(axes[:2], [name for name in axes[2:] if name not in split], found[:_MATRICES])
+    return _MatrixSet(axes[:2], [name for name in axes[2:] if name not in split], found[:_MAX_MATRICES])
 
 
-def _troubles(outcomes: Sequence[Outcome]) -> list[tuple[Tone, str]]:
+def _warnings(outcomes: Sequence[TrialOutcome]) -> list[tuple[Tone, str]]:
     """Return what is to be known before the rest is believed."""
     said: list[tuple[Tone, str]] = [
-        ("warn" if drift.notable else "info", drift_text(drift)) for drift in drifts(outcomes, (WRITE, READ))
+        ("warn" if drift.notable else "info", drift_text(drift))
+        for drift in baseline_drifts(outcomes, (WRITE, READ))
     ]
     for state, text in (("failed", "failed"), ("mismatch", "ran with other values in use than planned")):
         notes = [outcome.note for outcome in outcomes if outcome.state == state]

@@ -1,4 +1,4 @@
-"""What planning and running an experiment need of the world, so that tests can give them another one."""
+"""Context of an experiment: how it mounts, the facts, the clock; replaceable in tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
     from app.speedtest.messages import WorkerResult
     from app.speedtest.model import TestEvent, TestResult, TestSpec
-    from app.speedtest.private_mount import Closing
+    from app.speedtest.private_mount import UnmountTiming
     from app.tasks import CancelToken
 
 
@@ -41,7 +41,7 @@ class OpenMount(Protocol):
         """Tell what is free there."""
         ...
 
-    def close(self) -> Closing:
+    def close(self) -> UnmountTiming:
         """Unmount."""
         ...
 
@@ -51,7 +51,7 @@ class OpenMount(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class ExperimentContext:
     """What an experiment works with.
 
     Attributes:

@@ -1,4 +1,7 @@
-"""Option sets from factors, and the order in which their trials are run."""
+"""Experiment design: option sets from factors (full factorial, one at a time, rows), order of the trials.
+
+The order is that of randomized complete blocks, with the baseline repeated at even distances to see a drift.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ if TYPE_CHECKING:
     from app.experiment.model import Experiment, ExperimentPlan, Factor
 
 #: The baseline comes again after so many trials at most, and often enough for the four values in each half of
-#: the run that tell a drift from chance (advisor.difference), where that makes it longer by a third at most.
-_BETWEEN_BASELINES = 20
-_PARTS, _LONG = 8, 24
-_FEW_PARTS, _SHORT = 3, 8
+#: the run that tell a drift from chance (advisor.experiment.intervals), where that makes it longer by a third
+#: at most.
+_MAX_TRIALS_BETWEEN_BASELINES = 20
+_BASELINE_PARTS, _LONG_RUN_TRIALS = 8, 24
+_FEW_BASELINE_PARTS, _SHORT_RUN_TRIALS = 3, 8
 
 
 class Trial(NamedTuple):
@@ -36,7 +40,7 @@ class Trial(NamedTuple):
     baseline: bool
 
 
-def combinations(experiment: Experiment, factors: Sequence[Factor]) -> list[dict[str, str]]:
+def level_combinations(experiment: Experiment, factors: Sequence[Factor]) -> list[dict[str, str]]:
     """Return the levels of each option set, the baseline first, none twice.
 
     Args:
@@ -58,7 +62,7 @@ def combinations(experiment: Experiment, factors: Sequence[Factor]) -> list[dict
     return [dict(pairs) for pairs in dict.fromkeys(tuple(levels.items()) for levels in found)]
 
 
-def schedule(plan: ExperimentPlan) -> list[Trial]:
+def schedule_trials(plan: ExperimentPlan) -> list[Trial]:
     """Return all trials in the order of the run.
 
     Each block has every set and workload once, shuffled, so that a drift of server or network hits all alike.
@@ -72,8 +76,14 @@ def schedule(plan: ExperimentPlan) -> list[Trial]:
         source.shuffle(each)
         ordinary += [(block, number, work, False) for number, work in each]
     total = len(ordinary)
-    parts = 1 if total < _SHORT else _FEW_PARTS if total < _LONG else _PARTS
-    step = total if parts == 1 else min(_BETWEEN_BASELINES, -(-total // parts))
+    parts = (
+        1
+        if total < _SHORT_RUN_TRIALS
+        else _FEW_BASELINE_PARTS
+        if total < _LONG_RUN_TRIALS
+        else _BASELINE_PARTS
+    )
+    step = total if parts == 1 else min(_MAX_TRIALS_BETWEEN_BASELINES, -(-total // parts))
     places: list[tuple[int, int, int, bool]] = []
     for place, trial in enumerate(ordinary):
         if place % step == 0:

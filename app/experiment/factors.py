@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from advisor.catalogue import YES
-from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, check
-from advisor.text.experiment import Names
+from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, check_options
+from advisor.text.experiment import FactorNames
 from app.speedtest.model import TestSpec
 from app.units import format_size, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from app.experiment.model import Experiment, Work
+    from app.experiment.model import Experiment, WorkloadSpec
 
 DEFAULT = "default"
 #: The level of a flag that is given; the other is "no".
@@ -31,23 +31,23 @@ FILE_SIZE, BLOCK_SIZE, RECORD_SIZE = "file_size", "block_size", "record_size"
 STREAMS, PATTERN = "streams", "pattern"
 
 #: What these change is the test, not the mount.
-OF_THE_TEST = frozenset({FILE_SIZE, BLOCK_SIZE, RECORD_SIZE, STREAMS, PATTERN})
-_SIZES = frozenset({TRANSFER_SIZE, FILE_SIZE, BLOCK_SIZE, RECORD_SIZE})
-_NUMBERS = frozenset({READ_AHEAD, STREAMS})
+TEST_FACTORS = frozenset({FILE_SIZE, BLOCK_SIZE, RECORD_SIZE, STREAMS, PATTERN})
+_SIZE_FACTORS = frozenset({TRANSFER_SIZE, FILE_SIZE, BLOCK_SIZE, RECORD_SIZE})
+_NUMBER_FACTORS = frozenset({READ_AHEAD, STREAMS})
 _PATTERNS = ("sequential", "random")
 #: Factors of the studies that this client cannot vary, and why.
-ELSEWHERE = {
+UNSUPPORTED_FACTORS = {
     "client_threads": "The Linux client has no threads of its own to set; its requests are asynchronous. The "
     "number of connections (nconnect) comes nearest.",
     "server_threads": "This is a setting of the server. Change it there (on Linux: rpc.nfsd, or threads= in "
     "/etc/nfs.conf), repeat the experiment, and compare the two in the history.",
 }
 #: Levels of the studies that are gone from Linux.
-GONE = {
+OBSOLETE_LEVELS = {
     ("vers", "2"): "NFS version 2 is gone: neither mount.nfs nor the Linux server speaks it any more.",
 }
 #: Units of options that are times.
-_TIMES = {"sec": "s", "minutes": "min"}
+_TIME_UNITS = {"sec": "s", "minutes": "min"}
 LABELS = {
     TRANSFER_SIZE: "Read and write size", READ_AHEAD: "Readahead (KiB)", CACHE_MODE: "Attribute caching",
     FILE_SIZE: "File size", BLOCK_SIZE: "Block size", RECORD_SIZE: "Record size", STREAMS: "Files at once",
@@ -55,7 +55,7 @@ LABELS = {
 }  # fmt: skip
 
 
-class Mounting(NamedTuple):
+class MountSettings(NamedTuple):
     """How one option set is mounted.
 
     Attributes:
@@ -67,7 +67,7 @@ class Mounting(NamedTuple):
     read_ahead_kb: int | None
 
 
-def label(name: str) -> str:
+def factor_label(name: str) -> str:
     """Return a factor's name for people."""
     option = catalogue().find(name)
     return LABELS.get(name) or (option.label if option is not None else name)
@@ -76,31 +76,31 @@ def label(name: str) -> str:
 def level_label(name: str, level: str) -> str:
     """Return a level for people: sizes and times with their unit, the rest as it is written."""
     option = catalogue().find(name)
-    kind = "size" if name in _SIZES else option.kind if option is not None else ""
+    kind = "size" if name in _SIZE_FACTORS else option.kind if option is not None else ""
     if not (level.isascii() and level.isdigit()):
         return level
     if kind == "size":
         return format_size(int(level))
     if kind == "decisec":
         return f"{int(level) / 10:g} s"
-    return f"{level} {_TIMES[kind]}" if kind in _TIMES else level
+    return f"{level} {_TIME_UNITS[kind]}" if kind in _TIME_UNITS else level
 
 
 #: For sentences that people read beside tables with the same words.
-SPOKEN = Names(factor=label, level=level_label, between=": ")
+DISPLAY_NAMES = FactorNames(factor=factor_label, level=level_label, between=": ")
 
 
-def normal(name: str, level: str) -> str:
+def normalized_level(name: str, level: str) -> str:
     """Return a level as it is kept: sizes (also written as 64k or 1M) in plain bytes.
 
     Raises:
         ValueError: if it is no level of this factor; the message is for people.
     """
-    if name in ELSEWHERE or (name, level) in GONE:
+    if name in UNSUPPORTED_FACTORS or (name, level) in OBSOLETE_LEVELS:
         return level
-    if name in _SIZES:
-        return level if name == TRANSFER_SIZE and level == DEFAULT else _size(level)
-    if name in _NUMBERS:
+    if name in _SIZE_FACTORS:
+        return level if name == TRANSFER_SIZE and level == DEFAULT else _size_level(level)
+    if name in _NUMBER_FACTORS:
         if not level.isascii() or not level.isdigit() or (name == STREAMS and not int(level)):
             raise ValueError(f"“{level}” is not a number.")
         return str(int(level))
@@ -109,11 +109,11 @@ def normal(name: str, level: str) -> str:
             raise ValueError(f"“{level}” is neither sequential nor random.")
         return level
     if name == CACHE_MODE:
-        return _cache_mode(level)
+        return _cache_mode_level(level)
     return _option_level(name, level)
 
 
-def mounting(experiment: Experiment, levels: Mapping[str, str]) -> Mounting:
+def mount_settings(experiment: Experiment, levels: Mapping[str, str]) -> MountSettings:
     """Return how an option set is mounted.
 
     Raises:
@@ -127,23 +127,23 @@ def mounting(experiment: Experiment, levels: Mapping[str, str]) -> Mounting:
         elif name == CACHE_MODE:
             if level != DEFAULT:
                 options = MountOptions([*options, *MountOptions.parse(level)])
-        elif name not in OF_THE_TEST:
+        elif name not in TEST_FACTORS:
             for option in ("rsize", "wsize") if name == TRANSFER_SIZE else (name,):
                 if level == DEFAULT:
                     options.remove(option)
                 else:
-                    options.set(option, _value(option, level))
-    return Mounting(str(options), read_ahead)
+                    options.set(option, _option_value(option, level))
+    return MountSettings(str(options), read_ahead)
 
 
-def options_of(name: str, levels: Iterable[str] = ()) -> tuple[str, ...]:
+def options_of_factor(name: str, levels: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the options that the levels of a factor are about; none of one that is of the test.
 
     Args:
         name: of the factor.
         levels: its levels: those of the attribute cache may be any options.
     """
-    if name in OF_THE_TEST or name == READ_AHEAD:
+    if name in TEST_FACTORS or name == READ_AHEAD:
         return ()
     if name == TRANSFER_SIZE:
         return ("rsize", "wsize")
@@ -154,7 +154,7 @@ def options_of(name: str, levels: Iterable[str] = ()) -> tuple[str, ...]:
     return ("vers", "minorversion") if name == "vers" else (name,)
 
 
-def spec_of(work: Work, levels: Mapping[str, str]) -> TestSpec:
+def trial_spec(work: WorkloadSpec, levels: Mapping[str, str]) -> TestSpec:
     """Return the test of a workload with these levels; its path is the mount's, which is not known yet."""
     spec = TestSpec(
         path="",
@@ -181,7 +181,7 @@ def spec_of(work: Work, levels: Mapping[str, str]) -> TestSpec:
     return msgspec.structs.replace(spec, **changes)
 
 
-def impossible(levels: Mapping[str, str]) -> dict[str, str]:
+def conflicting_levels(levels: Mapping[str, str]) -> dict[str, str]:
     """Return the levels that cannot be together, {} if they can."""
     record, size = levels.get(RECORD_SIZE), levels.get(FILE_SIZE)
     if record is not None and size is not None and int(record) > int(size):
@@ -189,16 +189,16 @@ def impossible(levels: Mapping[str, str]) -> dict[str, str]:
     return {}
 
 
-def _size(level: str) -> str:
+def _size_level(level: str) -> str:
     size = parse_size(level)
     if size < 512:
         raise ValueError(f"“{level}” is less than 512 bytes.")
     return str(size)
 
 
-def _cache_mode(level: str) -> str:
+def _cache_mode_level(level: str) -> str:
     if level != DEFAULT:
-        problems = check(MountOptions.parse(level))
+        problems = check_options(MountOptions.parse(level))
         if problems:
             raise ValueError(problems[0].message)
     return level
@@ -207,7 +207,7 @@ def _cache_mode(level: str) -> str:
 def _option_level(name: str, level: str) -> str:
     option = catalogue().find(name)
     if option is None:
-        known = ", ".join(sorted(OF_THE_TEST | {TRANSFER_SIZE, READ_AHEAD, CACHE_MODE}))
+        known = ", ".join(sorted(TEST_FACTORS | {TRANSFER_SIZE, READ_AHEAD, CACHE_MODE}))
         raise ValueError(f"There is no factor “{name}”: it is neither a mount option nor one of {known}.")
     if option.scope == "fstab" or not option.helper:
         raise ValueError(f"“{name}” makes no difference to a test mount.")
@@ -218,14 +218,14 @@ def _option_level(name: str, level: str) -> str:
     if option.kind == "flag" and level == YES:
         level = YES_LEVEL
     options = MountOptions()
-    options.set(name, _value(name, level))
-    problems = check(options)
+    options.set(name, _option_value(name, level))
+    problems = check_options(options)
     if problems:
         raise ValueError(problems[0].message)
     return level
 
 
-def _value(name: str, level: str) -> str:
+def _option_value(name: str, level: str) -> str:
     """Return the value of a level: the catalogue's of a flag that is given is empty, and hard to read."""
     option = catalogue().find(name)
     return YES if option is not None and option.kind == "flag" and level == YES_LEVEL else level

@@ -1,4 +1,7 @@
-"""What an experiment is, what its plan says, and what a running one tells."""
+"""Data of an experiment: factors, workloads, plan, progress and result; and those of a search.
+
+The field names are those of the JSON output and of the history's database.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,21 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from advisor.experiment.measurements import Outcome  # noqa: TC001 - likewise
-from advisor.experiment.ranking import Drift  # noqa: TC001 - msgspec reads the annotations at run time
-from advisor.experiment.search import Answer  # noqa: TC001 - likewise
-from advisor.retest import Retest  # noqa: TC001 - likewise
-from advisor.transfer_sizes import AS_COPY
-from app.speedtest.model import Direction, Environment, TestEvent, Workload  # noqa: TC001 - likewise
+from advisor.experiment.measurements import TrialOutcome  # noqa: TC001 - msgspec reads it at run time
+from advisor.experiment.ranking import BaselineDrift  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.experiment.search import (
+    Retest,  # noqa: TC001 - msgspec reads it at run time
+    SearchConclusion,  # noqa: TC001 - msgspec reads it at run time
+)
+from advisor.transfer_sizes import CP_CALL_SIZE
+from app.speedtest.model import Direction, Environment, TestEvent, WorkloadKind  # noqa: TC001 - likewise
 from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 #: What a search for the best setting has in the place of a recipe's name.
-SEARCH = "best"
+SEARCH_NAME = "best"
 #: The time of a search whose bytes are limited and whose time is not: a day.
 UNLIMITED_S = 86400.0
 #: Between a workload's name and its amount, where that is no more what the name says.
@@ -28,7 +33,7 @@ _PLANNED, _CUT = " (planned: ", ", cut to "
 Strategy = Literal["full", "one-at-a-time", "rows"]
 #: What is done now: an option set is tried, the line is warmed up, a trial runs, one of a re-test runs, or a
 #: trial has just ended.
-Phase = Literal["trying", "warm-up", "trial", "retest", "done"]
+ExperimentPhase = Literal["trying", "warm-up", "trial", "retest", "done"]
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,7 +55,7 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.base or self.levels[0]
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a trial copies.
 
     Attributes:
@@ -63,14 +68,14 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     name: str
-    kind: Workload = "file"
+    kind: WorkloadKind = "file"
     size: int
     count: int = 1
-    block_size: int = AS_COPY
+    block_size: int = CP_CALL_SIZE
     direction: Direction = "both"
 
     @property
-    def plain_name(self) -> str:
+    def uncut_name(self) -> str:
         """Its name before it was cut."""
         cut, planned, name = self.name.partition(_PLANNED)
         return name.removesuffix(")") if planned else cut.partition(_CUT)[0]
@@ -80,10 +85,10 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """What it copies, for people."""
         return f"{f'{self.count} x ' if self.count > 1 else ''}{format_size(self.size)}"
 
-    def cut_to(self, *, size: int | None = None, count: int | None = None) -> Work:
+    def resized(self, *, size: int | None = None, count: int | None = None) -> WorkloadSpec:
         """Return it with another amount: its name begins with that, and ends with the one it had."""
         cut = msgspec.structs.replace(self, size=size or self.size, count=count or self.count)
-        return msgspec.structs.replace(cut, name=f"{cut.amount}{_PLANNED}{self.plain_name})")
+        return msgspec.structs.replace(cut, name=f"{cut.amount}{_PLANNED}{self.uncut_name})")
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -111,12 +116,12 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     axes: list[str] = []
     factors: list[Factor]
     rows: list[dict[str, str]] = []
-    workloads: list[Work]
+    workloads: list[WorkloadSpec]
     repeats: int = 3
     seed: int = 0
 
 
-class Struck(msgspec.Struct, frozen=True, kw_only=True):
+class ExcludedSet(msgspec.Struct, frozen=True, kw_only=True):
     """Levels that are not measured here.
 
     Attributes:
@@ -130,7 +135,7 @@ class Struck(msgspec.Struct, frozen=True, kw_only=True):
     same_as: dict[str, str] = {}
 
 
-class PlannedSet(msgspec.Struct, frozen=True, kw_only=True):
+class OptionSet(msgspec.Struct, frozen=True, kw_only=True):
     """One option set that was tried and found to work.
 
     Attributes:
@@ -170,8 +175,8 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     experiment: Experiment
-    sets: list[PlannedSet]
-    struck: list[Struck]
+    sets: list[OptionSet]
+    struck: list[ExcludedSet]
     trials: int
     seconds: float
     bytes: int
@@ -179,10 +184,10 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
     environment: Environment | None = None
     current: dict[str, str] = {}
-    today: PlannedSet | None = None
+    today: OptionSet | None = None
 
     @property
-    def present(self) -> PlannedSet | None:
+    def present(self) -> OptionSet | None:
         """Of a search, the setting in use; None of an experiment."""
         if not self.current:
             return self.today
@@ -212,7 +217,7 @@ class ExperimentRunArgs(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     plan: ExperimentPlan
-    done: list[Outcome] = []
+    done: list[TrialOutcome] = []
     budget_s: float | None = None
 
 
@@ -231,14 +236,14 @@ class ExperimentEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         plan: of a search for the best, before its first trial.
     """
 
-    phase: Phase
+    phase: ExperimentPhase
     number: int
     total: int
     eta_s: float | None = None
     levels: dict[str, str] = {}
     workload: str = ""
     test: TestEvent | None = None
-    outcome: Outcome | None = None
+    outcome: TrialOutcome | None = None
     plan: ExperimentPlan | None = None
 
 
@@ -261,12 +266,12 @@ class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     mismatched: int
     stopped: str = ""
-    drift: list[Drift] = []
+    drift: list[BaselineDrift] = []
     seconds: float = 0.0
     notes: list[str] = []
 
 
-class BestArgs(msgspec.Struct, frozen=True, kw_only=True):
+class SearchArgs(msgspec.Struct, frozen=True, kw_only=True):
     """``experiment.best``.
 
     Attributes:
@@ -290,7 +295,7 @@ class BestArgs(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
 
 
-class BestResult(msgspec.Struct, frozen=True, kw_only=True):
+class BestSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The best setting that was found.
 
     Attributes:
@@ -306,16 +311,16 @@ class BestResult(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     plan: ExperimentPlan
-    answer: Answer
+    answer: SearchConclusion
     options: str
     read_ahead_kb: int | None
     retest: Retest | None = None
     stopped: str = ""
     seconds: float = 0.0
-    struck: list[Struck] = []
+    struck: list[ExcludedSet] = []
 
 
-def counted(outcomes: Iterable[Outcome]) -> list[Outcome]:
+def counted_outcomes(outcomes: Iterable[TrialOutcome]) -> list[TrialOutcome]:
     """Return the outcomes of a search that count, in their order: not the last ones, if they failed.
 
     With those the server was away: they say nothing of their sets, and are tried again. Where a search that

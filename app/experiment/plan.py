@@ -1,4 +1,7 @@
-"""The plan of an experiment: every option set is tried once, before anything is measured."""
+"""Plan of an experiment: its option sets, trials, duration and space, made smaller to fit.
+
+Every option set is mounted once before anything is measured; an estimate without mounting is there as well.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,32 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.experiment.error_model import smallest_shown
-from advisor.text.experiment import power_text
-from app.bench.experiment.sift import (
-    Dead,
-    of_test,
-    possible_factors,
-    reasons,
-    without_impossible,
-    without_refused,
-)
+from advisor.experiment.error_model import smallest_detectable_difference
+from advisor.text.experiment import detectable_difference_text
 from app.errors import AppError, ErrorKind
-from app.experiment.design import combinations, schedule
+from app.experiment.design import level_combinations, schedule_trials
 from app.experiment.estimate import (
-    SHARE_OF_FREE,
-    smaller,
-    smallest,
+    MAX_FREE_SPACE_SHARE,
+    shrunk,
+    smallest_experiment,
     space_needed,
     total_bytes,
     total_seconds,
     trial_seconds,
 )
 from app.experiment.factors import FILE_SIZE
-from app.experiment.feasibility import Probed, Prober
-from app.experiment.model import SEARCH, ExperimentPlan, PlannedSet, Struck
+from app.experiment.feasibility import (
+    Exclusion,
+    SetProber,
+    SetProbeReport,
+    checked_mount_settings,
+    explain_exclusions,
+    levels_of_test,
+    possible_factors,
+    without_conflicts,
+    without_refused_tests,
+)
+from app.experiment.model import SEARCH_NAME, ExcludedSet, ExperimentPlan, OptionSet
 from app.mounts.parsing import share_to_mount
 from app.units import format_size
 
@@ -39,22 +44,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from advisor.facts import Facts
-    from app.bench.experiment.sift import Levels
-    from app.experiment.context import Hands
+    from app.experiment.context import ExperimentContext
+    from app.experiment.feasibility import Levels
     from app.experiment.model import Experiment, ExperimentArgs, ExperimentEvent
     from app.tasks import CancelToken
 
 #: More sets than this nobody waits for.
 MAX_SETS = 5000
 #: Of so many combinations it is not even looked which of them can be.
-_MOST_MADE = 10 * MAX_SETS
+_MAX_COMBINATIONS = 10 * MAX_SETS
 #: With up to so many repeats it is said before what they cannot show, and what as many as are usual would.
-_FEW_REPEATS, _ENOUGH_REPEATS = 2, 3
-_TOO_LARGE = "Its files would take more than a quarter of the free space on the server."
+_FEW_REPEATS, _USUAL_REPEATS = 2, 3
+_TOO_LARGE_REASON = "Its files would take more than a quarter of the free space on the server."
 
 
 def plan_experiment(
-    args: ExperimentArgs, hands: Hands, token: CancelToken, emit: Callable[[ExperimentEvent], None]
+    args: ExperimentArgs,
+    context: ExperimentContext,
+    token: CancelToken,
+    emit: Callable[[ExperimentEvent], None],
 ) -> ExperimentPlan:
     """Try every option set, strike out what cannot be measured, and say what the rest will take.
 
@@ -64,13 +72,13 @@ def plan_experiment(
     """
     experiment = args.experiment
     share_to_mount(experiment.share)
-    sets, struck = option_sets(experiment, hands.facts)
-    prober = Prober(hands, token, emit)
+    sets, struck = option_sets(experiment, context.facts)
+    prober = SetProber(context, token, emit)
     probed = prober.probe(experiment, sets)
-    return sized(args, Probed(probed.planned, struck + probed.struck), hands, prober)
+    return fit_plan(args, SetProbeReport(probed.planned, struck + probed.struck), context, prober)
 
 
-def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], list[Struck]]:
+def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], list[ExcludedSet]]:
     """Return the option sets that may work here, and what is struck out without trying.
 
     Args:
@@ -82,15 +90,17 @@ def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], lis
     """
     factors, struck = possible_factors(experiment, facts)
     count = prod(len(factor.levels) for factor in factors) if experiment.strategy == "full" else 0
-    sets, unlikely = without_impossible(combinations(experiment, factors) if count <= _MOST_MADE else [])
-    count = count if count > _MOST_MADE else len(sets)
+    sets, unlikely = without_conflicts(
+        level_combinations(experiment, factors) if count <= _MAX_COMBINATIONS else []
+    )
+    count = count if count > _MAX_COMBINATIONS else len(sets)
     if count > MAX_SETS:
         raise AppError(
             ErrorKind.USAGE,
             f"These factors make {count} option sets; {MAX_SETS} are the most.",
             hint="Leave some levels out, or vary the factors one at a time.",
         )
-    sets, refused = without_refused(sets, experiment.workloads)
+    sets, refused = without_refused_tests(sets, experiment.workloads)
     struck = [*struck, *unlikely, *refused]
     if not sets or (experiment.factors and not factors):
         raise AppError(
@@ -101,7 +111,9 @@ def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], lis
     return sets, struck
 
 
-def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) -> ExperimentPlan:
+def fit_plan(
+    args: ExperimentArgs, probed: SetProbeReport, context: ExperimentContext, prober: SetProber
+) -> ExperimentPlan:
     """Return the plan, its amounts and repeats made smaller until time and free space should do.
 
     Raises:
@@ -109,13 +121,13 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
     """
     experiment = args.experiment
     overhead_s, free = prober.overhead_s(), prober.free()
-    planned, too_large = _fitting(experiment, probed.planned, free)
+    planned, too_large = _fitting_sets(experiment, probed.planned, free)
     slow = large = False
     while True:
         sets = [
             msgspec.structs.replace(
                 one,
-                seconds=trial_seconds(experiment, one, hands.facts, overhead_s, prober.costs(one.options)),
+                seconds=trial_seconds(experiment, one, context.facts, overhead_s, prober.costs(one.options)),
             )
             for one in planned
         ]
@@ -131,9 +143,9 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
         seconds = total_seconds(plan)
         space = space_needed(experiment, [one.levels for one in sets])
         in_time = args.budget_s is None or seconds <= args.budget_s
-        fits = free is None or space <= _room(free)
+        fits = free is None or space <= _usable_space(free)
         slow, large = slow or not in_time, large or not fits
-        less = None if in_time and fits else smaller(experiment)
+        less = None if in_time and fits else shrunk(experiment)
         if less is None:
             break
         experiment = less
@@ -141,32 +153,32 @@ def sized(args: ExperimentArgs, probed: Probed, hands: Hands, prober: Prober) ->
     exceeded += [f"the {format_size(free or 0)} that are free"] if large else []
     return msgspec.structs.replace(
         plan,
-        trials=len(schedule(plan)),
+        trials=len(schedule_trials(plan)),
         seconds=seconds,
         bytes=total_bytes(plan),
         space=space,
-        notes=[*_notes(args, experiment, hands, in_time=in_time, exceeded=exceeded), *_power(plan)],
+        notes=[*_notes(args, experiment, context, in_time=in_time, exceeded=exceeded), *_power_notes(plan)],
     )
 
 
-def _power(plan: ExperimentPlan) -> list[str]:
+def _power_notes(plan: ExperimentPlan) -> list[str]:
     """Return what so few repeats cannot show, before they are run."""
     experiment = plan.experiment
     repeats = experiment.repeats
     sets = len(plan.sets) // len({one.levels.get(FILE_SIZE) for one in plan.sets})
-    if experiment.recipe == SEARCH or sets < 2 or repeats > _FEW_REPEATS:
+    if experiment.recipe == SEARCH_NAME or sets < 2 or repeats > _FEW_REPEATS:
         return []
     # The baseline is watched with the first workload alone; the others have no more than their repeats.
-    watching = sum(trial.baseline for trial in schedule(plan)) if len(experiment.workloads) == 1 else 0
+    watching = sum(trial.baseline for trial in schedule_trials(plan)) if len(experiment.workloads) == 1 else 0
     chance = random.Random(experiment.seed)  # noqa: S311 - for a bootstrap
-    shown = smallest_shown(repeats, sets, watching, chance=chance)
-    better = smallest_shown(_ENOUGH_REPEATS, sets, chance=chance)
-    return [power_text(repeats, shown, None if better is None else (_ENOUGH_REPEATS, better))]
+    shown = smallest_detectable_difference(repeats, sets, watching, chance=chance)
+    better = smallest_detectable_difference(_USUAL_REPEATS, sets, chance=chance)
+    return [detectable_difference_text(repeats, shown, None if better is None else (_USUAL_REPEATS, better))]
 
 
-def _fitting(
-    experiment: Experiment, planned: list[PlannedSet], free: int | None
-) -> tuple[list[PlannedSet], list[Struck]]:
+def _fitting_sets(
+    experiment: Experiment, planned: list[OptionSet], free: int | None
+) -> tuple[list[OptionSet], list[ExcludedSet]]:
     """Return the sets whose trials, made as small as can be, leave others their room, and the others.
 
     Raises:
@@ -175,9 +187,9 @@ def _fitting(
     if free is None:
         return planned, []
     fixed = any(factor.name == FILE_SIZE for factor in experiment.factors)
-    least = experiment if fixed else smallest(experiment)
+    least = experiment if fixed else smallest_experiment(experiment)
     needed = [space_needed(least, [one.levels]) for one in planned]
-    left = [one for one, space in zip(planned, needed, strict=True) if space <= _room(free)]
+    left = [one for one, space in zip(planned, needed, strict=True) if space <= _usable_space(free)]
     if not left:
         raise AppError(
             ErrorKind.NO_SPACE,
@@ -185,37 +197,89 @@ def _fitting(
             f"least, and {format_size(free)} are free.",
             hint="A test takes a quarter of the free space at most. Make room, or choose smaller files.",
         )
-    tests = {tuple(of_test(one.levels).items()): space for one, space in zip(planned, needed, strict=True)}
-    dead = {number: Dead(_TOO_LARGE) for number, space in enumerate(tests.values()) if space > _room(free)}
-    return left, reasons([dict(pairs) for pairs in tests], dead)
+    tests = {
+        tuple(levels_of_test(one.levels).items()): space for one, space in zip(planned, needed, strict=True)
+    }
+    dead = {
+        number: Exclusion(_TOO_LARGE_REASON)
+        for number, space in enumerate(tests.values())
+        if space > _usable_space(free)
+    }
+    return left, explain_exclusions([dict(pairs) for pairs in tests], dead)
 
 
-def _room(free: int) -> int:
-    return int(free * SHARE_OF_FREE)
+def _usable_space(free: int) -> int:
+    return int(free * MAX_FREE_SPACE_SHARE)
 
 
 def _notes(
-    args: ExperimentArgs, experiment: Experiment, hands: Hands, *, in_time: bool, exceeded: Sequence[str]
+    args: ExperimentArgs,
+    experiment: Experiment,
+    context: ExperimentContext,
+    *,
+    in_time: bool,
+    exceeded: Sequence[str],
 ) -> list[str]:
     notes: list[str] = []
     if experiment != args.experiment:
-        notes.append(f"Made smaller for {' and '.join(exceeded)}: {_changes(args.experiment, experiment)}.")
+        notes.append(
+            f"Made smaller for {' and '.join(exceeded)}: {_changes_text(args.experiment, experiment)}."
+        )
     if not in_time:
         notes.append(
             "The time will not do for all trials: it ends when the time is over, and can be resumed."
         )
-    link = hands.facts.link
+    link = context.facts.link
     if link is None or link.rate_bps is None:
         notes.append("The link's rate is not known; the time is that of 1 Gbit/s.")
     return notes
 
 
-def _changes(before: Experiment, after: Experiment) -> str:
+def _changes_text(before: Experiment, after: Experiment) -> str:
     changes = [
-        f"“{new.plain_name}” copies {new.amount}, not {old.amount}"
+        f"“{new.uncut_name}” copies {new.amount}, not {old.amount}"
         for old, new in zip(before.workloads, after.workloads, strict=True)
         if old != new
     ]
     if before.repeats != after.repeats:
         changes.append(f"repeats are {after.repeats} instead of {before.repeats}")
     return ", ".join(changes)
+
+
+#: Beside the copying: what the programs take, and the round trips of mounting, checking and unmounting, about
+#: (tests/benchmarks/trial_overhead.py: 0.3 to 0.5 s in the lab over 0.2 ms, 4.0 to 4.7 s over 80 ms).
+_MOUNT_OVERHEAD_S, _MOUNT_ROUND_TRIPS = 0.4, 50
+
+
+def estimated_plan(experiment: Experiment, facts: Facts) -> ExperimentPlan:
+    """Return the plan of an experiment if every option set could be mounted.
+
+    What only trying can tell is not in it: sets that cannot be mounted or come out the same, values in use,
+    the free space.
+
+    Args:
+        experiment: as asked.
+        facts: of client, server and link, as far as they are known.
+
+    Raises:
+        AppError: if it is too large, or a level cannot be written as an option.
+    """
+    sets, struck = option_sets(experiment, facts)
+    rtt_s = facts.link.rtt_s if facts.link is not None else None
+    overhead_s = _MOUNT_OVERHEAD_S + _MOUNT_ROUND_TRIPS * (rtt_s or 0.0)
+    planned = [_estimated_set(experiment, levels, facts, overhead_s) for levels in sets]
+    plan = ExperimentPlan(
+        experiment=experiment, sets=planned, struck=struck, trials=0, seconds=0.0, bytes=0,
+        space=space_needed(experiment, sets),
+    )  # fmt: skip
+    return msgspec.structs.replace(
+        plan, trials=len(schedule_trials(plan)), seconds=total_seconds(plan), bytes=total_bytes(plan)
+    )
+
+
+def _estimated_set(
+    experiment: Experiment, levels: dict[str, str], facts: Facts, overhead_s: float
+) -> OptionSet:
+    mount = checked_mount_settings(experiment, levels)
+    one = OptionSet(levels=levels, options=mount.options, read_ahead_kb=mount.read_ahead_kb)
+    return msgspec.structs.replace(one, seconds=trial_seconds(experiment, one, facts, overhead_s))

@@ -1,4 +1,4 @@
-"""What of an option set is proposed for a mount: what was varied, and nothing else of the study's options."""
+"""Proposed options: what using an option set changes of a mount; only what was varied, checked by lint."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 from advisor.lint import Finding, LintContext, lint
 from advisor.options import MountOptions
 from app.experiment.analysis import levels_of_plan
-from app.experiment.factors import DEFAULT, OF_THE_TEST, READ_AHEAD, mounting, options_of
+from app.experiment.factors import DEFAULT, READ_AHEAD, TEST_FACTORS, mount_settings, options_of_factor
 
 if TYPE_CHECKING:
-    from app.experiment.model import ExperimentPlan, PlannedSet
+    from app.experiment.model import ExperimentPlan, OptionSet
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class ProposedChange(msgspec.Struct, frozen=True, kw_only=True):
     """One option that becomes another.
 
     Attributes:
@@ -29,7 +29,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     after: str | None
 
 
-class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+class OptionProposal(msgspec.Struct, frozen=True, kw_only=True):
     """What using a set makes of a mount's options.
 
     Attributes:
@@ -42,19 +42,19 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     options: str
     read_ahead_kb: int | None
-    changes: list[Change]
+    changes: list[ProposedChange]
     study: str
     findings: list[Finding]
 
 
-def propose(
+def propose_options(
     plan: ExperimentPlan,
-    one: PlannedSet,
+    one: OptionSet,
     options: str,
     *,
     read_ahead_kb: int | None = None,
     context: LintContext | None = None,
-) -> Proposal:
+) -> OptionProposal:
     """Return what using a set makes of a mount's options; lint has seen it.
 
     Args:
@@ -67,27 +67,27 @@ def propose(
     before = MountOptions.parse(options)
     after = before.copy()
     factors = {factor.name: factor.levels for factor in plan.experiment.factors}
-    varied = [name for name in levels_of_plan(plan) if name not in OF_THE_TEST]
+    varied = [name for name in levels_of_plan(plan) if name not in TEST_FACTORS]
     for name in varied:
-        for option in options_of(name, factors.get(name, ())):
+        for option in options_of_factor(name, factors.get(name, ())):
             after.remove(option)
     bare = msgspec.structs.replace(plan.experiment, options="")
     levels = {name: one.levels[name] for name in varied if name in one.levels and name != READ_AHEAD}
     chosen = {name: level for name, level in levels.items() if level != DEFAULT}
-    after = MountOptions([*after, *MountOptions.parse(mounting(bare, chosen).options)])
+    after = MountOptions([*after, *MountOptions.parse(mount_settings(bare, chosen).options)])
     wanted = one.read_ahead_kb if READ_AHEAD in varied else None
     old, new = before.values(), after.values()
     changes = [
-        Change(option=name, before=old.get(name), after=new.get(name))
+        ProposedChange(option=name, before=old.get(name), after=new.get(name))
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     ]
     if wanted is not None and wanted != read_ahead_kb:
         known = None if read_ahead_kb is None else str(read_ahead_kb)
-        changes.append(Change(option=READ_AHEAD, before=known, after=str(wanted)))
-    found = _lint(after, context)
-    had = {(each.rule, each.options) for each in _lint(before, context)}
-    return Proposal(
+        changes.append(ProposedChange(option=READ_AHEAD, before=known, after=str(wanted)))
+    found = _lint_warnings(after, context)
+    had = {(each.rule, each.options) for each in _lint_warnings(before, context)}
+    return OptionProposal(
         options=str(after) if new != old else options,
         read_ahead_kb=wanted,
         changes=changes,
@@ -96,6 +96,6 @@ def propose(
     )
 
 
-def _lint(options: MountOptions, context: LintContext | None) -> list[Finding]:
+def _lint_warnings(options: MountOptions, context: LintContext | None) -> list[Finding]:
     found = lint(options, context=context or LintContext())
     return [one for one in found if one.severity != "info"]

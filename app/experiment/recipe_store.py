@@ -1,6 +1,6 @@
-"""The recipes there are: those of the studies, and the person's own in their configuration folder.
+"""Recipe store: the recipes of the studies, and the user's own in the configuration directory.
 
-A home on a file server that has died holds up whoever asks: not for the window's own thread.
+A home on a file server that does not answer blocks the caller: not for the window's main thread.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.bench.experiment.recipe_text import parse_recipe
 from app.errors import AppError, ErrorKind, printable
-from app.experiment.model import SEARCH
+from app.experiment.model import SEARCH_NAME
+from app.experiment.recipes import parse_recipe
 from app.files.user_directories import config_directory
 
 if TYPE_CHECKING:
     from app.experiment.recipes import Recipe
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,47}")
+_RECIPE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,47}")
 
 
-class Cookbook(NamedTuple):
+class RecipeCollection(NamedTuple):
     """The recipes there are.
 
     Attributes:
@@ -34,21 +34,21 @@ class Cookbook(NamedTuple):
     unreadable: list[AppError]
 
 
-def read_cookbook() -> Cookbook:
+def read_recipes() -> RecipeCollection:
     """Read the recipes of the studies, and the person's own."""
     found, unreadable = _shipped_recipes(), list[AppError]()
-    for path in _own_files():
+    for path in _user_recipe_files():
         try:
-            found.append(_own(path))
+            found.append(_read_user_recipe(path))
         except AppError as error:
             hint = f"Correct the file, or remove it: “experiment remove {printable(path.stem)}”."
             unreadable.append(AppError(error.kind, error.message, hint=hint, detail=error.detail))
-    return Cookbook(found, unreadable)
+    return RecipeCollection(found, unreadable)
 
 
-def recipes() -> list[Recipe]:
+def readable_recipes() -> list[Recipe]:
     """Return those that can be read: of the studies in their order, then the person's own by name."""
-    return read_cookbook().recipes
+    return read_recipes().recipes
 
 
 def find_recipe(name: str) -> Recipe:
@@ -58,14 +58,14 @@ def find_recipe(name: str) -> Recipe:
         AppError: USAGE if there is none, or its file is not as it should be.
     """
     if "/" in name:
-        return _own(Path(name))
-    known = recipes()
+        return _read_user_recipe(Path(name))
+    known = readable_recipes()
     for recipe in known:
         if recipe.name == name:
             return recipe
-    path = _own_file(name)
+    path = _user_recipe_file(name)
     if path is not None:
-        return _own(path)
+        return _read_user_recipe(path)
     names = ", ".join(recipe.name for recipe in known)
     raise AppError(ErrorKind.USAGE, f"There is no recipe “{name}”.", hint=f"There are: {names}.")
 
@@ -80,14 +80,14 @@ def recipe_source(recipe: Recipe) -> str:
         for entry in files("resources").joinpath("recipes").iterdir():
             if entry.name.endswith(f"-{recipe.name}.toml"):
                 return entry.read_text(encoding="utf-8")
-    path = own_folder() / f"{recipe.name}.toml"
+    path = user_recipe_directory() / f"{recipe.name}.toml"
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise AppError(ErrorKind.IO, f"{path} cannot be read.", detail=str(error)) from error
 
 
-def recipe_file_text(path: Path) -> str:
+def read_recipe_file(path: Path) -> str:
     """Return the text of a recipe's file.
 
     Raises:
@@ -115,13 +115,13 @@ def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
     Raises:
         AppError: USAGE for a bad name, one of a study's, or a bad text; IO if it cannot be written.
     """
-    if _NAME.fullmatch(name) is None:
+    if _RECIPE_NAME.fullmatch(name) is None:
         raise AppError(
             ErrorKind.USAGE,
             f"“{printable(name)}” cannot be the name of a recipe.",
             hint="Use small letters, digits and hyphens, 48 at most.",
         )
-    if name == SEARCH:
+    if name == SEARCH_NAME:
         raise AppError(
             ErrorKind.USAGE,
             f"“{name}” is the search for the best setting.",
@@ -131,7 +131,7 @@ def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
         raise AppError(
             ErrorKind.USAGE, f"“{name}” is the recipe of a study.", hint="Choose another name for your own."
         )
-    path = own_folder() / f"{name}.toml"
+    path = user_recipe_directory() / f"{name}.toml"
     recipe = parse_recipe(recipe_text, source or str(path), name=name, own=True)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def delete_recipe(name: str) -> None:
     Raises:
         AppError: USAGE if there is none of that name, or it is a study's; IO if it cannot be removed.
     """
-    path = _own_file(name)  # one that cannot be read can be removed, too
+    path = _user_recipe_file(name)  # one that cannot be read can be removed, too
     if path is None or any(recipe.name == name for recipe in _shipped_recipes()):
         find_recipe(name)
         raise AppError(ErrorKind.USAGE, f"“{name}” is not one of your own recipes; it stays.")
@@ -161,32 +161,32 @@ def delete_recipe(name: str) -> None:
         ) from error
 
 
-def own_folder() -> Path:
+def user_recipe_directory() -> Path:
     """Return where a person's own recipes are."""
     return config_directory() / "recipes"
 
 
-def _own_files() -> list[Path]:
-    folder = own_folder()
+def _user_recipe_files() -> list[Path]:
+    folder = user_recipe_directory()
     return sorted(folder.glob("*.toml")) if folder.is_dir() else []
 
 
-def _own_file(name: str) -> Path | None:
+def _user_recipe_file(name: str) -> Path | None:
     """Return the file of one of the person's own, None if there is none; any text may be asked for."""
-    return next((path for path in _own_files() if printable(path.stem) == printable(name)), None)
+    return next((path for path in _user_recipe_files() if printable(path.stem) == printable(name)), None)
 
 
 def _shipped_recipes() -> list[Recipe]:
     entries = [e for e in files("resources").joinpath("recipes").iterdir() if e.name.endswith(".toml")]
     entries.sort(key=lambda entry: entry.name)
-    return [_shipped(entry.name, entry.read_text(encoding="utf-8")) for entry in entries]
+    return [_parse_shipped(entry.name, entry.read_text(encoding="utf-8")) for entry in entries]
 
 
-def _shipped(file: str, text: str) -> Recipe:
+def _parse_shipped(file: str, text: str) -> Recipe:
     # The number before its name is the order of the studies.
     return parse_recipe(text, file, name=file.removesuffix(".toml").partition("-")[2])
 
 
-def _own(path: Path) -> Recipe:
-    text = recipe_file_text(path)
+def _read_user_recipe(path: Path) -> Recipe:
+    text = read_recipe_file(path)
     return parse_recipe(text, printable(str(path)), name=printable(path.stem), own=True)

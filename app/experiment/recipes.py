@@ -1,26 +1,34 @@
-"""Recipes: experiments written as data, those of the five studies and the person's own.
+"""Recipes: experiments written as TOML, read with file, line and key of each mistake, and written.
 
-A recipe is a TOML file: ``title``, ``text``, ``options``, ``strategy``, ``axes``, ``[[factor]]`` (name,
-levels, quick, base), ``[[row]]``, ``[[workload]]`` (name, kind, size, count, block_size, direction,
-quick_size, quick_count), ``[full]`` and ``[quick]`` (repeats), and ``[study]`` with what was measured and
-concluded then.
+A recipe has ``title``, ``text``, ``options``, ``strategy``, ``axes``, ``[[factor]]`` (name, levels, quick,
+base), ``[[row]]``, ``[[workload]]`` (name, kind, size, count, block_size, direction, quick_size,
+quick_count), ``[full]`` and ``[quick]`` (repeats), and ``[study]`` with what was measured and concluded then.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+import re
+import tomllib
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from advisor.transfer_sizes import AS_COPY
-from app.experiment.factors import normal
-from app.experiment.model import SEARCH, Experiment, Factor, Strategy, Work
-from app.speedtest.model import Direction, Workload
+from advisor.options import MountOptions, check_options
+from advisor.transfer_sizes import CP_CALL_SIZE
+from app.errors import AppError, ErrorKind
+from app.experiment.factors import normalized_level
+from app.experiment.model import SEARCH_NAME, Experiment, Factor, Strategy, WorkloadSpec
+from app.speedtest.model import Direction, WorkloadKind, block_size_problem, file_count_problem
 from app.units import parse_size
+from resources.decoding import converted
 
-Size = Literal["quick", "full"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+RecipeSize = Literal["quick", "full"]
 #: The block size that cp takes on the mount, as it is written in a recipe.
-CP = "cp"
+CP_BLOCK_SIZE = "cp"
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,23 +58,23 @@ class RecipeFactor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     base: str = ""
 
 
-class RecipeWork(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RecipeWorkload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A workload with the amounts of both sizes, written as 64k or 1G; those not given are the same.
 
     The block size may also be "cp": what cp takes on the mount.
     """
 
     name: str
-    kind: Workload = "file"
+    kind: WorkloadKind = "file"
     size: str
     quick_size: str = ""
     count: int = 1
     quick_count: int = 0
-    block_size: str = CP
+    block_size: str = CP_BLOCK_SIZE
     direction: Direction = "both"
 
 
-class Extent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RecipeRepeats(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a size repeats."""
 
     repeats: int = 3
@@ -98,14 +106,14 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     axes: list[str] = []
     factor: list[RecipeFactor]
     row: list[dict[str, str]] = []
-    workload: list[RecipeWork]
-    full: Extent = Extent()
-    quick: Extent = Extent()
+    workload: list[RecipeWorkload]
+    full: RecipeRepeats = RecipeRepeats()
+    quick: RecipeRepeats = RecipeRepeats()
     study: Study | None = None
     name: str = ""
     own: bool = False
 
-    def experiment(self, share: str, size: Size = "full", *, seed: int = 0) -> Experiment:
+    def experiment(self, share: str, size: RecipeSize = "full", *, seed: int = 0) -> Experiment:
         """Return the experiment on a share.
 
         Args:
@@ -117,14 +125,14 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return Experiment(
             share=share,
             # One that was called so before that was refused is no search.
-            recipe=self.name if self.name != SEARCH else "",
+            recipe=self.name if self.name != SEARCH_NAME else "",
             title=self.title,
             options=self.options,
             strategy=self.strategy,
             axes=self.axes,
-            factors=[_factor(factor, quick=quick) for factor in self.factor],
-            rows=[{name: normal(name, level) for name, level in row.items()} for row in self.row],
-            workloads=[_work(work, quick=quick) for work in self.workload],
+            factors=[_factor_of_size(factor, quick=quick) for factor in self.factor],
+            rows=[{name: normalized_level(name, level) for name, level in row.items()} for row in self.row],
+            workloads=[_workload_of_size(work, quick=quick) for work in self.workload],
             repeats=(self.quick if quick else self.full).repeats,
             seed=seed,
         )
@@ -136,21 +144,23 @@ def parse_block_size(text: str) -> int:
     Raises:
         ValueError: if it is neither a size nor "cp".
     """
-    return AS_COPY if text == CP else parse_size(text)
+    return CP_CALL_SIZE if text == CP_BLOCK_SIZE else parse_size(text)
 
 
-def _factor(factor: RecipeFactor, *, quick: bool) -> Factor:
-    levels = [normal(factor.name, level) for level in (factor.quick if quick else ()) or factor.levels]
-    base = normal(factor.name, factor.base) if factor.base else ""
+def _factor_of_size(factor: RecipeFactor, *, quick: bool) -> Factor:
+    levels = [
+        normalized_level(factor.name, level) for level in (factor.quick if quick else ()) or factor.levels
+    ]
+    base = normalized_level(factor.name, factor.base) if factor.base else ""
     if base and base not in levels:
         levels.insert(0, base)
     return Factor(name=factor.name, levels=list(dict.fromkeys(levels)), base=base)
 
 
-def _work(work: RecipeWork, *, quick: bool) -> Work:
+def _workload_of_size(work: RecipeWorkload, *, quick: bool) -> WorkloadSpec:
     size = parse_size((work.quick_size if quick else "") or work.size)
     count = (work.quick_count if quick else 0) or work.count
-    whole = Work(
+    whole = WorkloadSpec(
         name=work.name,
         kind=work.kind,
         size=parse_size(work.size),
@@ -158,4 +168,206 @@ def _work(work: RecipeWork, *, quick: bool) -> Work:
         block_size=parse_block_size(work.block_size),
         direction=work.direction,
     )
-    return whole if (size, count) == (whole.size, whole.count) else whole.cut_to(size=size, count=count)
+    return whole if (size, count) == (whole.size, whole.count) else whole.resized(size=size, count=count)
+
+
+if TYPE_CHECKING:
+    _MakeError = Callable[[list[str], str], AppError]
+
+
+def parse_recipe(text: str, file: str, *, name: str = "", own: bool = False) -> Recipe:
+    """Return the recipe that a text describes.
+
+    Args:
+        text: TOML.
+        file: its file, for messages.
+        name: the recipe's.
+        own: whether it is the person's.
+
+    Raises:
+        AppError: USAGE that names file, line and key.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _recipe_error(file, "", f"it is not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise _recipe_error(
+            file, "", "a number in it has too many digits, or it is nested too deeply."
+        ) from error
+    try:
+        recipe = converted({**data, "name": name, "own": own}, Recipe)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$.")
+        keys = re.findall(r"[a-z_]+|\d+", path.rstrip("`"))
+        unknown = re.search(r"unknown field `(\w+)`", problem)
+        missing = re.search(r"missing required field `(\w+)`", problem)
+        if unknown is not None:
+            keys.append(unknown[1])
+        raise _recipe_error(file, _locate_key(text, keys), problem, missing[1] if missing else "") from error
+    _check_recipe(recipe, text, file)
+    return recipe
+
+
+def _check_recipe(recipe: Recipe, text: str, file: str) -> None:
+    """See that factors, levels, rows, workloads and common options are such."""
+
+    def bad(keys: list[str], problem: str) -> AppError:
+        return _recipe_error(file, _locate_key(text, keys), problem)
+
+    problems = check_options(MountOptions.parse(recipe.options))
+    if problems:
+        raise bad(["options"], problems[0].message)
+    names: set[str] = set()
+    for number, factor in enumerate(recipe.factor):
+        where = ["factor", str(number)]
+        if factor.name in names:
+            raise bad([*where, "name"], f"the factor “{factor.name}” is there twice.")
+        names.add(factor.name)
+        _check_levels(factor, where, bad)
+    if not recipe.workload or not recipe.factor:
+        raise bad([], "it needs at least one [[factor]] and one [[workload]].")
+    _check_axes(recipe, names, bad)
+    _check_rows(recipe, names, bad)
+    for number, work in enumerate(recipe.workload):
+        _check_workload(work, ["workload", str(number)], bad)
+    for key, extent in (("full", recipe.full), ("quick", recipe.quick)):
+        if not 1 <= extent.repeats <= 100:
+            raise bad([key, "repeats"], "the number of repeats must be between 1 and 100.")
+
+
+def _check_axes(recipe: Recipe, names: set[str], bad: _MakeError) -> None:
+    for name in recipe.axes:
+        if name not in names or recipe.axes.count(name) > 1:
+            raise bad(["axes"], f"“{name}” is none of its factors, or is there twice.")
+
+
+def _check_rows(recipe: Recipe, names: set[str], bad: _MakeError) -> None:
+    for number, row in enumerate(recipe.row):
+        for name, level in row.items():
+            if name not in names:
+                raise bad(["row", str(number), name], f"“{name}” is none of its factors.")
+            _check_level(name, level, ["row", str(number), name], bad)
+    if (recipe.strategy == "rows") != bool(recipe.row):
+        raise bad(["strategy"], '[[row]] and strategy = "rows" go together.')
+
+
+def _check_levels(factor: RecipeFactor, where: list[str], bad: _MakeError) -> None:
+    if not factor.levels:
+        raise bad([*where, "levels"], f"the factor “{factor.name}” has no levels.")
+    for key, levels in (("levels", factor.levels), ("quick", factor.quick), ("base", [factor.base])):
+        for level in levels:
+            if level or key != "base":
+                _check_level(factor.name, level, [*where, key], bad)
+    for key, levels in (("quick", factor.quick), ("base", [factor.base] if factor.base else [])):
+        for level in levels:
+            if normalized_level(factor.name, level) not in {
+                normalized_level(factor.name, one) for one in factor.levels
+            }:
+                raise bad([*where, key], f"“{level}” is not among the levels of “{factor.name}”.")
+
+
+def _check_workload(work: RecipeWorkload, where: list[str], bad: _MakeError) -> None:
+    sizes = ("size", "quick_size", *(() if work.block_size == CP_BLOCK_SIZE else ("block_size",)))
+    for key in sizes:
+        written: str = getattr(work, key)
+        try:
+            size = parse_size(written or work.size)
+        except ValueError as error:
+            raise bad([*where, key], str(error)) from error
+        if size < 1:
+            raise bad([*where, key], "it must be at least one byte.")
+    if work.kind in {"own", "grid"}:
+        raise bad([*where, "kind"], f"“{work.kind}” is a test of its own, which no experiment repeats.")
+    if work.block_size != CP_BLOCK_SIZE and (problem := block_size_problem(parse_size(work.block_size))):
+        raise bad([*where, "block_size"], problem)
+    for key, count in (("count", work.count), ("quick_count", work.quick_count or work.count)):
+        if problem := file_count_problem(work.kind, count):
+            raise bad([*where, key], problem)
+
+
+def _check_level(name: str, level: str, keys: list[str], bad: _MakeError) -> None:
+    try:
+        normalized_level(name, level)
+    except ValueError as error:
+        raise bad(keys, str(error)) from error
+
+
+def _locate_key(text: str, keys: list[str]) -> str:
+    """Return “line N, key” of a key in the file, as far as it can be found."""
+    lines = text.splitlines()
+    start, names = 0, list(keys)
+    if len(names) > 1 and names[1].isdigit():
+        table, number = names[0], int(names[1])
+        headers = [place for place, line in enumerate(lines) if line.strip() == f"[[{table}]]"]
+        start = headers[number] if number < len(headers) else 0
+        names = names[2:]
+    elif len(names) > 1:
+        start = next((place for place, line in enumerate(lines) if line.strip() == f"[{names[0]}]"), 0)
+        names = names[1:]
+    key = names[0] if names and not names[0].isdigit() else ""
+    for place in range(start, len(lines)) if key else ():
+        if re.match(rf"\s*{re.escape(key)}\s*=", lines[place]):
+            return f"line {place + 1}, {key}"
+    return f"line {start + 1}" + (f", {key}" if key else "")
+
+
+def _recipe_error(file: str, where: str, problem: str, key: str = "") -> AppError:
+    place = f"{file}, {where}" if where else file
+    named = f" ({key})" if key else ""
+    return AppError(
+        ErrorKind.USAGE,
+        f"The recipe is not as it should be. {place}: {problem}{named}",
+        hint="The manual describes recipes; “experiment show” prints one as an example.",
+    )
+
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+#: What the file does not say, and what has a table of its own there.
+_TABLE_FIELDS = frozenset({"name", "own", "study", "full", "quick", "factor", "row", "workload"})
+
+
+def recipe_toml(recipe: Recipe) -> str:
+    """Return the text that reads as this recipe; what is as usual is left out."""
+    blocks = [_toml_lines(recipe, _TABLE_FIELDS)]
+    if recipe.study is not None:
+        blocks.append(["[study]", *_toml_lines(recipe.study)])
+    blocks.append(
+        ["[full]", f"repeats = {recipe.full.repeats}", "[quick]", f"repeats = {recipe.quick.repeats}"]
+    )
+    blocks += [["[[factor]]", *_toml_lines(factor)] for factor in recipe.factor]
+    blocks += [["[[row]]", *(_toml_line(name, level) for name, level in row.items())] for row in recipe.row]
+    blocks += [["[[workload]]", *_toml_lines(work)] for work in recipe.workload]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _toml_lines(struct: msgspec.Struct, without: Iterable[str] = ()) -> list[str]:
+    found: list[str] = []
+    for field in msgspec.structs.fields(type(struct)):
+        value = getattr(struct, field.name)
+        usual = field.default_factory() if callable(field.default_factory) else field.default
+        if field.name not in without and value != usual:
+            found.append(_toml_line(field.name, value))
+    return found
+
+
+def _toml_line(name: str, value: str | int | list[str]) -> str:
+    key = name if _BARE_KEY.fullmatch(name) else _toml_string(name)
+    return f"{key} = {_toml_value(value)}"
+
+
+def _toml_value(value: str | int | list[str]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_string, value))}]"
+    if isinstance(value, int):
+        return str(value)
+    if "\n" not in value:
+        return _toml_string(value)
+    # Figures in columns are to be read; a new line right after the quotation marks does not count.
+    lines = [_toml_string(line)[1:-1] for line in value.split("\n")]
+    return '"""\n' + "\n".join(lines) + '"""'
+
+
+def _toml_string(text: str) -> str:
+    # JSON's strings are TOML's, but for one control character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

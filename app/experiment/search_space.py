@@ -1,4 +1,7 @@
-"""The candidates of a search for the best setting: what is varied, tried before, and left to choose from."""
+"""Search space: the option sets among which a search finds the fastest.
+
+Levels are tried alone, then in pairs as time allows; what works is combined.
+"""
 
 from __future__ import annotations
 
@@ -10,65 +13,72 @@ import msgspec
 
 from advisor.catalogue import YES
 from advisor.facts import payload_rate_bps
-from advisor.options import MountOptions, catalogue, implied_values, to_mount
-from app.bench.experiment.sift import without_impossible
+from advisor.options import MountOptions, catalogue, implied_values, options_for_mount
 from app.errors import AppError, ErrorKind
 from app.experiment.estimate import trial_seconds
 from app.experiment.factors import (
     CACHE_MODE,
     DEFAULT,
-    OF_THE_TEST,
     READ_AHEAD,
+    TEST_FACTORS,
     TRANSFER_SIZE,
     YES_LEVEL,
-    mounting,
-    options_of,
+    mount_settings,
+    options_of_factor,
 )
-from app.experiment.feasibility import VOLATILE, Prober
-from app.experiment.model import SEARCH, Experiment, ExperimentArgs, Factor, PlannedSet, Struck, Work
-from app.experiment.plan import MAX_SETS, option_sets, sized
+from app.experiment.feasibility import VOLATILE_OPTIONS, SetProber, without_conflicts
+from app.experiment.model import (
+    SEARCH_NAME,
+    ExcludedSet,
+    Experiment,
+    ExperimentArgs,
+    Factor,
+    OptionSet,
+    WorkloadSpec,
+)
+from app.experiment.plan import MAX_SETS, fit_plan, option_sets
 from app.mounts.parsing import parse_options, share_to_mount
 from app.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from app.bench.experiment.sift import Levels
-    from app.experiment.context import Hands
-    from app.experiment.model import BestArgs, ExperimentEvent, ExperimentPlan
+    from app.experiment.context import ExperimentContext
+    from app.experiment.feasibility import Levels
+    from app.experiment.model import ExperimentEvent, ExperimentPlan, SearchArgs
     from app.tasks import CancelToken
 
 #: What makes most of a difference to speed and is the mount's alone.
-FACTORS = (
+DEFAULT_FACTORS = (
     Factor(name="vers", levels=[DEFAULT, "3", "4.1", "4.2"]),
     Factor(name=TRANSFER_SIZE, levels=[DEFAULT, "32768", "65536", "131072", "262144", "1048576"]),
     Factor(name="nconnect", levels=[DEFAULT, "2", "4", "8"]),
     Factor(name=READ_AHEAD, levels=["128", "1024", "4096", "16384"]),
 )
 #: The kernel's own readahead of a new mount, KiB.
-_READ_AHEAD = "128"
+_KERNEL_READAHEAD_KB = "128"
 #: Of the time, what one trial may copy: enough of them fit to tell the candidates apart.
-_PART = 100
-_SHORTEST_S, _LONGEST_S = 0.4, 8.0
-_GUESS_BPS = 1e9
-_LEAST_SIZE, _GRAIN = 2**20, 2**20
+_TRIALS_IN_TIME = 100
+_MIN_TRIAL_S, _MAX_TRIAL_S = 0.4, 8.0
+_ASSUMED_LINK_BPS = 1e9
+_MIN_FILE_SIZE, _SIZE_STEP = 2**20, 2**20
 #: Part of the time in which pairs of levels are tried; the others are seen when their turn comes.
-_PROBING = 0.1
+_PROBING_SHARE = 0.1
 #: From so few trials little is learnt of what chance does.
 _FEW_TRIALS = 12
-_NOT_COMPARED = (
+_NOT_COMPARED_NOTE = (
     "The present setting is not among these option sets: only at the end is the winner compared with it."
 )
 
 
 def plan_search(
-    args: BestArgs, hands: Hands, token: CancelToken, emit: Callable[[ExperimentEvent], None]
+    args: SearchArgs, context: ExperimentContext, token: CancelToken, emit: Callable[[ExperimentEvent], None]
 ) -> ExperimentPlan:
     """Try each level alone that no other one tells of, the present setting, and pairs; combine what is left.
 
     Args:
         args: what is asked for.
-        hands: the world.
+        context: how it mounts, the facts, the clock.
         token: cancels it.
         emit: gets the progress.
 
@@ -79,10 +89,10 @@ def plan_search(
         AppError: if nothing can be mounted, or the factors are none.
         CancelledError: when the token is set.
     """
-    began = hands.now()
-    experiment, current = _asked(args, hands)
-    prober = Prober(hands, token, emit)
-    alone, struck = option_sets(experiment, hands.facts)
+    began = context.now()
+    experiment, current = _search_experiment(args, context)
+    prober = SetProber(context, token, emit)
+    alone, struck = option_sets(experiment, context.facts)
     prober.probe_largest(experiment, alone)
     possible = prober.probe(experiment, alone)
     levels = {
@@ -102,30 +112,30 @@ def plan_search(
     more = _pairs(base, levels)
     if current and all(level in levels[name] for name, level in current.items()):
         more.insert(0, current)
-    more = _affordable(experiment, more, prober, _PROBING * _seconds(args, hands))
-    probed = prober.probe(experiment, _each_once([*(one.levels for one in possible.planned), *more]))
+    more = _affordable(experiment, more, prober, _PROBING_SHARE * _search_seconds(args, context))
+    probed = prober.probe(experiment, _without_duplicates([*(one.levels for one in possible.planned), *more]))
     current = _measured_as(current, probed.struck)
-    plan = sized(ExperimentArgs(experiment=experiment), possible, hands, prober)
+    plan = fit_plan(ExperimentArgs(experiment=experiment), possible, context, prober)
     experiment = plan.experiment  # its file may be smaller, for the free space
     tried = {one.options: one for one in probed.planned}
     dead = [one.levels for one in probed.struck]
     sets = [
         _candidate(experiment, each, tried, probed.planned)
-        for each in without_impossible(_combined(levels))[0]
+        for each in without_conflicts(_all_combinations(levels))[0]
         if not any(part.items() <= each.items() for part in dead)
     ]
     overhead_s = prober.overhead_s()
     sets = [
         msgspec.structs.replace(
             one,
-            seconds=trial_seconds(experiment, one, hands.facts, overhead_s, prober.costs(one.options)),
+            seconds=trial_seconds(experiment, one, context.facts, overhead_s, prober.costs(one.options)),
         )
         for one in sets
     ]
     # The baseline of the plan is the first: the kernel's defaults.
     sets.sort(key=lambda one: one.levels != base)
     current = current if any(one.levels == current for one in sets) else {}
-    spent_s = hands.now() - began
+    spent_s = context.now() - began
     left_s = max(args.budget_s - spent_s, 1.0)
     return msgspec.structs.replace(
         plan,
@@ -135,24 +145,24 @@ def plan_search(
         seconds=left_s,
         bytes=args.budget_bytes or 0,
         current=current,
-        today=None if current else _today(args, hands, sets[0]),
+        today=None if current else _present_set(args, context, sets[0]),
         notes=[
             *plan.notes,
-            *([] if current else [_NOT_COMPARED]),
-            *_short_of_time(spent_s, left_s, sets[0].seconds[0]),
+            *([] if current else [_NOT_COMPARED_NOTE]),
+            *_few_trials_note(spent_s, left_s, sets[0].seconds[0]),
         ],
     )
 
 
-def _today(args: BestArgs, hands: Hands, like: PlannedSet) -> PlannedSet:
+def _present_set(args: SearchArgs, context: ExperimentContext, like: OptionSet) -> OptionSet:
     """Return the setting in use where it is no candidate; it is thought to take as long as another set."""
-    options = str(to_mount(parse_options(args.options)))
-    return PlannedSet(
-        levels={}, options=options, read_ahead_kb=hands.read_ahead_kb, whole=False, seconds=like.seconds
+    options = str(options_for_mount(parse_options(args.options)))
+    return OptionSet(
+        levels={}, options=options, read_ahead_kb=context.read_ahead_kb, whole=False, seconds=like.seconds
     )
 
 
-def _short_of_time(spent_s: float, left_s: float, trial_s: float) -> list[str]:
+def _few_trials_note(spent_s: float, left_s: float, trial_s: float) -> list[str]:
     """Return a sentence if the time that is left does for few trials; one of them warms up."""
     count = max(int(left_s / trial_s) - 1, 1)
     if count >= _FEW_TRIALS:
@@ -163,32 +173,34 @@ def _short_of_time(spent_s: float, left_s: float, trial_s: float) -> list[str]:
     return [f"{text}, too few to tell much. Allow more time, or vary less."]
 
 
-def _asked(args: BestArgs, hands: Hands) -> tuple[Experiment, Levels]:
+def _search_experiment(args: SearchArgs, context: ExperimentContext) -> tuple[Experiment, Levels]:
     """Return what is to be varied, each level alone, and the levels of the setting in use.
 
     They are {} if the setting in use is made of no levels.
     """
     share_to_mount(args.share)
-    factors = args.factors or list(FACTORS)
+    factors = args.factors or list(DEFAULT_FACTORS)
     for factor in factors:
-        if factor.name in OF_THE_TEST:
+        if factor.name in TEST_FACTORS:
             raise AppError(
                 ErrorKind.USAGE,
                 f"A search varies the mount alone, and “{factor.name}” is of the test.",
                 hint="Compare its levels with an experiment: “experiment run SHARE --vary …”.",
             )
-    asked = to_mount(parse_options(args.options))
-    current = {factor.name: _level(factor, asked, hands.read_ahead_kb) for factor in factors}
-    for option in {option for factor in factors for option in options_of(factor.name, factor.levels)}:
+    asked = options_for_mount(parse_options(args.options))
+    current = {factor.name: _level_in_use(factor, asked, context.read_ahead_kb) for factor in factors}
+    for option in {option for factor in factors for option in options_of_factor(factor.name, factor.levels)}:
         asked.remove(option)
-    work = Work(name=SEARCH, size=args.size or _size(args, hands), direction=args.direction)
+    work = WorkloadSpec(
+        name=SEARCH_NAME, size=args.size or _file_size(args, context), direction=args.direction
+    )
     experiment = Experiment(
         share=args.share,
-        recipe=SEARCH,
+        recipe=SEARCH_NAME,
         title="The best setting",
         options=str(asked),
         strategy="one-at-a-time",
-        factors=[_with(factor, current[factor.name]) for factor in factors],
+        factors=[_with_level(factor, current[factor.name]) for factor in factors],
         workloads=[work],
         repeats=1,
         seed=args.seed,
@@ -208,29 +220,29 @@ def _pairs(base: Levels, levels: dict[str, list[str]]) -> list[Levels]:
 
 
 def _affordable(
-    experiment: Experiment, sets: Sequence[Levels], prober: Prober, seconds: float
+    experiment: Experiment, sets: Sequence[Levels], prober: SetProber, seconds: float
 ) -> list[Levels]:
     """Return the first of these sets, as many as can be mounted in this time."""
     most = len(prober.tried) + int(seconds / max(prober.mounting_s(), 1e-3))
     mounts = set(prober.tried)
     found: list[Levels] = []
     for levels in sets:
-        mounts.add(mounting(experiment, levels).options)
+        mounts.add(mount_settings(experiment, levels).options)
         if len(mounts) > most:
             break
         found.append(levels)
     return found
 
 
-def _each_once(sets: Sequence[Levels]) -> list[Levels]:
+def _without_duplicates(sets: Sequence[Levels]) -> list[Levels]:
     return [dict(each) for each in dict.fromkeys(tuple(levels.items()) for levels in sets)]
 
 
-def _combined(levels: dict[str, list[str]]) -> list[Levels]:
+def _all_combinations(levels: dict[str, list[str]]) -> list[Levels]:
     return [dict(zip(levels, each, strict=True)) for each in itertools.product(*levels.values())]
 
 
-def _measured_as(current: Levels, struck: Sequence[Struck]) -> Levels:
+def _measured_as(current: Levels, struck: Sequence[ExcludedSet]) -> Levels:
     for one in struck:
         if one.same_as and one.levels.items() <= current.items():
             current = {**current, **one.same_as}
@@ -238,19 +250,19 @@ def _measured_as(current: Levels, struck: Sequence[Struck]) -> Levels:
 
 
 def _candidate(
-    experiment: Experiment, levels: Levels, tried: dict[str, PlannedSet], probed: Sequence[PlannedSet]
-) -> PlannedSet:
+    experiment: Experiment, levels: Levels, tried: dict[str, OptionSet], probed: Sequence[OptionSet]
+) -> OptionSet:
     """Return a set with what must be in use: as it was when it was tried, or what its levels make of it."""
-    mount = mounting(experiment, levels)
+    mount = mount_settings(experiment, levels)
     known = tried.get(mount.options)
-    effective = known.effective if known is not None else _expected(levels, probed)
-    return PlannedSet(
+    effective = known.effective if known is not None else _expected_effective(levels, probed)
+    return OptionSet(
         levels=levels, options=mount.options, read_ahead_kb=mount.read_ahead_kb, effective=effective,
         whole=known is not None,
     )  # fmt: skip
 
 
-def _expected(levels: Levels, probed: Sequence[PlannedSet]) -> dict[str, str]:
+def _expected_effective(levels: Levels, probed: Sequence[OptionSet]) -> dict[str, str]:
     """Return what each level alone changed; of what several change, what the factor is about goes first."""
     base = probed[0]
     made: dict[str, str] = {}
@@ -259,11 +271,11 @@ def _expected(levels: Levels, probed: Sequence[PlannedSet]) -> dict[str, str]:
     for name, level in levels.items():
         alone = {**base.levels, name: level}
         one = next((one for one in probed if one.levels == alone), None)
-        if one is None or name in OF_THE_TEST or name == READ_AHEAD:
+        if one is None or name in TEST_FACTORS or name == READ_AHEAD:
             continue
         changed = {
             key: value for key, value in one.effective.items()
-            if value != base.effective.get(key) and key not in VOLATILE
+            if value != base.effective.get(key) and key not in VOLATILE_OPTIONS
         }  # fmt: skip
         option = catalogue().find(name)
         own = {"rsize", "wsize"} if name == TRANSFER_SIZE else {option.name if option is not None else name}
@@ -273,16 +285,16 @@ def _expected(levels: Levels, probed: Sequence[PlannedSet]) -> dict[str, str]:
     return {key: value for key, value in made.items() if key not in unclear} | named
 
 
-def _level(factor: Factor, options: MountOptions, read_ahead_kb: int | None) -> str | None:
+def _level_in_use(factor: Factor, options: MountOptions, read_ahead_kb: int | None) -> str | None:
     """Return the level that an option string and a mount's readahead stand for, None if it is none."""
     name = factor.name
     if name == READ_AHEAD:
-        return _READ_AHEAD if read_ahead_kb is None else str(read_ahead_kb)
+        return _KERNEL_READAHEAD_KB if read_ahead_kb is None else str(read_ahead_kb)
     if name == TRANSFER_SIZE:
         read, write = options.get("rsize"), options.get("wsize")
         return (read or DEFAULT) if read == write else None
     if name == CACHE_MODE:
-        return _cache_level(factor, options)
+        return _cache_level_in_use(factor, options)
     value = implied_values(options).get("vers") if name == "vers" else options.get(name)
     option = catalogue().find(name)
     if value == YES and option is not None and option.kind == "flag":
@@ -290,9 +302,9 @@ def _level(factor: Factor, options: MountOptions, read_ahead_kb: int | None) -> 
     return value or DEFAULT
 
 
-def _cache_level(factor: Factor, options: MountOptions) -> str:
+def _cache_level_in_use(factor: Factor, options: MountOptions) -> str:
     """Return the level with the same options, or else these options as a level of their own."""
-    about = options_of(factor.name, factor.levels)
+    about = options_of_factor(factor.name, factor.levels)
     items = [item for item in options if item and catalogue().read_item(item)[1] in about]
     if not items:
         return DEFAULT
@@ -301,33 +313,33 @@ def _cache_level(factor: Factor, options: MountOptions) -> str:
     return next((each for each in written if MountOptions.parse(each).values() == values), ",".join(items))
 
 
-def _with(factor: Factor, level: str | None) -> Factor:
+def _with_level(factor: Factor, level: str | None) -> Factor:
     """Return a factor that has the kernel's default first, and the level in use too."""
-    default = _READ_AHEAD if factor.name == READ_AHEAD else DEFAULT
+    default = _KERNEL_READAHEAD_KB if factor.name == READ_AHEAD else DEFAULT
     levels = list(dict.fromkeys([default, *factor.levels, *([level] if level is not None else [])]))
     return msgspec.structs.replace(factor, levels=levels, base=default)
 
 
-def _size(args: BestArgs, hands: Hands) -> int:
+def _file_size(args: SearchArgs, context: ExperimentContext) -> int:
     """Return a file's size that a good setting copies in a small part of the time."""
-    seconds = min(max(args.budget_s / _PART, _SHORTEST_S), _LONGEST_S)
-    moved = _speed(args, hands) * seconds
+    seconds = min(max(args.budget_s / _TRIALS_IN_TIME, _MIN_TRIAL_S), _MAX_TRIAL_S)
+    moved = _link_speed(args, context) * seconds
     if args.budget_bytes is not None:
-        moved = min(moved, args.budget_bytes / _PART)
+        moved = min(moved, args.budget_bytes / _TRIALS_IN_TIME)
     ways = 1 if args.direction == "write" else 2  # what is read is written before
-    return max(int(moved / ways) // _GRAIN * _GRAIN, _LEAST_SIZE)
+    return max(int(moved / ways) // _SIZE_STEP * _SIZE_STEP, _MIN_FILE_SIZE)
 
 
-def _seconds(args: BestArgs, hands: Hands) -> float:
+def _search_seconds(args: SearchArgs, context: ExperimentContext) -> float:
     """Return how long it will take about, where its bytes may be spent before its time."""
     if args.budget_bytes is None:
         return args.budget_s
     # Mounting and unmounting take about as long again.
-    return min(args.budget_s, 2 * args.budget_bytes / _speed(args, hands))
+    return min(args.budget_s, 2 * args.budget_bytes / _link_speed(args, context))
 
 
-def _speed(args: BestArgs, hands: Hands) -> float:
+def _link_speed(args: SearchArgs, context: ExperimentContext) -> float:
     """Return the bytes a second that the link carries at most."""
-    link = hands.facts.link
+    link = context.facts.link
     rate = link.slowest_of(args.direction) if link is not None else None
-    return payload_rate_bps(rate or _GUESS_BPS) / 8
+    return payload_rate_bps(rate or _ASSUMED_LINK_BPS) / 8

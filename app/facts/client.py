@@ -1,4 +1,4 @@
-"""What is known of this machine as an NFS client."""
+"""Facts of this computer as an NFS client: kernel, nfs-utils, memory, limits, nfsmount.conf."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.kernel.nfsmount_conf import read_settings
 from app.process import find_program, run
 
 if TYPE_CHECKING:
-    from advisor.nfsmount_conf import Setting
+    from advisor.nfsmount_conf import ConfSetting
 
 _DEADLINE_S = 1.0
 _VERSION = re.compile(r"nfs-utils ([0-9][0-9A-Za-z.~+-]*)")
@@ -70,7 +70,7 @@ def client_facts(root: str = "/") -> ClientFacts:
     )
 
 
-def _section(setting: Setting) -> str:
+def _section(setting: ConfSetting) -> str:
     return f", for {setting.subject}" if setting.subject else ""
 
 

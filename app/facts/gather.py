@@ -1,4 +1,4 @@
-"""All facts of one share within three seconds, whatever the server does."""
+"""All facts of one share, within three seconds whatever the server does."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
 from app.facts.client import client_facts
 from app.facts.interface import interface_facts
-from app.facts.offers import VersionQuestion
 from app.facts.prerequisites import prerequisite_facts
 from app.facts.route import NFS_PORT, RoundTrip, Route, find_route, measure_round_trip
-from app.facts.server import MountsOfServer, identified, mounts_of
-from app.mounts.reachability import resolve
+from app.facts.server import ServerMounts, VersionQuery, server_mounts, with_identity
+from app.mounts.reachability import resolve_host
 from app.tasks import run_in_thread
 from app.units import format_duration
 
@@ -57,7 +56,7 @@ def gather_facts(
     if not host:
         return Facts(client=client, link=link_override, prerequisites=_in_time(needed, end))
     try:
-        addresses = resolve(host, min(_RESOLVE_S, end - time.monotonic()))
+        addresses = resolve_host(host, min(_RESOLVE_S, end - time.monotonic()))
     except AppError as error:
         server = ServerFacts(
             name=host,
@@ -69,13 +68,13 @@ def gather_facts(
             },
         )
         # A vendor's name tells what it is, also where it does not resolve, as outside of a cloud's network.
-        server = identified(server, export, MountsOfServer((), ""))
+        server = with_identity(server, export, ServerMounts((), ""))
         unknown = "the server's address is not known"
-        link = link_override or LinkFacts(sources=_explained({}, unknown))
+        link = link_override or LinkFacts(sources=_with_reasons({}, unknown))
         return Facts(client=client, link=link, server=server, prerequisites=_in_time(needed, end))
-    question = VersionQuestion(host, end)
-    address, route, trip = _reach(addresses, end)
-    mounts = mounts_of(host, address)
+    question = VersionQuery(host, end)
+    address, route, trip = _first_reachable(addresses, end)
+    mounts = server_mounts(host, address)
     answered = question.answer(_server(host, address, route, trip))
     return Facts(
         client=replace(
@@ -85,7 +84,7 @@ def gather_facts(
             | {"sharing": "mounts of the same server by its name or address (mountinfo)"},
         ),
         link=_link(route, trip, link_override),
-        server=identified(answered, export, mounts, question.ports),
+        server=with_identity(answered, export, mounts, question.ports),
         prerequisites=_in_time(needed, end),
     )
 
@@ -97,7 +96,7 @@ def _in_time(needed: Future[PrerequisiteFacts], end: float) -> PrerequisiteFacts
         return None
 
 
-def link_to(
+def link_facts_of(
     address: str, port: int = NFS_PORT, *, override: LinkFacts | None = None, seconds: float = _LINK_S
 ) -> LinkFacts:
     """Return what is known of the way to an address; nobody is asked but the kernel and that port.
@@ -128,7 +127,7 @@ def _host(share: str) -> tuple[str, str]:
         ) from error
 
 
-def _reach(addresses: list[str], end: float) -> tuple[str, Route | None, RoundTrip]:
+def _first_reachable(addresses: list[str], end: float) -> tuple[str, Route | None, RoundTrip]:
     """Return the first address that answers, or the first one that was tried."""
     tried: list[tuple[str, Route | None, RoundTrip]] = []
     for place, address in enumerate(addresses[:4]):
@@ -188,7 +187,7 @@ def _link(
             override = replace(override, interface=route.interface, sources=sources)
         return _measured(override, trip, rtt_source, p95_source)
     if route is None:
-        return LinkFacts(sources=_explained({}, "there is no route to the server"))
+        return LinkFacts(sources=_with_reasons({}, "there is no route to the server"))
     sources = {
         "interface": "the kernel's route to the server",
         "rtt_s": rtt_source,
@@ -200,7 +199,7 @@ def _link(
     }
     if route.interface is None:
         sources["interface"] = f"no interface has the address {route.source}"
-        sources = _explained(sources, "the interface is not known")
+        sources = _with_reasons(sources, "the interface is not known")
         return LinkFacts(rtt_s=trip.median_s, rtt_p95_s=trip.p95_s, sources=sources)
     facts = interface_facts(route.interface)
     return LinkFacts(
@@ -224,20 +223,20 @@ def _link(
         drops=facts.drops,
         rtt_s=trip.median_s,
         rtt_p95_s=trip.p95_s,
-        sources=_explained(facts.sources | sources, "not known"),
+        sources=_with_reasons(facts.sources | sources, "not known"),
     )
 
 
 def _measured(link: LinkFacts, trip: RoundTrip, rtt_source: str, p95_source: str) -> LinkFacts:
     """Return an emulated link with the round trip that was measured over it, if one was."""
-    sources = _explained(link.sources, "nothing is said of it for this link")
+    sources = _with_reasons(link.sources, "nothing is said of it for this link")
     if not trip.times:
         return replace(link, sources=sources | {"rtt_p95_s": p95_source})
     sources |= {"rtt_s": rtt_source, "rtt_p95_s": p95_source}
     return replace(link, rtt_s=trip.median_s, rtt_p95_s=trip.p95_s, sources=sources)
 
 
-def _explained(sources: dict[str, str], reason: str) -> dict[str, str]:
+def _with_reasons(sources: dict[str, str], reason: str) -> dict[str, str]:
     """Return the sources with a reason for every field of a link that has none."""
     names = (field.name for field in fields(LinkFacts) if field.name not in {"name", "emulated", "sources"})
     return dict.fromkeys(names, reason) | sources

@@ -1,14 +1,21 @@
-"""What sysfs says of a network interface: its kind, its card, its rate (/sys/class/net, sysfs-class-net)."""
+"""Network interface: its kind, adapter, bit rate, receive ring and losses.
+
+They come from sysfs (/sys/class/net, sysfs-class-net), the receive ring and a radio's present bit rate from
+the driver (ioctl; linux/ethtool.h, linux/wireless.h).
+"""
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import re
+import socket
+import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from advisor.cards import cards, identify_card
-from app.facts.port import radio_rate_bps, receive_ring
-from app.facts.radio import station_rate_bps
+from advisor.identify import identify_card, network_cards
+from app.kernel.netlink import station_rate_bps
 
 _NAME = re.compile(r"[^/\s]{1,15}")
 #: ARPHRD_ numbers of if_arp.h for what is not Ethernet.
@@ -101,7 +108,7 @@ def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
     adapter = hardware.adapter
     sources |= {field: f"{source}{through}" for field, source in hardware.sources.items()}
     if adapter is None and known is not None:
-        adapter, sources["adapter"] = cards()[known].title, f"its driver or number{through}"
+        adapter, sources["adapter"] = network_cards()[known].title, f"its driver or number{through}"
     port = card.name if (card / "device").exists() else None
     ring = receive_ring(card.name) if root == "/" else None
     errors, drops = _sum(card, _ERRORS), _sum(card, _DROPS)
@@ -346,3 +353,46 @@ def _read(path: Path) -> str:
 def _number(path: Path) -> int | None:
     text = _read(path)
     return int(text) if re.fullmatch(r"-?[0-9]{1,12}", text) else None
+
+
+# linux/sockios.h, linux/ethtool.h, linux/wireless.h
+_SIOCETHTOOL = 0x8946
+_ETHTOOL_GRINGPARAM = 0x10
+_SIOCGIWRATE = 0x8B21
+#: struct ethtool_ringparam: cmd, four greatest values, then rx, rx_mini, rx_jumbo and tx as they are.
+_RING = struct.Struct("9I")
+#: struct ifreq: the name, then a union of 24 bytes.
+_REQUEST = struct.Struct("16s24s")
+
+
+def receive_ring(interface: str) -> int | None:
+    """Return how many packets a port can hold for the kernel, or None if its driver does not say."""
+    ring = bytearray(_RING.pack(_ETHTOOL_GRINGPARAM, *[0] * 8))
+    if not _ask_driver(interface, _SIOCETHTOOL, ring):
+        return None
+    return _RING.unpack(ring)[5] or None
+
+
+def radio_rate_bps(interface: str) -> float | None:
+    """Return the bit rate that a radio uses now, bits per second, or None (wireless.h: struct iw_param)."""
+    request = bytearray(_REQUEST.pack(interface.encode(), b""))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
+        try:
+            fcntl.ioctl(probe, _SIOCGIWRATE, request)
+        except OSError:
+            return None
+    rate = struct.unpack_from("i", request, 16)[0]
+    return float(rate) if rate > 0 else None
+
+
+def _ask_driver(interface: str, number: int, data: bytearray) -> bool:
+    """Pass a buffer to a driver; its address stands in the ifreq."""
+    # ctypes knows where a bytearray is; the buffer must not move while the kernel writes to it.
+    buffer = (ctypes.c_char * len(data)).from_buffer(data)
+    request = _REQUEST.pack(interface.encode(), struct.pack("P", ctypes.addressof(buffer)))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
+        try:
+            fcntl.ioctl(probe, number, request)
+        except OSError:
+            return False
+    return True

@@ -1,4 +1,4 @@
-"""What will or may keep a mount from being made, known before it is tried: rules of the lint."""
+"""Missing prerequisites of a mount, as findings of the lint, before the mount is tried."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from advisor.facts import ClientFacts, Facts, PrerequisiteFacts, ServerFacts
-from advisor.lint import LintContext, prerequisites
-from advisor.options import MountOptions, to_mount
+from advisor.lint import LintContext, prerequisite_findings
+from advisor.options import MountOptions, options_for_mount
 from advisor.share import is_share
 from app.facts.client import client_facts
 from app.facts.gather import gather_facts
@@ -31,11 +31,11 @@ def missing_prerequisites(share: str, mount_point: str, options: str) -> list[Fi
         options: as in fstab; what nfsmount.conf adds to them counts too.
     """
     asked = MountOptions.parse(options)
-    for extra in added_to(share, mount_point, to_mount(asked)):
+    for extra in added_to(share, mount_point, options_for_mount(asked)):
         if not extra.beats:
             asked.set(extra.name, MountOptions.parse(extra.item).values().get(extra.name, ""))
     context = LintContext(share=share, mount_point=mount_point)
-    at_worst = prerequisites(asked, context=context, facts=_nothing_there())
+    at_worst = prerequisite_findings(asked, context=context, facts=_nothing_there())
     if not at_worst:
         return []
     if any(finding.options == ("sec",) for finding in at_worst) and is_share(share):
@@ -44,7 +44,7 @@ def missing_prerequisites(share: str, mount_point: str, options: str) -> list[Fi
             facts = replace(facts, prerequisites=prerequisite_facts())
     else:
         facts = Facts(client=client_facts(), prerequisites=prerequisite_facts())
-    return prerequisites(asked, context=context, facts=facts)
+    return prerequisite_findings(asked, context=context, facts=facts)
 
 
 @cache

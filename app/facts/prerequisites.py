@@ -1,7 +1,9 @@
-"""What Kerberos, TLS, RDMA, fsc and new options need on this computer, as far as its user can know it.
+"""Prerequisites of Kerberos, TLS, RDMA and new mount options, as far as a user of this computer can know.
 
 Nothing of a server and nothing on NFS is touched: /proc, /sys, /etc/krb5.keytab and modules.dep(5) are read.
-A ticket cache may lie on a file system that hangs, so klist(1) looks at it, a child with a deadline.
+A ticket cache may lie on a file system that hangs, so klist(1) looks at it, a child with a deadline. Which
+options the running kernel knows, it says itself (:mod:`app.kernel.fsconfig`): a release says less, for
+distributors bring options to older kernels of theirs.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ import os
 import platform
 import re
 import struct
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from advisor.catalogue import Option, catalogue
 from advisor.facts import PrerequisiteFacts
-from app.facts.kernel_options import newer_options
 from app.kernel import mountinfo
 from app.kernel.netlink import has_generic_family
 from app.process import find_program, run
+from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -214,3 +220,66 @@ def _ticket() -> tuple[bool | None, str]:
     if outcome.timed_out:
         return None, "klist -s did not answer"
     return outcome.ok, "klist -s"
+
+
+#: Python takes this long to start on a busy machine at most; the kernel answers at once, or loads its module.
+_DEADLINE_S = 10.0
+#: Options that the kernel takes as flags of mount(2), not as options of NFS.
+_SCOPES = frozenset({"client", "superblock"})
+
+_answers: dict[tuple[tuple[str, str], ...], dict[str, bool]] = {}
+
+
+def newer_options(release: str) -> dict[str, bool]:
+    """Return the options that came with a later kernel than this release, and whether the kernel has them.
+
+    A value that is younger than its option stands for itself, as its word: softerr, rdirplus=force.
+
+    What it does not tell is left out: where user namespaces are forbidden an ordinary user learns nothing. An
+    answer is kept for the life of this process; where there was none, the next call asks again.
+
+    Args:
+        release: of the running kernel.
+    """
+    questions: dict[str, tuple[str, str]] = {}
+    for option in catalogue():
+        if option.scope not in _SCOPES:
+            continue
+        if option.newer_than(release):
+            questions[option.name] = _query_of(option)
+        for value in option.newer_values(release):
+            word = option.word_for(value) or f"{option.name}={value}"
+            name, _, text = word.partition("=")
+            questions[word] = (name, text)
+    if not questions:
+        return {}
+    known = _kernel_options(tuple(questions.values()))
+    return {word: known[name] for word, (name, _) in questions.items() if name in known}
+
+
+def _query_of(option: Option) -> tuple[str, str]:
+    """Return the option's name and a value that it takes, "" for a flag."""
+    if not option.takes_value:
+        return option.name, ""
+    return option.name, option.values[0] if option.values else "1"
+
+
+def _kernel_options(questions: tuple[tuple[str, str], ...]) -> dict[str, bool]:
+    if questions not in _answers:
+        answer = _ask_kernel(questions)
+        if answer is None:
+            return {}
+        _answers[questions] = answer
+    return _answers[questions]
+
+
+def _ask_kernel(questions: tuple[tuple[str, str], ...]) -> dict[str, bool] | None:
+    """Return what a child learns of the kernel, {} if it may not ask; None if it does not end in time."""
+    argv = [sys.executable, "-P", "-m", "app.kernel.fsconfig"]
+    try:
+        outcome = run(argv, timeout=_DEADLINE_S, input_data=msgspec.json.encode(questions))
+        if outcome.timed_out:
+            return None
+        return from_json(outcome.stdout.encode(), dict[str, bool]) if outcome.ok else {}
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -1,4 +1,4 @@
-"""Which interface leads to a server, and how long it takes there and back."""
+"""Route to a server: the interface that leads there, its MTU, and the round-trip time by TCP connections."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from app.kernel.netlink import kernel_way
-from app.mounts.reachability import connect
+from app.kernel.netlink import kernel_route
+from app.mounts.reachability import connect_tcp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ def find_route(address: str) -> Route | None:
     except OSError:
         return None
     found = replace(_match(source.partition("%")[0], host, zone), path_mtu=path_mtu)
-    way = kernel_way(host, zone)
+    way = kernel_route(host, zone)
     if way is None:
         return found
     return replace(found, interface=way.interface, same_subnet=False if way.gateway else found.same_subnet)
@@ -137,7 +137,7 @@ def measure_round_trip(
     *,
     port: int = NFS_PORT,
     clock: Callable[[], float] = time.monotonic,
-    try_connect: Callable[[str, int, float], int] = connect,
+    try_connect: Callable[[str, int, float], int] = connect_tcp,
 ) -> RoundTrip:
     """Connect up to twenty times and time each; stop at the deadline or at the first silence.
 

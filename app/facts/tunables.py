@@ -1,4 +1,4 @@
-"""What stands beside a mount's options now, read from the running kernel (resources/tunables.toml)."""
+"""Tunables of the host beside a mount's options: their present values (resources/tunables.toml)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TunablesArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     mount_point: str = ""
 
 
-class TunableNow(msgspec.Struct, frozen=True, kw_only=True):
+class TunableValue(msgspec.Struct, frozen=True, kw_only=True):
     """One tunable as it is.
 
     Attributes:
@@ -37,7 +37,7 @@ class TunableNow(msgspec.Struct, frozen=True, kw_only=True):
 class TunablesResult(msgspec.Struct, frozen=True, kw_only=True):
     """All of them, in the order in which they are shown."""
 
-    values: list[TunableNow]
+    values: list[TunableValue]
 
 
 def read_tunables(device: str = "", root: str = "/") -> TunablesResult:
@@ -49,14 +49,14 @@ def read_tunables(device: str = "", root: str = "/") -> TunablesResult:
     """
     return TunablesResult(
         values=[
-            _read(tunable, device, root)
+            _read_value(tunable, device, root)
             for tunable in tunables().values()
             if device or tunable.scope == "host"
         ]
     )
 
 
-def _read(tunable: Tunable, device: str, root: str) -> TunableNow:
+def _read_value(tunable: Tunable, device: str, root: str) -> TunableValue:
     path = tunable.path_for(device)
     value: str | None = None
     why = ""
@@ -67,4 +67,4 @@ def _read(tunable: Tunable, device: str, root: str) -> TunableNow:
         why = "this kernel has no such file; its module may not be loaded"
     except OSError as error:
         why = error.strerror or "it cannot be read"
-    return TunableNow(name=tunable.name, value=value, why=why, path=path)
+    return TunableValue(name=tunable.name, value=value, why=why, path=path)

@@ -1,4 +1,4 @@
-"""Writes and reads a file that a person named: in a child, because the folder may be on a dead mount."""
+"""Files that a person names: written and read in a child, because the directory may be on a dead mount."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.process import find_program, run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.process import Outcome
+    from app.process import ProcessOutcome
 
 #: A folder that answers takes milliseconds.
 _TIMEOUT_S = 10.0
@@ -76,7 +76,7 @@ def read_file(path: str, most: int) -> bytes:
     return data
 
 
-def _run_child(path: str, command: list[str], instead: str, data: bytes = b"") -> Outcome:
+def _run_child(path: str, command: list[str], instead: str, data: bytes = b"") -> ProcessOutcome:
     """Run what opens a file, and return what came of it.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Files in the person's state folder.
+"""State files: read, written and removed in the person's state directory.
 
-The folder may be on a file server that has died. Unless the table of mounts says that it is on this computer,
-this process does not touch it itself: a child with a deadline does.
+The directory may be on a file server that has died. Unless the table of mounts says that it is on this
+computer, this process does not touch it itself: a child with a deadline does.
 """
 
 from __future__ import annotations

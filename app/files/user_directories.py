@@ -1,4 +1,4 @@
-"""Where a person's files are: the XDG Base Directory Specification, and the home directory it rests on."""
+"""Directories of the person's files: the XDG Base Directory Specification, and the home directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A child for one system call that may never return: a dead server holds whoever asks it."""
+"""Child process for one system call that may never return, as with a dead server: it can be abandoned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 
-class Disposable:
+class AbandonableChild:
     """A forked copy of this process that makes one call which may never return.
 
     Its exit status is the call's errno. The helper is single-threaded, so the fork is safe.

@@ -1,9 +1,9 @@
-"""What an administrator approved: one share, one mount point, and the requests that may follow.
+"""The gate of a system action: one share, one mount point and the requests that an administrator approved.
 
-The system actions serve one plan. The command line, which polkit can show, has the share, the mount point
-and the digest of the plan. The plan itself comes to each role as its first request, before any role begins,
-and nothing that it does not name is carried out. The digest is SHA-256 of the list of requests as canonical
-JSON: sorted keys, no blanks, ASCII.
+The system actions serve one plan. The command line, which polkit can show, has the share, the mount
+point and the digest of the plan. The plan itself comes to each role as its first request, before any
+role begins, and nothing that it does not name is carried out. The digest is SHA-256 of the list of
+requests as canonical JSON: sorted keys, no blanks, ASCII.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 #: Requests of a plan, and requests carried out. A change has eight: a try, three deeds, and their way back.
 MAX_REQUESTS = 16
 #: How long an approval lasts.
-LIFE_S = 600.0
+APPROVAL_LIFE_S = 600.0
 #: Not compared: how long a request may take, and guards that refuse where a file has changed meanwhile.
 _GUARDS = frozenset({"timeout_ms", "sha256"})
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _UNITS = "/etc/systemd/system"
 
 
-class Subject(NamedTuple):
+class ApprovedMount(NamedTuple):
     """What the command line says, and so the prompt: see the module."""
 
     share: str
@@ -42,7 +42,7 @@ class Subject(NamedTuple):
     digest: str
 
 
-def read_subject(words: list[str]) -> Subject:
+def read_approved_mount(words: list[str]) -> ApprovedMount:
     """Return what the arguments behind the role say.
 
     Raises:
@@ -54,7 +54,7 @@ def read_subject(words: list[str]) -> Subject:
     if len(words) != 3 or not shown or not _DIGEST.match(words[2]):
         raise ValueError("a share, a mount point and the digest of a plan")
     try:
-        return Subject(validate.share(words[0]), validate.target(words[1]), words[2])
+        return ApprovedMount(validate.share(words[0]), validate.target(words[1]), words[2])
     except Refusal as refusal:
         raise ValueError(refusal.message) from None
 
@@ -64,7 +64,7 @@ def digest(requests: list[dict[str, object]]) -> str:
     return hashlib.sha256(_canonical(requests).encode("ascii")).hexdigest()
 
 
-class Approved:
+class ApprovalGate:
     """The plan, and the gate to the handlers of one role.
 
     Args:
@@ -73,11 +73,13 @@ class Approved:
         clock: seconds that never go back.
     """
 
-    def __init__(self, action: str, subject: Subject, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, action: str, subject: ApprovedMount, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._action = action
         self._subject = subject
         self._clock = clock
-        self._end = clock() + LIFE_S
+        self._end = clock() + APPROVAL_LIFE_S
         self._plan: frozenset[str] | None = None
         self._left = MAX_REQUESTS
         self._backups: set[str] = set()
@@ -99,13 +101,13 @@ class Approved:
         if not 0 < len(requests) <= MAX_REQUESTS:
             raise Refusal("usage", f"A plan has 1 to {MAX_REQUESTS} requests.")
         if digest(requests) != self._subject.digest:
-            raise _outside("This is not the plan that was approved.")
+            raise _not_approved("This is not the plan that was approved.")
         read = [self._read(request) for request in requests]
         named = {
             str(whole[name]) for _verb, whole in read for name in ("share", "old_share") if name in whole
         }
         self._check_shares({mountinfo.plain_share(share) for share in named})
-        self._plan = frozenset(_key(verb, whole) for verb, whole in read)
+        self._plan = frozenset(_request_key(verb, whole) for verb, whole in read)
         # The person may think about a change before keeping it, and an approval ends by itself.
         session.holds = True
         return {}
@@ -119,7 +121,7 @@ class Approved:
         whole = check_args(self._action, role, verb, cast("dict[str, object]", args))
         target = self._subject.target
         if any(whole.get(name, target) != target for name in ("target", "old_target")):
-            raise _outside("The plan names another mount point than the one that was approved.")
+            raise _not_approved("The plan names another mount point than the one that was approved.")
         return verb, whole
 
     def _check_shares(self, named: set[str]) -> None:
@@ -127,7 +129,7 @@ class Approved:
         approved = mountinfo.plain_share(self._subject.share)
         there = {mountinfo.plain_share(share) for share in _shares_at(self._subject.target)}
         if not named <= {approved, *there} or approved not in {*named, *there}:
-            raise _outside("The plan names another share than the one that was approved.")
+            raise _not_approved("The plan names another share than the one that was approved.")
 
     def _gated(self, verb: str, handler: Handler) -> Handler:
         def carry_out(args: dict[str, object], session: Session) -> dict[str, object]:
@@ -145,19 +147,19 @@ class Approved:
         return carry_out
 
     def _check(self, verb: str, args: dict[str, object]) -> None:
-        if self._plan is None or _key(verb, args) not in self._plan:
-            raise _outside("The approved plan has no such request.")
+        if self._plan is None or _request_key(verb, args) not in self._plan:
+            raise _not_approved("The approved plan has no such request.")
         if self._left <= 0 or self._clock() >= self._end:
-            raise _outside("The approval is used up.")
+            raise _not_approved("The approval is used up.")
         if verb == "restore" and args["backup"] not in self._backups - {""}:
-            raise _outside("Only a change of this plan is taken back.")
+            raise _not_approved("Only a change of this plan is taken back.")
 
 
-def _outside(message: str) -> Refusal:
+def _not_approved(message: str) -> Refusal:
     return Refusal("not-authorized", message)
 
 
-def _key(verb: str, args: dict[str, object]) -> str:
+def _request_key(verb: str, args: dict[str, object]) -> str:
     open_ = _GUARDS | {"backup"} if verb == "restore" else _GUARDS
     return _canonical([verb, {name: value for name, value in args.items() if name not in open_}])
 
@@ -170,10 +172,10 @@ def _shares_at(path: str) -> set[str]:
     """Return the shares that are mounted or kept at a mount point now."""
     rows = [row for row in mountinfo.read() if row.mount_point == path and row.fstype in mountinfo.NFS_TYPES]
     kept = {share for share, point in policy.read_fstab() if point == path}
-    return {row.source for row in rows} | kept | _unit_s_share(path)
+    return {row.source for row in rows} | kept | _unit_share(path)
 
 
-def _unit_s_share(path: str) -> set[str]:
+def _unit_share(path: str) -> set[str]:
     from app.helper import unit_text
 
     try:

@@ -41,11 +41,11 @@ _SHARING = frozenset({"sharecache", "nosharecache"})
 #: For clearing up when the helper is to end.
 _END_S = 20.0
 #: Of the time to close: for what is done in the namespace. The rest is for the namespace to end.
-_FOR_THE_MOUNT = 0.8
-_LEAST_S = 0.2
+_MOUNT_SHARE = 0.8
+_MIN_DEADLINE_S = 0.2
 #: Superblocks of earlier test mounts that still live: a program of the caller's may have handed a descriptor
 #: out of the namespace (unix(7), SCM_RIGHTS), or the kernel waits for a dead server.
-MAX_ALIVE = 64
+MAX_SUPERBLOCKS = 64
 _VOLUMES = "/proc/fs/nfsfs/volumes"
 _TOO_OLD = (
     f"A test mount lives for {namespace_init.MAX_AGE_S / 3600:.0f} hours at most; this one has been closed."
@@ -54,17 +54,17 @@ _TOO_OLD = (
 
 def handlers(caller: Caller) -> dict[str, Handler]:
     """Return the verbs of the role with what carries them out, for one caller."""
-    bench = Bench(caller)
+    bench = BenchVerbs(caller)
     return {"open": bench.open, "run": bench.run, "abort": bench.abort, "close": bench.close}
 
 
-class Bench:
+class BenchVerbs:
     """Carries out the verbs for one caller; one mount at a time."""
 
     def __init__(self, caller: Caller, catalogue: Catalogue | None = None) -> None:
         self._caller = caller
         self._catalogue = catalogue
-        self._apart: private_mount.Apart | None = None
+        self._apart: private_mount.NamespaceChild | None = None
         self._began = self._opened = 0.0
         self._is_open = False
         self._devices: set[str] = set()
@@ -87,14 +87,14 @@ class Bench:
         share = validate.share(str(args["share"]))
         # A shared superblock would hand the values of this test to the person's own mount, or the reverse.
         words = [word for word in cast("list[str]", args["options"]) if word not in _SHARING]
-        options, notes = mount_nfs.words_for(self._catalogue or load(), [*words, "nosharecache"])
+        options, notes = mount_nfs.build_options(self._catalogue or load(), [*words, "nosharecache"])
         read_ahead_kb = cast("int", args["read_ahead_kb"])
         if read_ahead_kb != -1:
             readahead.check("read_ahead_kb", read_ahead_kb, 0, readahead.MAX_READ_AHEAD_KB)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
-        self._devices &= _alive()
-        if len(self._devices) >= MAX_ALIVE:
-            raise Refusal("busy", f"{MAX_ALIVE} earlier test mounts are still in use.")
+        self._devices &= _nfs_superblocks()
+        if len(self._devices) >= MAX_SUPERBLOCKS:
+            raise Refusal("busy", f"{MAX_SUPERBLOCKS} earlier test mounts are still in use.")
         # Without a note in /run/mount/utab, which all namespaces share.
         argv = [*mount_nfs.command(share, callers.OWN_ROOT, options), "-n"]
         if self._apart is not None and time.monotonic() - self._began > namespace_init.MAX_AGE_S:
@@ -102,7 +102,9 @@ class Bench:
         fresh = self._apart is None
         if self._apart is None:
             self._began = time.monotonic()
-            self._apart = private_mount.Apart(lambda line: namespace_init.keep(line, self._caller))
+            self._apart = private_mount.NamespaceChild(
+                lambda line: namespace_init.serve_mounts(line, self._caller)
+            )
         self._apart.say({"open": argv, "deadline_s": deadline_s, "read_ahead_kb": read_ahead_kb})
         answer = None
         try:
@@ -177,7 +179,7 @@ class Bench:
         self._apart.say(wish)
         answer = None
         try:
-            answer = self._apart.hear(_RUN_S, unmounting.Deaf())
+            answer = self._apart.hear(_RUN_S, unmounting.NeverCancelled())
         finally:
             if answer is None:
                 self._forget()
@@ -193,24 +195,24 @@ class Bench:
         late = False
         end = time.monotonic() + deadline_s
         if apart is not None:
-            apart.say({"close": deadline_s * _FOR_THE_MOUNT})
+            apart.say({"close": deadline_s * _MOUNT_SHARE})
             try:
-                answer = apart.hear(deadline_s, unmounting.Deaf(), 0.0)
+                answer = apart.hear(deadline_s, unmounting.NeverCancelled(), 0.0)
             except Refusal:
                 late = True
         # A mount whose processes have all gone has gone with them.
         closing = {**nothing, "gone": not late, **(answer or {})}
         if closing["sync_ms"] is None or closing["unmount_ms"] is None or not closing["gone"]:
-            self._forget(max(_LEAST_S, end - time.monotonic()))
+            self._forget(max(_MIN_DEADLINE_S, end - time.monotonic()))
         return closing
 
-    def _forget(self, patience_s: float = _LEAST_S) -> None:
+    def _forget(self, patience_s: float = _MIN_DEADLINE_S) -> None:
         apart, self._apart, self._is_open = self._apart, None, False
         if apart is not None:
             apart.end(patience_s)
 
 
-def _alive() -> set[str]:
+def _nfs_superblocks() -> set[str]:
     """Return the devices of all NFS superblocks, mounted anywhere or nowhere (fs/nfs/client.c)."""
     with contextlib.suppress(OSError), open(_VOLUMES, "rb") as file:  # noqa: PTH123
         return {line.split()[3].decode() for line in file.readlines()[1:]}

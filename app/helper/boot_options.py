@@ -28,14 +28,14 @@ _RESERVED = {
 _IMPLY = frozenset({"user", "users", "owner", "group"})
 
 
-def sets(words: Sequence[str], wanted: str) -> bool:
+def sets_flag(words: Sequence[str], wanted: str) -> bool:
     """Whether mount(8) takes nosuid or nodev from these words: the last one that speaks of it decides."""
     opposite = wanted.removeprefix("no")
     said = [word for word in words if word in {wanted, opposite} or word.partition("=")[0] in _IMPLY]
     return bool(said) and said[-1] != opposite
 
 
-def reserved(word: str, catalogue: Catalogue) -> str:
+def reserved_reason(word: str, catalogue: Catalogue) -> str:
     """Return why only root may write a word, "" for one that every user may.
 
     Raises:
@@ -74,7 +74,7 @@ def check(fresh: list[str], all_words: list[str], catalogue: Catalogue, free: Co
     for word in [word for word in fresh if word.partition("=")[0] in _SPANS]:
         if not _SPAN.match(word.partition("=")[2]):
             raise Refusal("option-invalid", f"“{word.partition('=')[0]}” takes a time such as 30s.")
-    told = [why for word in fresh if (why := reserved(word, catalogue)) and word not in free]
+    told = [why for word in fresh if (why := reserved_reason(word, catalogue)) and word not in free]
     catalogue.build([word for word in fresh if catalogue.has(word.partition("=")[0])])
     if told:
         raise Refusal("option-reserved", " ".join(dict.fromkeys(told)))

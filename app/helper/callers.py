@@ -1,4 +1,4 @@
-"""Who asks, this program's own directory, and files that only root can have written."""
+"""The caller of the helper, this program's own directory, and files that only root can have written."""
 
 from __future__ import annotations
 

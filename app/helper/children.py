@@ -1,4 +1,4 @@
-"""Children of the helper: an absolute path, an argument list, a fixed environment, a deadline."""
+"""Child processes of the helper: an absolute path, an argument list, a fixed environment, a deadline."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Waiter(Protocol):
         ...
 
 
-class Ended(NamedTuple):
+class ProcessResult(NamedTuple):
     """How a child ended.
 
     Attributes:
@@ -48,7 +48,7 @@ class Ended(NamedTuple):
     cancelled: bool
 
 
-def run(argv: Sequence[str], deadline_s: float, waiter: Waiter) -> Ended:
+def run(argv: Sequence[str], deadline_s: float, waiter: Waiter) -> ProcessResult:
     """Run a program to its end, or kill its process group at the deadline or when cancelled.
 
     The end of the process is waited for, not the end of its output: mount.nfs may start rpc.statd,
@@ -88,7 +88,7 @@ def run(argv: Sequence[str], deadline_s: float, waiter: Waiter) -> Ended:
     finally:
         os.close(pidfd)
         child.stdout.close()
-    return Ended(None if killed else code, printable(b"".join(chunks)), killed and waiter.cancelled)
+    return ProcessResult(None if killed else code, printable(b"".join(chunks)), killed and waiter.cancelled)
 
 
 def _drain(fd: int, chunks: list[bytes]) -> bool:

@@ -1,4 +1,4 @@
-"""The directory that something is mounted on: made if it is missing, found empty, and unmade."""
+"""The directory of a mount point: made if it is missing, checked to be empty, and removed again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Prepared:
+class MountDirectory:
     """A mount point that is an empty directory.
 
     Attributes:
@@ -32,7 +32,7 @@ class Prepared:
         self.made.clear()
 
 
-def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> Prepared:
+def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> MountDirectory:
     """Walk to the mount point, make what is missing if asked, and check that it is an empty directory.
 
     Args:
@@ -44,9 +44,9 @@ def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> P
     Raises:
         Refusal: with a code that begins with mount-point.
     """
-    prepared = Prepared()
+    prepared = MountDirectory()
     try:
-        fd = safe_path.to(caller, path, partial(_make, prepared, caller) if create else None)
+        fd = safe_path.open_directory(caller, path, partial(_make, prepared, caller) if create else None)
         try:
             if not hide:
                 _check_empty(fd, path)
@@ -58,7 +58,7 @@ def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> P
     return prepared
 
 
-def _make(prepared: Prepared, caller: Caller, fd: int, part: str, path: str) -> None:
+def _make(prepared: MountDirectory, caller: Caller, fd: int, part: str, path: str) -> None:
     """Make a directory in one that is open; this program's own stay, others are noted."""
     own = path == f"{callers.OWN_ROOT}/{caller.uid}"
     previous = os.umask(0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # linux/prctl.h
 _PR_SET_NO_NEW_PRIVS = 38
 #: Where the report of a worker that cannot start goes; the program itself has the three below alone.
-_REPORT = 3
+_REPORT_FD = 3
 #: For a new process to become the program. One that takes longer waits for a file system, which is not told.
 _START_S = 5.0
 _MAX_REPORT = 1024
@@ -62,19 +62,19 @@ def start_worker(caller: Caller, argv: list[str], path: str) -> tuple[int, str]:
 
 def _start(caller: Caller, argv: list[str], path: str, report: int) -> NoReturn:
     try:
-        if report != _REPORT:
-            os.dup2(report, _REPORT, inheritable=False)
-        os.closerange(_REPORT + 1, 4096)
-        worker(caller, argv, path)
+        if report != _REPORT_FD:
+            os.dup2(report, _REPORT_FD, inheritable=False)
+        os.closerange(_REPORT_FD + 1, 4096)
+        execute_as_caller(caller, argv, path)
     except BaseException as error:  # noqa: BLE001 - this copy of the helper must not go on
         with contextlib.suppress(OSError):
             reason = str(error) or type(error).__name__
-            os.write(_REPORT, reason.encode("utf-8", "backslashreplace")[:_MAX_REPORT])
+            os.write(_REPORT_FD, reason.encode("utf-8", "backslashreplace")[:_MAX_REPORT])
     finally:
         os._exit(127)
 
 
-def worker(caller: Caller, argv: list[str], path: str) -> NoReturn:
+def execute_as_caller(caller: Caller, argv: list[str], path: str) -> NoReturn:
     """Turn this process, a fork of the helper, into a program of the caller's.
 
     Descriptors above the third are closed when it is executed, or stay to the one who calls this.

@@ -1,8 +1,8 @@
-"""Where a caller may declare a mount for the next boot, before fstab or units are written.
+"""Whether a caller may configure a mount for the next boot: decided before fstab or units are written.
 
-The writers know what an entry may say; here it is decided where it may stand, by the same classes as for
-mounting (:mod:`app.helper.policy`). At boot nobody looks again, so the directories above a mount point must
-be root's alone already when an ordinary user declares it.
+The writers know what an entry may say; here it is decided where it may stand, by the same classes as
+for mounting (:mod:`app.helper.places`). At boot nobody looks again, so the directories above a mount
+point must be root's alone already when an ordinary user configures it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Args = dict[str, object]
 
 
-def permit_new(caller: Caller, args: Args) -> None:
+def permit_new_entry(caller: Caller, args: Args) -> None:
     """Check that the caller may declare ``share`` at ``target``.
 
     Raises:
@@ -32,10 +32,10 @@ def permit_new(caller: Caller, args: Args) -> None:
         rows = mountinfo.read()
         policy.check_walk(rows, path)
         policy.check_disks(rows, path)
-        safe_path.check_way(caller, path, mounted=mountinfo.at(rows, path) is not None)
+        safe_path.check_ancestors(caller, path, mounted=mountinfo.topmost(rows, path) is not None)
 
 
-def permit_old(caller: Caller, path: str) -> None:
+def permit_entry_change(caller: Caller, path: str) -> None:
     """Check that what is declared there is the caller's to change, whoever wrote it.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Files of the system, written so that nothing of them is lost: what fstab and units have in common."""
+"""Durable writing of system files, with backups and a lock: for the writers of fstab and of units."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from app.helper.children import Waiter
 
 #: How many backups are kept.
-KEEP = 20
+MAX_BACKUPS = 20
 _LOCK = "lock"
 MAX_BYTES = 1 << 20
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -35,10 +35,10 @@ _RELOAD_S = 15.0
 _FS_IOC_GETFLAGS, _IMMUTABLE, _APPEND_ONLY = 0x80086601, 0x10, 0x20
 _RENAME_EXCHANGE = 2
 #: Made by the kernel of what the file holds; copied, they would belong to the old contents.
-_OF_THE_CONTENTS = frozenset({"security.ima", "security.evm"})
+_CONTENT_ATTRIBUTES = frozenset({"security.ima", "security.evm"})
 
 
-class System:
+class FileCalls:
     """The calls that change files, one method each, so that a test can fail or end the process at any."""
 
     open = staticmethod(os.open)
@@ -85,7 +85,7 @@ class System:
         return fcntl.fcntl(fd, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 
 
-class Look(NamedTuple):
+class FileInfo(NamedTuple):
     """What a new file is to have of the old one: owner, mode, access list, security label."""
 
     uid: int
@@ -97,7 +97,7 @@ class Look(NamedTuple):
 class Files:
     """Reads, makes and keeps files through a System."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: FileCalls) -> None:
         self.sys = system
 
     def read_all(self, fd: int) -> bytes:
@@ -114,7 +114,7 @@ class Files:
             raise Refusal("fstab-refused", "The file is larger than 1 MiB.")
         return data
 
-    def look(self, fd: int, status: os.stat_result) -> Look:
+    def look(self, fd: int, status: os.stat_result) -> FileInfo:
         """Return what an open file has beside its bytes."""
         try:
             names = self.sys.listxattr(fd)
@@ -122,10 +122,10 @@ class Files:
             if error.errno != errno.ENOTSUP:
                 raise
             names = []
-        xattrs = {name: self.sys.getxattr(fd, name) for name in names if name not in _OF_THE_CONTENTS}
-        return Look(status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode), xattrs)
+        xattrs = {name: self.sys.getxattr(fd, name) for name in names if name not in _CONTENT_ATTRIBUTES}
+        return FileInfo(status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode), xattrs)
 
-    def create(self, folder: int, name: str, data: bytes, look: Look | None = None) -> None:
+    def create(self, folder: int, name: str, data: bytes, look: FileInfo | None = None) -> None:
         """Make a new file, durable when this returns; without a look it is for root alone."""
         fd = self.sys.open(name, _CREATE, 0o600, dir_fd=folder)
         try:
@@ -156,27 +156,27 @@ class Files:
         try:
             now = time.time_ns()
             name = f"{prefix}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now // 10**9))}.{now % 10**9:09d}Z"
-            last = max(kept(folder, prefix), default="")
-            last = last.removesuffix(f".{result_of(last)}")
+            last = max(backups(folder, prefix), default="")
+            last = last.removesuffix(f".{checksum_of(last)}")
             if last >= name:
                 # The clock was set back; what is written last is the newest all the same. "~" is after ".".
                 name = f"{last}~"
             name = f"{name}.{result}" if result else name
             self.create(folder, name, data)
             self.sys.fsync(folder)
-            for old in kept(folder, prefix)[:-KEEP]:
+            for old in backups(folder, prefix)[:-MAX_BACKUPS]:
                 self.sys.unlink(old, dir_fd=folder)
             return f"{path}/{name}"
         finally:
             os.close(folder)
 
 
-def result_of(name: str) -> str:
+def checksum_of(name: str) -> str:
     """Return the checksum at the end of a backup's name, "" if it has none."""
     return name.rpartition("Z")[2].lstrip("+~").removeprefix(".")
 
 
-def kept(folder: int, prefix: str) -> list[str]:
+def backups(folder: int, prefix: str) -> list[str]:
     """Return the names of the backups, the oldest first."""
     return sorted(name for name in os.listdir(folder) if name.startswith(f"{prefix}-"))
 

@@ -27,7 +27,7 @@ _BLANKS = re.compile(rb"[ \t]+")
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,10}")
 
 
-class Entry(NamedTuple):
+class FstabEntry(NamedTuple):
     """The fields of an entry, escapes read, and its place: the number of its line from 1."""
 
     number: int
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
     passno: int
 
 
-class Wanted(NamedTuple):
+class NewEntry(NamedTuple):
     """An entry to be written: the words of its options are not checked yet."""
 
     share: str
@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
     words: tuple[str, ...]
 
 
-class Edit(NamedTuple):
+class EntryEdit(NamedTuple):
     """One change of the file.
 
     Attributes:
@@ -57,10 +57,10 @@ class Edit(NamedTuple):
     """
 
     old: tuple[str, str] | None
-    new: Wanted | None
+    new: NewEntry | None
 
 
-class Edited(NamedTuple):
+class NewFstab(NamedTuple):
     """The file after an edit, and the line that was written ("" when one was removed)."""
 
     data: bytes
@@ -73,29 +73,29 @@ def lines(data: bytes) -> list[bytes]:
     return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
-def entries(data: bytes) -> list[Entry]:
+def entries(data: bytes) -> list[FstabEntry]:
     """Return the entries that mount reads; comments, blank and broken lines are none."""
     found = (_entry(line, number) for number, line in enumerate(lines(data), 1))
     return [entry for entry in found if entry is not None]
 
 
-def _cut(line: bytes) -> tuple[bytes, bytes]:
+def _split_end(line: bytes) -> tuple[bytes, bytes]:
     """Return a line and its end; as libmount reads it, one carriage return is part of the end."""
     body = line.removesuffix(b"\n").removesuffix(b"\r")
     return body, line[len(body) :]
 
 
-def _entry(line: bytes, number: int) -> Entry | None:
-    text = _cut(line)[0].strip(b" \t")
+def _entry(line: bytes, number: int) -> FstabEntry | None:
+    text = _split_end(line)[0].strip(b" \t")
     fields = _BLANKS.split(text)
     if text.startswith(b"#") or len(fields) < 3 or any(b"\0" in field for field in fields):
         return None
     if not all(_NUMBER.fullmatch(field) for field in fields[4:6]):
         return None
-    words = [mountinfo.unescaped(field).partition("\0")[0] for field in fields[:4]]
+    words = [mountinfo.unquote(field).partition("\0")[0] for field in fields[:4]]
     numbers = [int(field) for field in fields[4:6]] + [0, 0]
     options = words[3] if len(words) > 3 else ""
-    return Entry(number, words[0], words[1], words[2], options, numbers[0], numbers[1])
+    return FstabEntry(number, words[0], words[1], words[2], options, numbers[0], numbers[1])
 
 
 def escaped(text: str) -> bytes:
@@ -104,7 +104,7 @@ def escaped(text: str) -> bytes:
     return b"\\043" + raw[1:] if raw.startswith(b"#") else raw
 
 
-def apply(data: bytes, edit: Edit, catalogue: Catalogue, *, free: bool = False) -> Edited:
+def apply(data: bytes, edit: EntryEdit, catalogue: Catalogue, *, free: bool = False) -> NewFstab:
     """Return the file with the edit made, checked by reading it again.
 
     Args:
@@ -124,7 +124,7 @@ def apply(data: bytes, edit: Edit, catalogue: Catalogue, *, free: bool = False) 
     parts = lines(data)
     written = b""
     if old is None:
-        appended = _appended(parts, b"\t".join(raw) + b"\t0\t0")
+        appended = _appended_text(parts, b"\t".join(raw) + b"\t0\t0")
         written = appended[-1]
         parts += appended
     elif fields is None:
@@ -135,11 +135,11 @@ def apply(data: bytes, edit: Edit, catalogue: Catalogue, *, free: bool = False) 
     if len(written) > MAX_LINE:
         raise Refusal("option-invalid", "The entry is too long for fstab.")
     result = b"".join(parts)
-    _prove(data, result, old, fields)
-    return Edited(result, os.fsdecode(written.rstrip(b"\r\n")))
+    _verify(data, result, old, fields)
+    return NewFstab(result, os.fsdecode(written.rstrip(b"\r\n")))
 
 
-def _appended(parts: list[bytes], written: bytes) -> list[bytes]:
+def _appended_text(parts: list[bytes], written: bytes) -> list[bytes]:
     """Return what a new last line adds to a file of these lines."""
     end = b"\r\n" if parts and parts[0].endswith(b"\r\n") else b"\n"
     if not parts or parts[-1].endswith(b"\n"):
@@ -153,7 +153,7 @@ def _appended(parts: list[bytes], written: bytes) -> list[bytes]:
     return [b"\n" if parts[-1].endswith(b"\r") else end, written]
 
 
-def _find(data: bytes, key: tuple[str, str]) -> Entry:
+def _find(data: bytes, key: tuple[str, str]) -> FstabEntry:
     found = [e for e in entries(data) if (e.share, e.target) == key and e.fstype in mountinfo.NFS_TYPES]
     if not found:
         raise Refusal("not-mounted", f"fstab has no NFS entry for “{key[1]}” with this share.")
@@ -163,7 +163,7 @@ def _find(data: bytes, key: tuple[str, str]) -> Entry:
     return found[0]
 
 
-def _check_free(data: bytes, target: str, old: Entry | None) -> None:
+def _check_free(data: bytes, target: str, old: FstabEntry | None) -> None:
     for entry in entries(data):
         here = entry.target.rstrip("/") == target.rstrip("/")
         if here and (old is None or entry.number != old.number):
@@ -172,7 +172,7 @@ def _check_free(data: bytes, target: str, old: Entry | None) -> None:
             )
 
 
-def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue, *, free: bool) -> _Fields:
+def _fields(new: NewEntry, old: FstabEntry | None, catalogue: Catalogue, *, free: bool) -> _Fields:
     if new.fstype not in mountinfo.NFS_TYPES:
         raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
     # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
@@ -185,14 +185,14 @@ def _fields(new: Wanted, old: Entry | None, catalogue: Catalogue, *, free: bool)
     words = [word for word in new.words if word]
     boot_options.check([word for word in words if word not in kept], words, catalogue, words if free else ())
     for word in ALWAYS:
-        if not boot_options.sets(words, word) and (not same or boot_options.sets(kept, word)):
+        if not boot_options.sets_flag(words, word) and (not same or boot_options.sets_flag(kept, word)):
             words = [*(other for other in words if other != word), word]
     return new.share, new.target, new.fstype, ",".join(words) or "defaults"
 
 
 def _replaced(line: bytes, fields: list[bytes]) -> bytes:
     """Return the line with its first four fields replaced; blanks between them and the rest stay."""
-    body, end = _cut(line)
+    body, end = _split_end(line)
     pieces = re.split(rb"([ \t]+)", body)
     first = 2 if pieces[0] == b"" else 0
     if not any(pieces[first + 6 :]):
@@ -203,7 +203,7 @@ def _replaced(line: bytes, fields: list[bytes]) -> bytes:
     return b"".join(pieces) + end
 
 
-def _prove(before: bytes, after: bytes, old: Entry | None, fields: _Fields | None) -> None:
+def _verify(before: bytes, after: bytes, old: FstabEntry | None, fields: _Fields | None) -> None:
     """Check that exactly this entry changed, by reading both files again.
 
     Raises:
@@ -234,7 +234,7 @@ def check_copy(now: bytes, copy: bytes) -> None:
     Raises:
         Refusal: with code fstab-refused.
     """
-    ours, theirs = _rests(*([entry[1:] for entry in entries(data)] for data in (now, copy)))
+    ours, theirs = _differing_parts(*([entry[1:] for entry in entries(data)] for data in (now, copy)))
     types = {entry[2] for entry in (*ours, *theirs)}
     if max(len(ours), len(theirs)) > 1 or not types <= mountinfo.NFS_TYPES or not _is_one_line(now, copy):
         raise Refusal("fstab-refused", "The copy of fstab differs from it in more than one NFS entry.")
@@ -242,18 +242,18 @@ def check_copy(now: bytes, copy: bytes) -> None:
 
 def _is_one_line(first: bytes, second: bytes) -> bool:
     """Whether two files differ in one line at most, its end and that of the last line before it included."""
-    return all(b"".join(rest).count(b"\n") <= 1 for rest in _rests(lines(first), lines(second)))
+    return all(b"".join(rest).count(b"\n") <= 1 for rest in _differing_parts(lines(first), lines(second)))
 
 
-def _rests(first: list[_Item], second: list[_Item]) -> tuple[list[_Item], list[_Item]]:
+def _differing_parts(first: list[_Item], second: list[_Item]) -> tuple[list[_Item], list[_Item]]:
     """Return what two lists have between the beginning and the end that they have in common."""
-    start = _alike(first, second)
+    start = _common_prefix(first, second)
     first, second = first[start:], second[start:]
-    end = _alike(first[::-1], second[::-1])
+    end = _common_prefix(first[::-1], second[::-1])
     return first[: len(first) - end], second[: len(second) - end]
 
 
-def _alike(first: list[_Item], second: list[_Item]) -> int:
+def _common_prefix(first: list[_Item], second: list[_Item]) -> int:
     """Return how many items two lists have in common at their beginnings."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _pair in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

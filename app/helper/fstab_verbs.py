@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from app.helper import callers, fstab_text, fstab_writer, policy, user_entries
-from app.helper.entry_permission import permit_new, permit_old
+from app.helper.entry_permission import permit_entry_change, permit_new_entry
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
 
@@ -46,7 +46,7 @@ class FstabVerbs:
         Raises:
             Refusal: fstab is as it was then.
         """
-        permit_new(self._caller, args)
+        permit_new_entry(self._caller, args)
         with self._noted(args):
             return self._fstab.add(args, waiter)
 
@@ -57,14 +57,14 @@ class FstabVerbs:
             Refusal: fstab is as it was then.
         """
         old = str(args["old_share"]), str(args["old_target"])
-        permit_old(self._caller, old[1])
+        permit_entry_change(self._caller, old[1])
         if old == (args["share"], args["target"]):
             # An entry that root wrote stays root's while share and place are the same.
             return self._fstab.change(args, waiter)
-        permit_new(self._caller, args)
+        permit_new_entry(self._caller, args)
         with self._noted(args):
             answer = self._fstab.change(args, waiter)
-        user_entries.forget(*old)
+        user_entries.remove(*old)
         return answer
 
     def remove(self, args: Args, waiter: Waiter) -> Answer:
@@ -74,9 +74,9 @@ class FstabVerbs:
             Refusal: fstab is as it was then.
         """
         share, path = str(args["share"]), str(args["target"])
-        permit_old(self._caller, path)
+        permit_entry_change(self._caller, path)
         answer = self._fstab.remove(args, waiter)
-        user_entries.forget(share, path)
+        user_entries.remove(share, path)
         return answer
 
     def restore(self, args: Args, waiter: Waiter) -> Answer:
@@ -91,26 +91,26 @@ class FstabVerbs:
                 raise Refusal("fstab-refused", "There is no such copy of fstab.")
             now, then = (_entries(path) for path in (policy.FSTAB, backup))
             for entry in now ^ then:
-                permit_old(self._caller, entry.target)
+                permit_entry_change(self._caller, entry.target)
         return self._fstab.restore(args, waiter)
 
     @contextlib.contextmanager
     def _noted(self, args: Args) -> Generator[None]:
         """Note before an entry is written that root did not write it, or after it that root did."""
         share, path = str(args["share"]), str(args["target"])
-        fresh = self._caller.uid != 0 and not user_entries.has(share, path)
+        fresh = self._caller.uid != 0 and not user_entries.contains(share, path)
         if fresh and policy.place_of(path) is policy.Place.RESTRICTED:
-            user_entries.note(share, path, self._caller.uid)
+            user_entries.add(share, path, self._caller.uid)
         try:
             yield
         except BaseException:
             if fresh:
-                user_entries.forget(share, path)
+                user_entries.remove(share, path)
             raise
         if self._caller.uid == 0:
-            user_entries.forget(share, path)
+            user_entries.remove(share, path)
 
 
-def _entries(path: str) -> set[fstab_text.Entry]:
+def _entries(path: str) -> set[fstab_text.FstabEntry]:
     """Return what a file that root wrote mounts, of any type, wherever its lines stand."""
     return {entry._replace(number=0) for entry in fstab_text.entries(callers.read_small(path))}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from app.helper import children, files, fstab_text, mountinfo
 from app.helper.errors import Refusal
-from app.helper.files import READ, Files, Look, System, check, kept, locked, reload_systemd
+from app.helper.files import READ, FileCalls, FileInfo, Files, backups, check, locked, reload_systemd
 from app.helper.options import load
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ _SYSTEMD = "/run/systemd/system"
 _VERIFY_S = 5.0
 
 
-class _Read(NamedTuple):
+class _FstabFile(NamedTuple):
     """The file as it was read."""
 
     data: bytes
     status: os.stat_result
-    look: Look
+    look: FileInfo
 
 
 class FstabWriter:
@@ -52,13 +52,13 @@ class FstabWriter:
     """
 
     def __init__(
-        self, folder: str = FOLDER, backups: str = BACKUPS, system: System | None = None,
+        self, folder: str = FOLDER, backups: str = BACKUPS, system: FileCalls | None = None,
         catalogue: Catalogue | None = None, *, free: bool = False,
     ) -> None:  # fmt: skip
         self._free = free
         self._folder = folder
         self._backups = backups
-        self._sys = system or System()
+        self._sys = system or FileCalls()
         self._files = Files(self._sys)
         self._catalogue = catalogue
 
@@ -68,7 +68,7 @@ class FstabWriter:
         Raises:
             Refusal: fstab is as it was then.
         """
-        return self._carry_out(fstab_text.Edit(None, _wanted(args)), str(args["sha256"]), waiter)
+        return self._carry_out(fstab_text.EntryEdit(None, _new_entry(args)), str(args["sha256"]), waiter)
 
     def change(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Replace the entry of ``old_share`` at ``old_target`` where it stands.
@@ -77,7 +77,7 @@ class FstabWriter:
             Refusal: fstab is as it was then.
         """
         old = str(args["old_share"]), str(args["old_target"])
-        return self._carry_out(fstab_text.Edit(old, _wanted(args)), str(args["sha256"]), waiter)
+        return self._carry_out(fstab_text.EntryEdit(old, _new_entry(args)), str(args["sha256"]), waiter)
 
     def remove(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Take out the line of the entry of ``share`` at ``target``.
@@ -86,7 +86,7 @@ class FstabWriter:
             Refusal: fstab is as it was then.
         """
         old = str(args["share"]), str(args["target"])
-        return self._carry_out(fstab_text.Edit(old, None), str(args["sha256"]), waiter)
+        return self._carry_out(fstab_text.EntryEdit(old, None), str(args["sha256"]), waiter)
 
     def restore(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Take the last change back: every byte is again as the newest backup has it.
@@ -99,7 +99,7 @@ class FstabWriter:
         """
         return self._carry_out(str(args["backup"]), str(args["sha256"]), waiter)
 
-    def _carry_out(self, edit: fstab_text.Edit | str, sha256: str, waiter: Waiter) -> dict[str, object]:
+    def _carry_out(self, edit: fstab_text.EntryEdit | str, sha256: str, waiter: Waiter) -> dict[str, object]:
         try:
             folder = self._sys.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -112,7 +112,7 @@ class FstabWriter:
         finally:
             os.close(folder)
 
-    def _edited(self, before: bytes, edit: fstab_text.Edit | str) -> fstab_text.Edited:
+    def _edited(self, before: bytes, edit: fstab_text.EntryEdit | str) -> fstab_text.NewFstab:
         """Return the file after an edit, or as the backup of that path has it."""
         if not isinstance(edit, str):
             return fstab_text.apply(before, edit, self._catalogue or load(), free=self._free)
@@ -121,10 +121,10 @@ class FstabWriter:
         except FileNotFoundError:
             raise Refusal("fstab-refused", "There is no copy of fstab to go back to.") from None
         try:
-            names = kept(folder, "fstab")
+            names = backups(folder, "fstab")
             if not names or edit != f"{self._backups}/{names[-1]}":
                 raise Refusal("fstab-refused", "This copy of fstab is not the newest one.", detail=edit)
-            if files.result_of(names[-1]) != _sha256(before):
+            if files.checksum_of(names[-1]) != _sha256(before):
                 raise Refusal(
                     "fstab-changed",
                     "fstab is no longer as the last change left it, so that change was not taken back.",
@@ -135,12 +135,12 @@ class FstabWriter:
             finally:
                 os.close(fd)
             fstab_text.check_copy(before, copy)
-            return fstab_text.Edited(copy, "")
+            return fstab_text.NewFstab(copy, "")
         finally:
             os.close(folder)
 
     def _locked(
-        self, folder: int, edit: fstab_text.Edit | str, sha256: str, waiter: Waiter
+        self, folder: int, edit: fstab_text.EntryEdit | str, sha256: str, waiter: Waiter
     ) -> dict[str, object]:
         before = self._read(folder)
         if _sha256(before.data) != sha256:
@@ -164,9 +164,9 @@ class FstabWriter:
         with contextlib.suppress(OSError):
             self._sys.unlink(TEMPORARY, dir_fd=folder)
 
-    def _read(self, folder: int) -> _Read:
+    def _read(self, folder: int) -> _FstabFile:
         path = f"{self._folder}/{NAME}"
-        if mountinfo.at(mountinfo.read(), path) is not None:
+        if mountinfo.topmost(mountinfo.read(), path) is not None:
             raise Refusal("fstab-refused", f"“{path}” is itself a mount, as in a container.")
         try:
             fd = self._sys.open(NAME, READ, dir_fd=folder)
@@ -181,11 +181,11 @@ class FstabWriter:
         try:
             status = os.fstat(fd)
             check(path, fd, status)
-            return _Read(self._files.read_all(fd), status, self._files.look(fd, status))
+            return _FstabFile(self._files.read_all(fd), status, self._files.look(fd, status))
         finally:
             os.close(fd)
 
-    def _prepare(self, folder: int, before: _Read, data: bytes) -> None:
+    def _prepare(self, folder: int, before: _FstabFile, data: bytes) -> None:
         """Write the new file beside the old one and read it back."""
         with contextlib.suppress(FileNotFoundError):
             self._sys.unlink(TEMPORARY, dir_fd=folder)  # of a helper that was killed
@@ -197,7 +197,7 @@ class FstabWriter:
         finally:
             os.close(fd)
 
-    def _swap(self, folder: int, before: _Read) -> None:
+    def _swap(self, folder: int, before: _FstabFile) -> None:
         """Let the new file take the place of the old one, if nobody writes to that."""
         held = self._sys.open(NAME, READ, dir_fd=folder)
         try:
@@ -233,7 +233,7 @@ class FstabWriter:
             return False  # this file system has none: the checks are all there is
         return True
 
-    def _check_exchanged(self, folder: int, before: _Read) -> None:
+    def _check_exchanged(self, folder: int, before: _FstabFile) -> None:
         try:
             self._check_same(folder, TEMPORARY, before)
         except (Refusal, OSError):
@@ -253,7 +253,7 @@ class FstabWriter:
                 detail=str(error), data={"kept": kept},
             ) from error  # fmt: skip
 
-    def _check_same(self, folder: int, name: str, before: _Read) -> None:
+    def _check_same(self, folder: int, name: str, before: _FstabFile) -> None:
         fd = self._sys.open(name, READ, dir_fd=folder)
         try:
             now = os.fstat(fd)
@@ -286,9 +286,9 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _wanted(args: dict[str, object]) -> fstab_text.Wanted:
+def _new_entry(args: dict[str, object]) -> fstab_text.NewEntry:
     words = tuple(cast("list[str]", args["options"]))
-    return fstab_text.Wanted(str(args["share"]), str(args["target"]), str(args["fstype"]), words)
+    return fstab_text.NewEntry(str(args["share"]), str(args["target"]), str(args["fstype"]), words)
 
 
 def _complaints(path: str, waiter: Waiter) -> list[str] | None:

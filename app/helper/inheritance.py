@@ -33,11 +33,11 @@ _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
 IGNORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP,
            signal.SIGTTIN, signal.SIGTTOU)  # fmt: skip
 #: These would stop the helper halfway through a write.
-_VITAL = (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU)
-_OTHERS = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_RSS, resource.RLIMIT_NPROC)
+_NO_SIGNAL_LIMITS = (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU)
+_OTHER_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_RSS, resource.RLIMIT_NPROC)
 #: All limits, to known values.
 LIMITS = {
-    **dict.fromkeys((*_VITAL, *_OTHERS), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)),
+    **dict.fromkeys((*_NO_SIGNAL_LIMITS, *_OTHER_LIMITS), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)),
     resource.RLIMIT_STACK: (8 << 20, resource.RLIM_INFINITY),
     resource.RLIMIT_MEMLOCK: (8 << 20, 8 << 20),
     resource.RLIMIT_NOFILE: (1024, 4096),
@@ -45,7 +45,7 @@ LIMITS = {
 }
 
 
-def reset() -> None:
+def reset_inherited() -> None:
     """Put everything into a known state; quick, and before anything that is not.
 
     Raises:
@@ -69,7 +69,7 @@ def reset() -> None:
         libc.syscall(*map(ctypes.c_long, (numbers[0], _IOPRIO_WHO_PROCESS, 0, _IOPRIO)))
     for limit, values in LIMITS.items():
         set_limit(limit, values)
-        if limit in _VITAL and resource.getrlimit(limit)[0] != resource.RLIM_INFINITY:
+        if limit in _NO_SIGNAL_LIMITS and resource.getrlimit(limit)[0] != resource.RLIM_INFINITY:
             raise ValueError("file size or processor time is limited")
     for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
         signal.setitimer(timer, 0)

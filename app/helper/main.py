@@ -29,12 +29,12 @@ from app.helper.session import PROTOCOL, Session
 from app.helper.verbs import ACTIONS, SYSTEM_ACTIONS
 
 if TYPE_CHECKING:
-    from app.helper.approval_gate import Subject
+    from app.helper.approval_gate import ApprovedMount
     from app.helper.session import Handler
 
 _MODULES = {
-    "mount": "mounting", "try": "try_mount", "persist": "fstab_verbs", "units": "unit_verbs",
-    "bench": "bench", "tune": "tune_verbs",
+    "mount": "mount_verbs", "try": "try_verbs", "persist": "fstab_verbs", "units": "unit_verbs",
+    "bench": "bench_verbs", "tune": "tune_verbs",
 }  # fmt: skip
 #: Signals that ask a role to end. The first process heeds SIGTERM alone: it may have the caller's terminal.
 _END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
     try:
         limits = tuple((limit, resource.getrlimit(limit)) for limit in inheritance.LIMITS)
         nice = os.getpriority(os.PRIO_PROCESS, 0)
-        inheritance.reset()
+        inheritance.reset_inherited()
         caller = _caller(os.environ.get("PKEXEC_UID"))._replace(limits=limits, nice=nice)
         os.environ.clear()
         client = _client()
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
     return _start_roles(argv[1], caller, subject, client)
 
 
-def _subject(argv: list[str]) -> Subject | None:
+def _subject(argv: list[str]) -> ApprovedMount | None:
     """Return what a system action is for, None for an ordinary one.
 
     Raises:
@@ -75,9 +75,9 @@ def _subject(argv: list[str]) -> Subject | None:
     """
     action = argv[1] if len(argv) > 1 else ""
     if action in SYSTEM_ACTIONS:
-        from app.helper.approval_gate import read_subject
+        from app.helper.approval_gate import read_approved_mount
 
-        return read_subject(argv[2:])
+        return read_approved_mount(argv[2:])
     if action not in ACTIONS or len(argv) != 2:
         raise ValueError("not an action")
     return None
@@ -130,7 +130,7 @@ def _client() -> socket.socket:
     return socket.socket(fileno=os.dup(1))
 
 
-def _start_roles(action: str, caller: Caller, subject: Subject | None, client: socket.socket) -> int:
+def _start_roles(action: str, caller: Caller, subject: ApprovedMount | None, client: socket.socket) -> int:
     roles, pids = ACTIONS[action], list[int]()
     # Until each process knows what to do when it is asked to end.
     signal.pthread_sigmask(signal.SIG_BLOCK, _END)
@@ -176,7 +176,7 @@ def _wait_for(pids: list[int]) -> int:
     return status
 
 
-def _serve(action: str, role: str, caller: Caller, subject: Subject | None, line: socket.socket) -> int:
+def _serve(action: str, role: str, caller: Caller, subject: ApprovedMount | None, line: socket.socket) -> int:
     def log(text: str) -> None:
         syslog.syslog(syslog.LOG_NOTICE, f"uid={caller.uid} {text}")
 
@@ -190,12 +190,12 @@ def _serve(action: str, role: str, caller: Caller, subject: Subject | None, line
     return status
 
 
-def _handlers(action: str, role: str, caller: Caller, subject: Subject | None) -> dict[str, Handler]:
+def _handlers(action: str, role: str, caller: Caller, subject: ApprovedMount | None) -> dict[str, Handler]:
     if subject is None:
         return load_handlers(role, caller)
-    from app.helper.approval_gate import Approved
+    from app.helper.approval_gate import ApprovalGate
 
-    return Approved(action, subject).handlers(load_handlers(role, caller._replace(system=True)))
+    return ApprovalGate(action, subject).handlers(load_handlers(role, caller._replace(system=True)))
 
 
 def load_handlers(role: str, caller: Caller) -> dict[str, Handler]:

@@ -21,7 +21,7 @@ MOUNT_NFS = ("/usr/sbin/mount.nfs", "/sbin/mount.nfs")
 MIN_DEADLINE_MS, MAX_DEADLINE_MS = 500, 150_000
 
 
-def words_for(
+def build_options(
     catalogue: Catalogue, asked: list[str], free: Collection[str] = ()
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return all the words for mount.nfs, and notes on what became of those asked for.
@@ -57,7 +57,7 @@ def deadline_s(value: object) -> float:
     return value / 1000
 
 
-def make_own_root() -> None:
+def make_root() -> None:
     """Make the directory of this program's own mounts, which everybody may enter, if it is not there.
 
     Raises:
@@ -83,8 +83,8 @@ def command(share: str, path: str, options: Sequence[str]) -> list[str]:
 
 
 def run(
-    argv: Sequence[str], path: str, before: list[mountinfo.Row], deadline_s: float, waiter: Waiter
-) -> tuple[mountinfo.Row, str]:
+    argv: Sequence[str], path: str, before: list[mountinfo.MountRow], deadline_s: float, waiter: Waiter
+) -> tuple[mountinfo.MountRow, str]:
     """Run a command that mounts at the path; return the new row and what was printed.
 
     Args:
@@ -101,11 +101,11 @@ def run(
         ended = children.run(argv, deadline_s, waiter)
         return _verify(ended, before, path), ended.text
     except BaseException:
-        _withdraw(before, path)
+        _remove_leftover(before, path)
         raise
 
 
-def _verify(ended: children.Ended, before: list[mountinfo.Row], path: str) -> mountinfo.Row:
+def _verify(ended: children.ProcessResult, before: list[mountinfo.MountRow], path: str) -> mountinfo.MountRow:
     """Return the new row of the table if it is the mount that was wanted.
 
     The source is not compared: a 4.1 server reached by another address shows the first one (trunking),
@@ -129,21 +129,21 @@ def _verify(ended: children.Ended, before: list[mountinfo.Row], path: str) -> mo
     return row
 
 
-def _failed(message: str, ended: children.Ended, *, timed_out: bool = False) -> Refusal:
+def _failed(message: str, ended: children.ProcessResult, *, timed_out: bool = False) -> Refusal:
     data: dict[str, object] = {"exit_code": ended.code, "timed_out": timed_out}
     return Refusal("mount-failed", message, detail=ended.text.strip(), data=data)
 
 
-def _new_row(before: list[mountinfo.Row], path: str) -> mountinfo.Row | None:
+def _new_row(before: list[mountinfo.MountRow], path: str) -> mountinfo.MountRow | None:
     known = {row.mount_id for row in before}
-    return mountinfo.at([row for row in mountinfo.read() if row.mount_id not in known], path)
+    return mountinfo.topmost([row for row in mountinfo.read() if row.mount_id not in known], path)
 
 
-def _withdraw(before: list[mountinfo.Row], path: str) -> None:
+def _remove_leftover(before: list[mountinfo.MountRow], path: str) -> None:
     """Take away what a failed or killed mount.nfs left at the path after all."""
     row = _new_row(before, path)
     if row is not None and row.fstype in mountinfo.NFS_TYPES:
         try:
-            unmounting.remove(row, unmounting.MNT_DETACH, unmounting.FAREWELL_S, unmounting.Deaf())
+            unmounting.unmount(row, unmounting.MNT_DETACH, unmounting.TIMEOUT_S, unmounting.NeverCancelled())
         except Refusal:
             return

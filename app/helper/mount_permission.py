@@ -25,7 +25,7 @@ def permit_mount(caller: Caller, share: str, path: str) -> None:
     if caller.administers:
         policy.permit_place(caller, path)
         return
-    if root_s_options(share, path):
+    if root_entry_options(share, path):
         return
     policy.permit_place(caller, path)
     declared = sorted(entry[0] for entry in policy.read_fstab() if entry[1] == path)
@@ -37,18 +37,18 @@ def permit_mount(caller: Caller, share: str, path: str) -> None:
         )
 
 
-def root_s_options(share: str, path: str = "") -> list[str]:
+def root_entry_options(share: str, path: str = "") -> list[str]:
     """Return the options of each entry of fstab that root wrote for a share at a path, "" for any path."""
     return [
         options
         for source, target, options in policy.fstab_entries()
         if path in {"", target}
         and mountinfo.plain_share(source) == mountinfo.plain_share(share)
-        and not user_entries.has(source, target)
+        and not user_entries.contains(source, target)
     ]
 
 
-def free_words(caller: Caller, words: list[str], share: str, path: str = "") -> list[str]:
+def uncatalogued_options(caller: Caller, words: list[str], share: str, path: str = "") -> list[str]:
     """Return words that mount.nfs may get though the catalogue does not have them.
 
     For who administers these are all that are asked for; for others, those of the entry that root wrote.
@@ -59,11 +59,11 @@ def free_words(caller: Caller, words: list[str], share: str, path: str = "") -> 
         share: server:/export.
         path: mount point; "" for a test mount, where any entry of the share counts.
     """
-    found = [words] if caller.administers else map(split, root_s_options(share, path))
+    found = [words] if caller.administers else map(split, root_entry_options(share, path))
     return [word for some in found for word in some]
 
 
-def check_table(rows: list[mountinfo.Row], path: str) -> None:
+def check_table(rows: list[mountinfo.MountRow], path: str) -> None:
     """Check with the table of mounts alone, before the path is touched, that it is free and safe to walk.
 
     Raises:

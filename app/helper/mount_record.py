@@ -24,20 +24,20 @@ FOLDER = f"{callers.OWN_ROOT}/mounts"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-def note(row: mountinfo.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> None:
+def add(row: mountinfo.MountRow, uid: int, made: Sequence[tuple[str, int, int]]) -> None:
     """Remember whose a mount is and what was made for it. Failing to is no reason to fail the mount.
 
     Args:
         row: the mount.
         uid: whose it is.
-        made: the directories made for it, as of :class:`app.helper.directories.Prepared`.
+        made: the directories made for it, as of :class:`app.helper.directories.MountDirectory`.
     """
     path = row.mount_point
     # Unmounted by umount(8) and mounted once more, it stands on a directory that an earlier record names.
     kept = [list(item) for item in made] or _read(path).get("made", [])
-    record = {**_identity(row), "uid": uid, "made": kept}
+    record = {**_mount_identity(row), "uid": uid, "made": kept}
     with contextlib.suppress(OSError):
-        mount_nfs.make_own_root()
+        mount_nfs.make_root()
         previous = os.umask(0o022)
         try:
             with contextlib.suppress(FileExistsError):
@@ -53,21 +53,21 @@ def note(row: mountinfo.Row, uid: int, made: Sequence[tuple[str, int, int]]) -> 
             os.umask(previous)
 
 
-def follow(before: mountinfo.Row, after: mountinfo.Row | None) -> None:
+def update(before: mountinfo.MountRow, after: mountinfo.MountRow | None) -> None:
     """Let the mount stay its owner's: this program gave it other flags."""
     record = _read(before.mount_point)
     if after is not None and after.mount_id == before.mount_id and _names(record, before):
-        note(after, record["uid"], [])
+        add(after, record["uid"], [])
 
 
-def owner(row: mountinfo.Row) -> int:
+def owner(row: mountinfo.MountRow) -> int:
     """Return whose a mount is: the uid of the record if it names this very mount, else root's."""
     record = _read(row.mount_point)
     uid = record.get("uid")
     return uid if type(uid) is int and _names(record, row) else 0
 
 
-def permit_change(caller: callers.Caller, row: mountinfo.Row, *, to_unmount: bool) -> None:
+def permit_change(caller: callers.Caller, row: mountinfo.MountRow, *, to_unmount: bool) -> None:
     """Check that the caller may change the mount, or with ``to_unmount`` that it may take it away.
 
     Raises:
@@ -82,9 +82,9 @@ def permit_change(caller: callers.Caller, row: mountinfo.Row, *, to_unmount: boo
     )
 
 
-def _is_for_users(caller: callers.Caller, row: mountinfo.Row) -> bool:
+def _is_for_users(caller: callers.Caller, row: mountinfo.MountRow) -> bool:
     """Whether root's own entry of fstab lets this user unmount the mount, which is the one of that entry."""
-    for options in mount_permission.root_s_options(row.source, row.mount_point):
+    for options in mount_permission.root_entry_options(row.source, row.mount_point):
         words = options.split(",")
         by_user = "user" in words and utab.mounted_by(row) == _user(caller.uid)
         if ("users" in words or by_user) and "nouser" not in words:
@@ -99,14 +99,14 @@ def _user(uid: int) -> str:
         return str(uid)
 
 
-def forget(path: str, now: mountinfo.Row | None) -> None:
+def remove(path: str, now: mountinfo.MountRow | None) -> None:
     """Forget whose the mount at this path was, unless the record names the one that is there now."""
     if now is None or not _names(_read(path), now):
         with contextlib.suppress(OSError):
             os.unlink(_name(path))  # noqa: PTH108
 
 
-def remove_made(path: str) -> bool:
+def remove_directories(path: str) -> bool:
     """Remove what was made for the mount that was at this path; return whether the mount point went."""
     try:
         made = [(str(p), int(device), int(inode)) for p, device, inode in _read(path).get("made", [])]
@@ -118,11 +118,11 @@ def remove_made(path: str) -> bool:
     return path in gone
 
 
-def _names(record: dict[str, Any], row: mountinfo.Row) -> bool:
-    return record.items() >= _identity(row).items()
+def _names(record: dict[str, Any], row: mountinfo.MountRow) -> bool:
+    return record.items() >= _mount_identity(row).items()
 
 
-def _identity(row: mountinfo.Row) -> dict[str, Any]:
+def _mount_identity(row: mountinfo.MountRow) -> dict[str, Any]:
     """Return what tells a mount from others: the kernel gives a mount id and a device again."""
     return {
         "mount_point": row.mount_point, "mount_id": row.mount_id, "boot_id": _boot_id(),

@@ -1,4 +1,4 @@
-"""Which processes hold a mount: links under /proc are read, the mount itself is never touched."""
+"""Processes that use a mount: links under /proc are read, the mount itself is never touched."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.helper.mountinfo import is_within
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_HOLDERS = 32
+MAX_USERS = 32
 
 
-def find(path: str) -> list[dict[str, object]]:
+def find_users(path: str) -> list[dict[str, object]]:
     """Return the processes that use something at or below the path.
 
     Each has ``pid``, ``uid``, ``command`` and ``use`` ("working directory", "root", "program" or "open
@@ -25,7 +25,7 @@ def find(path: str) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     names = os.listdir("/proc")  # noqa: PTH208 - strings, and no stat of the entries
     for pid in sorted(int(name) for name in names if name.isdigit()):
-        use = _use(pid, path) if pid != os.getpid() and len(found) < MAX_HOLDERS else ""
+        use = _use(pid, path) if pid != os.getpid() and len(found) < MAX_USERS else ""
         # Without its owner it has ended meanwhile.
         with contextlib.suppress(OSError, ValueError):
             if use:

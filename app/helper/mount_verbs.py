@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def handlers(caller: Caller) -> dict[str, Handler]:
     """Return the verbs of the role with what carries them out, for one caller."""
-    verbs = Mounting(caller)
+    verbs = MountVerbs(caller)
     return {
         "mount": verbs.mount,
         "unmount": verbs.unmount,
@@ -44,7 +44,7 @@ def handlers(caller: Caller) -> dict[str, Handler]:
     }
 
 
-class Mounting:
+class MountVerbs:
     """Carries out the verbs for one caller. The handlers take validated argument types, not values."""
 
     def __init__(self, caller: Caller, catalogue: Catalogue | None = None) -> None:
@@ -65,8 +65,8 @@ class Mounting:
         share = validate.share(str(args["share"]))
         path = validate.target(str(args["target"]))
         words = list(cast("list[str]", args["options"]))
-        free = mount_permission.free_words(self._caller, words, share, path)
-        options, notes = mount_nfs.words_for(self._catalogue or load(), words, free)
+        free = mount_permission.uncatalogued_options(self._caller, words, share, path)
+        options, notes = mount_nfs.build_options(self._catalogue or load(), words, free)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         argv = mount_nfs.command(share, path, options)
         mount_permission.permit_mount(self._caller, share, path)
@@ -81,7 +81,7 @@ class Mounting:
         except BaseException:
             prepared.undo()
             raise
-        mount_record.note(row, self._owner, prepared.made)
+        mount_record.add(row, self._owner, prepared.made)
         return {
             "mount_id": row.mount_id, "device": row.device, "source": row.source, "fstype": row.fstype,
             "created": bool(prepared.made), "command": argv, "text": text, "notes": notes,
@@ -95,14 +95,14 @@ class Mounting:
         """
         row = self._permitted(args)
         words = list(cast("list[str]", args["options"]))
-        wanted = remounting.Wanted.read(words, self._catalogue or load())
+        wanted = remounting.NewFlags.read(words, self._catalogue or load())
         if remounting.is_of_superblock(row, wanted):
             self._permit_others_of(row)
         try:
             return remounting.change(row, wanted, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
         finally:
             # Also when it was changed in part.
-            mount_record.follow(row, mountinfo.at(mountinfo.read(), row.mount_point))
+            mount_record.update(row, mountinfo.topmost(mountinfo.read(), row.mount_point))
 
     def unmount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
         """Unmount the topmost NFS mount at ``target``, with ``force`` or ``lazy`` if asked.
@@ -121,18 +121,18 @@ class Mounting:
         flags = unmounting.MNT_FORCE * (args["force"] is True) | unmounting.MNT_DETACH * (
             args["lazy"] is True
         )
-        unmounting.remove(row, flags, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
+        unmounting.unmount(row, flags, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
         if self._caller.system:
             self._owner = owner
         rows = mountinfo.read()
-        if mountinfo.at(rows, path) is None:
-            utab.forget(path)
+        if mountinfo.topmost(rows, path) is None:
+            utab.remove_entries(path)
         removed = False
         with contextlib.suppress(Refusal):
             mount_permission.check_table(rows, path)
-            removed = mount_record.remove_made(path)
-        mount_record.forget(path, mountinfo.at(rows, path))
-        return {"removed_directory": removed, "still_mounted": mountinfo.at(rows, path) is not None}
+            removed = mount_record.remove_directories(path)
+        mount_record.remove(path, mountinfo.topmost(rows, path))
+        return {"removed_directory": removed, "still_mounted": mountinfo.topmost(rows, path) is not None}
 
     def holders(self, args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
         """Return the ``holders`` of the NFS mount at ``target``: see :mod:`app.helper.mount_users`.
@@ -140,18 +140,18 @@ class Mounting:
         Raises:
             Refusal: if there is no such mount, or the caller may not unmount it.
         """
-        return {"holders": mount_users.find(self._permitted(args, to_unmount=True).mount_point)}
+        return {"holders": mount_users.find_users(self._permitted(args, to_unmount=True).mount_point)}
 
-    def _permit_others_of(self, row: mountinfo.Row) -> None:
+    def _permit_others_of(self, row: mountinfo.MountRow) -> None:
         """Check that all mounts that share the superblock are the caller's to change: it is done to all."""
         for other in mountinfo.read():
             if other.device == row.device:
                 mount_record.permit_change(self._caller, other, to_unmount=False)
 
-    def _permitted(self, args: dict[str, object], *, to_unmount: bool = False) -> mountinfo.Row:
+    def _permitted(self, args: dict[str, object], *, to_unmount: bool = False) -> mountinfo.MountRow:
         """Return the topmost mount at ``target``, if it is NFS and the caller may change it."""
         path = validate.target(str(args["target"]))
-        row = mountinfo.at(mountinfo.read(), path)
+        row = mountinfo.topmost(mountinfo.read(), path)
         if row is None or row.fstype not in mountinfo.NFS_TYPES:
             raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
         mount_record.permit_change(self._caller, row, to_unmount=to_unmount)

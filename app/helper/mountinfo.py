@@ -1,4 +1,4 @@
-"""The mounts as the kernel tells them (proc(5), mountinfo). Reading it never touches a server."""
+"""The table of mounts (proc(5), /proc/self/mountinfo). Reading it never touches a server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 NFS_TYPES = frozenset({"nfs", "nfs4"})
 
 
-class Row(NamedTuple):
+class MountRow(NamedTuple):
     """One mount.
 
     Attributes:
@@ -34,35 +34,35 @@ class Row(NamedTuple):
     super_options: str
 
 
-def parse(raw: bytes) -> list[Row]:
+def parse(raw: bytes) -> list[MountRow]:
     """Return the rows in the kernel's order; a line that is not one is left out."""
-    rows: list[Row] = []
+    rows: list[MountRow] = []
     for line in raw.split(b"\n"):
         head, separator, tail = line.partition(b" - ")
         fields, rest = head.split(b" "), tail.split(b" ")
         if not separator or len(fields) < 6 or len(rest) < 2:
             continue
-        rows.append(Row(
+        rows.append(MountRow(
             mount_id=int(fields[0]), parent_id=int(fields[1]), device=fields[2].decode("ascii"),
-            mount_point=unescaped(fields[4]), options=tuple(unescaped(fields[5]).split(",")),
-            fstype=unescaped(rest[0]), source=unescaped(rest[1]),
-            super_options=unescaped(rest[2]) if len(rest) > 2 else "",
+            mount_point=unquote(fields[4]), options=tuple(unquote(fields[5]).split(",")),
+            fstype=unquote(rest[0]), source=unquote(rest[1]),
+            super_options=unquote(rest[2]) if len(rest) > 2 else "",
         ))  # fmt: skip
     return rows
 
 
-def read() -> list[Row]:
+def read() -> list[MountRow]:
     """Return the mounts of this process's namespace."""
     with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
         return parse(file.read())
 
 
-def unescaped(field: bytes) -> str:
+def unquote(field: bytes) -> str:
     r"""Return a field of mountinfo or fstab with its ``\ooo`` escapes read."""
     return os.fsdecode(_OCTAL.sub(lambda m: bytes([int(m[1], 8) & 0xFF]), field))
 
 
-def at(rows: list[Row], path: str) -> Row | None:
+def topmost(rows: list[MountRow], path: str) -> MountRow | None:
     """Return the topmost mount at exactly this path."""
     return next((row for row in reversed(rows) if row.mount_point == path), None)
 

@@ -1,4 +1,4 @@
-"""Process 1 of private test mounts, one after the other: it mounts, starts workers, unmounts.
+"""Process 1 of the namespace of private test mounts: it mounts, starts workers, unmounts.
 
 It is told what to do on a line from the helper; the end of that line means that the helper has gone. If it
 is killed itself, the kernel ends every process of the namespace and drops the mount. A worker that does not
@@ -28,7 +28,7 @@ from app.helper import (
     readahead,
     unmounting,
 )
-from app.helper.abandonable_child import Disposable
+from app.helper.abandonable_child import AbandonableChild
 from app.helper.errors import Refusal, body
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 #: For workers to end after SIGTERM and after SIGKILL. An orphan has files to remove: nobody else will.
 _TERM_S, _KILL_S = 0.5, 1.0
-_ORPHAN_S = 10.0
+_CLIENTLESS_S = 10.0
 _POLL_S = 0.02
 #: Between two rounds of having the kernel give up what waits for a dead server.
 _FORCE_S = 0.2
@@ -48,20 +48,20 @@ MAX_WORKERS = 8
 _MNT_EXPIRE = 4  # umount2(2)
 
 
-def keep(line: int, caller: Caller) -> None:
+def serve_mounts(line: int, caller: Caller) -> None:
     """Mount, start workers as the caller and unmount as told, until the line ends or it took too long."""
-    keeper = _Keeper(line, caller)
+    keeper = _NamespaceInit(line, caller)
     try:
         keeper.serve()
     finally:
         keeper.close(None)
 
 
-class _Keeper:
+class _NamespaceInit:
     def __init__(self, line: int, caller: Caller) -> None:
         self._line = line
         self._caller = caller
-        self._row: mountinfo.Row | None = None
+        self._row: mountinfo.MountRow | None = None
         self._read_ahead_kb = -1
         self._workers: set[int] = set()
         #: Keeps the mount in use: MNT_FORCE would unmount one that is not.
@@ -72,10 +72,10 @@ class _Keeper:
         end, data = time.monotonic() + MAX_AGE_S, b""
         while time.monotonic() < end:
             ready = select.select([self._line], [], [], 1.0)[0]
-            _reap(self._workers)
+            _reap_children(self._workers)
             if not ready:
                 continue
-            chunk = private_mount.receive(self._line)
+            chunk = private_mount.read_message(self._line)
             if not chunk:
                 return
             data += chunk
@@ -86,9 +86,9 @@ class _Keeper:
                 try:
                     answer = self._do(wish)
                 except Refusal as refusal:
-                    private_mount.tell(self._line, {"error": body(refusal)})
+                    private_mount.write_message(self._line, {"error": body(refusal)})
                     return
-                private_mount.tell(self._line, {"ok": answer})
+                private_mount.write_message(self._line, {"ok": answer})
 
     def _do(self, wish: dict[str, Any]) -> dict[str, object]:
         if "close" in wish:
@@ -99,23 +99,24 @@ class _Keeper:
 
     def _open(self, wish: dict[str, Any]) -> dict[str, object]:
         """Mount, and return what is in use."""
-        before, clients = mountinfo.read(), _clients()
+        before, clients = mountinfo.read(), _kernel_clients()
         began = time.monotonic()
-        waiter = private_mount.Remote(self._line)
+        waiter = private_mount.PipeWaiter(self._line)
         row, text = mount_nfs.run(wish["open"], callers.OWN_ROOT, before, wish["deadline_s"], waiter)
         mount_ms = _ms(began)
         self._row, self._read_ahead_kb = row, wish["read_ahead_kb"]
         with contextlib.suppress(OSError):
             self._root = os.open(callers.OWN_ROOT, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._set_read_ahead(row)
-        return {**private_mount.look(row, before), "joined": _joined(clients, _clients()), "mount_id": row.mount_id,
+        found, joined = private_mount.inspect(row, before), _shares_client(clients, _kernel_clients())
+        return {**found, "joined": joined, "mount_id": row.mount_id,
                 "device": row.device, "text": text, "mount_ms": mount_ms}  # fmt: skip
 
-    def _set_read_ahead(self, row: mountinfo.Row) -> None:
+    def _set_read_ahead(self, row: mountinfo.MountRow) -> None:
         """Set the readahead, if it was asked for; what became of it is read back, not believed."""
         if self._read_ahead_kb >= 0:
             with contextlib.suppress(OSError):
-                readahead.put(f"{readahead.BDI}/{row.device}/read_ahead_kb", self._read_ahead_kb)
+                readahead.write_number(f"{readahead.BDI}/{row.device}/read_ahead_kb", self._read_ahead_kb)
 
     def _run(self, wish: dict[str, Any]) -> dict[str, object]:
         """Start a worker, unless there are too many; ``reason`` tells why one could not start."""
@@ -139,8 +140,8 @@ class _Keeper:
             os.close(self._root)
             self._root = -1
         if deadline_s is None:
-            deadline_s = 2 * _ORPHAN_S
-            _end_workers(_ORPHAN_S, _KILL_S)
+            deadline_s = 2 * _CLIENTLESS_S
+            _end_workers(_CLIENTLESS_S, _KILL_S)
         elif _in_use():
             _end_workers(min(_TERM_S, deadline_s / 8), min(_KILL_S, deadline_s / 8))
         if row is None:
@@ -151,11 +152,11 @@ class _Keeper:
         sync_ms, dead = self._write_back(half_s, end - half_s / 2)
         flags = unmounting.MNT_FORCE | unmounting.MNT_DETACH
         unmount_ms = _unmount(row, flags if dead else 0, end)
-        if unmounting.is_there(row):
+        if unmounting.is_mounted(row):
             _unmount(row, flags, end + _KILL_S)
         return {
             "sync_ms": sync_ms, "unmount_ms": unmount_ms, "read_ahead_kb": read_ahead_kb,
-            "gone": not unmounting.is_there(row),
+            "gone": not unmounting.is_mounted(row),
         }  # fmt: skip
 
     def _write_back(self, patience_s: float, end: float) -> tuple[float | None, bool]:
@@ -166,7 +167,7 @@ class _Keeper:
         the mount, so that this does not unmount it.
         """
         began = time.monotonic()
-        child = Disposable(self._syncfs)
+        child = AbandonableChild(self._syncfs)
         try:
             if children.wait_quietly(child.pidfd, patience_s):
                 sync_ms = _ms(began)
@@ -192,10 +193,10 @@ class _Keeper:
         return 0 if libc.syncfs(fd) == 0 else ctypes.get_errno()
 
 
-def _unmount(row: mountinfo.Row, flags: int, end: float) -> float | None:
+def _unmount(row: mountinfo.MountRow, flags: int, end: float) -> float | None:
     began = time.monotonic()
     try:
-        ended = unmounting.remove(row, flags, max(0.2, end - began), unmounting.Deaf())
+        ended = unmounting.unmount(row, flags, max(0.2, end - began), unmounting.NeverCancelled())
     except Refusal:
         return None
     return _ms(began) if ended else None
@@ -208,7 +209,7 @@ def _in_use() -> bool:
 
 def _force_once() -> bool:
     """Have the kernel give up what waits for the server; return whether the call came back soon."""
-    force = Disposable(_force)
+    force = AbandonableChild(_force)
     ended = children.wait_quietly(force.pidfd, _FORCE_S)
     force.dispose()
     return ended
@@ -224,7 +225,7 @@ def _end_workers(term_s: float, kill_s: float) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, number)
         end = time.monotonic() + wait_s
-        while _reap():
+        while _reap_children():
             if time.monotonic() >= end:
                 break
             select.select([], [], [], _POLL_S)
@@ -232,7 +233,7 @@ def _end_workers(term_s: float, kill_s: float) -> None:
             return
 
 
-def _reap(workers: set[int] | None = None) -> bool:
+def _reap_children(workers: set[int] | None = None) -> bool:
     """Bury the dead, and forget those of them that were workers; return whether somebody lives."""
     try:
         while pid := os.waitpid(-1, os.WNOHANG)[0]:
@@ -243,7 +244,7 @@ def _reap(workers: set[int] | None = None) -> bool:
     return True
 
 
-def _clients() -> tuple[Counter[str], int]:
+def _kernel_clients() -> tuple[Counter[str], int]:
     """Return the kernel's clients by version, server and port, and how often they are used all together."""
     clients: Counter[str] = Counter()
     uses = 0
@@ -255,7 +256,7 @@ def _clients() -> tuple[Counter[str], int]:
     return clients, uses
 
 
-def _joined(before: tuple[Counter[str], int], after: tuple[Counter[str], int]) -> bool:
+def _shares_client(before: tuple[Counter[str], int], after: tuple[Counter[str], int]) -> bool:
     """Whether a mount made no client of its own but is one more user of another's."""
     return not after[0] - before[0] and after[1] > before[1]
 

@@ -40,7 +40,7 @@ _U32 = 2**32 - 1
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """One option of the catalogue, as far as the helper needs it."""
 
     name: str
@@ -61,8 +61,8 @@ class Catalogue:
         remount: spellings without a value that a remount changes.
     """
 
-    bare: dict[str, Entry] = field(default_factory=dict[str, Entry])
-    keyed: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    bare: dict[str, CatalogueEntry] = field(default_factory=dict[str, CatalogueEntry])
+    keyed: dict[str, CatalogueEntry] = field(default_factory=dict[str, CatalogueEntry])
     elsewhere: set[str] = field(default_factory=set[str])
     remount: set[str] = field(default_factory=set[str])
 
@@ -125,7 +125,7 @@ def check_unknown(word: str) -> str:
     return name
 
 
-def _check_value(entry: Entry, text: str) -> None:
+def _check_value(entry: CatalogueEntry, text: str) -> None:
     good: bool
     if entry.kind in _NUMBER_KINDS:
         # mount.nfs and the kernel read 010 as eight: only plain decimals pass.
@@ -177,7 +177,7 @@ def load(path: Path | None = None) -> Catalogue:
 
 
 def _add(catalogue: Catalogue, name: str, table: dict[str, Any]) -> None:
-    entry = Entry(
+    entry = CatalogueEntry(
         name=name, kind=str(table["kind"]), values=tuple(str(value) for value in table.get("values", ())),
         minimum=int(table.get("min", 0)), maximum=min(int(table.get("max", _U32)), _U32),
     )  # fmt: skip

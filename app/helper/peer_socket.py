@@ -1,4 +1,4 @@
-"""The helper's channel to its peer: bytes in and out of a socket, neither of which ever blocks the helper.
+"""The socket to the helper's peer: bytes in and out, neither of which ever blocks the helper.
 
 That a descriptor does not block is a property of the open file, which the peer may share and change
 (fcntl(2), F_SETFL), so each call asks for it by itself.
@@ -22,7 +22,7 @@ def poll(readers: Collection[int], writers: Collection[int], timeout_s: float) -
     return set(readable), set(writable)
 
 
-class Channel:
+class PeerSocket:
     """A connected socket; what cannot be sent at once waits here.
 
     Args:

@@ -1,4 +1,4 @@
-"""Where an NFS share may be mounted, now or at boot; :mod:`app.helper.directories` walks there.
+"""Policy of mount points: where an NFS share may be mounted, now or at boot.
 
 :func:`place_of` puts every path into one of four classes, the same for mounting and for declaring:
 
@@ -90,7 +90,7 @@ def fstab_entries(path: str = FSTAB, *, nfs: bool = True) -> list[tuple[str, str
     """
     entries: list[tuple[str, str, str]] = []
     for line in read_small(path).split(b"\n"):
-        fields = [mountinfo.unescaped(part) for part in line.split()]
+        fields = [mountinfo.unquote(part) for part in line.split()]
         if len(fields) >= 3 and not fields[0].startswith("#") and (fields[2] in mountinfo.NFS_TYPES) is nfs:
             entries.append((fields[0], fields[1], fields[3] if len(fields) > 3 else ""))
     return entries
@@ -186,7 +186,7 @@ def home_of(caller: Caller, path: str) -> str:
     return ""
 
 
-def check_walk(rows: list[mountinfo.Row], path: str) -> None:
+def check_walk(rows: list[mountinfo.MountRow], path: str) -> None:
     """Check with the table of mounts alone that the way to the path enters no file system of others.
 
     Raises:
@@ -203,7 +203,7 @@ def check_walk(rows: list[mountinfo.Row], path: str) -> None:
             )
 
 
-def check_disks(rows: list[mountinfo.Row], path: str) -> None:
+def check_disks(rows: list[mountinfo.MountRow], path: str) -> None:
     """Check with the table of mounts that the way to the path enters no disk that users can take away.
 
     With another one in its place the path would lead elsewhere before mount.nfs, or the next boot, looks it

@@ -1,6 +1,6 @@
 """A mount that nobody sees: made, looked at and gone, in namespaces of its own.
 
-A disposable child leaves the helper's mount namespace and, with its first child, the process namespace.
+A abandonable child leaves the helper's mount namespace and, with its first child, the process namespace.
 What that child mounts is in no other table; when it ends, however it ends, the kernel ends everything it
 started (mount.nfs, an rpc.statd) and drops the mount. Mounts follow the system's into the namespace and none
 go back, so that an unmount elsewhere is not held up by a copy. The mount covers /run/mountwright there:
@@ -26,7 +26,7 @@ import time
 from typing import TYPE_CHECKING, cast
 
 from app.helper import children, mount_nfs, mountinfo, unmounting
-from app.helper.abandonable_child import Disposable
+from app.helper.abandonable_child import AbandonableChild
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ GRACE_S = 8.0
 _MAX_ANSWER = 1 << 20
 
 
-class Apart:
+class NamespaceChild:
     """A child in namespaces of its own, and a line to it: JSON, one object a line, either way.
 
     Args:
@@ -55,18 +55,18 @@ class Apart:
     """
 
     def __init__(self, work: Callable[[int], None]) -> None:
-        mount_nfs.make_own_root()
+        mount_nfs.make_root()
         self._line, theirs = socket.socketpair()
         number = theirs.fileno()
         try:
-            self._child = Disposable(lambda: _apart(work, number), keep=(number,))
+            self._child = AbandonableChild(lambda: _enter_namespaces(work, number), keep=(number,))
         finally:
             theirs.close()
 
     def say(self, message: dict[str, object]) -> None:
         """Send a line; a child that has gone does not get it, and will not answer."""
         with contextlib.suppress(OSError):
-            tell(self._line.fileno(), message)
+            write_message(self._line.fileno(), message)
 
     def hear(self, deadline_s: float, waiter: Waiter, grace_s: float = GRACE_S) -> dict[str, object] | None:
         """Return what it answers, None if it has gone without an answer.
@@ -76,11 +76,11 @@ class Apart:
                 it is late, cancelled if the waiter is. It clears up then.
         """
         line = self._line.fileno()
-        data, whole = _listen(line, time.monotonic() + deadline_s + grace_s, waiter)
+        data, whole = _read_line(line, time.monotonic() + deadline_s + grace_s, waiter)
         if not whole:
             # Cancelled or late: it is told to clear up, by the end of the line.
             self._line.shutdown(socket.SHUT_WR)
-            data += _listen(line, time.monotonic() + grace_s, unmounting.Deaf())[0]
+            data += _read_line(line, time.monotonic() + grace_s, unmounting.NeverCancelled())[0]
         if waiter.cancelled:
             raise Refusal("cancelled", "Cancelled.")
         if data.endswith(b"\n"):
@@ -103,13 +103,13 @@ class Apart:
         return ended
 
 
-def _listen(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
+def _read_line(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
     """Return what came until the end of a line, and whether that was before the time and uncancelled."""
     data = b""
     while not data.endswith(b"\n"):
         left = end - time.monotonic()
         ready = waiter.wait({reader}, max(0.0, left))
-        chunk = receive(reader) if reader in ready else b""
+        chunk = read_message(reader) if reader in ready else b""
         if reader in ready and not chunk:
             return data, True
         data += chunk
@@ -118,7 +118,7 @@ def _listen(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
     return data, True
 
 
-def receive(line: int) -> bytes:
+def read_message(line: int) -> bytes:
     """Return what came, nothing if the other end has gone."""
     try:
         return os.read(line, 1 << 16)
@@ -135,7 +135,7 @@ def _read(data: bytes) -> dict[str, object]:
     return answer["ok"]
 
 
-def _apart(work: Callable[[int], None], line: int) -> int:
+def _enter_namespaces(work: Callable[[int], None], line: int) -> int:
     """Leave the helper's namespaces, and do the work in a child; return an errno."""
     signal.set_wakeup_fd(-1)
     for _standard in range(3):
@@ -155,7 +155,7 @@ def _apart(work: Callable[[int], None], line: int) -> int:
     return 0
 
 
-class Remote:
+class PipeWaiter:
     """A Waiter that is cancelled by the end of a pipe: of the helper's word, or of the helper."""
 
     def __init__(self, control: int) -> None:
@@ -169,7 +169,7 @@ class Remote:
         return ready - {self._control}
 
 
-def look(row: mountinfo.Row, before: list[mountinfo.Row]) -> dict[str, object]:
+def inspect(row: mountinfo.MountRow, before: list[mountinfo.MountRow]) -> dict[str, object]:
     """Return what is in use of a mount; ``before`` is the table without it."""
     words = row.super_options.split(",")
     return {
@@ -181,7 +181,7 @@ def look(row: mountinfo.Row, before: list[mountinfo.Row]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def tell(writer: int, answer: dict[str, object]) -> None:
+def write_message(writer: int, answer: dict[str, object]) -> None:
     """Send a line."""
     data = json.dumps(answer).encode("ascii") + b"\n"
     while data:

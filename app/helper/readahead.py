@@ -1,4 +1,4 @@
-"""The readahead of an NFS mount as it is now, in a range.
+"""The readahead of an NFS mount as it is now, set within a range.
 
 Writing it touches no server. It lasts until the mount goes.
 """
@@ -19,7 +19,7 @@ MAX_READ_AHEAD_KB = 256 << 10
 BDI = "/sys/class/bdi"
 
 
-def tune(args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
+def set_readahead(args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
     """Set ``read_ahead_kb`` of the NFS mount at ``target``.
 
     Returns:
@@ -31,14 +31,14 @@ def tune(args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
     kilobytes = cast("int", args["read_ahead_kb"])
     check("read_ahead_kb", kilobytes, 0, MAX_READ_AHEAD_KB)
     path = validate.target(str(args["target"]))
-    row = mountinfo.at(mountinfo.read(), path)
+    row = mountinfo.topmost(mountinfo.read(), path)
     if row is None or row.fstype not in mountinfo.NFS_TYPES:
         raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
     file = f"{BDI}/{row.device}/read_ahead_kb"
     try:
-        before = _get(file)
-        put(file, kilobytes)
-        after = _get(file)
+        before = _read_number(file)
+        write_number(file, kilobytes)
+        after = _read_number(file)
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise Refusal(
@@ -57,12 +57,12 @@ def check(name: str, number: object, minimum: int, maximum: int) -> None:
         raise Refusal("option-invalid", f"“{name}” takes a number from {minimum} to {maximum}.")
 
 
-def _get(file: str) -> int:
+def _read_number(file: str) -> int:
     with open(file, "rb") as opened:  # noqa: PTH123
         return int(opened.read(32))
 
 
-def put(file: str, number: int) -> None:
+def write_number(file: str, number: int) -> None:
     """Write a number to a file of the kernel's.
 
     Raises:

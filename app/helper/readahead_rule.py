@@ -36,7 +36,7 @@ _FILE = re.compile(
 )
 
 
-class Saved(NamedTuple):
+class SavedReadahead(NamedTuple):
     """What a rule says: the mount point, and its readahead in KiB."""
 
     target: str
@@ -72,7 +72,7 @@ def text(target: str, read_ahead_kb: int) -> bytes:
     return f"{_MARKER}{hashlib.sha256(body).hexdigest()}\n".encode("ascii") + body
 
 
-def read(data: bytes) -> Saved | None:
+def read(data: bytes) -> SavedReadahead | None:
     """Return what a file says, None if this program did not write it, or somebody has changed it since."""
     match = _FILE.fullmatch(data.decode("latin-1"))
     if match is None or hashlib.sha256(match[2].encode("latin-1")).hexdigest() != match[1]:
@@ -81,4 +81,4 @@ def read(data: bytes) -> Saved | None:
         target = json.loads(match[3])
     except ValueError:
         return None
-    return Saved(target, int(match[4])) if isinstance(target, str) else None
+    return SavedReadahead(target, int(match[4])) if isinstance(target, str) else None

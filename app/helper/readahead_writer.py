@@ -42,12 +42,12 @@ class ReadaheadWriter:
 
     def __init__(
         self, caller: Caller, folder: str = readahead_rule.FOLDER, state: str = STATE,
-        system: files.System | None = None, program: str = readahead_rule.PROGRAM,
+        system: files.FileCalls | None = None, program: str = readahead_rule.PROGRAM,
     ) -> None:  # fmt: skip
         self._caller = caller
         self._folder = folder
         self._state = state
-        self._sys = system or files.System()
+        self._sys = system or files.FileCalls()
         self._files = files.Files(self._sys)
         self._program = program
 
@@ -58,7 +58,7 @@ class ReadaheadWriter:
             Refusal: the rule is as it was then.
         """
         target = validate.target(str(args["target"]))
-        row = mountinfo.at(mountinfo.read(), target)
+        row = mountinfo.topmost(mountinfo.read(), target)
         if row is None or row.fstype not in mountinfo.NFS_TYPES:
             # What is mounted there can be tuned by whoever has the role. For what is not there yet, the
             # place has to be one where the caller may declare a mount.
@@ -145,7 +145,7 @@ class ReadaheadWriter:
             self._sys.unlink(name, dir_fd=folder)
         else:
             try:
-                look = files.Look(os.geteuid(), os.getegid(), 0o644, {})
+                look = files.FileInfo(os.geteuid(), os.getegid(), 0o644, {})
                 self._files.create(folder, _TEMPORARY, new, look)
                 self._check_same(folder, name, old)
                 self._sys.rename(_TEMPORARY, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -1,4 +1,4 @@
-"""Changing a mount in use: only what a remount changes (mount(2), MS_REMOUNT), and only that.
+"""Remounting: changes of a mount in use that a remount really makes (mount(2), MS_REMOUNT).
 
 The flags of one mount point are changed with MS_BIND, which asks neither NFS nor the server. Two things
 belong to the superblock, and so to every mount that shares it: sync, and rw where it is read-only as a
@@ -17,7 +17,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.helper import mountinfo, safe_path, unmounting
-from app.helper.abandonable_child import Disposable
+from app.helper.abandonable_child import AbandonableChild
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # linux/mount.h
 _RDONLY, _SYNCHRONOUS, _REMOUNT, _BIND, _STRICTATIME = 1, 16, 32, 0x1000, 1 << 24
 #: The flags that mountinfo shows of a mount, by their words there.
-_SHOWN = {
+_VISIBLE_FLAGS = {
     "ro": _RDONLY, "nosuid": 2, "nodev": 4, "noexec": 8, "nosymfollow": 0x100, "noatime": 0x400,
     "nodiratime": 0x800, "relatime": 1 << 21,
 }  # fmt: skip
@@ -40,7 +40,7 @@ _OPPOSITES = {
 }  # fmt: skip
 
 
-class Wanted(NamedTuple):
+class NewFlags(NamedTuple):
     """What is to be shown by mountinfo afterwards, and what not; ``sync`` is None to leave it."""
 
     shown: frozenset[str]
@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
     sync: bool | None
 
     @staticmethod
-    def read(words: list[str], catalogue: Catalogue) -> Wanted:
+    def read(words: list[str], catalogue: Catalogue) -> NewFlags:
         """Return what the words ask for.
 
         Raises:
@@ -63,24 +63,24 @@ class Wanted(NamedTuple):
                 raise Refusal("option-invalid", f"The option “{word}” is not changed by a remount.")
             if word in {"sync", "async"}:
                 sync = word == "sync"
-            elif word in _SHOWN:
+            elif word in _VISIBLE_FLAGS:
                 shown.add(word)
                 absent.update(set(_TIMES) - {word} if word in _TIMES else ())
             elif word in _OPPOSITES:
                 absent.update(_OPPOSITES[word])
             else:
                 raise Refusal("option-invalid", f"The option “{word}” is not changed by this program.")
-        return Wanted(frozenset(shown), frozenset(absent), sync)
+        return NewFlags(frozenset(shown), frozenset(absent), sync)
 
 
-def is_of_superblock(row: mountinfo.Row, wanted: Wanted) -> bool:
+def is_of_superblock(row: mountinfo.MountRow, wanted: NewFlags) -> bool:
     """Whether the change is one of the superblock, and so of every mount that shares it."""
     words = set(row.super_options.split(","))
     syncs = wanted.sync is not None and wanted.sync != ("sync" in words)
     return syncs or ("ro" in words and "ro" in wanted.absent)
 
 
-def change(row: mountinfo.Row, wanted: Wanted, deadline_s: float, waiter: Waiter) -> dict[str, object]:
+def change(row: mountinfo.MountRow, wanted: NewFlags, deadline_s: float, waiter: Waiter) -> dict[str, object]:
     """Change the mount of a row, and check with the table of mounts that it is changed.
 
     Raises:
@@ -93,30 +93,30 @@ def change(row: mountinfo.Row, wanted: Wanted, deadline_s: float, waiter: Waiter
     calls = [flags | _REMOUNT | _BIND]
     if is_of_superblock(row, wanted):
         calls.insert(0, (flags & ~_RDONLY) | (0 if whole else _RDONLY) | sync * _SYNCHRONOUS | _REMOUNT)
-    child = Disposable(lambda: _remount(row, calls))
+    child = AbandonableChild(lambda: _remount(row, calls))
     try:
         status = _wait(child, time.monotonic() + deadline_s, waiter)
     finally:
         child.dispose()
     if status == errno.EBUSY:
         raise unmounting.in_use(row.mount_point, f"Files on “{row.mount_point}” are open for writing.")
-    if status == unmounting.ELSEWHERE:
+    if status == unmounting.MOVED:
         raise unmounting.moved(row.mount_point)
     now = next((r for r in mountinfo.read() if (r.mount_id, r.device) == (row.mount_id, row.device)), None)
     if status or now is None or not _is_done(now, wanted):
         raise Refusal(
             "option-rejected", f"The mount at “{row.mount_point}” was not changed as asked.",
-            detail=f"mount: {os.strerror(status) if 0 < status < unmounting.ELSEWHERE else 'no error'}",
+            detail=f"mount: {os.strerror(status) if 0 < status < unmounting.MOVED else 'no error'}",
         )  # fmt: skip
     return {"options": now.super_options, "mount_options": ",".join(now.options), "whole": len(calls) > 1}
 
 
 def _flags(words: set[str]) -> int:
-    flags = sum(flag for word, flag in _SHOWN.items() if word in words)
+    flags = sum(flag for word, flag in _VISIBLE_FLAGS.items() if word in words)
     return flags if words & set(_TIMES) else flags | _STRICTATIME
 
 
-def _wait(child: Disposable, end: float, waiter: Waiter) -> int:
+def _wait(child: AbandonableChild, end: float, waiter: Waiter) -> int:
     while (status := child.status()) is None:
         waiter.wait({child.pidfd}, max(0.0, end - time.monotonic()))
         if waiter.cancelled:
@@ -127,7 +127,7 @@ def _wait(child: Disposable, end: float, waiter: Waiter) -> int:
     return status
 
 
-def _is_done(row: mountinfo.Row, wanted: Wanted) -> bool:
+def _is_done(row: mountinfo.MountRow, wanted: NewFlags) -> bool:
     super_words = set(row.super_options.split(","))
     shown = set(row.options)
     good = wanted.shown <= shown and not wanted.absent & shown
@@ -136,12 +136,12 @@ def _is_done(row: mountinfo.Row, wanted: Wanted) -> bool:
     return good and (wanted.sync is None or wanted.sync == ("sync" in super_words))
 
 
-def _remount(row: mountinfo.Row, calls: list[int]) -> int:
+def _remount(row: mountinfo.MountRow, calls: list[int]) -> int:
     """Make the calls, in a child that may never come back; return the first errno, or ELSEWHERE."""
     try:
         fd = unmounting.open_mount(row, *safe_path.open_parent(row.mount_point))
     except (OSError, ValueError):
-        return unmounting.ELSEWHERE
+        return unmounting.MOVED
     path = f"/proc/self/fd/{fd}".encode()
     return next((error for flags in calls if (error := _mount(path, flags))), 0)
 

@@ -1,7 +1,7 @@
-"""The way to a path without following links: each directory is opened from the one above it.
+"""Opening of a path without following links: each directory is opened from the one above it (openat(2)).
 
-Every directory above a mount point is looked at through its descriptor: the rules of
-:mod:`app.helper.policy` say whose it must be.
+Every directory above a mount point is checked through its descriptor: the rules of
+:mod:`app.helper.places` say whose it must be.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def open_parent(path: str) -> tuple[int, str]:
     return fd, name
 
 
-def to(caller: Caller, path: str, make: Make | None = None) -> int:
+def open_directory(caller: Caller, path: str, make: Make | None = None) -> int:
     """Open a directory, and check each one above it; return its descriptor.
 
     Args:
@@ -60,7 +60,7 @@ def to(caller: Caller, path: str, make: Make | None = None) -> int:
         for part in path.split("/")[1:]:
             _check_ancestor(caller, fd, above)
             above = f"{above.rstrip('/')}/{part}"
-            below = _enter(fd, part, above, make)
+            below = _open_entry(fd, part, above, make)
             os.close(fd)
             fd = below
     except BaseException:
@@ -69,8 +69,8 @@ def to(caller: Caller, path: str, make: Make | None = None) -> int:
     return fd
 
 
-def check_way(caller: Caller, path: str, *, mounted: bool) -> None:
-    """Check the directories above a path, as far as they exist, as :func:`to` does, and that it is no link.
+def check_ancestors(caller: Caller, path: str, *, mounted: bool) -> None:
+    """Check the directories above a path, as far as they exist, as :func:`open_directory` does, and that it is no link.
 
     Args:
         caller: who asked.
@@ -83,11 +83,11 @@ def check_way(caller: Caller, path: str, *, mounted: bool) -> None:
     """
     parent, _slash, name = path.rpartition("/")
     try:
-        fd = to(caller, parent)
+        fd = open_directory(caller, parent)
         try:
             _check_ancestor(caller, fd, parent or "/")
             if not mounted:
-                os.close(_enter(fd, name, path, None))
+                os.close(_open_entry(fd, name, path, None))
         finally:
             os.close(fd)
     except Refusal as refusal:
@@ -136,7 +136,7 @@ def as_caller(caller: Caller) -> Generator[None]:
         os.setgroups(groups)
 
 
-def _enter(fd: int, part: str, path: str, make: Make | None) -> int:
+def _open_entry(fd: int, part: str, path: str, make: Make | None) -> int:
     """Open a directory's entry, made if it is missing."""
     try:
         return os.open(part, DIRECTORY, dir_fd=fd)

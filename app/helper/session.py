@@ -114,7 +114,7 @@ class Session:
         self._action, self._role, self._handlers = action or role, role, dict(handlers)
         self._limits = limits or LIMITS.get(self._action, Limits())
         self._now, self._wait_for, self._log = now, poll, log
-        self._channel = peer_socket.Channel(line, now)
+        self._channel = peer_socket.PeerSocket(line, now)
         self._buffer, self._skipping, self._line_began = b"", False, 0.0
         self._running, self._cancelled = "", False
         self._ended, self._status = False, 0

@@ -1,4 +1,4 @@
-"""The verb of the try role: a share is mounted where nobody sees it, looked at, and unmounted."""
+"""The verb of the try role: a share is mounted in a private namespace, inspected, and unmounted."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MAX_NAMES = 500
 
 def handlers(caller: Caller) -> dict[str, Handler]:
     """Return the verbs of the role with what carries them out, for one caller."""
-    return {"try": TryMount(caller).attempt}
+    return {"try": TryVerbs(caller).attempt}
 
 
-class TryMount:
+class TryVerbs:
     """Carries out the verb for one caller."""
 
     def __init__(self, caller: Caller) -> None:
@@ -42,8 +42,8 @@ class TryMount:
         """
         share = validate.share(str(args["share"]))
         words = list(cast("list[str]", args["options"]))
-        free = mount_permission.free_words(self._caller, words, share)
-        options, notes = mount_nfs.words_for(self._catalogue, words, free)
+        free = mount_permission.uncatalogued_options(self._caller, words, share)
+        options, notes = mount_nfs.build_options(self._catalogue, words, free)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
         # Without a note in /run/mount/utab, which all namespaces share.
         argv = [*mount_nfs.command(share, callers.OWN_ROOT, options), "-n"]
@@ -66,8 +66,10 @@ def mount_once(
     Raises:
         Refusal: with the codes of mounting, or unavailable without the right to make namespaces.
     """
-    child = private_mount.Apart(
-        lambda line: private_mount.tell(line, _attempt(argv, deadline_s, private_mount.Remote(line), reader))
+    child = private_mount.NamespaceChild(
+        lambda line: private_mount.write_message(
+            line, _attempt(argv, deadline_s, private_mount.PipeWaiter(line), reader)
+        )
     )
     try:
         answer = child.hear(deadline_s, waiter)
@@ -79,17 +81,17 @@ def mount_once(
 
 
 def _attempt(
-    argv: Sequence[str], deadline_s: float, waiter: private_mount.Remote, reader: Caller | None
+    argv: Sequence[str], deadline_s: float, waiter: private_mount.PipeWaiter, reader: Caller | None
 ) -> dict[str, object]:
     before = mountinfo.read()
     try:
         row, text = mount_nfs.run(argv, callers.OWN_ROOT, before, deadline_s, waiter)
         try:
-            found = private_mount.look(row, before)
+            found = private_mount.inspect(row, before)
             if reader is not None:
                 found |= _names(reader)
         finally:
-            unmounting.remove(row, 0, unmounting.FAREWELL_S, unmounting.Deaf())
+            unmounting.unmount(row, 0, unmounting.TIMEOUT_S, unmounting.NeverCancelled())
     except Refusal as refusal:
         return {"error": body(refusal)}
     return {"ok": {**found, "text": text}}

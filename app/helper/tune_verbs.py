@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.helper.readahead import MAX_READ_AHEAD_KB, check, tune
+from app.helper.readahead import MAX_READ_AHEAD_KB, check, set_readahead
 from app.helper.readahead_writer import ReadaheadWriter
 
 if TYPE_CHECKING:
@@ -22,4 +22,4 @@ def handlers(caller: Caller, writer: ReadaheadWriter | None = None) -> dict[str,
         check("read_ahead_kb", args["read_ahead_kb"], 0, MAX_READ_AHEAD_KB)
         return rules.save(args, waiter)
 
-    return {"tune": tune, "readahead-save": save, "readahead-remove": rules.remove}
+    return {"tune": set_readahead, "readahead-save": save, "readahead-remove": rules.remove}

@@ -28,7 +28,7 @@ _MAX_NAME = 255
 _MAX_IDLE_S = 31 * 86400
 
 
-class Wanted(NamedTuple):
+class NewUnits(NamedTuple):
     """A mount to be kept by units; the words of its options are not checked yet.
 
     Attributes:
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     idle_s: int = -1
 
 
-class Units(NamedTuple):
+class UnitFiles(NamedTuple):
     """The files: texts ("" for none), and the links that enable them, folder and unit name."""
 
     mount: str
@@ -69,7 +69,7 @@ def name(target: str, suffix: str = "mount") -> str:
     return f"{text}.{suffix}"
 
 
-def build(wanted: Wanted, catalogue: Catalogue, free: Collection[str] = ()) -> Units:
+def build(wanted: NewUnits, catalogue: Catalogue, free: Collection[str] = ()) -> UnitFiles:
     """Return the units of a mount.
 
     Args:
@@ -95,13 +95,13 @@ def build(wanted: Wanted, catalogue: Catalogue, free: Collection[str] = ()) -> U
         other += ["[Unit]", f"{title}, on demand", "", "[Automount]", f"Where={wanted.target}"]
         other += [f"TimeoutIdleSec={wanted.idle_s}"] if wanted.idle_s >= 0 else []
         other += ["", "[Install]", f"WantedBy={_TARGET}"]
-        return Units(_text([note, *lines]), _text(other), (f"{_TARGET}.wants/{automount}",))
+        return UnitFiles(_text([note, *lines]), _text(other), (f"{_TARGET}.wants/{automount}",))
     if folder:
         lines += ["", "[Install]", f"{'WantedBy' if folder == 'wants' else 'RequiredBy'}={_TARGET}"]
-    return Units(_text(lines), "", (f"{_TARGET}.{folder}/{unit}",) if folder else ())
+    return UnitFiles(_text(lines), "", (f"{_TARGET}.{folder}/{unit}",) if folder else ())
 
 
-def places(target: str) -> tuple[str, ...]:
+def unit_paths(target: str) -> tuple[str, ...]:
     """Return the name of every file and link that this program may make for a mount point."""
     unit, automount = name(target), name(target, "automount")
     return (
@@ -124,11 +124,11 @@ def pair_sha256(mount: bytes | None, automount: bytes | None) -> str:
     return hashlib.sha256((mount or b"") + b"\0" + (automount or b"")).hexdigest()
 
 
-def _is_by_hand(wanted: Wanted) -> bool:
+def _is_by_hand(wanted: NewUnits) -> bool:
     return wanted.automount or "noauto" in wanted.words
 
 
-def _check(wanted: Wanted, catalogue: Catalogue, free: Collection[str]) -> None:
+def _check(wanted: NewUnits, catalogue: Catalogue, free: Collection[str]) -> None:
     validate.share(wanted.share)
     validate.target(wanted.target)
     permit_entry(wanted.target)

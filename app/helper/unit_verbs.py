@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.helper import validate
-from app.helper.entry_permission import permit_new, permit_old
+from app.helper.entry_permission import permit_entry_change, permit_new_entry
 from app.helper.unit_writer import UnitWriter
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class UnitVerbs:
         Raises:
             Refusal: the units are as they were then, unless the message says otherwise.
         """
-        permit_new(self._caller, args)
+        permit_new_entry(self._caller, args)
         return self._units.write(args, waiter)
 
     def remove(self, args: Args, waiter: Waiter) -> Answer:
@@ -50,5 +50,5 @@ class UnitVerbs:
         Raises:
             Refusal: the units are as they were then, unless the message says otherwise.
         """
-        permit_old(self._caller, validate.target(str(args["target"])))
+        permit_entry_change(self._caller, validate.target(str(args["target"])))
         return self._units.remove(args, waiter)

@@ -43,7 +43,7 @@ class UnitWriter:
     """
 
     def __init__(
-        self, folder: str = FOLDER, backups: str = BACKUPS, system: files.System | None = None,
+        self, folder: str = FOLDER, backups: str = BACKUPS, system: files.FileCalls | None = None,
         catalogue: Catalogue | None = None, *, free: bool = False,
     ) -> None:  # fmt: skip
         self._free = free
@@ -52,7 +52,7 @@ class UnitWriter:
         self._folder = folder
         self._backups = backups
         self._state = os.path.dirname(backups)  # noqa: PTH120
-        self._sys = system or files.System()
+        self._sys = system or files.FileCalls()
         self._files = files.Files(self._sys)
         self._catalogue = catalogue
 
@@ -64,13 +64,13 @@ class UnitWriter:
         """
         words = tuple(cast("list[str]", args["options"]))
         share, target = str(args["share"]), str(args["target"])
-        wanted = unit_text.Wanted(
+        wanted = unit_text.NewUnits(
             share, target, words, args["automount"] is True, cast("int", args["idle_s"])
         )
         self._look(target)
         free = words if self._free else self._found.get((share, target), set())
         units = unit_text.build(wanted, self._catalogue or load(), free)
-        new: State = dict.fromkeys(unit_text.places(target))
+        new: State = dict.fromkeys(unit_text.unit_paths(target))
         new[unit_text.name(target)] = units.mount.encode()
         new[unit_text.name(target, "automount")] = units.automount.encode() or None
         for link in units.links:
@@ -90,7 +90,7 @@ class UnitWriter:
         """
         target = validate.target(str(args["target"]))
         self._look(target)
-        gone: State = dict.fromkeys(unit_text.places(target))
+        gone: State = dict.fromkeys(unit_text.unit_paths(target))
         with files.locked(self._state):
             return self._carry_out(target, gone, str(args["sha256"]), waiter)
 
@@ -124,7 +124,7 @@ class UnitWriter:
             raise _failed(error) from error
         finally:
             os.close(folder)
-        pair = [cast("bytes | None", new[name]) for name in unit_text.places(target)[:2]]
+        pair = [cast("bytes | None", new[name]) for name in unit_text.unit_paths(target)[:2]]
         warnings = files.reload_systemd("its units", waiter) if self._folder == FOLDER else []
         return {"sha256": unit_text.pair_sha256(pair[0], pair[1]), "backup": backup, "warnings": warnings}
 
@@ -147,14 +147,14 @@ class UnitWriter:
             os.close(fd)
 
     def _check(self, target: str, old: State, new: State, sha256: str) -> None:
-        for name in unit_text.places(target)[:2]:
+        for name in unit_text.unit_paths(target)[:2]:
             data = cast("bytes | None", old[name])
             if data is not None and data.partition(b"\n")[0] != unit_text.MARKER.encode():
                 raise Refusal("fstab-refused", f"“{self._folder}/{name}” was not made by this program.")
             other = next((f for f in OTHERS if os.path.lexists(f"{f}/{name}")), "") if new[name] else ""
             if other:
                 raise Refusal("fstab-refused", f"There is a unit “{other}/{name}” of somebody else.")
-        pair = [cast("bytes | None", old[name]) for name in unit_text.places(target)[:2]]
+        pair = [cast("bytes | None", old[name]) for name in unit_text.unit_paths(target)[:2]]
         if unit_text.pair_sha256(pair[0], pair[1]) != sha256:
             raise Refusal("fstab-changed", "The units were changed since they were read.")
         if pair == [None, None] and not any(new.values()):
@@ -218,7 +218,7 @@ class UnitWriter:
                 self._sys.symlink(state, temporary, dir_fd=folder)
             else:
                 self._files.create(
-                    folder, temporary, state, files.Look(os.geteuid(), os.getegid(), 0o644, {})
+                    folder, temporary, state, files.FileInfo(os.geteuid(), os.getegid(), 0o644, {})
                 )
             self._sys.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:

@@ -1,4 +1,4 @@
-"""Taking a mount away: the table of mounts decides what happened, in a child that may never come back.
+"""Unmounting, in a child that may never come back: the table of mounts decides what happened.
 
 The path of a mount is looked up once, by the child, without following links, and what it leads to is the
 mount only if the kernel gives it the same mount id (proc(5), fdinfo). umount2(2) then gets the last name
@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from app.helper import children, mount_users, mountinfo, safe_path
-from app.helper.abandonable_child import Disposable
+from app.helper.abandonable_child import AbandonableChild
 from app.helper.errors import Refusal
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 # umount2(2)
 MNT_FORCE, MNT_DETACH, _UMOUNT_NOFOLLOW = 1, 2, 8
 #: After the mount has left the table: how long the kernel may take to say goodbye to the server.
-FAREWELL_S = 5.0
+TIMEOUT_S = 5.0
 _POLL_S = 0.05
 #: Exit status of a child, beside the errnos: the path leads somewhere else by now.
-ELSEWHERE = 254
+MOVED = 254
 
 
-class Deaf:
+class NeverCancelled:
     """A Waiter for clearing up: nothing interrupts it."""
 
     cancelled = False
@@ -42,8 +42,8 @@ class Deaf:
         return set(select.select([*fds], [], [], timeout_s)[0])
 
 
-def remove(row: mountinfo.Row, flags: int, deadline_s: float, waiter: Waiter) -> bool:
-    """Unmount the row's mount in a disposable child and wait until the table says that it is gone.
+def unmount(row: mountinfo.MountRow, flags: int, deadline_s: float, waiter: Waiter) -> bool:
+    """Unmount the row's mount in a abandonable child and wait until the table says that it is gone.
 
     Args:
         row: the mount.
@@ -57,13 +57,13 @@ def remove(row: mountinfo.Row, flags: int, deadline_s: float, waiter: Waiter) ->
     Raises:
         Refusal: it is still there then.
     """
-    child = Disposable(lambda: _unmount(row, flags))
+    child = AbandonableChild(lambda: _unmount(row, flags))
     end = time.monotonic() + deadline_s
     status: int | None = None
     try:
-        while is_there(row):
+        while is_mounted(row):
             status = child.status() if status is None else status
-            if status is not None and is_there(row):
+            if status is not None and is_mounted(row):
                 raise _not_removed(row, status)
             if waiter.cancelled:
                 raise Refusal("cancelled", "Cancelled.")
@@ -73,23 +73,23 @@ def remove(row: mountinfo.Row, flags: int, deadline_s: float, waiter: Waiter) ->
                 )
             waiter.wait({child.pidfd}, _POLL_S)
         # What was written is flushed after the mount has left the table: a live server gets its time.
-        return status is not None or children.wait_quietly(child.pidfd, 0.5 if flags else FAREWELL_S)
+        return status is not None or children.wait_quietly(child.pidfd, 0.5 if flags else TIMEOUT_S)
     finally:
         child.dispose()
 
 
-def is_there(row: mountinfo.Row) -> bool:
+def is_mounted(row: mountinfo.MountRow) -> bool:
     """Whether the table still has the mount."""
     return any(now.mount_id == row.mount_id and now.device == row.device for now in mountinfo.read())
 
 
-def _not_removed(row: mountinfo.Row, status: int) -> Refusal:
+def _not_removed(row: mountinfo.MountRow, status: int) -> Refusal:
     path = row.mount_point
     if status == errno.EBUSY:
         return in_use(path, f"The mount at “{path}” is in use.")
-    if status == ELSEWHERE:
+    if status == MOVED:
         return moved(path)
-    text = os.strerror(status) if status < ELSEWHERE else "the call broke off"
+    text = os.strerror(status) if status < MOVED else "the call broke off"
     return Refusal("not-responding", f"The mount at “{path}” could not be removed.", detail=f"umount: {text}")
 
 
@@ -103,25 +103,25 @@ def moved(path: str) -> Refusal:
 
 def in_use(path: str, message: str) -> Refusal:
     """Return the refusal that names who holds the mount at the path, and what is mounted below."""
-    found = mount_users.find(path)
+    found = mount_users.find_users(path)
     below = [row.mount_point for row in mountinfo.read() if row.mount_point.startswith(path + "/")]
     detail = [f"{h['command']} (process {h['pid']}): {h['use']}" for h in found]
     detail += [f"mounted below: {name}" for name in below]
     return Refusal("busy", message, detail="\n".join(detail), data={"holders": found})
 
 
-def _unmount(row: mountinfo.Row, flags: int) -> int:
+def _unmount(row: mountinfo.MountRow, flags: int) -> int:
     """Unmount the row's mount, in a child that may never come back; return an errno, or ELSEWHERE."""
     try:
         parent, name = safe_path.open_parent(row.mount_point)
         os.close(open_mount(row, parent, name))
         os.fchdir(parent)
     except (OSError, ValueError):
-        return ELSEWHERE
+        return MOVED
     return umount2(os.fsencode(name), flags)
 
 
-def open_mount(row: mountinfo.Row, parent: int, name: str) -> int:
+def open_mount(row: mountinfo.MountRow, parent: int, name: str) -> int:
     """Open the root of the row's mount, of which this is the directory and the name there.
 
     O_PATH asks no server: what it takes is in the kernel's memory while the mount lasts.

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from app.helper import callers, mountinfo
 
 if TYPE_CHECKING:
-    from app.helper.mountinfo import Row
+    from app.helper.mountinfo import MountRow
 
 FOLDER = "/run/mount"
 _LOCK_S = 1.0
 _MAX_BYTES = 4 << 20
 
 
-def mounted_by(row: Row, folder: str = FOLDER) -> str:
+def mounted_by(row: MountRow, folder: str = FOLDER) -> str:
     """Return the user that mount(8) mounted this NFS mount for, "" for root.
 
     It notes ``user=NAME`` for an entry of fstab that lets one user mount (libmount/src/context_mount.c).
@@ -33,9 +33,7 @@ def mounted_by(row: Row, folder: str = FOLDER) -> str:
     for line in callers.read_small(f"{folder}/utab").split(b"\n"):
         pairs = (field.partition(b"=") for field in line.split(b" "))
         fields = {key: value for key, _equals, value in pairs}
-        path, share, words = (
-            mountinfo.unescaped(fields.get(key, b"")) for key in (b"TARGET", b"SRC", b"OPTS")
-        )
+        path, share, words = (mountinfo.unquote(fields.get(key, b"")) for key in (b"TARGET", b"SRC", b"OPTS"))
         same = path == row.mount_point and mountinfo.plain_share(share) == mountinfo.plain_share(row.source)
         if same and fields.get(b"ID", b"%d" % row.mount_id) == b"%d" % row.mount_id:
             users = [word.removeprefix("user=") for word in words.split(",") if word.startswith("user=")]
@@ -43,7 +41,7 @@ def mounted_by(row: Row, folder: str = FOLDER) -> str:
     return name
 
 
-def forget(path: str, folder: str = FOLDER) -> bool:
+def remove_entries(path: str, folder: str = FOLDER) -> bool:
     """Take out the entries of a mount point; return whether there were any.
 
     It never fails: the notes are a convenience, and whoever holds the lock for long keeps them.

@@ -1,4 +1,4 @@
-"""The agent's side of the helper: starts it on demand, keeps it, and puts its refusals into words."""
+"""Client of the root helper: starts it when it is needed, sends requests, and explains its refusals."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from app.helper.approval_gate import digest
 from app.helper.options import split
 from app.helper.session import PROTOCOL
 from app.helper.verbs import ACTIONS, role_of
+from app.helper_client.mount_errors import MountAttempt, diagnose_mount
 from app.helper_client.polkit import explain_pkexec, helper_command, install_command
-from app.mounts.diagnose import MountAttempt, diagnose_mount
 from app.tasks import CancelledError, run_in_thread
 from resources.decoding import from_json
 
@@ -44,7 +44,7 @@ _LEAVE_S = 1.0
 _MAX_STDERR = 64 * 1024
 _MAX_START = 4096
 #: What these verbs are about ends with the helper: a new one would only ask for a password.
-_OF_THE_SESSION = frozenset({"run", "abort", "close"})
+_SESSION_VERBS = frozenset({"run", "abort", "close"})
 _FOREGROUND = (
     "The option bg concerns mounting at start-up; this time the share was mounted in the foreground."
 )
@@ -91,7 +91,7 @@ class ApprovedPlan:
     def __init__(self, share: str, target: str, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
         self._share, self._target = share, target
         self.requests: list[dict[str, object]] = [
-            {"verb": verb, "args": _to_wire(verb, args, MOUNT_TIMEOUT_S)} for verb, args in requests
+            {"verb": verb, "args": _wire_arguments(verb, args, MOUNT_TIMEOUT_S)} for verb, args in requests
         ]
 
     def words(self) -> list[str]:
@@ -151,7 +151,7 @@ class HelperClient:
         Raises:
             AppError: with a message for a person.
         """
-        wire = _to_wire(verb, args, timeout_s)
+        wire = _wire_arguments(verb, args, timeout_s)
         try:
             msgspec.json.encode(wire)  # before the helper is started, which may ask for a password
         except UnicodeEncodeError:
@@ -169,7 +169,7 @@ class HelperClient:
                 if "event" not in answer:
                     return _read(verb, wire, answer, token)
                 self._drop()
-                if verb in _OF_THE_SESSION:
+                if verb in _SESSION_VERBS:
                     raise _session_over()
             raise _failed("The helper ended twice without an answer.")
         finally:
@@ -216,7 +216,7 @@ class HelperClient:
             ended.result(None if self._stop_s is None else _LEAVE_S)
 
 
-class _Line:
+class _RoleChannel:
     """The line to one role: requests go out, and a thread collects what comes."""
 
     def __init__(self, role: str, line: socket.socket) -> None:
@@ -270,7 +270,7 @@ class _Connection:
         except OSError as error:
             raise _failed("The helper cannot be started.", str(error)) from error
         self._through_pkexec = Path(command[0]).name == "pkexec"
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, _RoleChannel] = {}
         self.usable = True
         self._stderr = b""
         self._started: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
@@ -292,7 +292,7 @@ class _Connection:
                 told = give_up
         if told is None or told is give_up:
             self.usable = False
-            raise self._ended(token) if told is None else self._gave_up(token)
+            raise self._ended(token) if told is None else self._timeout_error(token)
         if told != {"protocol": PROTOCOL, "roles": list(ACTIONS[self._action])}:
             self.usable = False
             raise _failed("The helper is of another version than this program.", str(told)[:1000])
@@ -320,7 +320,7 @@ class _Connection:
                 if answer is give_up:
                     if stopping:
                         self.usable = False
-                        raise self._gave_up(token)
+                        raise self._timeout_error(token)
                     stopping = True
                     end = time.monotonic() + self._stop_s
                     line.send(secrets.token_hex(16), "cancel", {"id": request_id})
@@ -364,7 +364,7 @@ class _Connection:
                 with socket.socket(fileno=os.dup(output.fileno())) as line:
                     data, fds, _flags, _address = socket.recv_fds(line, _MAX_START, len(roles))
                 ends = [socket.socket(fileno=fd) for fd in fds]
-                self._lines = {role: _Line(role, end) for role, end in zip(roles, ends, strict=False)}
+                self._lines = {role: _RoleChannel(role, end) for role, end in zip(roles, ends, strict=False)}
                 told = from_json(data, dict[str, Any])
         self._started.put(told)
 
@@ -377,7 +377,7 @@ class _Connection:
         with contextlib.suppress(process.TimeoutExpired):
             self._child.wait(_STOP_S)
 
-    def _gave_up(self, token: CancelToken) -> AppError:
+    def _timeout_error(self, token: CancelToken) -> AppError:
         process.kill_group(self._child)
         if token.cancelled:
             return CancelledError()
@@ -401,7 +401,7 @@ class _Connection:
         return self._stderr.decode(errors="backslashreplace").strip()
 
 
-def _to_wire(verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+def _wire_arguments(verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any]:
     """Return the arguments as the helper's protocol has them: words for options, whole milliseconds."""
     wire = dict(args)
     if verb in {"mount", "unmount", "try", "remount", "open", "close"}:

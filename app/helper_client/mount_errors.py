@@ -1,19 +1,21 @@
-"""The causes of a mount that failed: the texts by which they are known, and what a person is told.
+"""Mount errors: what the messages of mount.nfs mean, the likely cause, and what to do.
 
-The texts are those of nfs-utils 2.5 to 2.9 in the C locale (utils/mount/error.c, stropts.c, network.c,
-network/resolve) and of strerror(3). From 2.6.3 on more words follow (" for /mnt/x"), so only the beginning of
-a message is looked for.
+Almost every failure of mount.nfs has exit code 32, so the text decides. The texts are those of nfs-utils 2.5
+to 2.9 in the C locale (utils/mount/error.c, stropts.c, network.c, network/resolve) and of strerror(3). From
+2.6.3 on more words follow (" for /mnt/x"), so only the beginning of a message is looked for.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from app.errors import ErrorKind
+from advisor.options import catalogue, check_item
+from app.errors import AppError, ErrorKind
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class MountErrorCause:
     """What a text means; ``{server}``, ``{export}``… in the sentences are fields of the attempt.
 
     Attributes:
@@ -27,58 +29,58 @@ class Cause:
     hint: str
 
 
-SILENT = Cause(
+SILENT = MountErrorCause(
     ErrorKind.SERVER_SILENT,
     "The server “{server}” did not answer in time. It is switched off, or a firewall drops the packets.",
     "Check that it is up (ping {server}) and that TCP port 2049 is open between it and this computer.",
 )
-UNFINISHED = Cause(
+UNFINISHED = MountErrorCause(
     ErrorKind.SERVER_SILENT,
     "The server “{server}” accepts connections, but the mount was not complete in time.",
     "It may have just started (then it waits up to 90 seconds for its former clients), or be overloaded. "
     "Try again with a longer time limit.",
 )
-UNKNOWN = Cause(
+UNKNOWN = MountErrorCause(
     ErrorKind.MOUNT_FAILED,
     "“{share}” could not be mounted, for a reason that this program does not know.",
     "The details have the text of mount.nfs; the kernel's log (dmesg) may say more.",
 )
-KERBEROS = Cause(
+KERBEROS = MountErrorCause(
     ErrorKind.OPTION_REJECTED,
     "The kernel refused the options. With sec={security} this usually means that Kerberos is not set up "
     "here: rpc.gssd does not run, or there is no keytab.",
     "Check /etc/krb5.keytab and start rpc-gssd (systemctl start rpc-gssd).",
 )
-UNKNOWN_OPTION = Cause(
+UNKNOWN_OPTION = MountErrorCause(
     ErrorKind.OPTION_REJECTED,
     "The kernel refused the options. It probably does not know “{unknown}”, which this program does not know "
     "either.",
     "Look for a mistake in its name, or leave it out. A newer kernel may know it.",
 )
-ONLY_V3 = Cause(
+ONLY_V3 = MountErrorCause(
     ErrorKind.OPTION_REJECTED,
     "The options mountproto, mountport and mountvers exist for NFS version 3 only.",
     "Remove them, or choose version 3.",
 )
-NO_RDMA = Cause(
+NO_RDMA = MountErrorCause(
     ErrorKind.UNAVAILABLE,
     "This computer has no RDMA device that works, or its kernel module is not loaded.",
     "Use proto=tcp, or load the module (modprobe xprtrdma).",
 )
-LOW_PORT = Cause(
+LOW_PORT = MountErrorCause(
     ErrorKind.ACCESS_DENIED,
     "The server “{server}” does not permit this mount: with noresvport the requests come from ports above "
     "1023, which the export does not take.",
     "Remove noresvport, or give the export the option insecure on the server.",
 )
-DENIED = Cause(
+DENIED = MountErrorCause(
     ErrorKind.ACCESS_DENIED,
     "The server “{server}” refused the export “{export}”. Most likely it is not exported to this computer, "
     "or the path does not exist there.",
     "On the server compare exportfs -v with this computer's address; showmount -e {server} lists what it "
     "exports for version 3.",
 )
-DENIED_SECURITY = Cause(
+DENIED_SECURITY = MountErrorCause(
     ErrorKind.ACCESS_DENIED,
     "The server “{server}” refused the export “{export}”. It is not exported to this computer, the path does "
     "not exist there, or the export does not allow sec={security}.",
@@ -87,10 +89,10 @@ DENIED_SECURITY = Cause(
 
 #: In order: the special before the general. mount.nfs may print several lines; the rule that comes first
 #: here wins, not the line that comes first there.
-MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
+MOUNT_RULES: tuple[tuple[str, MountErrorCause], ...] = (
     (
         r"not in 'host:dir' format",
-        Cause(
+        MountErrorCause(
             ErrorKind.SHARE_INVALID,
             "“{share}” is not an NFS share of the form server:/export.",
             "Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
@@ -98,7 +100,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Address family for hostname not supported",
-        Cause(
+        MountErrorCause(
             ErrorKind.OPTION_REJECTED,
             "The address of “{server}” does not fit the protocol asked for.",
             "Use proto=tcp6 with an IPv6 address and proto=tcp with an IPv4 address, or leave proto out.",
@@ -106,7 +108,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Temporary failure in name resolution",
-        Cause(
+        MountErrorCause(
             ErrorKind.SERVER_UNKNOWN,
             "The name service did not answer when “{server}” was looked up.",
             "Check the network and the name servers, or use the server's address.",
@@ -114,7 +116,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Failed to resolve server|Name or service not known|No address associated",
-        Cause(
+        MountErrorCause(
             ErrorKind.SERVER_UNKNOWN,
             "The server name “{server}” is not known: it does not resolve to an address.",
             "Check the spelling and the name service (getent hosts NAME), or use the server's address.",
@@ -122,7 +124,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"bad option; for several filesystems|mount\.nfs.*: (command )?not found",
-        Cause(
+        MountErrorCause(
             ErrorKind.MOUNT_NFS_MISSING,
             "This computer cannot mount NFS: the program mount.nfs is not installed.",
             "Install the package nfs-common (Debian, Ubuntu) or nfs-utils (Fedora, openSUSE, Arch).",
@@ -130,7 +132,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"multiple version options not permitted|parsing error on '(nfs)?vers=' option",
-        Cause(
+        MountErrorCause(
             ErrorKind.OPTION_INVALID,
             "The NFS version is given twice, or is not a version.",
             "Give one of vers=3, vers=4.0, vers=4.1 or vers=4.2.",
@@ -138,7 +140,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"rpc\.statd is not running",
-        Cause(
+        MountErrorCause(
             ErrorKind.MOUNT_FAILED,
             "File locking of NFS version 3 needs the service rpc.statd, which does not run on this computer.",
             "Start it (systemctl start rpc-statd), choose version 4, or keep locks local with nolock.",
@@ -146,7 +148,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"RPC Error: Unknown protocol",
-        Cause(
+        MountErrorCause(
             ErrorKind.OPTION_REJECTED,
             "The protocol in mountproto= cannot be used to ask the server's mount service.",
             "Use mountproto=tcp, or leave it out.",
@@ -154,7 +156,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"requested NFS version or transport protocol is not supported",
-        Cause(
+        MountErrorCause(
             ErrorKind.VERSION_UNSUPPORTED,
             "The server “{server}” does not offer this NFS version or transport: it is not registered there, "
             "or the kernel here was built without it (NFS over UDP often is).",
@@ -164,7 +166,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     (r"access denied by server|reason given by server: Permission denied", DENIED),
     (
         r"reason given by server: (No such file or directory|Not a directory)",
-        Cause(
+        MountErrorCause(
             ErrorKind.EXPORT_MISSING,
             "The server “{server}” has no export “{export}” for this computer. With NFS version 4 the server "
             "also hides in this way what this computer may not use.",
@@ -174,7 +176,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"mount point .* does not exist",
-        Cause(
+        MountErrorCause(
             ErrorKind.MOUNT_POINT_MISSING,
             "The mount point “{mount_point}” does not exist.",
             "Make the directory first, or choose another one.",
@@ -182,7 +184,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"mount spec .* or point .* is not a directory",
-        Cause(
+        MountErrorCause(
             ErrorKind.EXPORT_MISSING,
             "“{export}” on the server “{server}” is not a directory.",
             "Mount the directory that contains it.",
@@ -190,7 +192,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"mount point .* is not a directory",
-        Cause(
+        MountErrorCause(
             ErrorKind.MOUNT_POINT_IS_FILE,
             "The mount point “{mount_point}” is not a directory.",
             "Choose a directory, or a name that does not exist yet.",
@@ -198,7 +200,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"an incorrect mount option was specified|Invalid argument",
-        Cause(
+        MountErrorCause(
             ErrorKind.OPTION_REJECTED,
             "The kernel refused the options: one is unknown, out of range, or does not fit the version.",
             "Remove options until it mounts, the last changed first. The kernel's log (dmesg) may name the "
@@ -207,7 +209,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"is busy or already mounted|device is busy|Device or resource busy",
-        Cause(
+        MountErrorCause(
             ErrorKind.MOUNT_POINT_BUSY,
             "“{mount_point}” is in use, or the share is mounted already with conflicting options.",
             "Unmount the other mount first, or give both the same options.",
@@ -215,7 +217,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Protocol not supported|Program not registered|Program/version mismatch",
-        Cause(
+        MountErrorCause(
             ErrorKind.VERSION_UNSUPPORTED,
             "The server “{server}” does not speak the NFS version asked for.",
             "Choose another version, or leave it out so that the best common one is found.",
@@ -223,7 +225,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Connection refused",
-        Cause(
+        MountErrorCause(
             ErrorKind.SERVER_REFUSED,
             "The server “{server}” is up but refused the connection: no NFS service listens there.",
             "Start the NFS server on it (systemctl start nfs-server), check the option port= and its "
@@ -232,7 +234,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"No route to host|Network is unreachable|Host is down|Network is down",
-        Cause(
+        MountErrorCause(
             ErrorKind.SERVER_SILENT,
             "The server “{server}” cannot be reached: there is no way to it through the network.",
             "Check the cable or the wireless network, the VPN, and the server's address.",
@@ -242,7 +244,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     (r"timed out|Resource temporarily unavailable", SILENT),
     (
         r"not installed setuid|failed to apply fstab options|must be (root|superuser)",
-        Cause(
+        MountErrorCause(
             ErrorKind.NOT_AUTHORIZED,
             "Only the administrator may make this mount.",
             "Run the program as root, or install the helper with “./run install-helper”.",
@@ -250,7 +252,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Operation not permitted",
-        Cause(
+        MountErrorCause(
             ErrorKind.ACCESS_DENIED,
             "The server “{server}” does not permit this mount. Often address translation is in between and "
             "the export takes requests from ports below 1024 only, or the security flavour is not offered.",
@@ -260,7 +262,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     (r"Permission denied", DENIED),
     (
         r"No such device|unknown filesystem type",
-        Cause(
+        MountErrorCause(
             ErrorKind.UNAVAILABLE,
             "The kernel of this computer has no NFS client.",
             "Load the module (modprobe nfs), or install a kernel that has it.",
@@ -268,7 +270,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"No such process",
-        Cause(
+        MountErrorCause(
             ErrorKind.OPTION_REJECTED,
             "The encryption asked for with xprtsec= needs the service tlshd, which does not run here.",
             "Install ktls-utils and start tlshd, or use xprtsec=none.",
@@ -276,7 +278,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Required key not available|Key (has expired|was rejected)",
-        Cause(
+        MountErrorCause(
             ErrorKind.ACCESS_DENIED,
             "A key or certificate that this mount needs is missing or expired.",
             "For Kerberos check the keytab and the clocks of both computers; for TLS check the certificate.",
@@ -284,7 +286,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Stale file handle",
-        Cause(
+        MountErrorCause(
             ErrorKind.EXPORT_MISSING,
             "The server “{server}” no longer knows “{export}”: the directory was replaced or withdrawn.",
             "Have it exported again on the server (exportfs -ra), then try again.",
@@ -292,7 +294,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"No such file or directory",
-        Cause(
+        MountErrorCause(
             ErrorKind.EXPORT_MISSING,
             "“{export}” does not exist on the server “{server}”.",
             "Check the path. On the server, exportfs -v shows the exports.",
@@ -300,7 +302,7 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Input/output error|mount system call failed|Connection reset",
-        Cause(
+        MountErrorCause(
             ErrorKind.IO,
             "The exchange with the server “{server}” failed while mounting.",
             "Often what listens on that port is no NFS server, or the version does not exist. Check port= "
@@ -308,3 +310,111 @@ MOUNT_RULES: tuple[tuple[str, Cause], ...] = (
         ),
     ),
 )
+
+
+#: What the sentences of a cause may name.
+_FIELDS = ("share", "server", "export", "mount_point", "version", "security", "unknown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountAttempt:
+    """A mount that failed, and what is known around it.
+
+    Attributes:
+        share: server:/export.
+        mount_point: where.
+        options: the words asked for.
+        text: what mount.nfs printed.
+        exit_code: its status; None if it was killed.
+        timed_out: whether the deadline ended it.
+        timeout_s: the deadline, seconds.
+        server_answers: whether port 2049 of the server accepted a connection; None if not tried.
+    """
+
+    share: str
+    mount_point: str
+    options: tuple[str, ...] = ()
+    text: str = ""
+    exit_code: int | None = None
+    timed_out: bool = False
+    timeout_s: float = 0.0
+    server_answers: bool | None = None
+
+    @property
+    def server(self) -> str:
+        """The server as the share spells it, without brackets."""
+        return server_of(self.share)
+
+    @property
+    def export(self) -> str:
+        """The exported path, from its first slash."""
+        return self.share[self.share.find(":/") + 1 :]
+
+    @property
+    def version(self) -> str:
+        """The NFS version asked for, "" if none."""
+        for word in self.options:
+            name, _, value = word.partition("=")
+            if name in {"vers", "nfsvers"}:
+                return value
+            if re.fullmatch(r"v[34](\.[0-2])?", word):
+                return word[1:]
+        return ""
+
+    @property
+    def unknown(self) -> str:
+        """The first option that the catalogue does not have, "" if it has all."""
+        return next((word.partition("=")[0] for word in self.options if _is_unknown(word)), "")
+
+    @property
+    def security(self) -> str:
+        """The security flavour asked for, "" if none."""
+        return next((word[4:] for word in self.options if word.startswith("sec=")), "")
+
+
+def _is_unknown(word: str) -> bool:
+    problem = check_item(word, catalogue())
+    return problem is not None and problem.code == "unknown"
+
+
+def server_of(share: str) -> str:
+    """Return the server of a share, without the brackets of an IPv6 address."""
+    if share.startswith("["):
+        return share[1:].partition("]")[0]
+    return share.partition(":")[0]
+
+
+def diagnose_mount(attempt: MountAttempt) -> AppError:
+    """Return the failure of a mount as an error for a person; the raw text is its detail."""
+    for pattern, cause in MOUNT_RULES:
+        if re.search(pattern, attempt.text):
+            return _error(_special(pattern, attempt) or cause, attempt)
+    if attempt.timed_out:
+        return _error(UNFINISHED if attempt.server_answers else SILENT, attempt)
+    return _error(UNKNOWN, attempt)
+
+
+def _error(cause: MountErrorCause, attempt: MountAttempt) -> AppError:
+    fields = {name: getattr(attempt, name) for name in _FIELDS}
+    end = "ended by the deadline" if attempt.timed_out else f"exit code {attempt.exit_code}"
+    return AppError(
+        cause.kind,
+        cause.message.format(**fields),
+        hint=cause.hint.format(**fields),
+        detail=f"{attempt.text.strip()}\n({end})".strip(),
+    )
+
+
+def _special(pattern: str, attempt: MountAttempt) -> MountErrorCause | None:
+    """Return the better cause that the options suggest for a text, if any."""
+    if "incorrect mount option" in pattern and (attempt.unknown or attempt.security.startswith("krb5")):
+        return UNKNOWN_OPTION if attempt.unknown else KERBEROS
+    if pattern.startswith("Protocol not supported") and attempt.version.startswith("4"):
+        return ONLY_V3 if any(word.startswith("mount") for word in attempt.options) else None
+    if pattern.startswith("No such device") and any("rdma" in word for word in attempt.options):
+        return NO_RDMA
+    if pattern.startswith(("access denied", "Permission denied", "Operation not permitted")):
+        if "noresvport" in attempt.options:
+            return LOW_PORT
+        return DENIED_SECURITY if attempt.security else None
+    return UNFINISHED if pattern.startswith("timed out") and attempt.server_answers else None

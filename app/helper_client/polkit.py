@@ -1,4 +1,4 @@
-"""How an ordinary user's agent gets a root helper: the checks before pkexec, and what its failures mean."""
+"""polkit: the checks before pkexec(1) starts the helper, and what pkexec's failures mean."""
 
 from __future__ import annotations
 

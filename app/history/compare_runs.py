@@ -1,47 +1,53 @@
-"""Runs beside each other: how much the figures differ, and what else does."""
+"""Comparison of saved tests: whether the speeds differ, what else differs, and why the speeds may.
+
+Two tests are of one kind if share, link and workload are the same and their sizes differ by a factor of
+two at most. With equal options a difference in speed is explained by what else was not the same: load,
+lost segments, round-trip time, number of repeats.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from advisor.speeds import format_rate, format_speed
 from app.errors import AppError, ErrorKind
-from app.history.explaining import explained
 from app.history.model import read_is_cached
-from app.speedtest.result_comparison import Comparison, compare
+from app.speedtest.model import SPEED_FIGURES
+from app.speedtest.result_comparison import FigureComparison, compare_results
 from app.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.history.model import Run
-    from app.speedtest.model import Environment, TestResult
+    from app.speedtest.model import Environment, TestResult, Transfer
 
 #: Sizes and numbers of files that a plan chooses follow the link and the free space. Of half to twice as much
 #: the figures are the same; a much smaller file is over before it has begun.
-_ALIKE = 2
+_SIMILAR_FACTOR = 2
 _SIZE, _COUNT, CALL_SIZE = "file size", "number of files", "call size"
-_WAYS = {"write": "to the server", "read": "from the server"}
-_NOTHING_DIFFERS = "Options and environment are the same as then."
+_DIRECTIONS = {"write": "to the server", "read": "from the server"}
+_SAME_SETTINGS = "Options and environment are the same as then."
 _NAMES = {
     "nfs_utils": "nfs-utils", "program": "Mountwright", "memory_bytes": "memory", "rate_bps": "line rate",
     "mtu": "MTU", "rtt_s": "round trip", "emulated_link": "link of the lab", "nfs_version": "NFS version",
     "server_implementation": "server calls itself", "read_ahead_kb": "readahead",
 }  # fmt: skip
-_FORMS: dict[str, Callable[[float], str]] = {
+_FORMATS: dict[str, Callable[[float], str]] = {
     "rate_bps": format_rate,
     "memory_bytes": format_size,
     "rtt_s": format_duration,
     "read_ahead_kb": lambda kib: format_size(1024 * kib),
 }
 #: It differs between any two tests: it is told, but never as what made them differ.
-_NOISE = frozenset({_NAMES["rtt_s"]})
+_ALWAYS_DIFFERENT = frozenset({_NAMES["rtt_s"]})
 
 
-class Differing(NamedTuple):
+class DifferingValue(NamedTuple):
     """Something that is not the same in both.
 
     Attributes:
@@ -56,7 +62,7 @@ class Differing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunsCompared:
+class RunComparison:
     """Two sets of runs beside each other.
 
     Attributes:
@@ -65,12 +71,12 @@ class RunsCompared:
         notes: what a reader must know before believing the comparison, one sentence each.
     """
 
-    comparisons: list[Comparison]
-    differing: list[Differing]
+    comparisons: list[FigureComparison]
+    differing: list[DifferingValue]
     notes: list[str]
 
 
-def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
+def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunComparison:
     """Return what the runs have to say about each other.
 
     Raises:
@@ -84,8 +90,10 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
             "These runs cannot be compared: they did not copy the same kind of files.",
             hint="Compare runs of one file with runs of one file, and many small ones with many small ones.",
         )
-    tests = _differing([_test(result) for result in old], [_test(result) for result in new])
-    notes = [f"The tests themselves differ: {_listed(tests)}."] if tests else []
+    tests = _differences(
+        [_test_settings(result) for result in old], [_test_settings(result) for result in new]
+    )
+    notes = [f"The tests themselves differ: {_list_text(tests)}."] if tests else []
     if any(item.name == CALL_SIZE for item in tests):
         notes.append(
             "They were made with other call sizes: a speed follows how much a program asks for at once, "
@@ -96,14 +104,16 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunsCompared:
     cells = max(len(result.grid) for result in (*old, *new))
     if cells > 1:
         notes.append(f"Each of {cells} cells is compared for itself: about one of 20 differs by chance.")
-    differing = _differing([settings_of(result) for result in old], [settings_of(result) for result in new])
-    comparisons = compare(old, new)
-    known = [_listed([item]) for item in (*tests, *differing) if item.name not in _NOISE]
-    notes += explained(old, new, comparisons, known)
-    return RunsCompared(comparisons=comparisons, differing=differing, notes=notes)
+    differing = _differences(
+        [settings_text(result) for result in old], [settings_text(result) for result in new]
+    )
+    comparisons = compare_results(old, new)
+    known = [_list_text([item]) for item in (*tests, *differing) if item.name not in _ALWAYS_DIFFERENT]
+    notes += explain_differences(old, new, comparisons, known)
+    return RunComparison(comparisons=comparisons, differing=differing, notes=notes)
 
 
-def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
+def compare_with_baseline(baseline: Run, result: TestResult) -> tuple[str, str]:
     """Return a warning if a test is significantly slower than the baseline, and the comparison in any case.
 
     Another test than the baseline's is not compared with it. Of a grid's many cells some differ by chance:
@@ -118,13 +128,13 @@ def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
         both. If the test is another one, the latter says what of it differs.
     """
     when = baseline.result.started_at[:10]
-    differs = unlike(baseline.result, result)
+    differs = different_test(baseline.result, result)
     if differs:
         return "", (
             f"It is not compared with the baseline of {when}, which was another test. What of it differs: "
-            f"{_listed(differs)}."
+            f"{_list_text(differs)}."
         )
-    comparisons = compare([baseline.result], [result])
+    comparisons = compare_results([baseline.result], [result])
     texts = [f"{item.text()[:1].upper()}{item.text()[1:]}" for item in comparisons]
     compared = f"Compared with the baseline of {when}: {'; '.join(texts)}." if texts else ""
     slow = [item for item in comparisons if item.verdict == "slower"]
@@ -132,44 +142,46 @@ def slower_than(baseline: Run, result: TestResult) -> tuple[str, str]:
         return "", compared
     differing = [
         item
-        for item in _differing([settings_of(baseline.result)], [settings_of(result)])
-        if item.name not in _NOISE
+        for item in _differences([settings_text(baseline.result)], [settings_text(result)])
+        if item.name not in _ALWAYS_DIFFERENT
     ]
     # Their repeats are of two single minutes: how one day differs from another is not in the interval.
     told = "This is of these two tests alone: repeat the test to see whether it stays so."
-    why = f"What differs: {_listed(differing[:6])}." if differing else _NOTHING_DIFFERS
+    why = f"What differs: {_list_text(differing[:6])}." if differing else _SAME_SETTINGS
     slower = "; ".join(item.text() for item in slow)
     return f"Slower than the baseline of {when}: {slower}. {told} {why}", compared
 
 
-def are_alike(one: float, other: float) -> bool:
+def similar_sizes(one: float, other: float) -> bool:
     """Return whether two sizes are near enough to each other for the same figures: half to twice as much."""
-    return one <= _ALIKE * other and other <= _ALIKE * one
+    return one <= _SIMILAR_FACTOR * other and other <= _SIMILAR_FACTOR * one
 
 
-def unlike(old: TestResult, new: TestResult) -> list[Differing]:
+def different_test(old: TestResult, new: TestResult) -> list[DifferingValue]:
     """Return what makes it another test of the same share, link and kind; sizes may differ a little."""
     same: set[str] = set()
     # The speed of many small files goes with their size.
-    if new.workload != "files" and are_alike(_size(old), _size(new)):
+    if new.workload != "files" and similar_sizes(_file_size(old), _file_size(new)):
         same.add(_SIZE)
-    if new.workload in {"files", "own"} and are_alike(old.count, new.count):
+    if new.workload in {"files", "own"} and similar_sizes(old.count, new.count):
         same.add(_COUNT)
-    found = [item for item in _differing([_test(old)], [_test(new)]) if item.name not in same]
+    found = [
+        item for item in _differences([_test_settings(old)], [_test_settings(new)]) if item.name not in same
+    ]
     before, after = ([cell.name for cell in result.grid] for result in (old, new))
     if before and after and not set(before) & set(after):
-        found.append(Differing("cells", _first_of(before), _first_of(after)))
+        found.append(DifferingValue("cells", _first_name(before), _first_name(after)))
     return found
 
 
-def _first_of(names: Sequence[str]) -> str:
+def _first_name(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]}, and {len(names) - 1} more"
 
 
-def _test(result: TestResult) -> dict[str, str]:
+def _test_settings(result: TestResult) -> dict[str, str]:
     """Return what was done, as a person reads it."""
-    ways = [words for way, words in _WAYS.items() if getattr(result, way) is not None]
-    size = _size(result)
+    ways = [words for way, words in _DIRECTIONS.items() if getattr(result, way) is not None]
+    size = _file_size(result)
     return {
         "direction": "both ways" if len(ways) > 1 else "".join(ways) or "—",
         "own files": result.source or "—",
@@ -181,13 +193,13 @@ def _test(result: TestResult) -> dict[str, str]:
     }
 
 
-def _size(result: TestResult) -> float:
+def _file_size(result: TestResult) -> float:
     """Return the bytes of a file, 0 if that is not known."""
     transfer = result.write or result.read
     return transfer.bytes / result.count if transfer is not None else 0.0
 
 
-def settings_of(result: TestResult) -> dict[str, str]:
+def settings_text(result: TestResult) -> dict[str, str]:
     """Return options and environment, as a person reads them; what is not known is left out."""
     found = {name: value or "yes" for name, value in result.effective.items()}
     facts = environment_facts(result.environment)
@@ -200,26 +212,128 @@ def environment_facts(environment: Environment | None) -> dict[str, str]:
     """Return where a test ran, as a person reads it; what is not known is left out."""
     values = msgspec.structs.asdict(environment) if environment is not None else {}
     return {
-        _NAMES.get(name, name.replace("_", " ")): _FORMS[name](value) if name in _FORMS else str(value)
+        _NAMES.get(name, name.replace("_", " ")): _FORMATS[name](value) if name in _FORMATS else str(value)
         for name, value in values.items()
         if value is not None
     }
 
 
-def _differing(old: Sequence[dict[str, str]], new: Sequence[dict[str, str]]) -> list[Differing]:
+def _differences(old: Sequence[dict[str, str]], new: Sequence[dict[str, str]]) -> list[DifferingValue]:
     names = dict.fromkeys(name for values in (*old, *new) for name in values)
-    found: list[Differing] = []
+    found: list[DifferingValue] = []
     for name in names:
         before, after = ({values.get(name, "—") for values in side} for side in (old, new))
         if before != after:
-            found.append(Differing(name, " or ".join(sorted(before)), " or ".join(sorted(after))))
+            found.append(DifferingValue(name, " or ".join(sorted(before)), " or ".join(sorted(after))))
     return found
 
 
-def _listed(items: Sequence[Differing]) -> str:
+def _list_text(items: Sequence[DifferingValue]) -> str:
     return ", ".join(f"{item.name} ({item.before} → {item.after})" for item in items)
 
 
 def speed_text(speed: float | None, *, cached: bool = False) -> str:
     """Return a speed for a list, "—" for none."""
     return "—" if speed is None else format_speed(speed) + (" (cached)" if cached else "")
+
+
+#: Speeds that are further apart than this, as a fraction, need an explanation.
+_SPEED_DIFFERENCE = 0.2
+#: The processors' load explains something from this difference on, and retransmissions from this one.
+_LOAD_DIFFERENCE, _LOSS_DIFFERENCE = 0.2, 0.005
+#: Repeats and round trips explain something from this ratio on.
+_RTT_RATIO = 1.5
+_FIGURE_NAMES = {"write": "to the server", "read": "from the server", "small-read": "of small reads"}
+
+
+def explain_differences(
+    before: Sequence[TestResult],
+    after: Sequence[TestResult],
+    comparisons: Sequence[FigureComparison],
+    differing: Sequence[str],
+) -> list[str]:
+    """Return a sentence for each speed that is not the same although the options in use are.
+
+    Args:
+        before: the tests of one side.
+        after: those of the other.
+        comparisons: of their figures.
+        differing: what of the tests and of their environment is known to differ, as phrases.
+    """
+    if any(one.effective != before[0].effective for one in (*before, *after)):
+        return []
+    found: list[str] = []
+    for item in comparisons:
+        apart = abs(item.after / item.before - 1) if item.before else 0.0
+        if item.figure not in SPEED_FIGURES or apart <= _SPEED_DIFFERENCE:
+            continue
+        why = [*differing, *_measured_differences(before, after, item.figure)]
+        text = f"The speed {_FIGURE_NAMES[item.figure]} differs by {100 * apart:.0f} % with equal options. "
+        if why:
+            found.append(f"{text}What differs: {', '.join(why)}.")
+        else:
+            found.append(f"{text}The cause is unknown: {_spread_text(before, after, item.figure)}.")
+    return found
+
+
+def _measured_differences(
+    before: Sequence[TestResult], after: Sequence[TestResult], figure: str
+) -> list[str]:
+    """Return what the tests themselves measured of load, loss and distance, where it differs enough."""
+    sides = [[_transfer(one, figure) for one in side] for side in (before, after)]
+    looks: tuple[tuple[str, Callable[[Transfer], float | None], bool], ...] = (
+        ("busy processors", lambda one: one.load.cpu if one.load is not None else None, False),
+        ("retransmitted segments", _loss_ratio, False),
+        ("round-trip time of the idle link", lambda one: one.load.network_s if one.load else None, True),
+    )
+    found: list[str] = []
+    for name, look, ratio in looks:
+        pair = [_median([look(one) for one in side if one is not None]) for side in sides]
+        old, new = pair
+        if old is None or new is None:
+            continue
+        least = _LOSS_DIFFERENCE if look is _loss_ratio else _LOAD_DIFFERENCE
+        if ratio and min(old, new) > 0 and max(old, new) >= _RTT_RATIO * min(old, new):
+            found.append(f"{name} ({format_duration(old)} → {format_duration(new)})")
+        elif not ratio and abs(new - old) >= least:
+            found.append(f"{name} ({100 * old:.2g} % → {100 * new:.2g} %)")
+    old_count, new_count = (_repeats(side, figure) for side in (before, after))
+    if max(old_count, new_count) >= _RTT_RATIO * min(old_count, new_count):
+        found.append(f"repeats ({old_count} → {new_count})")
+    return found
+
+
+def _transfer(result: TestResult, figure: str) -> Transfer | None:
+    return {"write": result.write, "read": result.read}.get(figure, result.small_read)
+
+
+def _loss_ratio(transfer: Transfer) -> float | None:
+    load = transfer.load
+    return load.again / load.segments if load is not None and load.segments else None
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _repeats(side: Sequence[TestResult], figure: str) -> int:
+    return max(1, sum(len(_values(one, figure)) for one in side))
+
+
+def _values(result: TestResult, figure: str) -> list[float]:
+    found = result.figures.get(figure)
+    transfer = _transfer(result, figure)
+    return found.values if found is not None else [transfer.bytes_per_s] if transfer is not None else []
+
+
+def _spread_text(before: Sequence[TestResult], after: Sequence[TestResult], figure: str) -> str:
+    """Return how far the repeats of each side are apart."""
+    texts: list[str] = []
+    for name, side in (("before", before), ("after", after)):
+        values = [value for one in side for value in _values(one, figure)]
+        spread = f"{format_speed(min(values))} to {format_speed(max(values))}"
+        texts.append(
+            f"{name}, {spread} ({len(values)} repeats)" if len(values) > 1 else f"{name}, one repeat"
+        )
+    return f"the spread was {'; '.join(texts)}"

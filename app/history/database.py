@@ -1,4 +1,4 @@
-"""The file of the history: opened, brought up to date, or set aside and salvaged if it is damaged.
+"""The SQLite file of the history: opened, migrated, and set aside and recovered if it is damaged.
 
 A damaged file is kept as it is, under another name; the new one has what could be read of it.
 
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
 from app.files.user_directories import data_directory
-from app.history.recovery import renew
+from app.history.recovery import recover
 from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate, transaction
 from app.kernel import mountinfo
 
@@ -32,17 +32,19 @@ log = logging.getLogger("history")
 #: The first that knows STRICT tables (sqlite.org/stricttables.html); an older one calls them malformed.
 _OLDEST_SQLITE = (3, 37)
 #: How long a writer waits for another one. A test's result takes milliseconds.
-_BUSY_S = 10.0
+_LOCK_TIMEOUT_S = 10.0
 #: Between two tries where SQLite does not wait by itself.
-_AGAIN_S = 0.01
+_RETRY_S = 0.01
 #: Where SQLite's write-ahead log, which is shared memory, does not work (sqlite.org/wal.html).
-_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "fuse.sshfs", "hostfs"})
+_NETWORK_TYPES = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "fuse.sshfs", "hostfs"}
+)
 _TABLES = frozenset({"runs", "bodies"})
 #: Held while the file is made: nobody here may have it open already when that handle is closed.
-_making = threading.Lock()
+_creation_lock = threading.Lock()
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 #: What the binding says of a value that SQLite cannot have.
-_UNFIT = (OverflowError, UnicodeEncodeError)
+_BAD_VALUE_ERRORS = (OverflowError, UnicodeEncodeError)
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
@@ -94,8 +96,8 @@ class Database:
                 yield self._connection
             except sqlite3.Error as error:
                 raise self._failure(error) from error
-            except _UNFIT as error:
-                raise _unfit(error) from error
+            except _BAD_VALUE_ERRORS as error:
+                raise _bad_value(error) from error
 
     @contextlib.contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
@@ -119,8 +121,8 @@ class Database:
                     yield self._connection
             except sqlite3.Error as error:
                 raise self._failure(error) from error
-            except _UNFIT as error:
-                raise _unfit(error) from error
+            except _BAD_VALUE_ERRORS as error:
+                raise _bad_value(error) from error
 
     def _open(self) -> sqlite3.Connection:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
@@ -135,7 +137,7 @@ class Database:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # One that is there is not opened: closing it would end all locks that SQLite holds on it for
             # other threads; another program would take away their log then (sqlite.org/howtocorrupt.html).
-            with _making, contextlib.suppress(FileExistsError):
+            with _creation_lock, contextlib.suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except PermissionError:
             if not self.path.is_file():
@@ -159,7 +161,7 @@ class Database:
                     connection = self._connect(thorough=True)
                     self.messages.append(f"The history was damaged ({why}); another program has mended it.")
                     return connection
-                aside, salvaged = renew(self.path)
+                aside, salvaged = recover(self.path)
                 text = (
                     f"The history was damaged ({why}). {salvaged.text()} The damaged file is kept as {aside}."
                 )
@@ -169,7 +171,7 @@ class Database:
         except (OSError, _DamagedError) as error:
             raise _cannot_open(self.path, f"it is damaged and cannot be set aside: {error}") from error
         except sqlite3.Error as error:
-            raise _told(error, self.path) from error
+            raise _error_text(error, self.path) from error
 
     def _connect(self, *, thorough: bool = False) -> sqlite3.Connection:
         """Open the file as it is; ``thorough`` reads all of it, which takes a second for 500 MB.
@@ -180,7 +182,7 @@ class Database:
         """
         try:
             connection = sqlite3.connect(
-                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+                self.path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
         except sqlite3.Error as error:
             raise _cannot_open(self.path, str(error)) from error
@@ -210,7 +212,7 @@ class Database:
             connection.close()
             if _code(error) in _DAMAGED:
                 raise _DamagedError(str(error)) from error
-            raise _told(error, self.path) from error
+            raise _error_text(error, self.path) from error
         return connection
 
     def _version(self, connection: sqlite3.Connection, *, thorough: bool) -> int:
@@ -237,7 +239,7 @@ class Database:
     def _failure(self, error: sqlite3.Error) -> AppError:
         """Return the error for a person; a damaged file makes place for a new one first."""
         if _code(error) not in _DAMAGED:
-            return _told(error, self.path)
+            return _error_text(error, self.path)
         with contextlib.suppress(sqlite3.Error):
             self._connection.close()
         known = len(self.messages)
@@ -256,14 +258,14 @@ def _set_journal(connection: sqlite3.Connection, mode: str) -> None:
     SQLite asks for the whole file for that and does not wait for it, whatever its time-out: two programs that
     begin a history at once would both be told that it is locked (sqlite.org/c3ref/busy_handler.html).
     """
-    end = time.monotonic() + _BUSY_S
+    end = time.monotonic() + _LOCK_TIMEOUT_S
     while True:
         try:
             connection.execute(f"PRAGMA journal_mode = {mode}")
         except sqlite3.OperationalError as error:
             if _code(error) not in _LOCKED or time.monotonic() > end:
                 raise
-            threading.Event().wait(_AGAIN_S)
+            threading.Event().wait(_RETRY_S)
         else:
             return
 
@@ -274,7 +276,7 @@ def _on_network(path: Path) -> bool:
         row = mountinfo.read().mount_of_path(str(path.parent))
     except OSError:
         return True
-    return row is None or row.fstype in _NETWORK
+    return row is None or row.fstype in _NETWORK_TYPES
 
 
 def _read_only_file(path: Path) -> bool:
@@ -286,13 +288,13 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _told(error: sqlite3.Error, path: Path) -> AppError:
+def _error_text(error: sqlite3.Error, path: Path) -> AppError:
     """Return the error for a person."""
     code = _code(error)
     if code in _LOCKED:
         return AppError(
             ErrorKind.BUSY,
-            f"Another program holds the history for more than {_BUSY_S:g} seconds.",
+            f"Another program holds the history for more than {_LOCK_TIMEOUT_S:g} seconds.",
             hint=f"It is {path}. Close what has it open, and try it again.",
             detail=str(error),
         )
@@ -313,7 +315,7 @@ def _told(error: sqlite3.Error, path: Path) -> AppError:
     return AppError(ErrorKind.IO, "The history cannot be used.", hint=f"It is {path}.", detail=str(error))
 
 
-def _unfit(error: OverflowError | UnicodeEncodeError) -> AppError:
+def _bad_value(error: OverflowError | UnicodeEncodeError) -> AppError:
     """Return the error for a person."""
     if isinstance(error, OverflowError):
         what, hint = "A number is too large for the history.", "It keeps numbers of 64 bits."

@@ -1,7 +1,7 @@
-"""One program at a time runs an experiment of the history: it holds a lock on a file beside it.
+"""Lock of an experiment: one program at a time runs it, and holds a lock on a file beside the history.
 
-The kernel takes the lock away however the program ends. Where no such file can be made or locked, on a disk
-that is read-only or another computer's, nothing is held, and nothing is refused.
+The kernel takes the lock away however the program ends. Where no such file can be made or locked, on a
+disk that is read-only or another computer's, nothing is held, and nothing is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class Claim:
+class ExperimentLock:
     """Says that an experiment runs here until it is released; also a context manager."""
 
     def __init__(self, path: Path, descriptor: int | None) -> None:
@@ -45,7 +45,7 @@ class Claim:
         self.release()
 
 
-def claim(number: int, history: Path | None = None) -> Claim:
+def lock_experiment(number: int, history: Path | None = None) -> ExperimentLock:
     """Say that this program runs an experiment.
 
     What it read of the experiment before may be old: another program may have run it until now.
@@ -57,16 +57,16 @@ def claim(number: int, history: Path | None = None) -> Claim:
     Raises:
         AppError: BUSY if another program runs it, or this one already.
     """
-    path = _file(number, history)
+    path = _lock_path(number, history)
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
-            return Claim(path, None)
+            return ExperimentLock(path, None)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is(path, descriptor):
-                return Claim(path, descriptor)
+            if _is_same_file(path, descriptor):
+                return ExperimentLock(path, descriptor)
         except BlockingIOError:
             os.close(descriptor)
             raise AppError(
@@ -75,27 +75,27 @@ def claim(number: int, history: Path | None = None) -> Claim:
                 hint="Wait for its end, or stop it there. Then go on with it.",
             ) from None
         except OSError:
-            return Claim(path, descriptor)  # not locked; its file goes all the same
+            return ExperimentLock(path, descriptor)  # not locked; its file goes all the same
         os.close(descriptor)  # whoever held it took the file away just now
 
 
-def is_running(number: int, history: Path | None = None) -> bool:
+def is_experiment_locked(number: int, history: Path | None = None) -> bool:
     """Return whether a program runs an experiment, as far as that can be known."""
-    if not _file(number, history).exists():
+    if not _lock_path(number, history).exists():
         return False
     try:
-        claim(number, history).release()
+        lock_experiment(number, history).release()
     except AppError:
         return True
     return False
 
 
-def _file(number: int, history: Path | None) -> Path:
+def _lock_path(number: int, history: Path | None) -> Path:
     history = history if history is not None else default_path()
     return history.with_name(f"{history.name}.running-{number}")
 
 
-def _is(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:

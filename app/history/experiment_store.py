@@ -1,4 +1,7 @@
-"""What the window asks of the history about experiments; each call opens it, for a thread that may wait."""
+"""Experiments of the history: saved, listed, loaded and locked to be resumed.
+
+Each call opens the database and closes it, for a thread that may wait.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from app.errors import AppError, ErrorKind
-from app.experiment.model import SEARCH, ExperimentPlan, counted
-from app.history.experiment_lock import claim
+from app.experiment.model import SEARCH_NAME, ExperimentPlan, counted_outcomes
+from app.history.experiment_lock import lock_experiment
 from app.history.store import HistoryStore
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.experiment.measurements import Outcome
-    from app.history.experiment_lock import Claim
+    from advisor.experiment.measurements import TrialOutcome
+    from app.history.experiment_lock import ExperimentLock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptExperiment:
+class StoredExperiment:
     """An experiment of the history.
 
     Attributes:
@@ -35,22 +38,22 @@ class KeptExperiment:
     number: int
     started_at: str
     plan: ExperimentPlan
-    outcomes: list[Outcome]
+    outcomes: list[TrialOutcome]
     origin: str = ""
 
     @property
     def done(self) -> int:
         """Trials that need not run again."""
-        return _done(self.outcomes)
+        return _done_count(self.outcomes)
 
     @property
     def resumable(self) -> bool:
         """Whether something is left to run here."""
-        return not self.origin and unfinished(self.plan, self.outcomes)
+        return not self.origin and is_unfinished(self.plan, self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentLine:
+class ExperimentSummary:
     """One experiment in a list.
 
     Attributes:
@@ -70,24 +73,24 @@ class ExperimentLine:
     unfinished: bool = False
 
 
-def unfinished(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> bool:
+def is_unfinished(plan: ExperimentPlan, outcomes: Sequence[TrialOutcome]) -> bool:
     """Return whether something is left to run: trials of an experiment, or time of a search.
 
     Args:
         plan: of either.
         outcomes: so far.
     """
-    if plan.experiment.recipe != SEARCH:
-        return _done(outcomes) < plan.trials
-    left = counted(outcomes)
+    if plan.experiment.recipe != SEARCH_NAME:
+        return _done_count(outcomes) < plan.trials
+    left = counted_outcomes(outcomes)
     return not left or bool(left[-1].left_s)
 
 
-def _done(outcomes: Sequence[Outcome]) -> int:
+def _done_count(outcomes: Sequence[TrialOutcome]) -> int:
     return sum(outcome.state != "failed" for outcome in outcomes)
 
 
-def begin(plan: ExperimentPlan) -> int:
+def start_experiment(plan: ExperimentPlan) -> int:
     """Keep a new experiment; return its number."""
     experiment = plan.experiment
     with HistoryStore.open() as store:
@@ -100,42 +103,42 @@ def begin(plan: ExperimentPlan) -> int:
         )
 
 
-def keep(number: int, outcome: Outcome) -> None:
+def save_outcome(number: int, outcome: TrialOutcome) -> None:
     """Keep a finished trial."""
     with HistoryStore.open() as store:
         store.add_outcome(number, outcome)
 
 
-def of_share(share: str) -> list[ExperimentLine]:
+def experiments_of_share(share: str) -> list[ExperimentSummary]:
     """Return the experiments on a share, the newest first; of one that cannot be read, that it cannot."""
     with HistoryStore.open() as store:
         rows = [row for row in store.experiments() if row.share == share]
-        found: list[ExperimentLine] = []
+        found: list[ExperimentSummary] = []
         for row in rows:
             try:
                 kept = store.experiment(row.id)
             except AppError:  # it is told when it is opened, and is no reason to hide the others
                 title = f"{row.name or 'Experiment'}: cannot be read"
-                line = ExperimentLine(
+                line = ExperimentSummary(
                     number=row.id, started_at=row.started_at, title=title, done=row.done, planned=0
                 )
                 found.append(line)
                 continue
-            plan = _plan(bytes(kept.spec))
+            plan = _decode_plan(bytes(kept.spec))
             found.append(
-                ExperimentLine(
+                ExperimentSummary(
                     number=row.id,
                     started_at=row.started_at,
                     title=(plan.experiment.title if plan is not None else "") or row.name,
-                    done=_done(kept.outcomes),
+                    done=_done_count(kept.outcomes),
                     planned=plan.trials if plan is not None else 0,
-                    unfinished=plan is not None and not kept.origin and unfinished(plan, kept.outcomes),
+                    unfinished=plan is not None and not kept.origin and is_unfinished(plan, kept.outcomes),
                 )
             )
     return found
 
 
-def load(number: int) -> KeptExperiment:
+def load_experiment(number: int) -> StoredExperiment:
     """Return an experiment with all outcomes.
 
     Raises:
@@ -143,33 +146,33 @@ def load(number: int) -> KeptExperiment:
     """
     with HistoryStore.open() as store:
         kept = store.experiment(number)
-    plan = _plan(bytes(kept.spec))
+    plan = _decode_plan(bytes(kept.spec))
     if plan is None:
         raise AppError(
             ErrorKind.IO,
             f"The plan of experiment {number} cannot be read.",
             hint="Another version of this program may have made it. Run the recipe anew.",
         )
-    return KeptExperiment(
+    return StoredExperiment(
         number=number, started_at=kept.started_at, plan=plan, outcomes=kept.outcomes, origin=kept.origin
     )
 
 
-def take_up(number: int) -> tuple[Claim, KeptExperiment]:
+def lock_and_load(number: int) -> tuple[ExperimentLock, StoredExperiment]:
     """Claim an experiment, to go on with it, and return it as it is now.
 
     Raises:
-        AppError: BUSY if it runs already; else as for :func:`load`.
+        AppError: BUSY if it runs already; else as for :func:`load_experiment`.
     """
-    claimed = claim(number)
+    claimed = lock_experiment(number)
     try:
-        return claimed, load(number)
+        return claimed, load_experiment(number)
     except BaseException:
         claimed.release()
         raise
 
 
-def _plan(spec: bytes) -> ExperimentPlan | None:
+def _decode_plan(spec: bytes) -> ExperimentPlan | None:
     try:
         return from_json(spec, ExperimentPlan)
     except msgspec.DecodeError:

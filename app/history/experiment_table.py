@@ -1,4 +1,4 @@
-"""The experiments of the history, kept trial by trial, so that an end at any moment loses nothing."""
+"""Experiments in the database: saved trial by trial, so that an end at any moment loses none."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from advisor.experiment.measurements import Outcome
+from advisor.experiment.measurements import TrialOutcome
 from app.errors import AppError, ErrorKind
-from app.history.model import Experiment, ExperimentRow, moment_of
+from app.history.model import ExperimentRecord, StoredExperimentSummary, unix_time
 from resources.decoding import converted, from_json
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from app.history.database import Database
     from app.speedtest.model import Environment
 
-_ROW = (
+_SELECT_SUMMARY = (
     "SELECT id, uid, started_at, name, share, host, seed, note, origin,"
     " (SELECT count(*) FROM outcomes WHERE experiment = id) FROM experiments"
 )
 
 
-class Experiments:
+class ExperimentTable:
     """The part of the history that keeps experiments; see HistoryStore."""
 
     def __init__(self, database: Database) -> None:
@@ -48,13 +48,13 @@ class Experiments:
             AppError: USAGE if the spec is not JSON; else as the database says.
         """
         return self.add_experiment(
-            Experiment(
+            ExperimentRecord(
                 started_at=datetime.now(UTC).isoformat(timespec="seconds"), name=name, share=share, seed=seed,
-                spec=_raw(spec), environment=environment,
+                spec=_valid_json(spec), environment=environment,
             )
         )  # fmt: skip
 
-    def add_experiment(self, experiment: Experiment) -> int:
+    def add_experiment(self, experiment: ExperimentRecord) -> int:
         """Keep an experiment with its outcomes; one that is there already (by its uid) is left as it is.
 
         Raises:
@@ -71,7 +71,7 @@ class Experiments:
             "host": host or "",
             "origin": experiment.origin,
             "seed": experiment.seed,
-            "spec": bytes(_raw(bytes(experiment.spec))).decode(),
+            "spec": bytes(_valid_json(bytes(experiment.spec))).decode(),
             "environment": msgspec.json.encode(experiment.environment).decode(),
             "note": experiment.note,
         }
@@ -88,7 +88,7 @@ class Experiments:
             _add_outcomes(connection, number, experiment.outcomes)
         return number
 
-    def add_outcome(self, number: int, outcome: Outcome) -> None:
+    def add_outcome(self, number: int, outcome: TrialOutcome) -> None:
         """Keep a finished trial at once; one of the same order is replaced.
 
         Raises:
@@ -98,7 +98,7 @@ class Experiments:
             _experiment_row(connection, number)
             _add_outcomes(connection, number, [outcome])
 
-    def complete_experiment(self, number: int, outcomes: Iterable[Outcome]) -> int:
+    def complete_experiment(self, number: int, outcomes: Iterable[TrialOutcome]) -> int:
         """Add the trials that an imported experiment lacks, or that failed until then; return how many.
 
         One that ran here is left as it is.
@@ -118,13 +118,13 @@ class Experiments:
             _add_outcomes(connection, number, new)
         return len(new)
 
-    def experiments(self) -> list[ExperimentRow]:
+    def experiments(self) -> list[StoredExperimentSummary]:
         """Return all of them, newest first."""
         with self._database.reading() as connection:
-            found = connection.execute(f"{_ROW} ORDER BY started DESC, id DESC").fetchall()
-        return [_row(values) for values in found]
+            found = connection.execute(f"{_SELECT_SUMMARY} ORDER BY started DESC, id DESC").fetchall()
+        return [_summary_of(values) for values in found]
 
-    def experiment(self, number: int) -> Experiment:
+    def experiment(self, number: int) -> ExperimentRecord:
         """Return an experiment with the outcomes so far, in their order.
 
         Raises:
@@ -133,7 +133,7 @@ class Experiments:
         with self._database.reading() as connection:
             return _experiment(connection, number)
 
-    def delete_experiment(self, number: int) -> Experiment:
+    def delete_experiment(self, number: int) -> ExperimentRecord:
         """Take it out; return it, to be added again if that was a mistake.
 
         Raises:
@@ -154,34 +154,36 @@ class Experiments:
 def _has_failed(body: str) -> bool:
     """Return whether a trial failed; one that cannot be read, of a newer program perhaps, did not."""
     try:
-        return from_json(body, Outcome).state == "failed"
+        return from_json(body, TrialOutcome).state == "failed"
     except msgspec.DecodeError:
         return False
 
 
-def _add_outcomes(connection: sqlite3.Connection, number: int, outcomes: Iterable[Outcome]) -> None:
+def _add_outcomes(connection: sqlite3.Connection, number: int, outcomes: Iterable[TrialOutcome]) -> None:
     connection.executemany(
         "INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)",
         [(number, item.order, msgspec.json.encode(item).decode()) for item in outcomes],
     )
 
 
-def _experiment_row(connection: sqlite3.Connection, number: int) -> ExperimentRow:
-    found = connection.execute(f"{_ROW} WHERE id = ?", (number,)).fetchone()
+def _experiment_row(connection: sqlite3.Connection, number: int) -> StoredExperimentSummary:
+    found = connection.execute(f"{_SELECT_SUMMARY} WHERE id = ?", (number,)).fetchone()
     if found is None:
         raise AppError(
             ErrorKind.USAGE,
             f"There is no experiment {number} in the history.",
             hint="“history experiments” lists them.",
         )
-    return _row(found)
+    return _summary_of(found)
 
 
-def _row(values: tuple[Any, ...]) -> ExperimentRow:
-    return ExperimentRow(**dict(zip(ExperimentRow.__struct_fields__, values, strict=True)))
+def _summary_of(values: tuple[Any, ...]) -> StoredExperimentSummary:
+    return StoredExperimentSummary(
+        **dict(zip(StoredExperimentSummary.__struct_fields__, values, strict=True))
+    )
 
 
-def _experiment(connection: sqlite3.Connection, number: int) -> Experiment:
+def _experiment(connection: sqlite3.Connection, number: int) -> ExperimentRecord:
     row = _experiment_row(connection, number)
     spec, environment = connection.execute(
         "SELECT spec, environment FROM experiments WHERE id = ?", (number,)
@@ -197,9 +199,9 @@ def _experiment(connection: sqlite3.Connection, number: int) -> Experiment:
                 "origin": row.origin,
                 "spec": msgspec.Raw(spec.encode()),
                 "environment": from_json(environment, object),
-                "outcomes": [from_json(body, Outcome) for (body,) in bodies],
+                "outcomes": [from_json(body, TrialOutcome) for (body,) in bodies],
             },
-            Experiment,
+            ExperimentRecord,
         )
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
         raise AppError(
@@ -210,7 +212,7 @@ def _experiment(connection: sqlite3.Connection, number: int) -> Experiment:
         ) from error
 
 
-def _raw(spec: bytes) -> msgspec.Raw:
+def _valid_json(spec: bytes) -> msgspec.Raw:
     try:
         return msgspec.Raw(msgspec.json.format(spec, indent=-1))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -219,7 +221,7 @@ def _raw(spec: bytes) -> msgspec.Raw:
 
 def _moment(text: str) -> float:
     try:
-        return moment_of(text)
+        return unix_time(text)
     except ValueError as error:
         raise AppError(
             ErrorKind.USAGE, f"“{text}” is not the time of an experiment.", detail=str(error)

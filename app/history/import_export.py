@@ -1,4 +1,4 @@
-"""The history as JSON, for another machine and as a copy for bad days, and back."""
+"""Export of the history to JSON and import of it: for another computer, and as a backup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from app.errors import AppError, ErrorKind
-from app.history.model import Experiment, Run, moment_of
+from app.history.model import ExperimentRecord, Run, unix_time
 from app.history.run_columns import clean_tag, content_uid
 from app.speedtest.model import TestResult
 from app.version import VERSION
@@ -25,10 +25,10 @@ MAX_BYTES = 2**30
 _FORMAT_VERSION = 1
 _NOTE_LIMIT = 10_000
 #: More files or bytes than any disk has.
-_BOUND = 2**62
+_MAX_NUMBER = 2**62
 
 
-class Export(msgspec.Struct, frozen=True, kw_only=True):
+class HistoryExport(msgspec.Struct, frozen=True, kw_only=True):
     """What is in a file that was exported.
 
     Attributes:
@@ -45,10 +45,10 @@ class Export(msgspec.Struct, frozen=True, kw_only=True):
     program: str = VERSION
     exported_at: str = ""
     runs: list[Run] = []
-    experiments: list[Experiment] = []
+    experiments: list[ExperimentRecord] = []
 
 
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """What an import did.
 
     Attributes:
@@ -66,16 +66,16 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = 0
 
 
-class _Head(msgspec.Struct):
+class _Header(msgspec.Struct):
     """Enough to say whether the rest can be read."""
 
     format: str = ""
     version: int = 0
 
 
-def to_json(runs: Iterable[Run], experiments: Iterable[Experiment] = ()) -> bytes:
+def history_to_json(runs: Iterable[Run], experiments: Iterable[ExperimentRecord] = ()) -> bytes:
     """Return runs and experiments as one JSON document; numbers of this database are left out."""
-    export = Export(
+    export = HistoryExport(
         exported_at=datetime.now(UTC).isoformat(timespec="seconds"),
         runs=[msgspec.structs.replace(run, id=0) for run in runs],
         experiments=[msgspec.structs.replace(item, id=0) for item in experiments],
@@ -83,16 +83,16 @@ def to_json(runs: Iterable[Run], experiments: Iterable[Experiment] = ()) -> byte
     return msgspec.json.format(msgspec.json.encode(export), indent=1) + b"\n"
 
 
-def from_json(raw: bytes) -> Export:
+def history_from_json(raw: bytes) -> HistoryExport:
     """Return what an exported file has, or a single result as ``test --json`` prints it.
 
     Raises:
         AppError: USAGE if it is neither, is of a newer program, or says what cannot be.
     """
     try:
-        head = decoding.from_json(raw, _Head)
+        head = decoding.from_json(raw, _Header)
         if not head.format:
-            export = Export(runs=[Run(result=decoding.from_json(raw, TestResult))])
+            export = HistoryExport(runs=[Run(result=decoding.from_json(raw, TestResult))])
         elif head.version > _FORMAT_VERSION:
             raise AppError(
                 ErrorKind.USAGE,
@@ -100,9 +100,9 @@ def from_json(raw: bytes) -> Export:
                 hint="Use the newer version.",
             )
         else:
-            export = decoding.from_json(raw, Export)
+            export = decoding.from_json(raw, HistoryExport)
         for run in export.runs:
-            _check(run)
+            _check_result(run)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise AppError(
             ErrorKind.USAGE,
@@ -113,7 +113,7 @@ def from_json(raw: bytes) -> Export:
     return export
 
 
-def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
+def import_history(store: HistoryStore, export: HistoryExport, name: str) -> ImportResult:
     """Add what is new, also the trials that were run elsewhere since an import; a baseline is none here.
 
     Args:
@@ -142,7 +142,7 @@ def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
         else:
             taken = msgspec.structs.replace(item, id=0, origin=item.origin or name)
             experiments.append(store.add_experiment(taken))
-    return Imported(
+    return ImportResult(
         added=added,
         known=len(export.runs) - len(added),
         experiments=experiments,
@@ -151,7 +151,7 @@ def take_in(store: HistoryStore, export: Export, name: str) -> Imported:
     )
 
 
-def _check(run: Run) -> None:
+def _check_result(run: Run) -> None:
     """Refuse what no test can have measured.
 
     Raises:
@@ -159,13 +159,13 @@ def _check(run: Run) -> None:
         AppError: if a tag is none.
     """
     result = run.result
-    moment_of(result.started_at)
+    unix_time(result.started_at)
     values = [value for figure in result.figures.values() for value in figure.values]
     values += [item.bytes_per_s for item in (result.write, result.read) if item is not None]
     if not all(math.isfinite(value) and value >= 0 for value in values):
         raise ValueError("a speed is below 0 or no number")
     moved = [item.bytes for item in (result.write, result.read) if item is not None]
-    if not all(0 <= number < _BOUND for number in (result.count - 1, *moved)):
+    if not all(0 <= number < _MAX_NUMBER for number in (result.count - 1, *moved)):
         raise ValueError("a number of files or of bytes is out of bounds")
     if len(run.note) > _NOTE_LIMIT:
         raise ValueError("a note is too long")

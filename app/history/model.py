@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from advisor.experiment.measurements import Outcome  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.experiment.measurements import TrialOutcome  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.options import catalogue
 from app.speedtest.model import Environment, TestResult  # noqa: TC001 - likewise
 
@@ -36,7 +36,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     baseline: bool = False
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One run as lists show it.
 
     Attributes:
@@ -88,7 +88,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     baseline: bool
 
 
-class Filter(msgspec.Struct, frozen=True, kw_only=True):
+class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs; what is empty does not restrict.
 
     Attributes:
@@ -121,7 +121,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0
 
 
-class Values(msgspec.Struct, frozen=True, kw_only=True):
+class FilterValues(msgspec.Struct, frozen=True, kw_only=True):
     """The distinct values that lists can be filtered by, each sorted."""
 
     shares: list[str]
@@ -131,7 +131,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
     kinds: list[str]
 
 
-class ExperimentRow(msgspec.Struct, frozen=True, kw_only=True):
+class StoredExperimentSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One experiment as lists show it.
 
     Attributes:
@@ -159,7 +159,7 @@ class ExperimentRow(msgspec.Struct, frozen=True, kw_only=True):
     done: int
 
 
-class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+class ExperimentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One experiment with all that it measured.
 
     Attributes:
@@ -186,10 +186,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment | None = None
     note: str = ""
     origin: str = ""
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
 
 
-def subject(result: TestResult) -> str:
+def tested_share(result: TestResult) -> str:
     """Return what a test is a test of: the share, or the path of another file system."""
     return result.share or result.path
 
@@ -205,7 +205,7 @@ def read_is_cached(result: TestResult) -> bool:
     return cached or (result.read is not None and result.read.cached)
 
 
-def moment_of(text: str) -> float:
+def unix_time(text: str) -> float:
     """Return a time (ISO 8601; without a zone it is UTC) as seconds since 1970.
 
     Raises:
@@ -219,10 +219,10 @@ def moment_of(text: str) -> float:
 
 def option_string(values: dict[str, str]) -> str:
     """Return options as after ``mount -o``: ``rw`` rather than ``ro=rw``, where a word stands for it."""
-    return ",".join(_option(name, value) for name, value in values.items())
+    return ",".join(_option_word(name, value) for name, value in values.items())
 
 
-def _option(name: str, value: str) -> str:
+def _option_word(name: str, value: str) -> str:
     if not value:
         return name
     named = catalogue().find(value)

@@ -1,10 +1,10 @@
-"""What tests and experiments on a share found of single options: the advisor trusts it above every rule."""
+"""Findings about options of a share, from tests and experiments: the advice trusts them above every rule."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.recommend import Measured
+from advisor.recommend import MeasuredOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from app.history.database import Database
 
 
-class Learned:
+class FindingTable:
     """The part of the history that keeps findings; see HistoryStore."""
 
     _database: Database
 
-    def learn(self, share: str, link: str, findings: Iterable[Measured]) -> None:
+    def learn(self, share: str, link: str, findings: Iterable[MeasuredOption]) -> None:
         """Keep findings of a share; of each option the newest counts.
 
         What was not decided takes nothing back that was.
@@ -39,7 +39,7 @@ class Learned:
                 rows,
             )
 
-    def learned(self, share: str, link: str) -> tuple[Measured, ...]:
+    def learned(self, share: str, link: str) -> tuple[MeasuredOption, ...]:
         """Return the findings of a share over a link.
 
         Raises:
@@ -48,9 +48,9 @@ class Learned:
         query = "SELECT option, value, status, text FROM findings WHERE share = ? AND link = ?"
         with self._database.reading() as connection:
             found = connection.execute(query, (share, link)).fetchall()
-        return tuple(Measured(option=o, value=v, status=s, text=t) for o, v, s, t in found)
+        return tuple(MeasuredOption(option=o, value=v, status=s, text=t) for o, v, s, t in found)
 
-    def unlearn(self, share: str, link: str) -> None:
+    def delete_findings(self, share: str, link: str) -> None:
         """Forget the findings of a share over a link.
 
         Raises:

@@ -1,6 +1,7 @@
-"""What the window asks of the history: each call opens it, does one thing and closes it, on a thread.
+"""Queries and changes of the history for the window: each opens the database, does one thing and closes it.
 
-A file that is opened for each question needs no thread of its own, and another program may write in between.
+A file that is opened for each question needs no thread of its own, and another program may write in
+between.
 """
 
 from __future__ import annotations
@@ -11,26 +12,26 @@ from typing import TYPE_CHECKING
 
 from app.errors import AppError, ErrorKind
 from app.history.compare_runs import compare_runs
-from app.history.import_export import MAX_BYTES, from_json, take_in
-from app.history.model import Filter
+from app.history.import_export import MAX_BYTES, history_from_json, import_history
+from app.history.model import RunFilter
 from app.history.store import HistoryStore
 from app.process import find_program, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.recommend import Measured
-    from app.history.compare_runs import RunsCompared
-    from app.history.import_export import Imported
-    from app.history.model import Row, Run
+    from advisor.recommend import MeasuredOption
+    from app.history.compare_runs import RunComparison
+    from app.history.import_export import ImportResult
+    from app.history.model import Run, RunSummary
 
 #: More rows at once help nobody: words find the others.
-SHOWN = 500
+MAX_ROWS = 500
 _READ_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class HistoryPage:
     """What the list shows.
 
     Attributes:
@@ -40,14 +41,14 @@ class Looked:
         messages: what a person should know of it.
     """
 
-    rows: list[Row]
+    rows: list[RunSummary]
     total: int
     read_only: bool
     messages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laid:
+class SelectedRuns:
     """Chosen runs beside each other.
 
     Attributes:
@@ -57,75 +58,75 @@ class Laid:
     """
 
     runs: list[Run]
-    compared: RunsCompared | None = None
+    compared: RunComparison | None = None
     problem: str = ""
 
 
-def look(text: str, share: str) -> Looked:
+def find_runs(text: str, share: str) -> HistoryPage:
     """Return the runs that have all words of a text, of one share or ("") of all."""
-    wanted = Filter(text=text, share=share, limit=SHOWN)
+    wanted = RunFilter(text=text, share=share, limit=MAX_ROWS)
     with HistoryStore.open() as store:
-        rows = store.salvaging(lambda: store.find(wanted))
-        total = store.count(wanted) if len(rows) == SHOWN else len(rows)
-        return Looked(rows=rows, total=total, read_only=store.read_only, messages=tuple(store.messages))
+        rows = store.retry_after_recovery(lambda: store.find(wanted))
+        total = store.count(wanted) if len(rows) == MAX_ROWS else len(rows)
+        return HistoryPage(rows=rows, total=total, read_only=store.read_only, messages=tuple(store.messages))
 
 
-def lay(numbers: Sequence[int]) -> Laid:
+def select_runs(numbers: Sequence[int]) -> SelectedRuns:
     """Return these runs, and, of two, what the newer says beside the older."""
     with HistoryStore.open() as store:
         runs = sorted((store.get(number) for number in numbers), key=lambda run: run.result.started_at)
     if len(runs) != 2:
-        return Laid(runs=runs)
+        return SelectedRuns(runs=runs)
     try:
-        return Laid(runs=runs, compared=compare_runs(runs[:1], runs[1:]))
+        return SelectedRuns(runs=runs, compared=compare_runs(runs[:1], runs[1:]))
     except AppError as error:
-        return Laid(runs=runs, problem=error.message)
+        return SelectedRuns(runs=runs, problem=error.message)
 
 
-def change(work: Callable[[HistoryStore], object]) -> None:
+def change_store(work: Callable[[HistoryStore], object]) -> None:
     """Do something with the open history."""
     with HistoryStore.open() as store:
         work(store)
 
 
-def set_baseline(number: int) -> list[Row]:
+def set_baseline(number: int) -> list[RunSummary]:
     """Let later tests like this run be compared with it; return those that were so before."""
     with HistoryStore.open() as store:
         return store.rows(store.set_baseline(number))
 
 
-def learned(share: str, link: str) -> tuple[Measured, ...]:
+def load_findings(share: str, link: str) -> tuple[MeasuredOption, ...]:
     """Return what tests and experiments found of a share over a link."""
     with HistoryStore.open() as store:
         return store.learned(share, link)
 
 
-def learn(share: str, link: str, findings: Sequence[Measured]) -> None:
+def save_findings(share: str, link: str, findings: Sequence[MeasuredOption]) -> None:
     """Keep what was found."""
     with HistoryStore.open() as store:
         store.learn(share, link, findings)
 
 
-def unlearn(share: str, link: str) -> None:
+def delete_findings(share: str, link: str) -> None:
     """Forget what was found."""
     with HistoryStore.open() as store:
-        store.unlearn(share, link)
+        store.delete_findings(share, link)
 
 
-def delete(numbers: Sequence[int]) -> list[Run]:
+def delete_runs(numbers: Sequence[int]) -> list[Run]:
     """Take runs out; return them, to be brought back."""
     with HistoryStore.open() as store:
         return store.delete(numbers)
 
 
-def bring_back(runs: Sequence[Run]) -> None:
+def restore_runs(runs: Sequence[Run]) -> None:
     """Add runs again that were taken out."""
     with HistoryStore.open() as store:
         for item in runs:
             store.add(item)
 
 
-def take(path: str) -> Imported:
+def import_file(path: str) -> ImportResult:
     """Add the runs of an exported file. It is read in a child, as its folder may be on a dead mount.
 
     Raises:
@@ -143,4 +144,6 @@ def take(path: str) -> Imported:
             detail=outcome.stderr.strip(),
         )
     with HistoryStore.open() as store:
-        return take_in(store, from_json(outcome.stdout.encode(errors="surrogateescape")), Path(path).name)
+        return import_history(
+            store, history_from_json(outcome.stdout.encode(errors="surrogateescape")), Path(path).name
+        )

@@ -1,7 +1,7 @@
-"""A damaged history makes place for a new one that has all of it that can still be read.
+"""Recovery of a damaged history: what can still be read is copied to a new database, which takes its place.
 
-A record is believed if what was measured unpacks, which a checksum tells. Deleted tests may come back where
-the list of free pages is damaged, too.
+A record is believed if what was measured unpacks, which a checksum tells. Deleted tests may come back
+where the list of free pages is damaged, too.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from advisor.experiment.measurements import Outcome
-from advisor.recommend import Status
+from advisor.experiment.measurements import TrialOutcome
+from advisor.recommend import MeasurementStatus
 from app.errors import AppError
 from app.history.model import Run
-from app.history.result_codec import FORMAT, is_whole, pack, unpack_bare
-from app.history.run_columns import columns_of, insert_run
+from app.history.result_codec import FORMAT_BYTE, decode_without_samples, encode_result, is_intact
+from app.history.run_columns import insert_run, run_columns
 from app.history.schema import migrate, transaction
-from app.history.sqlite_pages import Pages, UnreadableError
+from app.history.sqlite_pages import SqlitePageReader, UnreadableError
 from app.speedtest.model import Environment
 from resources.decoding import converted, from_json
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from app.history.sqlite_pages import Record, Value
+    from app.history.sqlite_pages import SqliteRecord, SqliteValue
 
 #: A choice of words, which checkers take for no class.
-_STATUS: Any = Status
+_STATUS_TYPE: Any = MeasurementStatus
 _TAILS = ("-wal", "-shm", "-journal")
 #: How many values a record of each table has. In what lists ask for, a run's number is the second.
 _RUNS, _BODIES, _EXPERIMENTS, _OUTCOMES, _FINDINGS, _LISTED = 24, 3, 12, 3, 6, (10, 11)
 
 
 @dataclass(slots=True)
-class Salvaged:
+class RecoveryReport:
     """How much of a damaged history is in the new one.
 
     Attributes:
@@ -81,7 +81,7 @@ class Salvaged:
         return " ".join(told)
 
 
-def renew(path: Path) -> tuple[Path, Salvaged]:
+def recover(path: Path) -> tuple[Path, RecoveryReport]:
     """Set a damaged history aside, as it is, and put one with what can be read of it in its place.
 
     Until that one is whole the damaged file stays where it is: an end at any moment loses nothing.
@@ -128,15 +128,15 @@ def _set_aside(path: Path) -> Path:
     return aside
 
 
-def _copy(path: Path, target: sqlite3.Connection) -> Salvaged:
+def _copy(path: Path, target: sqlite3.Connection) -> RecoveryReport:
     """Copy what can be read of a file."""
-    with _merged(path) as merged, merged.open("rb") as file:
-        pages = Pages(file)
-        told = _Told()
+    with _with_log(path) as merged, merged.open("rb") as file:
+        pages = SqlitePageReader(file)
+        told = _RecordCollector()
         for record in pages.records():
             with contextlib.suppress(UnreadableError, msgspec.ValidationError):
                 told.take(record)
-        found = Salvaged(known=told.known)
+        found = RecoveryReport(known=told.known)
         for record in pages.records():
             if record.number is None or record.number not in told.known:
                 continue
@@ -151,7 +151,7 @@ def _copy(path: Path, target: sqlite3.Connection) -> Salvaged:
 
 
 @contextlib.contextmanager
-def _merged(path: Path) -> Generator[Path]:
+def _with_log(path: Path) -> Generator[Path]:
     """Give the file with what stands only in its log; itself if there is none, or it cannot be read."""
     log = path.with_name(path.name + "-wal")
     if not log.exists() or not log.stat().st_size:
@@ -174,7 +174,7 @@ def _merged(path: Path) -> Generator[Path]:
         merged.unlink(missing_ok=True)
 
 
-class _Said(msgspec.Struct, array_like=True, frozen=True):
+class _RunNotes(msgspec.Struct, array_like=True, frozen=True):
     """What a person said of a run, and its names."""
 
     uid: str
@@ -184,18 +184,18 @@ class _Said(msgspec.Struct, array_like=True, frozen=True):
     baseline: int
 
 
-class _Told:
+class _RecordCollector:
     """What a damaged file tells of itself, but the measurements."""
 
     def __init__(self) -> None:
         self.known: set[int] = set()
-        self.runs: dict[int, _Said] = {}
+        self.runs: dict[int, _RunNotes] = {}
         self.known_experiments: set[int] = set()
-        self.experiments: dict[int, list[Value]] = {}
-        self.outcomes: list[list[Value]] = []
-        self.findings: list[list[Value]] = []
+        self.experiments: dict[int, list[SqliteValue]] = {}
+        self.outcomes: list[list[SqliteValue]] = []
+        self.findings: list[list[SqliteValue]] = []
 
-    def take(self, record: Record) -> None:
+    def take(self, record: SqliteRecord) -> None:
         """Remember a record if it is one of ours.
 
         Raises:
@@ -208,17 +208,17 @@ class _Told:
         elif width == _RUNS:
             values = record.values()
             said = [values[place] for place in (1, 5, 20, 21, 22)]
-            self.runs[record.number] = converted(said, _Said)
+            self.runs[record.number] = converted(said, _RunNotes)
             self.known.add(record.number)
         elif width == _BODIES:
             body = record.values()[1]
-            if isinstance(body, bytes) and body.startswith(FORMAT):
+            if isinstance(body, bytes) and body.startswith(FORMAT_BYTE):
                 self.known.add(record.number)
         elif width == _EXPERIMENTS:
             self.known_experiments.add(record.number)
             self.experiments[record.number] = record.values()
 
-    def _take_unnumbered(self, record: Record, width: int) -> None:
+    def _take_unnumbered(self, record: SqliteRecord, width: int) -> None:
         if width in _LISTED:
             _, number, share, *_rest = record.values()
             if isinstance(share, str):  # in the index of one share's runs the columns are in another order
@@ -229,7 +229,7 @@ class _Told:
             self.findings.append(record.values())
 
 
-def _add_run(target: sqlite3.Connection, record: Record, said: _Said | None) -> bool:
+def _add_run(target: sqlite3.Connection, record: SqliteRecord, said: _RunNotes | None) -> bool:
     """Add a run if what was measured is whole; its samples may be lost.
 
     Raises:
@@ -240,9 +240,9 @@ def _add_run(target: sqlite3.Connection, record: Record, said: _Said | None) -> 
     _, body, samples = record.values()
     if not isinstance(body, bytes) or not isinstance(samples, bytes):
         return False
-    result = unpack_bare(body)
-    if not is_whole(samples):
-        samples = pack(result)[1]
+    result = decode_without_samples(body)
+    if not is_intact(samples):
+        samples = encode_result(result)[1]
     run = Run(result=result, id=record.number or 0)
     if said is not None:
         tags = tuple(tag for tag in said.tags.split() if tag.isprintable() and "," not in tag)
@@ -250,47 +250,47 @@ def _add_run(target: sqlite3.Connection, record: Record, said: _Said | None) -> 
             run, uid=said.uid, origin=said.origin, tags=tags, note=said.note, baseline=bool(said.baseline)
         )
     before = target.total_changes
-    insert_run(target, run, columns_of(run), body, samples)
+    insert_run(target, run, run_columns(run), body, samples)
     return target.total_changes > before
 
 
-def _add_experiments(target: sqlite3.Connection, told: _Told) -> set[int]:
+def _add_experiments(target: sqlite3.Connection, told: _RecordCollector) -> set[int]:
     """Add experiments with their trials; return their numbers.
 
     Trials without their experiment are left out: its number goes to the next new one, and so would they.
     """
     for number, (_, *values) in told.experiments.items():
-        with _unlike_ours():
+        with _skip_invalid():
             _check_json(values[8], Any)
             _check_json(values[9], Environment | None)
             _insert(target, "experiments", [number, *values])
     added = {int(number) for (number,) in target.execute("SELECT id FROM experiments")}
     for values in told.outcomes:
-        with _unlike_ours():
+        with _skip_invalid():
             number = converted(values[0], int)
-            _check_json(values[2], Outcome)
+            _check_json(values[2], TrialOutcome)
             if number in added:
                 _insert(target, "outcomes", values)
             told.known_experiments.add(number)
     return added
 
 
-def _add_findings(target: sqlite3.Connection, told: _Told) -> None:
+def _add_findings(target: sqlite3.Connection, told: _RecordCollector) -> None:
     for values in told.findings:
-        with _unlike_ours():
-            converted(values[4], _STATUS)
+        with _skip_invalid():
+            converted(values[4], _STATUS_TYPE)
             _insert(target, "findings", values)
 
 
-def _unlike_ours() -> contextlib.suppress:
+def _skip_invalid() -> contextlib.suppress:
     """Leave out what is not as ours is."""
     return contextlib.suppress(msgspec.DecodeError, TypeError, sqlite3.IntegrityError)
 
 
-def _check_json(text: Value, kind: Any) -> None:
+def _check_json(text: SqliteValue, kind: Any) -> None:
     from_json(converted(text, str), kind)
 
 
-def _insert(target: sqlite3.Connection, table: str, values: list[Value]) -> None:
+def _insert(target: sqlite3.Connection, table: str, values: list[SqliteValue]) -> None:
     marks = ", ".join("?" * len(values))
     target.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)  # noqa: S608 - the name is ours

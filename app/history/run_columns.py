@@ -1,4 +1,4 @@
-"""The searchable columns of a run, the names by which it is known, and how it comes into the tables."""
+"""Columns of a saved test in the database: what is searched and sorted by, its identifier, its insertion."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 
 from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
-from app.history.compare_runs import unlike
-from app.history.model import link_name, moment_of, option_string, read_is_cached, subject
-from app.history.result_codec import unpack_bare
+from app.history.compare_runs import different_test
+from app.history.model import link_name, option_string, read_is_cached, tested_share, unix_time
+from app.history.result_codec import decode_without_samples
 
 if TYPE_CHECKING:
     import sqlite3
@@ -46,7 +46,7 @@ def content_uid(result: TestResult) -> str:
     return hashlib.sha256(packed).hexdigest()[:32]
 
 
-def columns_of(run: Run) -> dict[str, Any]:
+def run_columns(run: Run) -> dict[str, Any]:
     """Return the columns of a run but its number, by their names.
 
     Raises:
@@ -54,7 +54,7 @@ def columns_of(run: Run) -> dict[str, Any]:
     """
     result = run.result
     try:
-        moment = moment_of(result.started_at)
+        moment = unix_time(result.started_at)
     except ValueError as error:
         raise AppError(
             ErrorKind.USAGE, f"“{result.started_at}” is not the time of a test.", detail=str(error)
@@ -66,8 +66,8 @@ def columns_of(run: Run) -> dict[str, Any]:
         "started_at": result.started_at,
         "host": (result.environment.host if result.environment else None) or "",
         "origin": run.origin,
-        "server": _server(result),
-        "share": subject(result),
+        "server": _server_of(result),
+        "share": tested_share(result),
         "path": result.path,
         "nfs": result.nfs,
         "link": link_name(result),
@@ -75,31 +75,31 @@ def columns_of(run: Run) -> dict[str, Any]:
         "size": transfer.bytes if transfer is not None else 0,
         "count": result.count,
         "repeats": max((len(figure.values) for figure in result.figures.values()), default=1),
-        "write": _speed(result, "write"),
-        "read": _speed(result, "read"),
+        "write": _speed_of(result, "write"),
+        "read": _speed_of(result, "read"),
         "read_cached": read_is_cached(result),
         "options": option_string(result.effective),
         "requested": option_string(result.requested),
-        "tags": joined(run.tags),
+        "tags": joined_tags(run.tags),
         "note": run.note,
         "baseline": run.baseline,
     }
     return found | {"search": search_text(found)}
 
 
-def _server(result: TestResult) -> str:
+def _server_of(result: TestResult) -> str:
     try:
         return Share.parse(result.share).host if result.share else ""
     except ShareError:
         return ""
 
 
-def _speed(result: TestResult, way: str) -> float | None:
+def _speed_of(result: TestResult, way: str) -> float | None:
     figure, transfer = result.figures.get(way), getattr(result, way)
     return figure.median if figure is not None else transfer.bytes_per_s if transfer is not None else None
 
 
-def joined(tags: Sequence[str]) -> str:
+def joined_tags(tags: Sequence[str]) -> str:
     """Return tags with a blank on both sides of each, so that one can be looked for.
 
     Raises:
@@ -122,7 +122,7 @@ def insert_run(
     if known is not None:
         return int(known[0])
     if run.baseline:
-        clear_baselines_like(connection, columns, run.result)
+        clear_matching_baselines(connection, columns, run.result)
     free = run.id and not connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone()
     values = columns | {"id": run.id if free else None}
     names, marks = ", ".join(values), ", ".join("?" * len(values))
@@ -135,7 +135,7 @@ def insert_run(
     return number
 
 
-def clear_baselines_like(
+def clear_matching_baselines(
     connection: sqlite3.Connection, columns: Mapping[str, Any], result: TestResult
 ) -> list[int]:
     """Let no run that is the same test be a baseline any more; return the numbers of those that were.
@@ -150,13 +150,13 @@ def clear_baselines_like(
         "WHERE share = ? AND link = ? AND kind = ? AND baseline",
         (columns["share"], columns["link"], columns["kind"]),
     ).fetchall()
-    gone = [int(number) for number, body in found if _is_like(body, result)]
+    gone = [int(number) for number, body in found if _is_same_test(body, result)]
     connection.executemany("UPDATE runs SET baseline = 0 WHERE id = ?", [(number,) for number in gone])
     return gone
 
 
-def _is_like(body: bytes, result: TestResult) -> bool:
+def _is_same_test(body: bytes, result: TestResult) -> bool:
     try:
-        return not unlike(unpack_bare(body), result)
+        return not different_test(decode_without_samples(body), result)
     except ValueError:  # nothing is compared with what cannot be read
         return True

@@ -1,4 +1,4 @@
-"""The records of an SQLite file, read from its pages without its trees: a damaged page hides no other.
+"""Reader of SQLite records page by page, without the b-trees above them: a damaged page hides no other.
 
 The layout is that of sqlite.org/fileformat2.html. Nothing is believed: who uses a record checks what it says.
 """
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Value = int | float | str | bytes | None
+SqliteValue = int | float | str | bytes | None
 
 _MAGIC = b"SQLite format 3\0"
 #: SQLite's own choice since 2016: taken where the first page does not tell.
 _PAGE_SIZE = 4096
 _SIZES = frozenset({1, *(2**power for power in range(9, 16))})
 #: Bytes at the end of each page that SQLite leaves alone; more than these cannot be.
-_SPARE = 32
-_HEAD = 100
+_MAX_RESERVED_BYTES = 32
+_HEADER_BYTES = 100
 #: Of a page's first byte to the size of its head, and whether a record has a number of its own.
-_KINDS = {13: (8, True), 10: (8, False), 2: (12, False)}
-_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+_PAGE_KINDS = {13: (8, True), 10: (8, False), 2: (12, False)}
+_INTEGER_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 
 class UnreadableError(Exception):
@@ -31,7 +31,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SqliteRecord:
     """A row of a table, or of an index.
 
     Attributes:
@@ -42,7 +42,7 @@ class Record:
         more: number of the page with the next ones, 0 if there are none.
     """
 
-    pages: Pages
+    pages: SqlitePageReader
     number: int | None
     size: int
     local: bytes
@@ -56,7 +56,7 @@ class Record:
         """
         return len(_types(self.local)[0])
 
-    def values(self) -> list[Value]:
+    def values(self) -> list[SqliteValue]:
         """Return its values, in the order of the columns.
 
         Raises:
@@ -64,21 +64,21 @@ class Record:
         """
         payload = self.pages.whole(self)
         types, place = _types(payload)
-        found: list[Value] = []
+        found: list[SqliteValue] = []
         for kind in types:
             value, place = _value(payload, kind, place)
             found.append(value)
         return found
 
 
-class Pages:
+class SqlitePageReader:
     """A file of pages, open for reading."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        head = self._bytes(0, _HEAD).ljust(_HEAD, b"\0")
+        head = self._bytes(0, _HEADER_BYTES).ljust(_HEADER_BYTES, b"\0")
         self._size, spare = struct.unpack(">H", head[16:18])[0], head[20]
-        known = head.startswith(_MAGIC) and self._size in _SIZES and spare <= _SPARE
+        known = head.startswith(_MAGIC) and self._size in _SIZES and spare <= _MAX_RESERVED_BYTES
         if not known:
             self._size, spare = _PAGE_SIZE, 0
         elif self._size == 1:
@@ -87,13 +87,13 @@ class Pages:
         self._count = -(-file.seek(0, 2) // self._size)
         self._free = self._free_pages(*struct.unpack(">I", head[32:36])) if known else frozenset[int]()
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[SqliteRecord]:
         """Give all records of tables and indexes, whatever leads to them, but of free pages none."""
         for number in range(1, self._count + 1):
             if number not in self._free:
                 yield from self._records(number)
 
-    def whole(self, record: Record) -> bytes:
+    def whole(self, record: SqliteRecord) -> bytes:
         """Return the bytes of a record.
 
         Raises:
@@ -108,10 +108,10 @@ class Pages:
             payload += page[4 : self._usable]
         return bytes(payload[: record.size])
 
-    def _records(self, number: int) -> Iterator[Record]:
+    def _records(self, number: int) -> Iterator[SqliteRecord]:
         page = self._page(number)
-        start = _HEAD if number == 1 else 0
-        head, has_number = _KINDS.get(page[start] if len(page) > start else 0, (0, False))
+        start = _HEADER_BYTES if number == 1 else 0
+        head, has_number = _PAGE_KINDS.get(page[start] if len(page) > start else 0, (0, False))
         if not head or len(page) < self._usable:
             return
         (count,) = struct.unpack_from(">H", page, start + 3)
@@ -122,7 +122,7 @@ class Pages:
             except (UnreadableError, struct.error):
                 continue
 
-    def _record(self, page: bytes, place: int, *, has_number: bool) -> Record:
+    def _record(self, page: bytes, place: int, *, has_number: bool) -> SqliteRecord:
         size, place = _varint(page, place)
         number = None
         if has_number:
@@ -138,7 +138,7 @@ class Pages:
         if end + 4 * (local < size) > usable or size > self._size * self._count:
             raise UnreadableError
         more = int.from_bytes(page[end : end + 4]) if local < size else 0
-        return Record(self, number, size, page[place:end], more)
+        return SqliteRecord(self, number, size, page[place:end], more)
 
     def _free_pages(self, trunk: int) -> frozenset[int]:
         """Return the pages that hold nothing, or what was deleted."""
@@ -193,7 +193,7 @@ def _types(payload: bytes) -> tuple[list[int], int]:
     return found, end
 
 
-def _value(payload: bytes, kind: int, place: int) -> tuple[Value, int]:
+def _value(payload: bytes, kind: int, place: int) -> tuple[SqliteValue, int]:
     """Return a value of this kind, and where the next one is."""
     if kind >= 12:
         end = place + (kind - 12) // 2
@@ -203,7 +203,7 @@ def _value(payload: bytes, kind: int, place: int) -> tuple[Value, int]:
         return (raw.decode(errors="replace") if kind % 2 else raw), end
     if kind in {0, 8, 9}:
         return (None if kind == 0 else kind - 8), place
-    length = _INTEGERS.get(kind, 8)
+    length = _INTEGER_BYTES.get(kind, 8)
     raw = payload[place : place + length]
     if len(raw) < length or kind > 7:
         raise UnreadableError

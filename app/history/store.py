@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import msgspec
 
 from app.errors import AppError, ErrorKind
-from app.history.compare_runs import unlike
+from app.history.compare_runs import different_test
 from app.history.database import Database, default_path
-from app.history.experiment_table import Experiments
-from app.history.model import Filter, Row, Run, Values, link_name, subject
-from app.history.option_findings import Learned
-from app.history.result_codec import pack, unpack, unpack_bare
+from app.history.experiment_table import ExperimentTable
+from app.history.model import FilterValues, Run, RunFilter, RunSummary, link_name, tested_share
+from app.history.option_findings import FindingTable
+from app.history.result_codec import decode_result, decode_without_samples, encode_result
 from app.history.run_columns import (
     clean_tag,
-    clear_baselines_like,
-    columns_of,
+    clear_matching_baselines,
     insert_run,
-    joined,
+    joined_tags,
+    run_columns,
     search_text,
 )
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COLUMNS = Row.__struct_fields__
+_COLUMNS = RunSummary.__struct_fields__
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"  # noqa: S608 - the names are ours
 _NEWEST = " ORDER BY started DESC, id DESC"
 #: SQLite refuses patterns of 50,000 bytes; of a word that is no pattern any more it need not be quick.
-_LONG = 1000
+_MAX_WORD = 1000
 _FLAGS = frozenset({"nfs", "read_cached", "baseline"})
 
 
-class HistoryStore(Experiments, Learned):
+class HistoryStore(ExperimentTable, FindingTable):
     """The person's history."""
 
     @classmethod
@@ -89,7 +89,7 @@ class HistoryStore(Experiments, Learned):
         """What a person should know of the file, one sentence each: damaged and set aside, or too new."""
         return list(self._database.messages)
 
-    def salvaging(self, work: Callable[[], T]) -> T:
+    def retry_after_recovery(self, work: Callable[[], T]) -> T:
         """Do something, and once more if the file turned out to be damaged and another has taken its place.
 
         Raises:
@@ -117,24 +117,24 @@ class HistoryStore(Experiments, Learned):
 
     def add_all(self, runs: Iterable[Run]) -> list[int]:
         """Keep runs, all or, if one is refused, none; see :meth:`add`."""
-        packed = [(run, columns_of(run), pack(run.result)) for run in runs]
+        packed = [(run, run_columns(run), encode_result(run.result)) for run in runs]
         with self._database.writing() as connection:
             return [insert_run(connection, run, columns, *parts) for run, columns, parts in packed]
 
-    def find(self, wanted: Filter | None = None) -> list[Row]:
+    def find(self, wanted: RunFilter | None = None) -> list[RunSummary]:
         """Return the rows that the filter lets through, newest first."""
-        wanted = wanted or Filter()
+        wanted = wanted or RunFilter()
         where, values = _where(wanted)
         # Only what is shown is read from the table: the index tells which, and stops where the page is full.
         page = f"SELECT id FROM runs{where}{_NEWEST} LIMIT ? OFFSET ?"  # noqa: S608 - made of our own words
         query = f"{_SELECT} WHERE id IN ({page}){_NEWEST}"
         with self._database.reading() as connection:
             found = connection.execute(query, (*values, wanted.limit, wanted.offset)).fetchall()
-        return [_row(values) for values in found]
+        return [_summary_of(values) for values in found]
 
-    def count(self, wanted: Filter | None = None) -> int:
+    def count(self, wanted: RunFilter | None = None) -> int:
         """Return how many the filter lets through, its limit and offset left out."""
-        where, values = _where(wanted or Filter())
+        where, values = _where(wanted or RunFilter())
         with self._database.reading() as connection:
             query = f"SELECT count(*) FROM runs{where}"  # noqa: S608 - made of our own words
             return int(connection.execute(query, values).fetchone()[0])
@@ -148,14 +148,14 @@ class HistoryStore(Experiments, Learned):
         with self._database.reading() as connection:
             return _get(connection, number)
 
-    def rows(self, numbers: Iterable[int]) -> list[Row]:
+    def rows(self, numbers: Iterable[int]) -> list[RunSummary]:
         """Return the rows of these runs, in this order.
 
         Raises:
             AppError: USAGE if there is no such run.
         """
         with self._database.reading() as connection:
-            return [_row_of(connection, number) for number in numbers]
+            return [_read_summary(connection, number) for number in numbers]
 
     def environments(self, numbers: Iterable[int]) -> dict[int, Environment]:
         """Return where these runs ran; one that does not say it, or cannot be read, is left out."""
@@ -164,7 +164,7 @@ class HistoryStore(Experiments, Learned):
             for number in numbers:
                 packed = connection.execute("SELECT body FROM bodies WHERE run = ?", (number,)).fetchone()
                 with contextlib.suppress(ValueError):  # of a newer program
-                    environment = unpack_bare(packed[0]).environment if packed else None
+                    environment = decode_without_samples(packed[0]).environment if packed else None
                     if environment is not None:
                         found[number] = environment
         return found
@@ -175,7 +175,7 @@ class HistoryStore(Experiments, Learned):
             found = connection.execute("SELECT id FROM runs WHERE uid = ?", (uid,)).fetchone()
         return int(found[0]) if found else None
 
-    def values(self) -> Values:
+    def values(self) -> FilterValues:
         """Return what there is to filter by."""
         with self._database.reading() as connection:
             shares, servers, hosts, kinds = (
@@ -189,7 +189,7 @@ class HistoryStore(Experiments, Learned):
                 for (text,) in connection.execute("SELECT DISTINCT tags FROM runs")
                 for tag in text.split()
             }
-        return Values(shares=shares, servers=servers, hosts=hosts, tags=sorted(tags), kinds=kinds)
+        return FilterValues(shares=shares, servers=servers, hosts=hosts, tags=sorted(tags), kinds=kinds)
 
     def tag(self, numbers: Iterable[int], add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
         """Give runs tags and take some from them; a tag is one word.
@@ -200,7 +200,7 @@ class HistoryStore(Experiments, Learned):
         add, remove = [clean_tag(tag) for tag in add], set(remove)
         with self._database.writing() as connection:
             for number in numbers:
-                row = _row_of(connection, number)
+                row = _read_summary(connection, number)
                 tags = tuple(sorted((set(row.tags) | set(add)) - remove))
                 _update(connection, msgspec.structs.replace(row, tags=tags))
 
@@ -211,7 +211,7 @@ class HistoryStore(Experiments, Learned):
             AppError: USAGE if there is no such run; else as the module says.
         """
         with self._database.writing() as connection:
-            row = _row_of(connection, number)
+            row = _read_summary(connection, number)
             _update(connection, msgspec.structs.replace(row, note=text.strip()))
 
     def delete(self, numbers: Iterable[int]) -> list[Run]:
@@ -237,8 +237,8 @@ class HistoryStore(Experiments, Learned):
             AppError: USAGE if there is no such run; IO if it cannot be read; else as the module says.
         """
         with self._database.writing() as connection:
-            row, result = _row_of(connection, number), _get(connection, number).result
-            gone = clear_baselines_like(connection, msgspec.structs.asdict(row), result)
+            row, result = _read_summary(connection, number), _get(connection, number).result
+            gone = clear_matching_baselines(connection, msgspec.structs.asdict(row), result)
             connection.execute("UPDATE runs SET baseline = 1 WHERE id = ?", (number,))
         return [other for other in gone if other != number]
 
@@ -249,7 +249,7 @@ class HistoryStore(Experiments, Learned):
             AppError: USAGE if there is no such run; else as the module says.
         """
         with self._database.writing() as connection:
-            _row_of(connection, number)
+            _read_summary(connection, number)
             connection.execute("UPDATE runs SET baseline = 0 WHERE id = ?", (number,))
 
     def baselines(self, share: str, kind: str = "file", link: str = "") -> list[Run]:
@@ -267,12 +267,12 @@ class HistoryStore(Experiments, Learned):
 
     def baseline_for(self, result: TestResult) -> Run | None:
         """Return the baseline of tests like this one; else the newest one, None if nothing was chosen."""
-        found = self.baselines(subject(result), result.workload, link_name(result))
-        like = [run for run in found if not unlike(run.result, result)]
+        found = self.baselines(tested_share(result), result.workload, link_name(result))
+        like = [run for run in found if not different_test(run.result, result)]
         return next(iter(like or found), None)
 
 
-def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
+def _where(wanted: RunFilter) -> tuple[str, tuple[Any, ...]]:
     """Return the condition and its values."""
     parts: list[tuple[str, Any]] = [
         (f"{name} = ?", value)
@@ -287,41 +287,41 @@ def _where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
         parts.append(("started < ?", wanted.until.timestamp()))
     if wanted.baseline:
         parts.append(("baseline = ?", 1))
-    parts += [_has(word.casefold()) for word in wanted.text.split()]
+    parts += [_word_condition(word.casefold()) for word in wanted.text.split()]
     if not parts:
         return "", ()
     return f" WHERE {' AND '.join(part for part, _ in parts)}", tuple(value for _, value in parts)
 
 
-def _has(word: str) -> tuple[str, str]:
+def _word_condition(word: str) -> tuple[str, str]:
     """Return the condition that a word is in what is searched: GLOB finds it in a third of instr's time."""
-    if len(word) > _LONG:
+    if len(word) > _MAX_WORD:
         return "instr(search, ?)", word
     return "search GLOB ?", f"*{''.join(f'[{sign}]' if sign in '*?[' else sign for sign in word)}*"
 
 
-def _row(values: Sequence[Any]) -> Row:
+def _summary_of(values: Sequence[Any]) -> RunSummary:
     found: dict[str, Any] = dict(zip(_COLUMNS, values, strict=True))
     for name in _FLAGS:
         found[name] = bool(found[name])
     found["tags"] = tuple(found["tags"].split())
-    return Row(**found)
+    return RunSummary(**found)
 
 
-def _row_of(connection: sqlite3.Connection, number: int) -> Row:
+def _read_summary(connection: sqlite3.Connection, number: int) -> RunSummary:
     found = connection.execute(f"{_SELECT} WHERE id = ?", (number,)).fetchone()
     if found is None:
         raise AppError(
             ErrorKind.USAGE, f"There is no run {number} in the history.", hint="“history” lists them."
         )
-    return _row(found)
+    return _summary_of(found)
 
 
 def _get(connection: sqlite3.Connection, number: int) -> Run:
-    row = _row_of(connection, number)
+    row = _read_summary(connection, number)
     packed = connection.execute("SELECT body, samples FROM bodies WHERE run = ?", (number,)).fetchone()
     try:
-        result = unpack(*packed or (b"", b""))
+        result = decode_result(*packed or (b"", b""))
     except ValueError as error:
         raise AppError(
             ErrorKind.IO,
@@ -335,9 +335,9 @@ def _get(connection: sqlite3.Connection, number: int) -> Run:
     )  # fmt: skip
 
 
-def _update(connection: sqlite3.Connection, row: Row) -> None:
+def _update(connection: sqlite3.Connection, row: RunSummary) -> None:
     """Write what the person says of a run."""
-    tags = joined(row.tags)
+    tags = joined_tags(row.tags)
     search = search_text(msgspec.structs.asdict(row) | {"tags": tags})
     connection.execute(
         "UPDATE runs SET tags = ?, note = ?, search = ? WHERE id = ?", (tags, row.note, search, row.id)

@@ -1,8 +1,8 @@
-"""Mount options, asked of the kernel with fsopen(2) and fsconfig(2) in a child, which prints the answers.
+"""Mount options that the kernel knows: fsopen(2) and fsconfig(2) in a child, which prints the answers.
 
 Nothing is mounted: a context of a file system is opened, told the options one by one, and closed. The kernel
-asks for CAP_SYS_ADMIN, which an ordinary user has in a user namespace of its own; so a child of its own asks.
-Standard library only: it starts in a fifth of the time that the program takes.
+asks for CAP_SYS_ADMIN, which an ordinary user has in a user namespace of its own; so a child of its own
+asks. Standard library only: it starts in a fifth of the time that the program takes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CLOEXEC, _SET_FLAG, _SET_STRING = 1, 0, 1
 _NEW_USER, _NEW_MOUNTS = 0x10000000, 0x20000
 
 
-def ask(questions: list[tuple[str, str]], fstype: str = "nfs") -> dict[str, bool]:
+def known_options(questions: list[tuple[str, str]], fstype: str = "nfs") -> dict[str, bool]:
     """Return name to whether the kernel knows it; empty if it does not say.
 
     Args:
@@ -56,7 +56,7 @@ def main() -> None:
     if os.geteuid() != 0 and libc.unshare(_NEW_USER | _NEW_MOUNTS) != 0:
         sys.exit(1)
     try:
-        answers = ask(questions)
+        answers = known_options(questions)
     except OSError:
         sys.exit(1)
     json.dump(answers, sys.stdout)

@@ -1,8 +1,8 @@
-r"""/etc/fstab, read without loss: every line keeps its bytes.
+"""fstab(5), read without loss: every line keeps its bytes.
 
 The grammar is libmount's (libmount/src/tab_parse.c): fields between blanks and tabs, the first three needed;
-a line whose first other character is # is a comment; numbers five and six, if there, are whole numbers;
-what follows them is ignored; ``\ooo`` stands for the byte of that octal number.
+a line whose first other character is # is a comment; numbers five and six, if there, are whole numbers; what
+follows them is ignored; a backslash and three octal digits stand for the byte of that number.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLANKS = re.compile(rb"[ \t]+")
 
 
 @dataclass(frozen=True, slots=True)
-class FstabEntry:
+class FstabFields:
     """The fields of one entry, escapes read; bytes that are not UTF-8 become surrogates.
 
     Attributes:
@@ -60,7 +60,7 @@ class FstabLine:
     raw: bytes
     number: int
     kind: Literal["blank", "comment", "entry", "broken"]
-    entry: FstabEntry | None = None
+    entry: FstabFields | None = None
     problem: str = ""
 
 
@@ -73,7 +73,7 @@ class Fstab:
     def __bytes__(self) -> bytes:
         return b"".join(line.raw for line in self.lines)
 
-    def nfs_lines(self) -> list[tuple[FstabLine, FstabEntry]]:
+    def nfs_lines(self) -> list[tuple[FstabLine, FstabFields]]:
         """Return the NFS entries with their lines, in order."""
         return [(line, line.entry) for line in self.lines if line.entry is not None and line.entry.is_nfs]
 
@@ -119,7 +119,7 @@ def _parse_line(raw: bytes, number: int) -> FstabLine:
     # An escape may stand for NUL, which ends a text for mount.
     words = [unescape(field).partition("\0")[0] for field in fields[:4]]
     numbers = [int(field) for field in fields[4:6]]
-    entry = FstabEntry(words[0], words[1], words[2], words[3] if len(words) > 3 else "", *numbers)
+    entry = FstabFields(words[0], words[1], words[2], words[3] if len(words) > 3 else "", *numbers)
     return FstabLine(raw, number, "entry", entry)
 
 

@@ -1,8 +1,9 @@
-"""Since when the kernel's log says that a server does not respond.
+"""Kernel log, /dev/kmsg: since when the NFS client says that a server does not respond.
 
-The NFS client writes "nfs: server NAME not responding, still trying" at a major timeout and "nfs: server NAME
-OK" with the next reply (net/sunrpc/clnt.c). /dev/kmsg (Documentation/ABI/testing/dev-kmsg) tells that only
-those who may read the log; with kernel.dmesg_restrict=1 that is root. It can begin later than the silence.
+The NFS client writes "nfs: server NAME not responding, still trying" at a major timeout and "nfs: server
+NAME OK" with the next reply (net/sunrpc/clnt.c). /dev/kmsg (Documentation/ABI/testing/dev-kmsg) tells that
+only those who may read the log; with kernel.dmesg_restrict=1 that is root. It can begin later than the
+silence.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _LINE = re.compile(
 _MAX_RECORDS = 100_000
 
 
-def silent_servers(root: str = "/") -> dict[str, float]:
+def unresponsive_servers(root: str = "/") -> dict[str, float]:
     """Return the servers of which the log's last word is that they do not respond, with when (Unix time).
 
     They are named as the share names them. Nothing is returned where the log may not be read.
@@ -27,10 +28,10 @@ def silent_servers(root: str = "/") -> dict[str, float]:
         lines = _records(Path(root, "dev/kmsg"))
     except OSError:
         return {}
-    return parse(lines, time.time() - time.monotonic())
+    return parse_records(lines, time.time() - time.monotonic())
 
 
-def parse(lines: list[bytes], boot: float) -> dict[str, float]:
+def parse_records(lines: list[bytes], boot: float) -> dict[str, float]:
     """Return what these records say.
 
     Args:

@@ -1,4 +1,8 @@
-"""Which mount a directory is on, asked of the kernel; only for children that may hang."""
+"""Mount of an open directory: its row in /proc/self/mountinfo, found by the mount id in /proc/self/fdinfo.
+
+Source: proc(5). Asking the kernel for the mount of a path may hang with a dead server, so the directory is
+opened by children that may hang, and by nobody else.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,13 @@ from pathlib import Path
 import msgspec
 
 from app.errors import printable
-from app.kernel.mountstats import unescape
+from app.kernel.mountstats import unescape_path
 from app.kernel.tcp_info import NFS_PORT
 
 _OPTIONAL_FIELDS = 6  # mountinfo: the fields before the optional ones (proc(5))
 
 
-class Where(msgspec.Struct, frozen=True, kw_only=True):
+class MountOfPath(msgspec.Struct, frozen=True, kw_only=True):
     """One row of mountinfo.
 
     Attributes:
@@ -32,7 +36,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     fstype: str
     options: str
 
-    def printable(self) -> Where:
+    def printable(self) -> MountOfPath:
         """Return the row with nothing in it that JSON cannot carry."""
         return msgspec.structs.replace(
             self,
@@ -70,7 +74,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
         return self.values.get("vers", "").startswith("4")
 
 
-def find_mount(directory_fd: int, root: str = "/") -> Where | None:
+def mount_of_directory(directory_fd: int, root: str = "/") -> MountOfPath | None:
     """Return the mount that an open directory is on, by its mount id, or None if it cannot be told."""
     try:
         info = Path(root, f"proc/self/fdinfo/{directory_fd}").read_text(encoding="ascii", errors="replace")
@@ -80,11 +84,11 @@ def find_mount(directory_fd: int, root: str = "/") -> Where | None:
     for line in info.splitlines():
         name, _, value = line.partition(":")
         if name == "mnt_id":
-            return find_row(table, value.strip())
+            return mount_by_id(table, value.strip())
     return None
 
 
-def find_row(table: str, mount_id: str) -> Where | None:
+def mount_by_id(table: str, mount_id: str) -> MountOfPath | None:
     """Return the row of this id in the text of mountinfo, or None."""
     for line in table.splitlines():
         left, dash, right = line.partition(" - ")
@@ -92,11 +96,11 @@ def find_row(table: str, mount_id: str) -> Where | None:
         if not dash or fields[0] != mount_id or len(fields) < _OPTIONAL_FIELDS or len(kind) < 3:
             continue
         options = ",".join(part for part in (fields[5], *kind[2:3]) if part)
-        return Where(
+        return MountOfPath(
             mount_id=int(mount_id),
             device=fields[2],
-            mount_point=unescape(fields[4]),
-            share=unescape(kind[1]),
+            mount_point=unescape_path(fields[4]),
+            share=unescape_path(kind[1]),
             fstype=kind[0],
             options=options,
         )

@@ -1,4 +1,4 @@
-"""The mounts of this process as the kernel tells them: /proc/self/mountinfo (proc(5)).
+"""Mount table of this process, as the kernel has it: /proc/self/mountinfo (proc(5)).
 
 Reading it is safe with a dead server. Paths are looked up in the table alone: nothing here touches a mount.
 """

@@ -1,7 +1,7 @@
-"""The NFS client's counters: /proc/self/mountstats.
+"""NFS client counters of each mount, and their sums: /proc/self/mountstats.
 
-Written by the kernel's ``nfs_show_stats`` (fs/nfs/super.c), ``rpc_clnt_show_stats`` (net/sunrpc/stats.c)
-and the ``print_stats`` of each transport (net/sunrpc/xprtsock.c, net/sunrpc/xprtrdma/transport.c). Names of
+Written by the kernel's ``nfs_show_stats`` (fs/nfs/super.c), ``rpc_clnt_show_stats`` (net/sunrpc/stats.c) and
+the ``print_stats`` of each transport (net/sunrpc/xprtsock.c, net/sunrpc/xprtrdma/transport.c). Names of
 lines and of procedures differ between kernels, so everything is found by name, never by position, and what
 is not known is passed over. Reading the file never blocks on a dead server and needs no privilege.
 """
@@ -18,7 +18,7 @@ import msgspec
 from resources.decoding import converted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 #: Names of the numbers of the ``events:`` line (enum nfs_stat_eventcounters, include/linux/nfs_iostat.h).
 EVENT_NAMES = (
@@ -188,13 +188,13 @@ def parse_xprts(text: str) -> dict[str, tuple[Xprt, ...]]:
         if head is not None:
             words = (line.strip().partition(":") for line in lines[1:])
             xprts = [xprt for name, _, value in words if name == "xprt" for xprt in _parse_xprt(value)]
-            found[unescape(head[2])] = tuple(xprts)
+            found[unescape_path(head[2])] = tuple(xprts)
     return found
 
 
 def find_block(text: str, mount_point: str) -> str | None:
     """Return the lines of one NFS mount, or None; of stacked mounts the last, which is the visible one."""
-    start = text.rfind(f" mounted on {escape(mount_point)} with fstype nfs")
+    start = text.rfind(f" mounted on {escape_path(mount_point)} with fstype nfs")
     if start < 0:
         return None
     start = text.rfind("\n", 0, start) + 1
@@ -211,14 +211,14 @@ def parse_one(text: str, mount_point: str) -> MountStats | None:
     return mounts[0] if mounts else None
 
 
-def escape(path: str) -> str:
+def escape_path(path: str) -> str:
     r"""Return a path as the kernel prints it: space, tab, newline and backslash in octal (seq_path)."""
     for character in "\\ \t\n":
         path = path.replace(character, f"\\{ord(character):03o}")
     return path
 
 
-def unescape(text: str) -> str:
+def unescape_path(text: str) -> str:
     """Return the path that the kernel printed with octal escapes."""
     if "\\" not in text:
         return text
@@ -256,8 +256,8 @@ def _parse_block(head: re.Match[str], lines: Sequence[str]) -> MountStats:
         else:
             values.setdefault(name, value.strip())
     return MountStats(
-        mount_point=unescape(head[2]),
-        share=unescape(head[1]),
+        mount_point=unescape_path(head[2]),
+        share=unescape_path(head[1]),
         fstype=head[3],
         statvers=head[4] or "",
         opts=_parse_opts(values.get("opts", "")),
@@ -309,3 +309,64 @@ def _numbers(text: str) -> tuple[int, ...]:
             break
         numbers.append(int(word))
     return tuple(numbers)
+
+
+#: A 4.2 client of Linux 6.12 and later reads with READ_PLUS where an older one reads with READ.
+READ_OPS = ("READ", "READ_PLUS")
+WRITE_OPS = ("WRITE",)
+COMMIT_OPS = ("COMMIT",)
+
+
+class CounterTotals(NamedTuple):
+    """A mount's counters, summed as a rate needs them; all of them only grow while it stays mounted.
+
+    Attributes:
+        age_s: seconds since the file system was mounted.
+        server_read: payload bytes from the server.
+        server_written: payload bytes to the server.
+        ops: RPC operations.
+        rtt_ms: sum of their round trips.
+        queue_ms: sum of their waits before sending.
+        timeouts: major time-outs.
+        retransmissions: transmissions minus operations; with NFSv4 it stays 0 while the connection lives.
+        connections: transports.
+    """
+
+    age_s: int
+    server_read: int
+    server_written: int
+    ops: int
+    rtt_ms: int
+    queue_ms: int
+    timeouts: int
+    retransmissions: int
+    connections: int
+
+
+def sum_ops(stats: MountStats, names: Iterable[str] | None = None) -> list[OpCounters]:
+    """Return the counters of these procedures (of all, if None) that the mount has."""
+    if names is None:
+        return list(stats.ops.values())
+    return [stats.ops[name] for name in names if name in stats.ops]
+
+
+def totals(stats: MountStats) -> CounterTotals:
+    """Return the sums over all procedures of a mount."""
+    ops = sum_ops(stats)
+    return CounterTotals(
+        age_s=stats.age_s,
+        server_read=stats.bytes.server_read,
+        server_written=stats.bytes.server_written,
+        ops=sum(op.ops for op in ops),
+        rtt_ms=sum(op.rtt_ms for op in ops),
+        queue_ms=sum(op.queue_ms for op in ops),
+        timeouts=sum(op.timeouts for op in ops),
+        retransmissions=sum(max(op.transmissions - op.ops, 0) for op in ops),
+        connections=len(stats.xprts),
+    )
+
+
+def counters_restarted(before: CounterTotals, after: CounterTotals) -> bool:
+    """Return whether the counters began anew in between: unmounted and mounted again, or damaged text."""
+    pairs = zip(before[:-1], after[:-1], strict=True)  # the number of connections may shrink
+    return any(new < old for old, new in pairs)

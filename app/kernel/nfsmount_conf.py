@@ -1,36 +1,39 @@
-"""Reads the layers of nfsmount.conf of this host; what they mean is in :mod:`advisor.nfsmount_conf`."""
+"""nfsmount.conf(5) of this host: the settings of all files, in the order in which mount.nfs reads them.
+
+What they mean is in :mod:`advisor.nfsmount_conf`.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.nfsmount_conf import FILES, Added, Setting, added, read
+from advisor.nfsmount_conf import CONF_FILES, AddedConfOption, ConfSetting, added_options, parse_conf
 
 if TYPE_CHECKING:
     from advisor.options import MountOptions
 
 
-def read_settings(root: str = "/") -> list[Setting]:
+def read_settings(root: str = "/") -> list[ConfSetting]:
     """Return the settings of all files in the order in which mount.nfs reads them; none is no mistake.
 
     Args:
         root: where to look for etc and usr/etc.
     """
-    settings: list[Setting] = []
-    for pattern in FILES:
+    settings: list[ConfSetting] = []
+    for pattern in CONF_FILES:
         for path in sorted(Path(root).glob(pattern.lstrip("/"))):
             try:
                 text = path.read_text(encoding="utf-8", errors="replace")
             except OSError:  # mount.nfs passes over it, too, though as root it can read more
                 continue
-            settings += read(text, f"/{path.relative_to(root)}")
+            settings += parse_conf(text, f"/{path.relative_to(root)}")
     return settings
 
 
-def added_to(share: str, mount_point: str, options: MountOptions, root: str = "/") -> list[Added]:
+def added_to(share: str, mount_point: str, options: MountOptions, root: str = "/") -> list[AddedConfOption]:
     """Return what the files add to a mount of this share, as written, at this place."""
-    return added(read_settings(root), options, host_of(share), mount_point)
+    return added_options(read_settings(root), options, host_of(share), mount_point)
 
 
 def host_of(share: str) -> str:

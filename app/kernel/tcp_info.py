@@ -1,4 +1,4 @@
-"""The kernel's own view of TCP connections: NETLINK_SOCK_DIAG with INET_DIAG_INFO, without privilege.
+"""TCP connections as the kernel sees them: NETLINK_SOCK_DIAG with INET_DIAG_INFO, without privilege.
 
 NFS over a living TCP connection does not repeat requests, so a lost packet shows only here. Sources:
 sock_diag(7), linux/inet_diag.h (struct inet_diag_req_v2, inet_diag_msg), linux/tcp.h (struct tcp_info).
@@ -40,7 +40,7 @@ _U64 = {
 }  # fmt: skip
 
 
-class Connection(NamedTuple):
+class TcpConnection(NamedTuple):
     """One established connection.
 
     Attributes:
@@ -122,7 +122,7 @@ class SockDiag:
         """Close the socket."""
         self._socket.close()
 
-    def connections(self, address: str, port: int = NFS_PORT) -> list[Connection]:
+    def connections(self, address: str, port: int = NFS_PORT) -> list[TcpConnection]:
         """Return the established connections to a server.
 
         Args:
@@ -138,7 +138,7 @@ class SockDiag:
         text = str(wanted)
         return [item for item in self._dump(family, port) if item.destination == text]
 
-    def _dump(self, family: int, port: int) -> Iterator[Connection]:
+    def _dump(self, family: int, port: int) -> Iterator[TcpConnection]:
         self._sequence += 1
         body = (
             _REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), 1 << _TCP_ESTABLISHED)
@@ -162,7 +162,7 @@ class SockDiag:
                 return
 
 
-def parse_connection(payload: bytes) -> Connection:
+def parse_connection(payload: bytes) -> TcpConnection:
     """Return the connection of one inet_diag_msg with its attributes."""
     source_port, _, _, destination = _SOCKET_ID.unpack_from(payload, 4)
     _, cookie_low, cookie_high = _SOCKET_ID_REST.unpack_from(payload, 4 + _SOCKET_ID.size)
@@ -174,7 +174,7 @@ def parse_connection(payload: bytes) -> Connection:
     numbers = {name: _unpack(info, offset, "=I") for name, offset in _U32.items()}
     numbers |= {name: _unpack(info, offset, "=Q") for name, offset in _U64.items()}
     numbers |= {name: _unpack(info, offset, "=B") for name, offset in _U8.items()}
-    return Connection(cookie_high << 32 | cookie_low, source_port, address, **numbers)
+    return TcpConnection(cookie_high << 32 | cookie_low, source_port, address, **numbers)
 
 
 class RetransCounter:
@@ -193,7 +193,7 @@ class RetransCounter:
         self.segments = 0
         self.disordered = 0
 
-    def update(self, connections: list[Connection]) -> int:
+    def update(self, connections: list[TcpConnection]) -> int:
         """Take a look and return the segments retransmitted since the first one."""
         for connection in connections:
             now = connection.total_retrans, connection.disordered

@@ -1,7 +1,7 @@
-"""What libmount wrote down of each mount: /run/mount/utab, with the options as they were asked for.
+"""libmount's record of each mount, /run/mount/utab: the options as they were requested.
 
-An entry can be left behind after an unmount, and mounts made by other programs have none, so an entry
-counts only if it agrees with mountinfo.
+An entry can be left behind after an unmount, and mounts made by other programs have none, so an entry counts
+only if it agrees with mountinfo.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from app.lab.shell import Shells
 from app.links import Link, parse_link
 from app.service.protocol import EchoArgs, Empty, FaultArgs, HelperArgs, LinkArgs
 from app.service.server import AgentServer
-from app.service.verbs import LabInfo, Services
+from app.service.verbs import HostVerbs, LabInfo
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from app.service.server import Context, Handler
 
 #: How long the last answer may take to arrive before the guest is powered off.
-_LAST_ANSWER_S = 5.0
+_DRAIN_TIMEOUT_S = 5.0
 
 
 class LabAgent:
@@ -37,7 +37,7 @@ class LabAgent:
         self._link = link
         self._own_delay_s = own_delay_s
         self._switching = threading.Lock()
-        self._services = Services(LabInfo(share=SHARE, link=self._current_facts))
+        self._services = HostVerbs(LabInfo(share=SHARE, link=self._current_facts))
         self._shells = Shells()
         self._over = threading.Event()
         self._last: threading.Thread | None = None
@@ -60,7 +60,7 @@ class LabAgent:
         self._services.close()
         if self._last is not None:
             self._last.join()  # it has the answer still to write
-        line.drain(_LAST_ANSWER_S)
+        line.drain(_DRAIN_TIMEOUT_S)
 
     def _current_facts(self) -> LinkFacts:
         return self._link.facts()

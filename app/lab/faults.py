@@ -1,4 +1,4 @@
-"""What can go wrong with a server and a link, on demand."""
+"""Faults of the lab's server and link, made and undone on demand."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
     """
     link_faults = {"link-down": False, "link-up": True}
     if fault in link_faults:
-        network.set_up(up=link_faults[fault])
+        network.set_carrier(up=link_faults[fault])
         return
     server_faults: dict[str, Callable[[], None]] = {
         "server-stop": server.stop_threads,
         "server-start": server.start_threads,
         "export-ro": lambda: server.export_as("ro,no_root_squash"),
-        "export-rw": lambda: server.export_as(server.NORMAL),
+        "export-rw": lambda: server.export_as(server.DEFAULT_EXPORT),
         "export-squash": lambda: server.export_as("rw,root_squash"),
-        "export-secure": lambda: server.export_as(server.NORMAL, "fsid=0,secure"),
-        "export-none": server.withdraw,
-        "export-replaced": lambda: server.export_as(server.NORMAL, "fsid=2,insecure"),
-        "fill": lambda: server.leave_free(free_bytes),
+        "export-secure": lambda: server.export_as(server.DEFAULT_EXPORT, "fsid=0,secure"),
+        "export-none": server.unexport,
+        "export-replaced": lambda: server.export_as(server.DEFAULT_EXPORT, "fsid=2,insecure"),
+        "fill": lambda: server.limit_free_space(free_bytes),
         "unfill": server.restore_size,
         "disk-slow": server.use_slow_disk,
         "disk-quick": server.use_memory,

@@ -16,8 +16,8 @@ from app.errors import AppError, ErrorKind
 from app.lab import xstate
 from app.lab.guest_monitor import GuestMonitor, GuestState
 from app.lab.guest_report import console_text
+from app.lab.programs import find_server_program
 from app.lab.serial_line import READY, SerialLine
-from app.lab.server_programs import find_server_program
 from app.process import kill_group, start, wait
 from app.service.client import AgentClient
 

@@ -1,4 +1,4 @@
-"""Watches over one guest: whether it answers, is slow, or is dead, and why its line ended."""
+"""Monitor of one guest: whether it answers, is slow, or is dead, and why its line ended."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class GuestMonitor:
         if state is not GuestState.ANSWERING:
             listener(state)
 
-    def hear_silence(self, silent_s: float) -> AppError | None:
+    def note_silence(self, silent_s: float) -> AppError | None:
         """See :class:`app.lab.serial_line.LineWatch`."""
         if not self._watching:
             return None

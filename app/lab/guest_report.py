@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _KEPT_REPORTS = 10
 _CONSOLE_BYTES = 200_000
 #: Questions to the guest's kernel (uml_mconsole(1), Documentation/admin-guide/sysrq.rst).
-_QUESTIONS = ("version", "proc loadavg", "proc mounts", "sysrq m")
+_CONSOLE_COMMANDS = ("version", "proc loadavg", "proc mounts", "sysrq m")
 #: The same of a dead guest: have everything printed, then the blocked processes. User-Mode Linux 6.1 panics
 #: if one of these is a kernel worker, and always at the list of all processes (SysRq t).
-_LAST_QUESTIONS = ("sysrq 8", "sysrq w")
+_LAST_CONSOLE_COMMANDS = ("sysrq 8", "sysrq w")
 _KERNEL_TIMEOUT_S = 1.0
 #: struct mconsole_request and mconsole_reply, linux/arch/um/drivers/mconsole.h.
 _REQUEST = struct.Struct("=III512s")
@@ -117,7 +117,7 @@ def _kernel_answers(supervisor: int, *, dead: bool) -> Iterator[str]:
             kernel.bind("")  # the kernel chooses a name to answer to
             kernel.settimeout(_KERNEL_TIMEOUT_S)
             kernel.connect(f"/proc/self/fd/{folder}/mconsole")
-            for question in (*_QUESTIONS, *(_LAST_QUESTIONS if dead else ())):
+            for question in (*_CONSOLE_COMMANDS, *(_LAST_CONSOLE_COMMANDS if dead else ())):
                 yield f"-- {question}\n{_ask_kernel(kernel, question)}\n"
     except OSError as error:
         yield f"no answer: {error}\n"

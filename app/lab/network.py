@@ -30,7 +30,7 @@ _WIRE_OVERHEAD = 24
 #: itself. Switching the interface's offloads off would not help: TCP does the same for the software below.
 _BURST_S = 0.25e-3
 _BURST_BYTES = 65536
-_LOSSY = 1e-3
+_MIN_LOSS = 1e-3
 
 _NFS_PORT = 2049
 _ATTEMPTS = 9
@@ -55,7 +55,7 @@ def build(server: ServerHost, link: Link) -> float:
         *_addressed(CLIENT_ADDRESS),
     )
     server.run(lambda: _ip(*_addressed(SERVER_ADDRESS)))
-    own_delay_s = _own_delay(server)
+    own_delay_s = _measure_guest_delay(server)
     emulate(server, link, own_delay_s)
     return own_delay_s
 
@@ -76,12 +76,12 @@ def emulate(server: ServerHost, link: Link, own_delay_s: float) -> None:
     server.run(lambda: _set_end(link, link.rate_bps, delay_s))
 
 
-def set_up(*, up: bool) -> None:
+def set_carrier(*, up: bool) -> None:
     """Plug or unplug the cable: with the client's end down neither end has a carrier."""
     run_program("ip", "link", "set", INTERFACE, "up" if up else "down")
 
 
-def _own_delay(server: ServerHost) -> float:
+def _measure_guest_delay(server: ServerHost) -> float:
     """Measure what the guest adds to an emulated delay at least: its own work, and timers that come late."""
     trial = Link(name="", title="", rate_bps=1e10, up_bps=1e10, delay_s=_TRIAL_DELAY_S)
     emulate(server, trial, 0.0)
@@ -143,7 +143,7 @@ def _set_end(link: Link, rate_bps: float, delay_s: float) -> None:
 
 def _segments(link: Link, rate_bps: float) -> int:
     """Return how many segments TCP may hand down at once."""
-    if link.loss >= _LOSSY:
+    if link.loss >= _MIN_LOSS:
         return 1
     return max(1, int(min(rate_bps / 8 * _BURST_S, _BURST_BYTES) / link.mtu))
 

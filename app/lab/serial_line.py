@@ -30,7 +30,7 @@ _COMPRESSION_LEVEL = 1
 HEARTBEAT_S = 1.0
 #: The thread looks at least this often whether the other end is silent. A longer wait counts as this much, so
 #: that a computer that slept, or a program that was stopped, takes no other end for silent.
-_LOOK_S = 1.0
+_POLL_INTERVAL_S = 1.0
 
 
 def open_terminal() -> int:
@@ -43,7 +43,7 @@ def open_terminal() -> int:
 class LineWatch(Protocol):
     """Is told on the line's thread how the other end behaves."""
 
-    def hear_silence(self, silent_s: float) -> AppError | None:
+    def note_silence(self, silent_s: float) -> AppError | None:
         """Take note of a silence.
 
         Args:
@@ -205,7 +205,7 @@ class SerialLine:
             next_s = self._endpoint.next_output_s()
         began_s = time.monotonic()
         ready: set[int] = set()
-        wait_s = _LOOK_S if next_s is None else min(max(next_s - began_s, 0.0), _LOOK_S)
+        wait_s = _POLL_INTERVAL_S if next_s is None else min(max(next_s - began_s, 0.0), _POLL_INTERVAL_S)
         try:
             _write_all(self._writing, out)
             ready = {fd for fd, _events in poll.poll(wait_s * 1000 + 1)}
@@ -219,7 +219,7 @@ class SerialLine:
             os.read(self._wake_reading, _READ_BYTES)
         if data is not None and self._take(data):
             return self._note_silence(0.0)
-        return self._note_silence(self._silent_s + min(time.monotonic() - began_s, _LOOK_S))
+        return self._note_silence(self._silent_s + min(time.monotonic() - began_s, _POLL_INTERVAL_S))
 
     def _take(self, data: bytes) -> bool:
         """Take what came; return whether there was a whole frame in it."""
@@ -234,7 +234,7 @@ class SerialLine:
         if silent_s == self._silent_s == 0.0:
             return None
         self._silent_s = silent_s
-        return self._watch.hear_silence(silent_s) if self._watch is not None else None
+        return self._watch.note_silence(silent_s) if self._watch is not None else None
 
 
 def _write_all(fd: int, data: bytes) -> None:

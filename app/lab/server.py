@@ -27,7 +27,7 @@ _THREADS = 8
 #: The slow disk: its size, and what each write to it takes.
 _DISK, _DISK_KB, _DISK_MS = "slow", 65536, 300
 #: Export options without a fault.
-NORMAL = "rw,no_root_squash"
+DEFAULT_EXPORT = "rw,no_root_squash"
 #: A restarted server lets version 4 clients reclaim for 15 s instead of 90, version 3's lock manager for 1 s
 #: instead of 50. A transfer may have 1 MiB, as on a server with memory of today's size.
 _KERNEL = {
@@ -49,11 +49,11 @@ def start(host: ServerHost) -> None:
         AppError: LAB_FAILED if a program fails.
         OSError: if a file system cannot be mounted.
     """
-    _rpc()
+    _start_rpc()
     host.run(_start_server)
 
 
-def _rpc() -> None:
+def _start_rpc() -> None:
     """Start rpcbind and rpc.statd for the host that this runs on, with a state directory of its own."""
     syscalls.mount("tmpfs", "/var/lib/nfs", "tmpfs", data="mode=755")
     for directory in ("sm", "sm.bak", "v4recovery", "rpc_pipefs", "nfsdcltrack", "nfsdcld"):
@@ -66,7 +66,7 @@ def _rpc() -> None:
 
 def _start_server() -> None:
     syscalls.mount("tmpfs", "/run", "tmpfs", data="mode=755")
-    _rpc()
+    _start_rpc()
     Path("/run/rpc_pipefs").mkdir()
     syscalls.mount("rpc_pipefs", "/run/rpc_pipefs", "rpc_pipefs")
     syscalls.mount("nfsd", "/proc/fs/nfsd", "nfsd")
@@ -80,7 +80,7 @@ def _start_server() -> None:
     for name, value in _KERNEL.items():
         Path("/proc", name).write_text(str(value))
     run_program("nfsdcld")
-    export_as(NORMAL)
+    export_as(DEFAULT_EXPORT)
     run_program("rpc.mountd")
     start_threads()
     # No client can have a lock to reclaim yet: without this every lock would wait.
@@ -100,17 +100,17 @@ def export_as(options: str, place: str = "fsid=1,insecure", wait: str = "async")
         AppError: LAB_FAILED if exportfs fails.
     """
     run_program("exportfs", "-o", f"{options},{place},{wait},no_subtree_check", f"*:{_EXPORT}")
-    _forget_exports()
+    _flush_export_cache()
 
 
-def withdraw() -> None:
+def unexport() -> None:
     """Export nothing.
 
     Raises:
         AppError: LAB_FAILED if exportfs fails.
     """
     run_program("exportfs", "-u", f"*:{_EXPORT}")
-    _forget_exports()
+    _flush_export_cache()
 
 
 def start_threads() -> None:
@@ -131,7 +131,7 @@ def stop_threads() -> None:
     Path("/proc/fs/nfsd/threads").write_text("0")
 
 
-def leave_free(free_bytes: int) -> None:
+def limit_free_space(free_bytes: int) -> None:
     """Shrink the export's file system until this much is free.
 
     Raises:
@@ -173,7 +173,7 @@ def use_slow_disk() -> None:
     _make_node("/run/slow", f"dm-{number}")  # there is no udev
     syscalls.mount("/run/slow", str(_FOLDER), "ext2")
     _FOLDER.chmod(0o1777)
-    export_as(NORMAL, wait="sync")
+    export_as(DEFAULT_EXPORT, wait="sync")
 
 
 def use_memory() -> None:
@@ -184,7 +184,7 @@ def use_memory() -> None:
         OSError: if the kernel refuses.
     """
     syscalls.unmount(str(_FOLDER), syscalls.MNT_DETACH)
-    export_as(NORMAL)
+    export_as(DEFAULT_EXPORT)
     # It goes when the server has let its last file go.
     run_program("dmsetup", "--noudevsync", "--noudevrules", "remove", "--deferred", _DISK)
 
@@ -199,7 +199,7 @@ def _resize(size: str) -> None:
     syscalls.mount("tmpfs", str(_FOLDER), "tmpfs", syscalls.MS_REMOUNT, f"size={size}")
 
 
-def _forget_exports() -> None:
+def _flush_export_cache() -> None:
     """Empty the kernel's caches of what mountd answered until now, as exportfs -f does."""
     for name in ("auth.unix.ip", "auth.unix.gid", "nfsd.fh", "nfsd.export"):
         Path("/proc/net/rpc", name, "flush").write_text(f"{int(time.time()) + 1}\n")

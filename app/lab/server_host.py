@@ -1,4 +1,4 @@
-"""The guest's two hosts: everything runs on the client by default, the server has its own namespaces."""
+"""The server's host in the guest: namespaces of its own; everything else runs on the client's."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 HOME = Path("/run/root")
 _READ_BYTES = 32 * 1024
 #: How often what waits looks whether the command has ended.
-_LOOK_S = 0.1
+_POLL_INTERVAL_S = 0.1
 #: What a command has left in the background may hold its output open; silent for so long, it is left.
-_REST_S = 1.0
+_OUTPUT_TIMEOUT_S = 1.0
 
 
-class _Running:
+class _Command:
     """A command that runs, and its streams.
 
     Attributes:
@@ -93,9 +93,9 @@ class _Running:
     def forward(self, context: Context, fd: int, *, error: bool) -> None:
         """Send what comes from a descriptor as events, to its end."""
         waited_s = 0.0
-        while waited_s < _REST_S:
-            if not select.select([fd], [], [], _LOOK_S)[0]:
-                waited_s += _LOOK_S if self.ended.is_set() else 0.0
+        while waited_s < _OUTPUT_TIMEOUT_S:
+            if not select.select([fd], [], [], _POLL_INTERVAL_S)[0]:
+                waited_s += _POLL_INTERVAL_S if self.ended.is_set() else 0.0
                 continue
             waited_s = 0.0
             try:
@@ -117,7 +117,7 @@ class _Running:
         view = memoryview(data)
         with self._writing:
             while view and not self.ended.is_set() and self.input >= 0:
-                if not select.select([], [self.input], [], _LOOK_S)[1]:
+                if not select.select([], [self.input], [], _POLL_INTERVAL_S)[1]:
                     continue
                 try:
                     view = view[os.write(self.input, view) :]
@@ -145,7 +145,7 @@ class _Running:
         """Wait until so much more may be under way; return whether the caller is still there."""
         with self._free:
             while self._free_bytes < size and not context.token.cancelled:
-                self._free.wait(_LOOK_S)
+                self._free.wait(_POLL_INTERVAL_S)
             self._free_bytes -= size
         return not context.token.cancelled
 
@@ -154,7 +154,7 @@ class Shells:
     """The commands that run, by the ids of their requests."""
 
     def __init__(self) -> None:
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, _Command] = {}
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verbs of this module."""
@@ -166,7 +166,7 @@ class Shells:
 
     def _run(self, args: ShellArgs, context: Context) -> ShellResult:
         try:
-            running = _Running(args)
+            running = _Command(args)
         except (OSError, ValueError) as error:
             raise AppError(ErrorKind.USAGE, f"The command could not be started: {error}.") from error
         self._running[context.request_id] = running

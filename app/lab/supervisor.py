@@ -1,4 +1,4 @@
-"""Keeps one guest and clears up after it, however its parent ends.
+"""Supervisor of one guest: ends it and removes what it leaves, however its parent ends.
 
 Run as ``python -P -m app.lab.supervisor LINK MEMORY``.
 Standard input and output are the guest's serial line. The parent holds the other end of the input; when
@@ -34,7 +34,7 @@ _GRACE_S = 6.0
 #: Indices of the session and the processor after the process name in /proc/PID/stat (proc(5)).
 _STAT_SESSION, _STAT_PROCESSOR = 3, 36
 #: Directories that the guest covers before its init has read the launcher, or that belong to the kernel.
-_COVERED = ("/run", "/dev", "/proc", "/sys")
+_HIDDEN_FOLDERS = ("/run", "/dev", "/proc", "/sys")
 
 
 def main() -> int:
@@ -43,25 +43,25 @@ def main() -> int:
     # Told through a pipe: an exception out of a signal handler could cut the clearing up short.
     stop, told = os.pipe()
     signal.signal(signal.SIGTERM, lambda _signal, _frame: os.write(told, b"."))
-    folder = Path(tempfile.mkdtemp(prefix="mountwright-lab-", dir=_temporary()))
+    folder = Path(tempfile.mkdtemp(prefix="mountwright-lab-", dir=_temporary_folder()))
     try:
         return _run(folder, link, memory, stop)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _temporary() -> str:
+def _temporary_folder() -> str:
     """Return where the directory goes: a path that a kernel's command line and LD_PRELOAD can carry."""
     folder = tempfile.gettempdir()
     unfit = any(character.isspace() or character == ":" for character in folder) or f"{folder}/".startswith(
-        tuple(f"{covered}/" for covered in _COVERED)
+        tuple(f"{covered}/" for covered in _HIDDEN_FOLDERS)
     )
     return "/tmp" if unfit else folder  # noqa: S108 - mkdtemp makes a private directory in it
 
 
 def _run(folder: Path, link: str, memory: str, stop: int) -> int:
     launcher = folder / "init"
-    launcher.write_text(_launcher(link))
+    launcher.write_text(_init_script(link))
     launcher.chmod(0o700)
     child = start(
         _command(folder, launcher, memory),
@@ -81,7 +81,7 @@ def _run(folder: Path, link: str, memory: str, stop: int) -> int:
     return 1 if status is None else abs(status)
 
 
-def _launcher(link: str) -> str:
+def _init_script(link: str) -> str:
     """Return the guest's init: the kernel takes no interpreter with a space in its path, a shell does."""
     home = Path(__file__).resolve().parents[2]
     command = shlex.join([sys.executable, "-P", "-m", "app.lab.init", link])

@@ -1,4 +1,4 @@
-"""Lets the guest run on a processor with AMX, whose registers user-mode Linux 6.1 cannot give back.
+"""Workaround for processors with AMX, whose extended state (XSTATE) user-mode Linux 6.1 cannot restore.
 
 There it panics as soon as it starts its init (``ptrace set fp regs failed``). It is linked dynamically, so a
 ``ptrace`` of our own, which ``xstate.c`` tells of, can be put before the C library's. In a checkout it is

@@ -1,7 +1,7 @@
-"""Makes a change of a mount, and goes back to what was if anything fails on the way.
+"""Applying a change of a mount, and rolling it back if anything fails on the way.
 
-Plain code on the thread of its request: each step puts the way back on a stack before it begins, and the
-way back looks at the table of mounts first, so that it also fits a step that was broken off half-way.
+Plain code on the thread of its request: each step puts its undoing on a stack before it begins, and the
+undoing looks at the table of mounts first, so that it also fits a step that was broken off half-way.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from advisor.dialects.linux import mount_command
 from advisor.options import MountOptions
 from app.errors import AppError, ErrorKind, internal_error
 from app.helper.errors import Refusal
-from app.helper.mount_permission import free_words
+from app.helper.mount_permission import uncatalogued_options
 from app.helper.options import load
-from app.mounts.actions import let_client_go
-from app.mounts.approval import refuse_unapproved
-from app.mounts.change_model import ApplyEvent, ApplyReport, Step
-from app.mounts.findings import refusal
+from app.mounts.actions import wait_for_client_release
+from app.mounts.approval import not_approved_error
+from app.mounts.change_model import ApplyEvent, ApplyReport, ApplyStep
+from app.mounts.findings import refusal_error
 from app.mounts.model import Active, Configured, Mount, MountReport, ReadaheadReport
 from app.mounts.mount_point import this_caller
-from app.mounts.mount_users import stop_own
-from app.mounts.option_changes import remount_words
-from app.mounts.option_comparison import compare, differences
-from app.mounts.plan import UNMOUNT_S, describe, look, now_words
+from app.mounts.mount_users import terminate_processes
+from app.mounts.option_changes import remount_options
+from app.mounts.option_comparison import compare_options, configuration_differences
+from app.mounts.plan import UNMOUNT_TIMEOUT_S, build_plan, inspect_change, mount_options_now
 from app.mounts.requested_options import live_options
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.change_model import ApplyArgs, Plan, StepState
-    from app.mounts.config_store import Kept
-    from app.mounts.hands import Hands
+    from app.mounts.actions import MountActions
+    from app.mounts.change_model import ApplyArgs, ApplyPlan, StepState
+    from app.mounts.config_store import WrittenConfig
     from app.mounts.interrupted_changes import ChangeRecords
     from app.mounts.model import Holder
-    from app.mounts.plan import Situation, Surroundings
+    from app.mounts.plan import HostView, InspectedChange
 
 #: How often programs in the way, and the person's answer, are looked for.
 _POLL_S = 1.0
@@ -54,12 +54,12 @@ _QUEUE_S = 5.0
 #: For what a helper that was killed had begun in the kernel to end: an unmount, for example.
 _SETTLE_S = 1.0
 #: The way back is not cancelled, and waits longer than the way there.
-_BACK_S = 60.0
+_ROLLBACK_S = 60.0
 #: Programs that end, and what they leave to be cleared up, have this long, seconds.
-STOP_S = 20.0
+TERMINATION_S = 20.0
 
 
-class Apply:
+class ChangeRunner:
     """One change under way.
 
     Args:
@@ -74,8 +74,8 @@ class Apply:
     def __init__(
         self,
         args: ApplyArgs,
-        around: Surroundings,
-        hands: Hands,
+        around: HostView,
+        hands: MountActions,
         token: CancelToken,
         emit: Callable[[ApplyEvent], None],
         *,
@@ -93,7 +93,7 @@ class Apply:
         #: What could not be undone, a sentence each.
         self._problems: list[str] = []
         self._backup = ""
-        self._written: Kept | None = None
+        self._written: WrittenConfig | None = None
         self._saved: ReadaheadReport | None = None
         self._index = 0
 
@@ -107,10 +107,10 @@ class Apply:
         Raises:
             AppError: it says whether everything is as it was, and if not, what is not.
         """
-        found = look(self._args, self._around)
+        found = inspect_change(self._args, self._around)
         self._args = found.args
-        plan = describe(found, [])
-        _refuse(found)
+        plan = build_plan(found, [])
+        _check_reversible(found)
         self._warnings = list(plan.warnings)
         points = list(dict.fromkeys([self._args.mount_point, found.old_point]))
         record = self._records.begin(points, self._around.table().mounts) if plan.steps else None
@@ -127,25 +127,25 @@ class Apply:
             self._records.end(record, complete=True)
         return report
 
-    def _carry_out(self, found: Situation, plan: Plan) -> ApplyReport:
+    def _carry_out(self, found: InspectedChange, plan: ApplyPlan) -> ApplyReport:
         try:
             for self._index, step in enumerate(plan.steps):
                 self._token.check()
                 self._do(found, step)
             report = self._report(found)
         except BaseException as error:
-            self._emit = _if_it_can(self._emit)
-            self._say(self._index, plan.steps[self._index].kind, "failed", _text(error))
+            self._emit = _without_failing(self._emit)
+            self._say(self._index, plan.steps[self._index].kind, "failed", _error_text(error))
             if isinstance(error, AppError) and error.kind is ErrorKind.HELPER_FAILED:
                 threading.Event().wait(_SETTLE_S)  # before what is there is looked at
-            self._problems = self._go_back()
+            self._problems = self._roll_back()
             raise self._told(error, self._problems) from error
         return ApplyReport(
             plan=plan, report=report, backup=self._backup, diff=plan.diff, warnings=self._warnings
         )
 
-    def _do(self, found: Situation, step: Step) -> None:
-        work: dict[str, Callable[[Situation], str]] = {
+    def _do(self, found: InspectedChange, step: ApplyStep) -> None:
+        work: dict[str, Callable[[InspectedChange], str]] = {
             "verify": self._verify,
             "back-up": self._nothing,  # the writer keeps the copy before it writes
             "write": self._write,
@@ -156,7 +156,7 @@ class Apply:
             "unmount": self._unmount,
             "mount": self._mount,
             "check": self._check,
-            "keep": self._wait_for_yes,
+            "keep": self._wait_for_confirmation,
         }
         self._say(self._index, step.kind, "begun", step.text)
         text = work[step.kind](found)
@@ -169,40 +169,42 @@ class Apply:
 
     # The steps: each returns a sentence, or "" for that of the plan.
 
-    def _nothing(self, _found: Situation) -> str:
+    def _nothing(self, _found: InspectedChange) -> str:
         return ""
 
-    def _verify(self, found: Situation) -> str:
-        self._hands.try_mount(self._args.share, now_words(found), self._args.timeout_s, self._token)
+    def _verify(self, found: InspectedChange) -> str:
+        self._hands.try_mount(self._args.share, mount_options_now(found), self._args.timeout_s, self._token)
         return ""
 
-    def _write(self, found: Situation) -> str:
-        self._back.append(("write", self._index, lambda: self._unwrite(found)))
+    def _write(self, found: InspectedChange) -> str:
+        self._back.append(("write", self._index, lambda: self._undo_write(found)))
         self._written = written = self._hands.write(self._args, found.kept.sha256, self._token)
         self._backup = written.backup
         self._warnings += written.warnings
         return f"The file as it was: {written.backup}" if written.backup else ""
 
-    def _remount(self, found: Situation) -> str:
-        point, words = found.old_point, remount_words(found.changes, back=True)
-        self._back.append(("remount", self._index, lambda: self._remount_back(point, words, _before(found))))
-        self._hands.remount(point, remount_words(found.changes), self._args.timeout_s, self._token)
-        self._hands.remember(self._active(point).mount_id, now_words(found))
+    def _remount(self, found: InspectedChange) -> str:
+        point, words = found.old_point, remount_options(found.changes, back=True)
+        self._back.append(
+            ("remount", self._index, lambda: self._undo_remount(point, words, _options_before(found)))
+        )
+        self._hands.remount(point, remount_options(found.changes), self._args.timeout_s, self._token)
+        self._hands.remember(self._active(point).mount_id, mount_options_now(found))
         return ""
 
-    def _unmount(self, found: Situation) -> str:
+    def _unmount(self, found: InspectedChange) -> str:
         point = found.old_point
-        self._back.append(("unmount", self._index, lambda: self._mount_back(found)))
+        self._back.append(("unmount", self._index, lambda: self._undo_unmount(found)))
         if self._args.busy == "lazy":
-            self._hands.unmount(point, UNMOUNT_S, self._token, lazy=True)
+            self._hands.unmount(point, UNMOUNT_TIMEOUT_S, self._token, lazy=True)
             return ""
-        wait_s = {"wait": self._args.wait_s, "stop": STOP_S}.get(self._args.busy, 0.0)
+        wait_s = {"wait": self._args.wait_s, "stop": TERMINATION_S}.get(self._args.busy, 0.0)
         end = time.monotonic() + wait_s
         while not self._is_unmounted(point):
             holders = self._hands.holders(point, self._token)
             if self._args.busy == "stop":
                 self._say(self._index, "unmount", "begun", "Ending the programs that use it.", holders)
-                stop_own(holders)
+                terminate_processes(holders)
             if time.monotonic() >= end or (self._args.busy == "stop" and any(not one.own for one in holders)):
                 self._say(self._index, "unmount", "begun", "Programs use it.", holders)
                 raise AppError(
@@ -219,28 +221,30 @@ class Apply:
 
     def _is_unmounted(self, point: str) -> bool:
         try:
-            self._hands.unmount(point, UNMOUNT_S, self._token)
+            self._hands.unmount(point, UNMOUNT_TIMEOUT_S, self._token)
         except AppError as error:
             if error.kind is not ErrorKind.BUSY:
                 raise
             return False
         return True
 
-    def _mount(self, found: Situation) -> str:
+    def _mount(self, found: InspectedChange) -> str:
         point = self._args.mount_point
-        self._back.append(("mount", self._index, lambda: self._unmount_back(point)))
+        self._back.append(("mount", self._index, lambda: self._undo_mount(point)))
         if found.old is not None and found.old.active is not None:
-            let_client_go(found.old.active, self._around)
-        self._hands.mount(self._args.share, point, now_words(found), self._args.timeout_s, self._token)
+            wait_for_client_release(found.old.active, self._around)
+        self._hands.mount(
+            self._args.share, point, mount_options_now(found), self._args.timeout_s, self._token
+        )
         if found.rule.read_ahead_kb is not None:
             self._await_udev()
         return ""
 
-    def _tune(self, found: Situation) -> str:
+    def _tune(self, found: InspectedChange) -> str:
         point, kb = self._args.mount_point, found.tune_kb or 0
         if found.way in {"none", "remount"}:
-            old = _old_read_ahead(found)
-            self._back.append(("tune", self._index, lambda: self._tune_back(point, old)))
+            old = _read_ahead_before(found)
+            self._back.append(("tune", self._index, lambda: self._undo_tune(point, old)))
         self._hands.tune(point, kb, self._token)
         if found.way in {"mount", "again"}:
             self._await_udev()
@@ -248,19 +252,19 @@ class Apply:
                 self._hands.tune(point, kb, self._token)
         return ""
 
-    def _save(self, found: Situation) -> str:
+    def _save(self, found: InspectedChange) -> str:
         point, rule, kb = self._args.mount_point, found.rule, found.save_kb or 0
         # Until the answer comes, it is not known what is there.
         self._saved = ReadaheadReport(
             mount_point=point, file=rule.path, diff=found.rule_diff, sha256=rule.sha256,
             before=rule.read_ahead_kb, after=kb,
         )  # fmt: skip
-        self._back.append(("save", self._index, self._unsave))
+        self._back.append(("save", self._index, self._undo_save))
         self._saved = self._hands.save(point, kb, rule.sha256, self._token)
         self._warnings += self._saved.warnings
         return f"Saved in {rule.path}."
 
-    def _unsave(self) -> None:
+    def _undo_save(self) -> None:
         if self._saved is not None:
             self._hands.unsave(self._saved)
 
@@ -271,7 +275,7 @@ class Apply:
         while Path(_UDEV_QUEUE).exists() and time.monotonic() < end:
             self._token.wait(_UDEV_S or 0.01)
 
-    def _check(self, found: Situation) -> str:
+    def _check(self, found: InspectedChange) -> str:
         point = self._args.mount_point
         active = self._active(point)
         if found.tune_kb is not None and active.read_ahead_kb != found.tune_kb:
@@ -288,13 +292,13 @@ class Apply:
             line=0,
             share=self._args.share,
             fstype=self._args.fstype,
-            options=str(now_words(found)),
+            options=str(mount_options_now(found)),
         )
-        told = [sentence[0].upper() + sentence[1:] for sentence in differences(asked, active)]
+        told = [sentence[0].upper() + sentence[1:] for sentence in configuration_differences(asked, active)]
         self._warnings += told
         return " ".join(told)
 
-    def _wait_for_yes(self, _found: Situation) -> str:
+    def _wait_for_confirmation(self, _found: InspectedChange) -> str:
         end = time.monotonic() + self._args.keep_s
         with self._token.on_cancel(self._answered.set):
             while (left := end - time.monotonic()) > 0:
@@ -304,18 +308,18 @@ class Apply:
                     return "The change stays."
         raise CancelledError("Nobody said that the change is to stay.")
 
-    def _report(self, found: Situation) -> MountReport | None:
+    def _report(self, found: InspectedChange) -> MountReport | None:
         row = self._row(self._args.mount_point)
         if row is None or row.active is None:
             return None
-        added = self._around.added(self._args.share, self._args.mount_point, now_words(found))
-        values = compare(found.options, row.active, added)
-        command = mount_command(self._args.share, self._args.mount_point, now_words(found))
+        added = self._around.added(self._args.share, self._args.mount_point, mount_options_now(found))
+        values = compare_options(found.options, row.active, added)
+        command = mount_command(self._args.share, self._args.mount_point, mount_options_now(found))
         return MountReport(mount=row, values=values, command=command)
 
     # The way back: each looks at what is there first.
 
-    def _go_back(self) -> list[str]:
+    def _roll_back(self) -> list[str]:
         """Undo what was begun, the last first; return a sentence for each thing that could not be."""
         problems: list[str] = []
         for kind, index, undo in reversed(self._back):
@@ -328,10 +332,10 @@ class Apply:
                     problems.append(f"The step “{kind}” could not be undone: {error}.")
                 self._say(index, "revert", "failed", problems[-1])
             else:
-                self._say(index, "revert", "done", _UNDONE[kind])
+                self._say(index, "revert", "done", _ROLLED_BACK[kind])
         return problems
 
-    def _unwrite(self, found: Situation) -> None:
+    def _undo_write(self, found: InspectedChange) -> None:
         if self._written is not None:
             self._written.undo()
             return
@@ -345,9 +349,9 @@ class Apply:
         if left := self._records.temporaries():
             raise AppError(ErrorKind.HELPER_FAILED, " ".join(left))
 
-    def _remount_back(self, point: str, words: list[str], before: MountOptions) -> None:
+    def _undo_remount(self, point: str, words: list[str], before: MountOptions) -> None:
         try:
-            self._hands.remount(point, words, _BACK_S, CancelToken())
+            self._hands.remount(point, words, _ROLLBACK_S, CancelToken())
             self._hands.remember(self._active(point).mount_id, before)
         except AppError as error:
             raise AppError(
@@ -356,14 +360,14 @@ class Apply:
                 hint=error.hint,
             ) from error
 
-    def _mount_back(self, found: Situation) -> None:
+    def _undo_unmount(self, found: InspectedChange) -> None:
         point, old = found.old_point, found.old.active if found.old is not None else None
         row = self._row(point)
         if old is None or (row is not None and row.active is not None):
             return
-        let_client_go(old, self._around)
+        wait_for_client_release(old, self._around)
         try:
-            self._hands.mount(old.share, point, _before(found), _BACK_S, CancelToken())
+            self._hands.mount(old.share, point, _options_before(found), _ROLLBACK_S, CancelToken())
             if old.read_ahead_kb is not None and self._active(point).read_ahead_kb != old.read_ahead_kb:
                 self._hands.tune(point, old.read_ahead_kb, CancelToken())
         except AppError as error:
@@ -373,20 +377,20 @@ class Apply:
                 hint=error.hint,
             ) from error
 
-    def _unmount_back(self, point: str) -> None:
+    def _undo_mount(self, point: str) -> None:
         # The old mount is gone when this step begins, so what is there is the new one. Its number says
         # nothing: the kernel gives the one of the old mount out again.
         row = self._row(point)
         if row is None or row.active is None:
             return
         try:
-            self._hands.unmount(point, UNMOUNT_S, CancelToken())
+            self._hands.unmount(point, UNMOUNT_TIMEOUT_S, CancelToken())
         except AppError as error:
             raise AppError(
                 error.kind, f"{point} is still mounted with the new options: {error.message}", hint=error.hint
             ) from error
 
-    def _tune_back(self, point: str, kb: int | None) -> None:
+    def _undo_tune(self, point: str, kb: int | None) -> None:
         if kb is not None and self._active(point).read_ahead_kb != kb:
             self._hands.tune(point, kb, CancelToken())
 
@@ -421,7 +425,7 @@ class Apply:
         return row.active
 
 
-_UNDONE = {
+_ROLLED_BACK = {
     "write": "What is kept is as it was.",
     "remount": "The flags are as they were.",
     "unmount": "It is mounted as it was.",
@@ -431,7 +435,7 @@ _UNDONE = {
 }
 
 
-def _if_it_can(emit: Callable[[ApplyEvent], None]) -> Callable[[ApplyEvent], None]:
+def _without_failing(emit: Callable[[ApplyEvent], None]) -> Callable[[ApplyEvent], None]:
     """Return what tells an event, or not: nothing untold may stop the way back."""
 
     def tell(event: ApplyEvent) -> None:
@@ -441,15 +445,15 @@ def _if_it_can(emit: Callable[[ApplyEvent], None]) -> Callable[[ApplyEvent], Non
     return tell
 
 
-def _refuse(found: Situation) -> None:
+def _check_reversible(found: InspectedChange) -> None:
     """Refuse what could not be undone.
 
     Raises:
         AppError: nothing was changed.
     """
     if found.approval is not None and not found.args.approved:
-        raise refuse_unapproved(found.approval)
-    problem = refusal(found.findings, found.args.options) if found.way in {"mount", "again"} else None
+        raise not_approved_error(found.approval)
+    problem = refusal_error(found.findings, found.args.options) if found.way in {"mount", "again"} else None
     if problem is not None:
         raise AppError(
             problem.kind,
@@ -467,9 +471,9 @@ def _refuse(found: Situation) -> None:
         )
     if found.way == "again":
         try:
-            words = [word for word in _before(found) if word]
+            words = [word for word in _options_before(found) if word]
             caller = this_caller()._replace(system=found.approval is not None)
-            load().build(words, free_words(caller, words, _share_before(found), found.old_point))
+            load().build(words, uncatalogued_options(caller, words, _share_before(found), found.old_point))
         except Refusal as refused:
             raise AppError(
                 ErrorKind.OPTION_REJECTED,
@@ -479,17 +483,17 @@ def _refuse(found: Situation) -> None:
             ) from refused
 
 
-def _share_before(found: Situation) -> str:
+def _share_before(found: InspectedChange) -> str:
     return found.old.share if found.old is not None else found.args.share
 
 
-def _before(found: Situation) -> MountOptions:
+def _options_before(found: InspectedChange) -> MountOptions:
     return live_options(found.old) if found.old is not None else MountOptions()
 
 
-def _old_read_ahead(found: Situation) -> int | None:
+def _read_ahead_before(found: InspectedChange) -> int | None:
     return found.old.active.read_ahead_kb if found.old is not None and found.old.active is not None else None
 
 
-def _text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return error.message if isinstance(error, AppError) else type(error).__name__

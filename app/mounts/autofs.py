@@ -1,4 +1,4 @@
-"""NFS mounts that autofs makes on demand, from its maps in files (auto.master(5), autofs(5)).
+"""autofs: NFS mounts made on demand, from its maps in files (auto.master(5), autofs(5)).
 
 Only files below /etc are opened, and no link is followed: a path elsewhere may lie on a share whose server
 is dead. Maps that are asked of a name service or of a program are named and not read.
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.dialects import autofs_maps
-from advisor.dialects.autofs_maps import WILDCARD, MapName
+from advisor.dialects import autofs
+from advisor.dialects.autofs import WILDCARD, MapName
 from app.kernel.mountinfo import NFS_TYPES
 from app.kernel.utab import plain_share
 from app.mounts.model import Configured
@@ -24,7 +24,7 @@ from app.mounts.model import Configured
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from advisor.dialects.autofs_maps import MapEntry, MasterLine
+    from advisor.dialects.autofs import MapEntry, MasterLine
 
 MASTER = "/etc/auto.master"
 _NSSWITCH = "/etc/nsswitch.conf"
@@ -36,7 +36,7 @@ _MAX_BYTES = 1 << 20
 _MAX_FILES = 500
 _MAX_ENTRIES = 20_000
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_ASKED = {
+_NAME_SERVICES = {
     "yp": "NIS", "nis": "NIS", "nisplus": "NIS+", "ldap": "LDAP", "ldaps": "LDAP", "sss": "SSSD",
     "hesiod": "Hesiod", "program": "a program",
 }  # fmt: skip
@@ -78,22 +78,23 @@ class Maps:
             live: mount point to share of what is mounted now.
         """
         found = [
-            (mount.point, _chosen(mount, live.get(mount.point, ""), "")) for mount in self.mounts.values()
+            (mount.point, _with_mounted_share(mount, live.get(mount.point, ""), ""))
+            for mount in self.mounts.values()
         ]
         for point, share in live.items():
             parent, _, key = point.rpartition("/")
             mount = self.mounts.get(f"{parent}/{WILDCARD}")
             if mount is not None and point not in self.mounts:
-                chosen = _chosen(mount, share, key)
+                chosen = _with_mounted_share(mount, share, key)
                 found += [(point, chosen)] if chosen is not mount.configured else []
         return found
 
 
-def _chosen(mount: MapMount, share: str, key: str) -> Configured:
+def _with_mounted_share(mount: MapMount, share: str, key: str) -> Configured:
     """Return the configuration with the share that is mounted, if that is one of this mount's."""
     plain = plain_share(share)
     for one in mount.shares:
-        if autofs_maps.pattern_of(plain_share(one), key).fullmatch(plain):
+        if autofs.share_pattern(plain_share(one), key).fullmatch(plain):
             return msgspec.structs.replace(mount.configured, share=share)
     return mount.configured
 
@@ -139,7 +140,7 @@ class _Reader:
         text = self._text(path, "The master map", seen)
         if text is None:
             return
-        lines, broken = autofs_maps.read_master(text)
+        lines, broken = autofs.read_master(text)
         self._warn_broken(path, broken)
         for line in lines:
             if line.point:
@@ -157,7 +158,7 @@ class _Reader:
         text = self._text(path, "The map", seen, program=not name.kind) if path else None
         if text is None:
             return
-        found = autofs_maps.read_map(text)
+        found = autofs.read_map(text)
         broken = found.broken
         # Of one key the first entry counts, so what is included is asked last or first, by its place.
         places: list[MapEntry | tuple[int, MapName]] = [*found.entries, *found.included]
@@ -171,10 +172,10 @@ class _Reader:
         self._warn_broken(path, broken)
 
     def _take(self, line: MasterLine, entry: MapEntry, path: str) -> None:
-        fstype = autofs_maps.entry_fstype(entry, line)
+        fstype = autofs.entry_fstype(entry, line)
         if fstype == "autofs":
             self._warn(f"Line {entry.number} of {path} leads to a map of its own, which is not read.")
-        shares = tuple(share for share in autofs_maps.shares(entry) if ":/" in share[1:])
+        shares = tuple(share for share in autofs.entry_shares(entry) if ":/" in share[1:])
         point = entry.point(line.point)
         if fstype not in NFS_TYPES or not shares or point in self.found.mounts:
             return
@@ -186,7 +187,7 @@ class _Reader:
             line=entry.number,
             share=shares[0] if len(shares) == 1 else " ".join(entry.locations),
             fstype=fstype,
-            options=autofs_maps.fstab_options(entry, line),
+            options=autofs.fstab_options(entry, line),
             keeper="autofs",
             automount=True,
             ours=False,
@@ -198,7 +199,7 @@ class _Reader:
         if name.kind in {"hosts", "null"}:
             return ""  # nothing stands there that could be shown
         if name.format != "sun" or name.kind not in {"", "file"}:
-            asked = _ASKED.get(name.kind, "") if name.format == "sun" else f"the format {name.format}"
+            asked = _NAME_SERVICES.get(name.kind, "") if name.format == "sun" else f"the format {name.format}"
             self._warn(
                 f"The map {name.name} {where} is not read: it is of {asked or f'the kind {name.kind}'}."
             )
@@ -206,7 +207,7 @@ class _Reader:
         if name.name.startswith("/"):
             return name.name
         path = f"{_MAP_FOLDER}/{name.name}"
-        others = [_ASKED[word] for word in self._sources() if word in _ASKED]
+        others = [_NAME_SERVICES[word] for word in self._sources() if word in _NAME_SERVICES]
         if path not in seen and os.path.lexists(_place(self._root, path)):
             return path
         if others:

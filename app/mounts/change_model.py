@@ -1,4 +1,4 @@
-"""A change of a mount: what is asked for, what it would take, and what became of it.
+"""Change of a mount: the structs of the request, the plan, its progress and its report.
 
 Every change goes the same way: plan, verify (a private test mount), back up, change, re-read, and keep or
 revert. A failure anywhere goes back to what was, by itself.
@@ -15,11 +15,11 @@ from app.helper_client.client import MOUNT_TIMEOUT_S
 from app.mounts.model import Approval, Holder, MountReport  # noqa: TC001 - msgspec reads them at run time
 
 #: Where a mount is kept: nowhere (until unmounted or shut down), in fstab, or in systemd units of its own.
-Keeper = Literal["nowhere", "fstab", "systemd"]
+SaveTarget = Literal["nowhere", "fstab", "systemd"]
 
 #: What a changed option takes: nothing but a write to a running kernel, a remount, unmounting and mounting,
 #: a change for the whole host, or the next start of the computer.
-Takes = Literal["live", "remount", "mount", "host", "boot"]
+RequiredAction = Literal["live", "remount", "mount", "host", "boot"]
 
 #: What to do when programs use the mount: fail and say which; wait for them; change what is kept and leave
 #: the mount as it is until the next start; end the programs; detach the mount from under them.
@@ -30,7 +30,7 @@ StepKind = Literal["verify", "back-up", "write", "reload", "tune", "save", "remo
 StepState = Literal["begun", "done", "failed", "skipped"]
 
 #: What becomes of the live mount: nothing, a first mount, a remount, or unmounting and mounting.
-Way = Literal["none", "mount", "remount", "again"]
+LiveAction = Literal["none", "mount", "remount", "again"]
 
 #: The way back needs the helper that made the change, which serves for ten minutes.
 MAX_KEEP_S = 480.0
@@ -66,7 +66,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     options: str = ""
     exact: bool = False
     fstype: str = ""
-    keeper: Keeper = "nowhere"
+    keeper: SaveTarget = "nowhere"
     replaces: str = ""
     mount: bool = True
     again: bool = False
@@ -107,7 +107,7 @@ class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     approved: bool = False
 
 
-class ForgetArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RemoveArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``mounts.forget``: take a mount point out of fstab, or out of units of our own; see PersistArgs.
 
     The readahead that is saved for it goes with it.
@@ -135,17 +135,17 @@ class ReadaheadArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     expected_sha256: str | None = None
 
 
-class OptionChange(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedOptionChange(msgspec.Struct, frozen=True, kw_only=True):
     """One option that changes; ``before`` and ``after`` are plain values, None for “not given”."""
 
     name: str
     before: str | None
     after: str | None
-    takes: Takes
+    takes: RequiredAction
     note: str = ""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class ApplyStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step: a sentence, and the exact command it stands for ("" where none says it)."""
 
     kind: StepKind
@@ -170,7 +170,7 @@ class Interruption(msgspec.Struct, frozen=True, kw_only=True):
     most_s: float = 0.0
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ApplyPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change would do; nothing is touched by it.
 
     Attributes:
@@ -198,8 +198,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     share: str
     mount_point: str
-    changes: list[OptionChange]
-    steps: list[Step]
+    changes: list[PlannedOptionChange]
+    steps: list[ApplyStep]
     diff: str = ""
     sha256: str = ""
     rule_diff: str = ""
@@ -248,7 +248,7 @@ class ApplyReport(msgspec.Struct, frozen=True, kw_only=True):
         warnings: one sentence each.
     """
 
-    plan: Plan
+    plan: ApplyPlan
     report: MountReport | None = None
     backup: str = ""
     diff: str = ""

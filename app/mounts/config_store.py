@@ -1,4 +1,4 @@
-"""Where a mount is kept, fstab or units of systemd: what a change would write, writing it, taking it back."""
+"""Saved configuration of mounts, in fstab or systemd units: previewed, written, restored and removed."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from app.helper_client.client import explain_refusal
 from app.mounts.change_model import PersistArgs
-from app.mounts.entry_options import words_for_safety
-from app.mounts.fstab_store import not_there
-from app.mounts.model import FstabReport
-from app.mounts.unit_store import Pair
+from app.mounts.entry_options import safety_options
+from app.mounts.fstab_store import missing_entry_error
+from app.mounts.model import SavedEntryReport
+from app.mounts.unit_store import UnitPair
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.helper_client.client import HelperClient
-    from app.mounts.change_model import ApplyArgs, ForgetArgs
-    from app.mounts.fstab_store import Persistence
-    from app.mounts.unit_store import UnitFiles
+    from app.mounts.change_model import ApplyArgs, RemoveArgs
+    from app.mounts.fstab_store import FstabStore
+    from app.mounts.unit_store import UnitStore
 
 
 @dataclass(frozen=True, slots=True)
-class KeptChange:
+class ConfigPreview:
     """A change of what is kept, not made yet.
 
     Attributes:
@@ -42,7 +42,7 @@ class KeptChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class WrittenConfig:
     """What was written.
 
     Attributes:
@@ -56,7 +56,7 @@ class Kept:
     undo: Callable[[], None]
 
 
-class Keeping:
+class ConfigStore:
     """Both places at once.
 
     Args:
@@ -64,34 +64,36 @@ class Keeping:
         units: writes units.
     """
 
-    def __init__(self, fstab: Persistence, units: UnitFiles) -> None:
+    def __init__(self, fstab: FstabStore, units: UnitStore) -> None:
         self._fstab = fstab
         self._units = units
 
-    def preview(self, args: ApplyArgs) -> KeptChange:
+    def preview(self, args: ApplyArgs) -> ConfigPreview:
         """Return what would be written.
 
         Raises:
             AppError: if it cannot be kept there, or is not what ``expected_sha256`` says.
         """
         if args.keeper == "nowhere":
-            return KeptChange()
+            return ConfigPreview()
         if args.keeper == "fstab":
             report = self._fstab.persist(_fstab_args(args, preview=True), CancelToken())
-            return KeptChange(report.diff, report.sha256, ("/etc/fstab",), report.warnings, report.for_safety)
+            return ConfigPreview(
+                report.diff, report.sha256, ("/etc/fstab",), report.warnings, report.for_safety
+            )
         before, after = self._units.read(args.mount_point), self._units.wanted(args)
         if args.expected_sha256 and args.expected_sha256 != before.sha256:
             raise explain_refusal("fstab-changed", "The units were changed since they were shown.")
-        self._units.check_way_back(args.mount_point, before)
+        self._units.check_restorable(args.mount_point, before)
         diff = self._units.diff(before, after, args.mount_point)
         names = [name for name, text in zip(self._units.names(args.mount_point), after, strict=True) if text]
         moved = self._moved(args)
         if moved is not None:
-            self._units.check_way_back(args.replaces, moved)
-            diff += self._units.diff(moved, Pair("", ""), args.replaces)
+            self._units.check_restorable(args.replaces, moved)
+            diff += self._units.diff(moved, UnitPair("", ""), args.replaces)
         said = f"{args.options},{self._units.options(before)}"
-        added = words_for_safety(said, self._units.options(after))
-        return KeptChange(diff, before.sha256, tuple(names), for_safety=added if diff else [])
+        added = safety_options(said, self._units.options(after))
+        return ConfigPreview(diff, before.sha256, tuple(names), for_safety=added if diff else [])
 
     def reserved(self, args: ApplyArgs) -> str:
         """Return which of the words to write only root may write, and why; "" if there is none.
@@ -113,7 +115,7 @@ class Keeping:
 
     def write(
         self, args: ApplyArgs, sha256: str, token: CancelToken, helper: HelperClient | None = None
-    ) -> Kept:
+    ) -> WrittenConfig:
         """Write what is to be kept, if what is there is still that of the checksum.
 
         Args:
@@ -127,7 +129,7 @@ class Keeping:
         """
         if args.keeper == "fstab":
             report = self._fstab.persist(_fstab_args(args, sha256=sha256), token, helper)
-            return Kept(
+            return WrittenConfig(
                 report.backup, report.warnings, lambda: self._fstab.restore(report, CancelToken(), helper)
             )
         before, moved = self._units.read(args.mount_point), self._moved(args)
@@ -137,9 +139,9 @@ class Keeping:
             self._units.put(args.mount_point, before, str(answer["sha256"]), CancelToken(), helper)
 
         if moved is None:
-            return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo)
+            return WrittenConfig(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo)
         try:
-            self._units.put(args.replaces, Pair("", ""), moved.sha256, token)
+            self._units.put(args.replaces, UnitPair("", ""), moved.sha256, token)
         except BaseException:
             undo()
             raise
@@ -148,13 +150,13 @@ class Keeping:
             self._units.put(args.replaces, moved, "", CancelToken())
             undo()
 
-        return Kept(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo_both)
+        return WrittenConfig(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo_both)
 
-    def is_kept(self, mount_point: str) -> bool:
+    def is_saved(self, mount_point: str) -> bool:
         """Whether fstab or units of this program keep a mount point."""
         return bool(self._fstab.share_at(mount_point) or self._units.read(mount_point).mount)
 
-    def forget_requests(self, args: ForgetArgs) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+    def removal_requests(self, args: RemoveArgs) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
         """Return the share that is kept there, and what taking it out would ask of the helper.
 
         Raises:
@@ -166,7 +168,9 @@ class Keeping:
         units = self._units.read(args.mount_point)
         return self._units.share(units), [("unit-remove", {"target": args.mount_point, "sha256": ""})]
 
-    def forget(self, args: ForgetArgs, token: CancelToken, helper: HelperClient | None = None) -> FstabReport:
+    def forget(
+        self, args: RemoveArgs, token: CancelToken, helper: HelperClient | None = None
+    ) -> SavedEntryReport:
         """Take a mount out of where it is kept, fstab first, or show what would be taken out.
 
         Raises:
@@ -177,14 +181,14 @@ class Keeping:
             return self._fstab.forget(args, token, helper)
         units = self._units.read(args.mount_point)
         if not units.mount:
-            raise not_there(args.mount_point)
+            raise missing_entry_error(args.mount_point)
         if args.expected_sha256 and args.expected_sha256 != units.sha256:
             raise explain_refusal("fstab-changed", "The units were changed since they were shown.")
-        diff = self._units.diff(units, Pair("", ""), args.mount_point)
+        diff = self._units.diff(units, UnitPair("", ""), args.mount_point)
         if args.preview:
-            return FstabReport(diff=diff, line="", sha256=units.sha256)
-        answer = self._units.put(args.mount_point, Pair("", ""), units.sha256, token, helper)
-        return FstabReport(
+            return SavedEntryReport(diff=diff, line="", sha256=units.sha256)
+        answer = self._units.put(args.mount_point, UnitPair("", ""), units.sha256, token, helper)
+        return SavedEntryReport(
             diff=diff,
             line="",
             sha256=units.sha256,
@@ -193,7 +197,7 @@ class Keeping:
             warnings=[str(text) for text in answer["warnings"]],
         )
 
-    def _moved(self, args: ApplyArgs) -> Pair | None:
+    def _moved(self, args: ApplyArgs) -> UnitPair | None:
         """Return the units of the old mount point, where it is another one and has some."""
         if not args.replaces or args.replaces == args.mount_point:
             return None

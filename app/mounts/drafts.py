@@ -1,4 +1,4 @@
-"""Drafts of new mounts that were not applied, kept in the person's state folder from one start to the next.
+"""Drafts of new mounts that were not applied, kept in the person's state directory between two starts.
 
 A draft is what was typed into the form. No option that the program knows holds a password or a key.
 """
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _MAX_BYTES = 2**20
 _WHAT = "The file of drafts"
-_one_at_a_time = threading.Lock()
+_file_lock = threading.Lock()
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class MountDraft(msgspec.Struct, frozen=True, kw_only=True):
     """What the form of a new mount holds.
 
     Attributes:
@@ -57,7 +57,7 @@ class DraftFile:
         """Return where the drafts are kept."""
         return state_directory() / "drafts.json"
 
-    def read(self) -> list[Draft]:
+    def read(self) -> list[MountDraft]:
         """Return the drafts of the last start; a file that is damaged counts as empty.
 
         Raises:
@@ -65,11 +65,11 @@ class DraftFile:
         """
         text = read_state_file(self.path(), _WHAT, _MAX_BYTES)
         try:
-            return from_json(text, list[Draft])
+            return from_json(text, list[MountDraft])
         except (msgspec.DecodeError, UnicodeError):
             return []
 
-    def write(self, drafts: Sequence[Draft], number: int) -> None:
+    def write(self, drafts: Sequence[MountDraft], number: int) -> None:
         """Write the drafts, or remove the file if there are none.
 
         Args:
@@ -79,7 +79,7 @@ class DraftFile:
         Raises:
             AppError: NOT_RESPONDING or IO if it cannot be written.
         """
-        with _one_at_a_time:
+        with _file_lock:
             if number <= self._written:
                 return
             if drafts:
@@ -89,7 +89,7 @@ class DraftFile:
             self._written = number
 
 
-def _plain(draft: Draft) -> Draft:
+def _plain(draft: MountDraft) -> MountDraft:
     """Return a draft as UTF-8 can hold it: half a surrogate pair may have been pasted."""
 
     def plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The options of an entry that is saved: what the person says, and what the program adds to it.
+"""Options of a saved entry: what the person gives, and what the program adds.
 
 A new entry gets _netdev and nofail, so that a server that is away does not hold up the boot (fstab(5),
 systemd.mount(5)); a changed one keeps those that it had. Every entry gets nosuid and nodev, by the helper.
@@ -13,8 +13,8 @@ from app.helper.options import ALWAYS
 from app.helper.policy import Place, place_of
 
 #: Without them a server that is away keeps the computer from booting.
-BOOT_WORDS = ("_netdev", "nofail")
-DEFAULT_OPTIONS = ",".join(BOOT_WORDS)
+BOOT_OPTIONS = ("_netdev", "nofail")
+DEFAULT_OPTIONS = ",".join(BOOT_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class EntryOptions:
     asks_nofail: bool = False
 
 
-def entry_options(given: str | None, old: str | None, mount_point: str, *, exact: bool) -> EntryOptions:
+def options_of_entry(given: str | None, old: str | None, mount_point: str, *, exact: bool) -> EntryOptions:
     """Return the options of an entry.
 
     Args:
@@ -45,7 +45,7 @@ def entry_options(given: str | None, old: str | None, mount_point: str, *, exact
         return EntryOptions((old or "") if given is None else given)
     options = MountOptions.parse(given or "")
     had = MountOptions.parse(old) if old is not None else None
-    wanted = [word for word in BOOT_WORDS if had is None or had.get(word) == YES]
+    wanted = [word for word in BOOT_OPTIONS if had is None or had.get(word) == YES]
     missing = [word for word in wanted if options.get(word) is None]
     asks = had is None and "nofail" in missing and place_of(mount_point) is Place.RESTRICTED
     if asks:
@@ -60,7 +60,7 @@ def with_nofail(given: str | None) -> str:
     return f"{given},nofail" if given else DEFAULT_OPTIONS
 
 
-def words_for_safety(given: str, written: str) -> list[str]:
+def safety_options(given: str, written: str) -> list[str]:
     """Return the words among what is written that the program adds for safety, and nobody gave."""
     said = set(MountOptions.parse(given))
     return [word for word in MountOptions.parse(written) if word in ALWAYS and word not in said]

@@ -22,9 +22,9 @@ from app.mounts.plan import make_plan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.change_model import ApplyReport, Plan
+    from app.mounts.change_model import ApplyPlan, ApplyReport
     from app.mounts.model import Mount
-    from app.mounts.plan import Surroundings
+    from app.mounts.plan import HostView
     from app.tasks import CancelToken
 
 #: What an entry is beside what this computer has: nothing is saved for its mount point; the same is;
@@ -99,7 +99,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
     root: bool = False
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ImportChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry that a person chose: its number in the file's order, and the diff that was shown."""
 
     index: int
@@ -118,7 +118,7 @@ class ImportArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """
 
     entries: list[MountEntry]
-    choices: list[Choice]
+    choices: list[ImportChoice]
     save_in: SaveIn = ""
     mount: bool = False
     approved: bool = False
@@ -163,7 +163,7 @@ class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-def prompts(items: list[ImportItem], *, mount: bool, root: bool) -> int:
+def count_prompts(items: list[ImportItem], *, mount: bool, root: bool) -> int:
     """Return how often an administrator is asked at least.
 
     Once for all entries that are written, once for all readaheads, once for all mounts; a mount with a
@@ -181,7 +181,7 @@ def prompts(items: list[ImportItem], *, mount: bool, root: bool) -> int:
 
 def prompts_text(items: list[ImportItem], *, mount: bool, root: bool) -> str:
     """Return the same for a person, "" if nobody is asked."""
-    count = prompts(items, mount=mount, root=root)
+    count = count_prompts(items, mount=mount, root=root)
     own = sum(item.approval is not None for item in items)
     if not count:
         return ""
@@ -194,7 +194,7 @@ def prompts_text(items: list[ImportItem], *, mount: bool, root: bool) -> str:
     return text
 
 
-def plan_import(args: ImportPlanArgs, around: Surroundings, token: CancelToken) -> ImportPlan:
+def plan_import(args: ImportPlanArgs, around: HostView, token: CancelToken) -> ImportPlan:
     """Return what an import would change.
 
     Raises:
@@ -211,7 +211,7 @@ def plan_import(args: ImportPlanArgs, around: Surroundings, token: CancelToken) 
     return ImportPlan(items=items, root=this_caller().uid == 0)
 
 
-def _item(entry: MountEntry, save_in: SaveIn, around: Surroundings, twin: int) -> ImportItem:
+def _item(entry: MountEntry, save_in: SaveIn, around: HostView, twin: int) -> ImportItem:
     place = save_in or entry.saved_in
     item = ImportItem(entry=entry, status="refused", options=entry.options, saved_in=place)
     rows = [row for row in around.table().mounts if row.mount_point == entry.mount_point]
@@ -257,7 +257,7 @@ def _apply_args(entry: MountEntry, place: SavedIn) -> ApplyArgs:
     )  # fmt: skip
 
 
-def _diff(plan: Plan) -> str:
+def _diff(plan: ApplyPlan) -> str:
     """Return what would be written: the entry, and the rule that saves the readahead."""
     return plan.diff + plan.rule_diff
 
@@ -280,7 +280,7 @@ def _refuse_place(entry: MountEntry, place: SavedIn, rows: list[Mount]) -> bool:
                 ErrorKind.FSTAB_REFUSED,
                 f"{entry.mount_point} is saved in {row.configured.origin} on this computer, and "
                 f"{_PLACES[place]} would be a second place.",
-                hint=_HINTS_HERE[here],
+                hint=_HINTS_IF_SAVED_HERE[here],
             )
     if place == "autofs":
         raise AppError(
@@ -301,7 +301,7 @@ def _refuse_place(entry: MountEntry, place: SavedIn, rows: list[Mount]) -> bool:
 
 
 _PLACES = {"fstab": "/etc/fstab", "systemd": "a systemd unit"}
-_HINTS_HERE: dict[SavedIn, str] = {
+_HINTS_IF_SAVED_HERE: dict[SavedIn, str] = {
     "fstab": "Save it in fstab, or remove it from fstab first.",
     "systemd": "Save it in systemd units, or remove its units first.",
     "autofs": "Take it out of the map first.",
@@ -310,7 +310,7 @@ _HINTS_HERE: dict[SavedIn, str] = {
 
 def run_import(
     args: ImportArgs,
-    around: Surroundings,
+    around: HostView,
     apply: Callable[[ApplyArgs], ApplyReport],
     token: CancelToken,
     emit: Callable[[ImportProgress], object],
@@ -349,8 +349,8 @@ def run_import(
 def _write(
     args: ImportArgs,
     entry: MountEntry,
-    choice: Choice,
-    around: Surroundings,
+    choice: ImportChoice,
+    around: HostView,
     apply: Callable[[ApplyArgs], ApplyReport],
 ) -> tuple[ImportOutcome, str]:
     """Write one entry; return what became of it, and why no other is to be begun, or ""."""
@@ -363,7 +363,7 @@ def _write(
         plan = make_plan(query, around)
         if not _diff(plan):
             return ImportOutcome(mount_point=point, result="same"), ""
-        _check_shown(plan, choice)
+        _check_preview(plan, choice)
         written = ImportOutcome(mount_point=point, result="written")
         if plan.diff:
             # The readahead comes after it: together they would take an authorization for each entry.
@@ -395,7 +395,7 @@ def _failure(apply: Callable[[ApplyArgs], ApplyReport], change: ApplyArgs) -> Ap
     return None
 
 
-def _check_shown(plan: Plan, choice: Choice) -> None:
+def _check_preview(plan: ApplyPlan, choice: ImportChoice) -> None:
     """Check that what would be written is what was shown; other entries may have moved its place.
 
     Raises:
@@ -427,12 +427,12 @@ _RESULT: dict[ImportResult, str] = {
 }
 
 
-def status_text(item: ImportItem) -> str:
+def import_status_text(item: ImportItem) -> str:
     """Return the status in a word or two."""
     return _STATUS[item.status]
 
 
-def report_lines(report: ImportReport) -> list[str]:
+def import_report_lines(report: ImportReport) -> list[str]:
     """Return a line for each entry, and one for each file as it was."""
     lines: list[str] = []
     for one in report.outcomes:

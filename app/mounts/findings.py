@@ -1,4 +1,4 @@
-"""Findings about a mount of this host: judged, in words, and as the refusal of a mount that cannot be."""
+"""Findings of the lint about a mount of this host: as a list, in words, and as an error."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
 
 #: What every new entry gets, and this one does without: whoever leaves it out is to know what follows.
-_TOLD_NOTES = frozenset({"no-nofail"})
+_SHOWN_NOTES = frozenset({"no-nofail"})
 
 
-def judge(
+def lint_mount(
     options: MountOptions,
     *,
     saved: bool,
@@ -46,12 +46,12 @@ def judge(
         share=share,
         mount_point=mount_point,
         fstype=fstype,
-        connections=connections(mounts, share, mount_point),
+        connections=connections_by_version(mounts, share, mount_point),
     )
     return lint(options, context=context, facts=facts)
 
 
-def connections(mounts: Iterable[Mount], share: str, mount_point: str) -> dict[str, int]:
+def connections_by_version(mounts: Iterable[Mount], share: str, mount_point: str) -> dict[str, int]:
     """Return NFS version ("4.2") to the connections that other live mounts of the share's server use.
 
     The first mount of a server and version opens them for all later ones (nfs(5), nconnect). What is mounted
@@ -70,19 +70,19 @@ def connections(mounts: Iterable[Mount], share: str, mount_point: str) -> dict[s
     return found
 
 
-def merged(first: Iterable[Finding], second: Iterable[Finding]) -> list[Finding]:
+def merge_findings(first: Iterable[Finding], second: Iterable[Finding]) -> list[Finding]:
     """Return both, without those of the second that the first has with better facts."""
     found = list(first)
     told = {(finding.rule, finding.options) for finding in found}
     return [*found, *(finding for finding in second if (finding.rule, finding.options) not in told)]
 
 
-def grave(findings: Iterable[Finding]) -> list[Finding]:
+def findings_before_writing(findings: Iterable[Finding]) -> list[Finding]:
     """Return what is told before something is written; other notes are left to lint and to the form."""
-    return [finding for finding in findings if finding.severity != "info" or finding.rule in _TOLD_NOTES]
+    return [finding for finding in findings if finding.severity != "info" or finding.rule in _SHOWN_NOTES]
 
 
-def refusal(findings: Sequence[Finding], options: str) -> AppError | None:
+def refusal_error(findings: Sequence[Finding], options: str) -> AppError | None:
     """Return the error of a mount that the kernel is sure to refuse, None if it may be tried."""
     finding = next((one for one in findings if one.before_mount == "refuse"), None)
     if finding is None:

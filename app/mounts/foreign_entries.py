@@ -1,4 +1,4 @@
-"""What others configure, by units that this program did not make or maps of autofs: left alone, or imported.
+"""Foreign entries: units that this program did not make and autofs maps, left alone or imported.
 
 An import writes an entry of this program's own beside it. What the entry cannot say is named, and what only
 root may write is the person's to choose: left out, or approved by an administrator.
@@ -83,7 +83,7 @@ def foreign_entry(rows: list[Mount], mount_point: str) -> ForeignEntry:
     lost = list(configured.lost)
     for word in MountOptions.parse(configured.options):
         try:
-            why = boot_options.reserved(word, catalogue) if word and word != "defaults" else ""
+            why = boot_options.reserved_reason(word, catalogue) if word and word != "defaults" else ""
             if not why and catalogue.has(word.partition("=")[0]):
                 catalogue.build([word])
         except Refusal as refusal:
@@ -105,7 +105,7 @@ def foreign_entry(rows: list[Mount], mount_point: str) -> ForeignEntry:
     )
 
 
-def refuse(args: ApplyArgs, rows: list[Mount], *, mounts: bool) -> None:
+def check_ownership(args: ApplyArgs, rows: list[Mount], *, mounts: bool) -> None:
     """Refuse to write over what others keep, and to mount where autofs does.
 
     Args:

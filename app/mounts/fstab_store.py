@@ -1,4 +1,4 @@
-"""Mounts that last: entries of fstab are previewed here and written by the helper.
+"""fstab store: changes of fstab, previewed here and written by the helper.
 
 The preview is made by the helper's own code, so it is the very line that is written. The helper gets the
 checksum of the file that was read: if somebody changed it meanwhile, nothing is written.
@@ -20,14 +20,14 @@ from app.helper.errors import Refusal
 from app.helper.mountinfo import NFS_TYPES
 from app.helper.options import load, split
 from app.helper_client.client import HelperClient, explain_refusal
-from app.mounts.entry_options import EntryOptions, entry_options, words_for_safety
-from app.mounts.findings import judge
-from app.mounts.model import FstabReport
+from app.mounts.entry_options import EntryOptions, options_of_entry, safety_options
+from app.mounts.findings import lint_mount
+from app.mounts.model import SavedEntryReport
 from app.mounts.parsing import share_to_mount
 
 if TYPE_CHECKING:
-    from app.helper.fstab_text import Edit, Entry
-    from app.mounts.change_model import ForgetArgs, PersistArgs
+    from app.helper.fstab_text import EntryEdit, FstabEntry
+    from app.mounts.change_model import PersistArgs, RemoveArgs
     from app.tasks import CancelToken
 
 #: The helper's own children have 5, 5 and 15 seconds.
@@ -35,7 +35,7 @@ _TIMEOUT_S = 60.0
 _FSTAB = "/etc/fstab"
 
 
-class Persistence:
+class FstabStore:
     """Previews and makes changes of fstab.
 
     Args:
@@ -53,7 +53,7 @@ class Persistence:
 
     def persist(
         self, args: PersistArgs, token: CancelToken, helper: HelperClient | None = None
-    ) -> FstabReport:
+    ) -> SavedEntryReport:
         """Add an entry, or change the one at ``replaces`` or at the mount point.
 
         Args:
@@ -66,7 +66,7 @@ class Persistence:
         """
         share_to_mount(args.share)
         data = self._read(args.expected_sha256)
-        change = _change(args, data)
+        change = _fstab_change(args, data)
         report = self._carry_out(data, change, token, helper, preview=args.preview)
         said = change.said
         if said is None or not report.diff:
@@ -75,14 +75,14 @@ class Persistence:
             report,
             asks_nofail=said.asks_nofail,
             for_boot=list(said.for_boot),
-            findings=judge(
+            findings=lint_mount(
                 MountOptions.parse(said.text),
                 saved=True,
                 share=args.share,
                 mount_point=args.mount_point,
                 fstype=str(change.wire["fstype"]),
             ),
-            for_safety=words_for_safety(f"{said.text},{change.old}", ",".join(change.written(report.line))),
+            for_safety=safety_options(f"{said.text},{change.old}", ",".join(change.written(report.line))),
         )
 
     def reserved(self, args: PersistArgs) -> str:
@@ -93,7 +93,7 @@ class Persistence:
         """
         data = self._read(args.expected_sha256)
         try:
-            fstab_text.apply(data, _change(args, data).edit, load())
+            fstab_text.apply(data, _fstab_change(args, data).edit, load())
         except Refusal as refusal:
             return refusal.message if refusal.code == "option-reserved" else ""
         return ""
@@ -104,11 +104,13 @@ class Persistence:
         Raises:
             AppError: as :meth:`persist`.
         """
-        change = _change(args, self._read(args.expected_sha256))
+        change = _fstab_change(args, self._read(args.expected_sha256))
         back = {"backup": "", "sha256": ""}
         return [(change.verb, {**change.wire, "sha256": ""}), ("restore", back)]
 
-    def forget(self, args: ForgetArgs, token: CancelToken, helper: HelperClient | None = None) -> FstabReport:
+    def forget(
+        self, args: RemoveArgs, token: CancelToken, helper: HelperClient | None = None
+    ) -> SavedEntryReport:
         """Take out the entry of a mount point.
 
         Raises:
@@ -117,9 +119,9 @@ class Persistence:
         data = self._read(args.expected_sha256)
         old = _entry_at(data, args.mount_point)
         if old is None:
-            raise not_there(args.mount_point)
-        edit = fstab_text.Edit((old.share, old.target), None)
-        change = _Change(edit, "remove", {"share": old.share, "target": old.target})
+            raise missing_entry_error(args.mount_point)
+        edit = fstab_text.EntryEdit((old.share, old.target), None)
+        change = _FstabChange(edit, "remove", {"share": old.share, "target": old.target})
         return self._carry_out(data, change, token, helper, preview=args.preview)
 
     def share_at(self, mount_point: str) -> str:
@@ -127,7 +129,9 @@ class Persistence:
         old = _entry_at(self._read(""), mount_point)
         return old.share if old is not None else ""
 
-    def restore(self, report: FstabReport, token: CancelToken, helper: HelperClient | None = None) -> None:
+    def restore(
+        self, report: SavedEntryReport, token: CancelToken, helper: HelperClient | None = None
+    ) -> None:
         """Take a change that was just made back; nothing happens if the file is as it was already.
 
         Raises:
@@ -152,12 +156,12 @@ class Persistence:
     def _carry_out(
         self,
         data: bytes,
-        change: _Change,
+        change: _FstabChange,
         token: CancelToken,
         helper: HelperClient | None,
         *,
         preview: bool,
-    ) -> FstabReport:
+    ) -> SavedEntryReport:
         try:
             # Whether root's words need an approval is told beside it; the helper decides.
             edited = fstab_text.apply(data, change.edit, load(), free=True)
@@ -166,10 +170,10 @@ class Persistence:
         sha256 = hashlib.sha256(data).hexdigest()
         diff = _diff(data, edited.data, str(self._path))
         if preview or not diff:
-            return FstabReport(diff=diff, line=edited.line, sha256=sha256)
+            return SavedEntryReport(diff=diff, line=edited.line, sha256=sha256)
         wire = {**change.wire, "sha256": sha256}
         answer = (helper or self._helper).call(change.verb, wire, token, _TIMEOUT_S)
-        return FstabReport(
+        return SavedEntryReport(
             diff=diff,
             line=str(answer["line"]),
             sha256=sha256,
@@ -180,7 +184,7 @@ class Persistence:
         )
 
 
-class _Change(NamedTuple):
+class _FstabChange(NamedTuple):
     """An edit of the file, and how the helper is asked for it.
 
     Attributes:
@@ -191,7 +195,7 @@ class _Change(NamedTuple):
         old: the options of the entry that is changed, "" for none.
     """
 
-    edit: Edit
+    edit: EntryEdit
     verb: str
     wire: dict[str, Any]
     said: EntryOptions | None = None
@@ -203,24 +207,24 @@ class _Change(NamedTuple):
         return split(fields[3]) if len(fields) > 3 else []
 
 
-def _change(args: PersistArgs, data: bytes) -> _Change:
+def _fstab_change(args: PersistArgs, data: bytes) -> _FstabChange:
     old = _entry_at(data, args.replaces or args.mount_point)
     if old is None and args.replaces:
-        raise not_there(args.replaces)
+        raise missing_entry_error(args.replaces)
     before = old.options if old is not None else None
-    said = entry_options(args.options, before, args.mount_point, exact=args.exact)
+    said = options_of_entry(args.options, before, args.mount_point, exact=args.exact)
     words = tuple(split(said.text))
     fstype = args.fstype or (old.fstype if old is not None else "nfs")
-    new = fstab_text.Wanted(args.share, args.mount_point, fstype, words)
+    new = fstab_text.NewEntry(args.share, args.mount_point, fstype, words)
     wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": fstype}
     wire["options"] = list(words)
     if old is None:
-        return _Change(fstab_text.Edit(None, new), "add", wire, said)
+        return _FstabChange(fstab_text.EntryEdit(None, new), "add", wire, said)
     wire |= {"old_share": old.share, "old_target": old.target}
-    return _Change(fstab_text.Edit((old.share, old.target), new), "change", wire, said, old.options)
+    return _FstabChange(fstab_text.EntryEdit((old.share, old.target), new), "change", wire, said, old.options)
 
 
-def _entry_at(data: bytes, mount_point: str) -> Entry | None:
+def _entry_at(data: bytes, mount_point: str) -> FstabEntry | None:
     wanted = mount_point.rstrip("/") or "/"
     for entry in fstab_text.entries(data):
         if (entry.target.rstrip("/") or "/") == wanted and entry.fstype in NFS_TYPES:
@@ -228,7 +232,7 @@ def _entry_at(data: bytes, mount_point: str) -> Entry | None:
     return None
 
 
-def not_there(mount_point: str) -> AppError:
+def missing_entry_error(mount_point: str) -> AppError:
     """Return the error of a change of an entry that is not there."""
     return AppError(
         ErrorKind.NOT_MOUNTED,
@@ -239,14 +243,14 @@ def not_there(mount_point: str) -> AppError:
 
 def _diff(before: bytes, after: bytes, name: str) -> str:
     """Return a unified diff; bytes that are not text are shown as escapes."""
-    old, new = ([_shown(line) for line in fstab_text.lines(data)] for data in (before, after))
+    old, new = ([_printable_line(line) for line in fstab_text.lines(data)] for data in (before, after))
     lines = difflib.unified_diff(old, new, name, f"{name} (new)")
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
 
 
-def _shown(line: bytes) -> str:
+def _printable_line(line: bytes) -> str:
     text = line.decode(errors="backslashreplace")
     body = text.removesuffix("\n")
     shown = "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in body)

@@ -1,4 +1,4 @@
-"""Changes that the end of the program interrupted: recorded before they begin, told at the next start.
+"""Interrupted changes: recorded before they begin, reported at the next start.
 
 A change has a record of its own in the person's state directory, with the mounts as they were. It goes when
 the change is complete, or everything is as it was again. A record whose program has gone is compared with
@@ -24,7 +24,7 @@ from app.files.user_directories import state_directory
 from app.helper import fstab_writer, unit_text, unit_writer
 from app.mounts.model import InterruptedChange, Mount
 from app.mounts.requested_options import command_options
-from app.process_identity import boot_id, host_name, own_pid, start_ticks
+from app.process_identity import boot_id, host_name, proc_pid, start_ticks
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ log = logging.getLogger("mounts")
 _HELPER_S = 30.0
 _MAX_BYTES = 1 << 20
 _WHAT = "The record of changes"
-_UNIT_FOLDERS = frozenset(Path(unit_writer.FOLDER, name).parent for name in unit_text.places("/mnt"))
+_UNIT_FOLDERS = frozenset(Path(unit_writer.FOLDER, name).parent for name in unit_text.unit_paths("/mnt"))
 #: What a helper that was killed while it wrote may leave. Its next change removes them.
 TEMPORARIES = (
     f"{fstab_writer.FOLDER}/{fstab_writer.TEMPORARY}",
@@ -90,7 +90,7 @@ class ChangeRecords:
             points: the mount points that it is about.
             rows: the mounts as they are.
         """
-        pid = own_pid()
+        pid = proc_pid()
         record = ChangeRecord(
             id=os.urandom(8).hex(),
             host=host_name(),
@@ -165,7 +165,7 @@ class ChangeRecords:
                 record = from_json(line, ChangeRecord)
             except (msgspec.DecodeError, UnicodeEncodeError):
                 continue
-            if _is_over(record):
+            if _has_ended(record):
                 self._left[record.id] = record
         return self._left
 
@@ -185,7 +185,7 @@ def _remove(name: str) -> None:
         log.warning("the record of a change stays: %s", error)
 
 
-def _is_over(record: ChangeRecord) -> bool:
+def _has_ended(record: ChangeRecord) -> bool:
     """Return whether it was made on this machine, by a process that has gone."""
     if record.boot != boot_id():
         # The set of process numbers, the last word, is named anew at each boot.
@@ -200,7 +200,7 @@ def _sentences(record: ChangeRecord, rows: list[Mount]) -> list[str]:
     for point in record.points:
         if same_boot:  # at a start of the computer every mount is made anew
             found += _live_sentences(point, _active(record.before, point), _active(rows, point))
-        found += _kept_sentences(point, _configured(record.before, point), _configured(rows, point))
+        found += _saved_sentences(point, _configured(record.before, point), _configured(rows, point))
         if _saved(record.before, point) != _saved(rows, point):
             found.append(f"The readahead saved for {point} is not what it was before the change.")
     return found
@@ -244,7 +244,7 @@ def _only_one(point: str, was: Active | None, now: Active | None) -> list[str]:
     return []
 
 
-def _kept_sentences(point: str, was: dict[str, Configured], now: dict[str, Configured]) -> list[str]:
+def _saved_sentences(point: str, was: dict[str, Configured], now: dict[str, Configured]) -> list[str]:
     found: list[str] = []
     for origin in sorted({*was, *now}):
         if origin not in was:
@@ -262,7 +262,7 @@ def _report(record: ChangeRecord, sentences: list[str]) -> InterruptedChange:
     cause = "because the program or its privileged helper ended in the middle of it"
     begun = f"A change of {points} was interrupted on {when}, {cause}."
     hint = "Apply the settings that you want for {}. This completes the change or undoes it."
-    before = [line for row in record.before for line in _before(row)]
+    before = [line for row in record.before for line in _state_before(row)]
     return InterruptedChange(
         id=record.id,
         message=" ".join([begun, *sentences]),
@@ -271,7 +271,7 @@ def _report(record: ChangeRecord, sentences: list[str]) -> InterruptedChange:
     )
 
 
-def _before(row: Mount) -> list[str]:
+def _state_before(row: Mount) -> list[str]:
     """Return the command that makes a mount as it was, and the entry that was kept."""
     lines: list[str] = []
     if row.active is not None:

@@ -1,4 +1,4 @@
-"""A Mount as the program shows it: configured, active, or both."""
+"""Mounts as the program shows them: configured, active, or both."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import msgspec
 
 from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
 
-State = Literal["mounted", "not-mounted", "not-responding", "stale", "differs"]
+MountState = Literal["mounted", "not-mounted", "not-responding", "stale", "differs"]
 #: Why a server is said not to respond: it does not answer, it refuses connections, it cannot be reached, or
 #: it answers others while what a mount's connection sent is not acknowledged. Why a mount is stale: the
 #: server has replaced or removed the directory (""), or does not export it to this computer any more.
-Reason = Literal["", "silent", "refused", "unreachable", "stuck", "withdrawn"]
+TroubleReason = Literal["", "silent", "refused", "unreachable", "stuck", "withdrawn"]
 #: What keeps a configured mount: a line of fstab, a systemd unit, or a map of autofs.
 ConfiguredBy = Literal["fstab", "unit", "autofs"]
 #: What becomes of a mount at the next boot: it is mounted, or mounted when somebody enters it, or there for
@@ -95,19 +95,19 @@ class AddedOption(msgspec.Struct, frozen=True, kw_only=True):
     beats: str = ""
 
 
-class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+class MountTrouble(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong with a live mount.
 
     Attributes:
         state: not-responding, or stale: the server says that what was mounted is gone.
         since: Unix time of the first sign of it. If it began before anybody looked: when the server was last
             heard, from a connection on which something waits, else what the kernel's log says, else None.
-        reason: see :data:`Reason`.
+        reason: see :data:`TroubleReason`.
     """
 
     state: Literal["not-responding", "stale"]
     since: float | None = None
-    reason: Reason = ""
+    reason: TroubleReason = ""
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,14 +126,14 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
             entry; without what the program, mount.nfs and nfsmount.conf add by themselves.
         added: what nfsmount.conf adds to it.
         after_boot: what becomes of it at the next boot.
-        since: of not-responding and stale, as of :class:`Trouble`.
-        reason: of both, see :data:`Reason`.
+        since: of not-responding and stale, as of :class:`MountTrouble`.
+        reason: of both, see :data:`TroubleReason`.
         saved_read_ahead_kb: what this program saved for the mount point, KiB, None for nothing.
     """
 
     mount_point: str
     share: str
-    state: State
+    state: MountState
     configured: Configured | None = None
     active: Active | None = None
     differences: list[str] = []
@@ -141,7 +141,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     added: list[AddedOption] = []
     after_boot: AfterBoot = "gone"
     since: float | None = None
-    reason: Reason = ""
+    reason: TroubleReason = ""
     saved_read_ahead_kb: int | None = None
 
 
@@ -277,7 +277,7 @@ class ReadaheadReport(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str] = []
 
 
-class FstabReport(msgspec.Struct, frozen=True, kw_only=True):
+class SavedEntryReport(msgspec.Struct, frozen=True, kw_only=True):
     """A change of fstab, shown or made.
 
     Attributes:

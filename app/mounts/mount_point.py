@@ -1,7 +1,7 @@
-"""Looks at a mount point before anything else is tried, so that a bad one is told before a bad server.
+"""Mount point: checked before anything else is tried, so that a bad one is told before a bad server.
 
-The helper decides, by the same rules and again by itself. This is only the early answer: it reads the
-table of mounts first, follows no link and enters no file system that might not answer.
+The helper decides, by the same rules and again by itself. This is only the early answer: it reads the table
+of mounts first, follows no link and enters no file system that might not answer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check_mount_point(share: str, path: str, *, create: bool, approved: bool = F
             # That “/” belongs to the system says more than that it is a mount point.
             mount_permission.permit_mount(caller, share, path)
             raise
-        state = _look(path)
+        state = _inspect_directory(path)
         mount_permission.permit_mount(caller, share, path)
     except Refusal as refusal:
         return explain_refusal(refusal.code, refusal.message, refusal.detail)
@@ -61,7 +61,7 @@ def check_mount_point(share: str, path: str, *, create: bool, approved: bool = F
     return None
 
 
-def _look(path: str) -> str:
+def _inspect_directory(path: str) -> str:
     """Walk to the directory without following links; return "empty", "full", "missing" or "unknown".
 
     Raises:

@@ -1,4 +1,4 @@
-"""All mounts in one file, to take to another computer: TOML, version 1 of the format.
+"""File of mounts, to take them to another computer: TOML, version 1 of the format.
 
 The file has the keys ``format = "mountwright-mounts"``, ``version`` and, for people, ``host``,
 ``exported_at`` and ``program``. A table ``[[mount]]`` for each mount has:
@@ -81,10 +81,10 @@ _RULES = {
     "saved_in": '"fstab", "systemd", "autofs" or "nowhere"',
     "readahead_kib": "a whole number of KiB such as 1024",
 }  # fmt: skip
-_ABOUT = ("format", "version", "program", "host", "exported_at", "mount")
+_HEAD_KEYS = ("format", "version", "program", "host", "exported_at", "mount")
 
 
-def entries_of(table: MountTable) -> list[MountEntry]:
+def entries_of_table(table: MountTable) -> list[MountEntry]:
     """Return every mount of a host as an entry: as it is saved, or else as it was requested."""
     return [_entry_of(mount) for mount in table.mounts]
 
@@ -206,7 +206,7 @@ def _check_head(whole: dict[str, Any], name: str, text: str) -> None:
             "newest that this program reads", hint="Import it with a newer version of Mountwright.",
         )  # fmt: skip
     for key in whole:
-        if key not in _ABOUT:
+        if key not in _HEAD_KEYS:
             _refuse(name, _line_of(text, key), f"“{key}” is no key of this format")
 
 

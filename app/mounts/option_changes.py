@@ -1,4 +1,4 @@
-"""Which options change, and what each change takes: a write, a remount, unmounting and mounting, or waiting.
+"""Option changes: which options change, and whether each takes a write, a remount, a new mount or a boot.
 
 A remount changes the flags of the mount point and ro and sync, and nothing else: of the options of NFS it
 refuses most, and takes others without changing anything (fs/nfs/super.c, nfs_compare_remount_data).
@@ -9,24 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.options import NO, MountOptions, Option, catalogue
-from app.mounts.change_model import OptionChange, Takes
-from app.mounts.option_comparison import effective_values
-from app.mounts.requested_options import is_known
-from app.mounts.saved_readahead import same_kb
+from app.mounts.change_model import PlannedOptionChange, RequiredAction
+from app.mounts.option_comparison import values_in_use
+from app.mounts.requested_options import is_request_known
+from app.mounts.saved_readahead import same_readahead
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount
 
 READ_AHEAD = "read_ahead_kb"
-_SO_ALREADY = "It is so already."
-_NEXT_TIME = "Counts the next time it is mounted."
+_ALREADY_IN_USE = "It is so already."
+_AT_NEXT_MOUNT = "Counts the next time it is mounted."
 #: Of a word for fstab: it is kept, and a live mount has no use for it.
-AT_START = "Counts from the next start on."
+AT_NEXT_BOOT = "Counts from the next start on."
 
 
 def option_changes(
     row: Mount | None, after: MountOptions, read_ahead_kb: int | None, saved_kb: int | None = None
-) -> list[OptionChange]:
+) -> list[PlannedOptionChange]:
     """Return the options that change, in the catalogue's order, the read-ahead last.
 
     Args:
@@ -37,28 +37,30 @@ def option_changes(
     """
     active = row.active if row is not None else None
     before = MountOptions.parse(row.requested if row is not None else "")
-    live = effective_values(active) if active is not None else None
+    live = values_in_use(active) if active is not None else None
     guessed = (
         row is not None
         and active is not None
-        and not is_known(active, row.configured, differs=row.state == "differs")
+        and not is_request_known(active, row.configured, differs=row.state == "differs")
     )
-    changes: list[OptionChange] = []
+    changes: list[PlannedOptionChange] = []
     for change in before.diff(after):
         if change.name in {"suid", "dev"} and change.before in {None, NO} and change.after in {None, NO}:
             continue  # always so when this program mounts
-        takes, note = _takes(change.name, change.after, live)
+        takes, note = _required_action(change.name, change.after, live)
         option = catalogue().find(change.name)
         negotiated = option is None or option.default is None
-        if guessed and (note == _SO_ALREADY or (change.after is None and negotiated)):
+        if guessed and (note == _ALREADY_IN_USE or (change.after is None and negotiated)):
             continue  # in use, but perhaps nobody asked for it
         changes.append(
-            OptionChange(name=change.name, before=change.before, after=change.after, takes=takes, note=note)
+            PlannedOptionChange(
+                name=change.name, before=change.before, after=change.after, takes=takes, note=note
+            )
         )
     if read_ahead_kb is not None and (active is None or active.read_ahead_kb != read_ahead_kb):
         old = active.read_ahead_kb if active is not None else None
         changes.append(
-            OptionChange(
+            PlannedOptionChange(
                 name=READ_AHEAD,
                 before=None if old is None else str(old),
                 after=str(read_ahead_kb),
@@ -72,12 +74,12 @@ def option_changes(
 def _read_ahead_note(read_ahead_kb: int, saved_kb: int | None) -> str:
     if saved_kb is None:
         return "KiB, until unmounted."
-    if same_kb(saved_kb, read_ahead_kb):
+    if same_readahead(saved_kb, read_ahead_kb):
         return "KiB. It is saved: the mount has it whenever the share is mounted."
     return f"KiB, until unmounted: then {saved_kb} KiB, which is saved."
 
 
-def remount_words(changes: list[OptionChange], *, back: bool = False) -> list[str]:
+def remount_options(changes: list[PlannedOptionChange], *, back: bool = False) -> list[str]:
     """Return the words for a remount of what changes by one, spelled out: rw where ro goes.
 
     Args:
@@ -94,22 +96,22 @@ def remount_words(changes: list[OptionChange], *, back: bool = False) -> list[st
     return words
 
 
-def is_shared(change: OptionChange) -> bool:
+def changes_shared_superblock(change: PlannedOptionChange) -> bool:
     """Whether a remount changes it for all mounts that share the superblock: sync, and an end of ro there."""
     return change.name == "sync" or (change.name == "ro" and change.before == "ro")
 
 
-def _takes(name: str, after: str | None, live: dict[str, str] | None) -> tuple[Takes, str]:
+def _required_action(name: str, after: str | None, live: dict[str, str] | None) -> tuple[RequiredAction, str]:
     option = catalogue().find(name)
     if option is None:
-        return ("boot", AT_START) if name.startswith(("x-", "X-")) else ("mount", "")
+        return ("boot", AT_NEXT_BOOT) if name.startswith(("x-", "X-")) else ("mount", "")
     if option.scope == "fstab":
-        return "boot", AT_START
+        return "boot", AT_NEXT_BOOT
     if live is not None and _is_in_use(option, after, live):
-        return "live", _SO_ALREADY
+        return "live", _ALREADY_IN_USE
     if live is None or option.change != "boot":
         return option.change if live is not None else "mount", ""
-    return "boot", _NEXT_TIME
+    return "boot", _AT_NEXT_MOUNT
 
 
 def _is_in_use(option: Option, after: str | None, live: dict[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""What became of the options: asked for against in use, and why they differ.
+"""Option comparison: requested against in use, and why they differ.
 
 The limits of times are those of the kernel (fs/nfs/client.c: nfs_init_timeout_values) and were compared with
 what mounts on Linux 6.1, 6.12 and 7.2 show.
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.kernel_numbers import MAX_IO_SIZE, kernel_number, rounded_io_size
 from advisor.options import (
     ATTRIBUTE_TIMES,
     NO,
@@ -20,14 +19,15 @@ from advisor.options import (
     Option,
     catalogue,
     implied_values,
-    to_mount,
+    options_for_mount,
 )
+from advisor.transfer_sizes import MAX_IO_SIZE, kernel_number, rounded_io_size
 from app.mounts.model import Active, AddedOption, Configured, OptionValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.nfsmount_conf import Added
+    from advisor.nfsmount_conf import AddedConfOption
 
 #: Longest time-outs, in tenths of a second (NFS_MAX_TCP_TIMEOUT, NFS_MAX_UDP_TIMEOUT).
 _MAX_TIMEO = {"udp": 600, "udp6": 600}
@@ -38,11 +38,11 @@ _TAG_UNSHOWN = "Kernels before 6.12 show fsc without its tag."
 _FSTAB_ONLY = "Of meaning in fstab only."
 #: Not compared where fstab does not name them: this program adds nosuid and nodev, and NFS has no atime;
 #: the defaults of the last two depend on the host.
-_FREE = frozenset({"suid", "dev", "atime", "diratime", "fatal_neterrors", "local_lock"})
+_NOT_COMPARED = frozenset({"suid", "dev", "atime", "diratime", "fatal_neterrors", "local_lock"})
 
 
-def compare(
-    requested: MountOptions, active: Active | None, added: Sequence[Added | AddedOption] = ()
+def compare_options(
+    requested: MountOptions, active: Active | None, added: Sequence[AddedConfOption | AddedOption] = ()
 ) -> list[OptionValue]:
     """Return every option asked for, every one the kernel shows and every basic one, in catalogue order.
 
@@ -53,7 +53,7 @@ def compare(
     """
     sources = {one.name: one for one in added}
     asked = requested.values()
-    live = effective_values(active) if active is not None else {}
+    live = values_in_use(active) if active is not None else {}
     for name in asked.keys() - live.keys():
         option = catalogue().find(name)
         default = _unshown_default(option, live.get("vers", "")) if option is not None else None
@@ -70,18 +70,18 @@ def compare(
     return values
 
 
-def why_other(name: str, requested: MountOptions, live: dict[str, str]) -> str:
+def difference_reason(name: str, requested: MountOptions, live: dict[str, str]) -> str:
     """Return why an option has not the value asked for, "" if it has.
 
     Args:
         name: of the option.
         requested: the options as asked for.
-        live: what is in use (:func:`effective_values`).
+        live: what is in use (:func:`values_in_use`).
     """
     return _note(name, requested.values(), implied_values(requested), live)
 
 
-def not_taken(values: Sequence[OptionValue]) -> list[OptionValue]:
+def overridden_options(values: Sequence[OptionValue]) -> list[OptionValue]:
     """Return the values asked for that are in use with another value, or are of no effect at all.
 
     What mount.nfs and the server are there to fill in (an address, one of several versions) is left out, and
@@ -91,7 +91,7 @@ def not_taken(values: Sequence[OptionValue]) -> list[OptionValue]:
         value
         for value in values
         if value.requested is not None
-        and value.note not in _AGREED
+        and value.note not in _NEGOTIATED_NOTES
         and (
             value.note.startswith(_WITHOUT_EFFECT)
             if value.effective is None
@@ -100,7 +100,7 @@ def not_taken(values: Sequence[OptionValue]) -> list[OptionValue]:
     ]
 
 
-def effective_values(active: Active) -> dict[str, str]:
+def values_in_use(active: Active) -> dict[str, str]:
     """Return canonical name to canonical value of everything in use.
 
     Options that mountinfo leaves out at their default are included where they are basic, so that a form can
@@ -117,7 +117,7 @@ def effective_values(active: Active) -> dict[str, str]:
     return dict(sorted(values.items(), key=lambda pair: catalogue().order(pair[0])))
 
 
-def differences(configured: Configured, active: Active) -> list[str]:
+def configuration_differences(configured: Configured, active: Active) -> list[str]:
     """Return one sentence for each option that is in use with another value than fstab asks for.
 
     What the kernel or the server rounds or negotiates is no difference, nor is what the kernel does not show.
@@ -134,8 +134,8 @@ def _differences(configured: Configured, active: Active) -> tuple[str, ...]:
     written = MountOptions.parse(configured.options)
     if configured.fstype == "nfs4" and "vers" not in written:
         written.set("vers", "4")
-    expected = implied_values(to_mount(written))  # mount(8) turns “user” into noexec
-    live = effective_values(active)
+    expected = implied_values(options_for_mount(written))  # mount(8) turns “user” into noexec
+    live = values_in_use(active)
     version, proto = live.get("vers", ""), live.get("proto", "tcp")
     sentences: list[str] = []
     for option in catalogue():
@@ -149,7 +149,7 @@ def _differences(configured: Configured, active: Active) -> tuple[str, ...]:
                 sentences.append(
                     f"In use is “{_text(option, found)}”, which {configured.origin} does not say."
                 )
-        elif not fits(option.name, wanted, found, proto):
+        elif not value_fits(option.name, wanted, found, proto):
             texts = f"“{_text(option, wanted)}”, in use is “{_text(option, found)}”"
             sentences.append(f"{configured.origin} says {texts}.")
     return tuple(sentences)
@@ -164,10 +164,10 @@ def _unshown_default(option: Option, version: str) -> str | None:
 
 def _compared_unasked(option: Option) -> bool:
     """Whether an option that fstab does not name has to be at its default."""
-    return option.name not in _FREE and option.scope in {"superblock", "mount"}
+    return option.name not in _NOT_COMPARED and option.scope in {"superblock", "mount"}
 
 
-def fits(name: str, wanted: str, found: str, proto: str = "tcp") -> bool:
+def value_fits(name: str, wanted: str, found: str, proto: str = "tcp") -> bool:
     """Whether the value in use is what the kernel and the server make of the one asked for."""
     number, used = kernel_number(wanted), kernel_number(found)
     if wanted == found:
@@ -202,14 +202,16 @@ def _text(option: Option, value: str) -> str:
     return word if word is not None and (option.words or not option.takes_value) else f"{option.name}={value}"
 
 
-def _note_added(source: Added | AddedOption | None, asked: dict[str, str], live: dict[str, str]) -> str:
+def _note_added(
+    source: AddedConfOption | AddedOption | None, asked: dict[str, str], live: dict[str, str]
+) -> str:
     """Return the note if it is nfsmount.conf that says what is in use."""
     if source is None or source.name not in live or live[source.name] == asked.get(source.name):
         return ""
     option = catalogue().find(source.name)
     value = catalogue().read_item(source.item)[2]
     proto = live.get("proto", "tcp")
-    if option is None or not fits(source.name, value, live[source.name], proto):
+    if option is None or not value_fits(source.name, value, live[source.name], proto):
         return ""
     over = f", which outdoes “{source.beats}”" if source.beats else ""
     return f"Line {source.line} of {source.file} adds “{source.item}”{over}."
@@ -326,10 +328,10 @@ def _note_other(name: str, wanted: str, found: str, _live: dict[str, str]) -> st
     return "The kernel uses another value."
 
 
-#: Beginnings and notes that :func:`not_taken` goes by; the functions above write them.
+#: Beginnings and notes that :func:`overridden_options` goes by; the functions above write them.
 _WITHOUT_EFFECT = "Has no effect"
 _READ_AS = "The kernel reads"
-_AGREED = frozenset({
+_NEGOTIATED_NOTES = frozenset({
     "Agreed with the server.", "0 leaves it to the server.", "mount.nfs fills it in itself.",
     "The server's address is an IPv6 one.", _FSTAB_ONLY, _TAG_UNSHOWN,
 })  # fmt: skip

@@ -1,8 +1,8 @@
-"""What a person typed, read as a share and as options; anything wrong is said before anything is done."""
+"""Parsing of a share and of options that a person typed, with the error that says what is wrong."""
 
 from __future__ import annotations
 
-from advisor.options import MountOptions, check
+from advisor.options import MountOptions, check_options
 from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
 
@@ -41,7 +41,7 @@ def parse_options(text: str) -> MountOptions:
     An option that this program does not know is no bad one: who may give it is decided elsewhere.
     """
     options = MountOptions.parse(text)
-    problems = [problem for problem in check(options) if problem.code != "unknown"]
+    problems = [problem for problem in check_options(options) if problem.code != "unknown"]
     if problems:
         raise AppError(
             ErrorKind.OPTION_INVALID,

@@ -1,4 +1,4 @@
-"""What a change would do: found out and put into words, with nothing touched.
+"""Plan of a change: its steps, warnings and commands, found out with nothing touched.
 
 The server of a live mount is asked by a TCP connection alone: neither the mount point nor anything below it
 is looked at, so a dead server is told from the plan, not met in it.
@@ -14,40 +14,46 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.dialects.linux import mount_command
-from advisor.options import YES, MountOptions, catalogue, to_mount
+from advisor.options import YES, MountOptions, catalogue, options_for_mount
 from app.errors import AppError, ErrorKind
 from app.helper.options import ALWAYS
 from app.helper.policy import Place, place_of
 from app.helper.readahead import MAX_READ_AHEAD_KB
 from app.kernel.utab import plain_share
-from app.mounts.approval import refuse_move
-from app.mounts.change_model import MAX_KEEP_S, Interruption, Plan, Step
-from app.mounts.entry_options import EntryOptions, entry_options
-from app.mounts.findings import judge, merged
-from app.mounts.foreign_entries import refuse
-from app.mounts.option_changes import AT_START, is_shared, option_changes, remount_words
-from app.mounts.option_comparison import effective_values
+from app.mounts.approval import move_error
+from app.mounts.change_model import MAX_KEEP_S, ApplyPlan, ApplyStep, Interruption
+from app.mounts.entry_options import EntryOptions, options_of_entry
+from app.mounts.findings import lint_mount, merge_findings
+from app.mounts.foreign_entries import check_ownership
+from app.mounts.option_changes import AT_NEXT_BOOT, changes_shared_superblock, option_changes, remount_options
+from app.mounts.option_comparison import values_in_use
 from app.mounts.parsing import parse_options, parse_share, share_to_mount
-from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB, Rule, changed, read_rule, same_kb
+from app.mounts.saved_readahead import (
+    KERNEL_READ_AHEAD_KB,
+    ReadaheadRule,
+    read_rule,
+    rule_diff,
+    same_readahead,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.lint import Finding
-    from advisor.nfsmount_conf import Added
-    from app.mounts.change_model import ApplyArgs, OptionChange, Way
-    from app.mounts.config_store import Keeping, KeptChange
+    from advisor.nfsmount_conf import AddedConfOption
+    from app.mounts.change_model import ApplyArgs, LiveAction, PlannedOptionChange
+    from app.mounts.config_store import ConfigPreview, ConfigStore
     from app.mounts.model import Approval, Holder, Mount, MountTable
 
 #: How long an unmount may take before the way back begins, seconds.
-UNMOUNT_S = 20.0
+UNMOUNT_TIMEOUT_S = 20.0
 #: Between unmounting and mounting, as a rule: two round trips to the server and two processes, seconds.
-_TYPICAL_AWAY_S = 1.0
+_TYPICAL_INTERRUPTION_S = 1.0
 _SYSTEMD = "/run/systemd/system"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class HostView:
     """What a plan looks at.
 
     Attributes:
@@ -64,19 +70,19 @@ class Surroundings:
     """
 
     table: Callable[[], MountTable]
-    kept: Keeping
+    kept: ConfigStore
     probe: Callable[[str, int], AppError | None]
     check_point: Callable[[str, str], AppError | None]
     holders: Callable[[str], list[Holder]]
     has_client: Callable[[str, str], bool]
-    added: Callable[[str, str, MountOptions], list[Added]]
-    approval: Callable[[ApplyArgs, Way], Approval | None] = lambda _args, _way: None
+    added: Callable[[str, str, MountOptions], list[AddedConfOption]]
+    approval: Callable[[ApplyArgs, LiveAction], Approval | None] = lambda _args, _way: None
     missing_prerequisites: Callable[[str, str, str], list[Finding]] = lambda _share, _point, _options: []
-    rule: Callable[[str], Rule] = read_rule
+    rule: Callable[[str], ReadaheadRule] = read_rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class InspectedChange:
     """A change, and what it meets.
 
     Attributes:
@@ -101,12 +107,12 @@ class Situation:
     options: MountOptions
     old: Mount | None
     others: list[Mount]
-    changes: list[OptionChange]
-    way: Way
+    changes: list[PlannedOptionChange]
+    way: LiveAction
     tune_kb: int | None
     silent: AppError | None
-    kept: KeptChange
-    rule: Rule
+    kept: ConfigPreview
+    rule: ReadaheadRule
     rule_diff: str = ""
     save_kb: int | None = None
     approval: Approval | None = None
@@ -124,7 +130,7 @@ class Situation:
         return self.old.mount_point if self.old is not None else self.args.mount_point
 
 
-def look(args: ApplyArgs, around: Surroundings) -> Situation:
+def inspect_change(args: ApplyArgs, around: HostView) -> InspectedChange:
     """Find out what a change meets.
 
     Raises:
@@ -152,24 +158,24 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
             hint=f"Choose 0 to {MAX_READ_AHEAD_KB} KiB.",
         )
     rows = around.table().mounts
-    old = _row_at(rows, args.replaces or args.mount_point)
+    old = _mount_at(rows, args.replaces or args.mount_point)
     rule = around.rule(args.mount_point)
     save_kb = _save_kb(args, old, rule)
     args, entry = _with_entry_options(args, old)
     options = parse_options(args.options)
     changes = option_changes(old, options, args.read_ahead_kb, save_kb)
-    way = _way(args, old, changes)
-    refuse(args, rows, mounts=way in {"mount", "again"})
+    way = _live_action(args, old, changes)
+    check_ownership(args, rows, mounts=way in {"mount", "again"})
     approval = around.approval(args, way)
     if approval is not None and args.replaces not in {"", args.mount_point}:
-        raise refuse_move(args.replaces, args.mount_point)
+        raise move_error(args.replaces, args.mount_point)
     if way == "mount" or (way == "again" and old is not None and old.mount_point != args.mount_point):
         problem = around.check_point(args.share, args.mount_point)
         # With an approval its own look has said what else is wrong.
         if problem is not None and not (approval is not None and approval.mounts):
             raise problem
-    silent = _silence(old, around) if way in {"again", "remount"} else None
-    return Situation(
+    silent = _server_problem(old, around) if way in {"again", "remount"} else None
+    return InspectedChange(
         args=args,
         options=options,
         old=old,
@@ -180,7 +186,7 @@ def look(args: ApplyArgs, around: Surroundings) -> Situation:
         silent=silent,
         kept=around.kept.preview(args),
         rule=rule,
-        rule_diff=changed(rule, args.mount_point, save_kb) if args.save_read_ahead else "",
+        rule_diff=rule_diff(rule, args.mount_point, save_kb) if args.save_read_ahead else "",
         save_kb=save_kb,
         approval=approval,
         findings=tuple(around.missing_prerequisites(args.share, args.mount_point, args.options)),
@@ -195,27 +201,27 @@ def _with_entry_options(args: ApplyArgs, old: Mount | None) -> tuple[ApplyArgs, 
     if args.keeper == "nowhere":
         return msgspec.structs.replace(args, fstype=fstype), EntryOptions(args.options)
     before = configured.options if configured is not None and configured.ours else None
-    entry = entry_options(args.options, before, args.mount_point, exact=args.exact)
+    entry = options_of_entry(args.options, before, args.mount_point, exact=args.exact)
     return msgspec.structs.replace(args, options=entry.text, fstype=fstype, exact=True), entry
 
 
-def make_plan(args: ApplyArgs, around: Surroundings) -> Plan:
+def make_plan(args: ApplyArgs, around: HostView) -> ApplyPlan:
     """Return what a change would do.
 
     Raises:
-        AppError: as :func:`look`.
+        AppError: as :func:`inspect_change`.
     """
-    found = look(args, around)
-    return describe(found, around.holders(found.old_point) if found.is_live else [])
+    found = inspect_change(args, around)
+    return build_plan(found, around.holders(found.old_point) if found.is_live else [])
 
 
-def describe(found: Situation, holders: list[Holder]) -> Plan:
+def build_plan(found: InspectedChange, holders: list[Holder]) -> ApplyPlan:
     """Return the plan of a situation."""
-    done = steps(found)
-    return Plan(
+    done = change_steps(found)
+    return ApplyPlan(
         share=found.args.share,
         mount_point=found.args.mount_point,
-        changes=[change for change in found.changes if _acts(change, found)],
+        changes=[change for change in found.changes if _has_effect(change, found)],
         steps=done,
         diff=found.kept.diff,
         sha256=found.kept.sha256,
@@ -229,11 +235,11 @@ def describe(found: Situation, holders: list[Holder]) -> Plan:
         approval=found.approval,
         restricted=place_of(found.args.mount_point) is Place.RESTRICTED,
         asks_nofail=found.entry.asks_nofail,
-        for_safety=_for_safety(found),
+        for_safety=_safety_options(found),
         for_boot=list(found.entry.for_boot),
-        findings=merged(
+        findings=merge_findings(
             found.findings,
-            judge(
+            lint_mount(
                 found.options,
                 saved=found.args.keeper != "nowhere",
                 share=found.args.share,
@@ -245,7 +251,7 @@ def describe(found: Situation, holders: list[Holder]) -> Plan:
     )
 
 
-def _for_safety(found: Situation) -> list[str]:
+def _safety_options(found: InspectedChange) -> list[str]:
     """Return the words that the program adds and that neither the person nor the mount or the entry had."""
     active = found.old.active if found.old is not None else None
     live = set(MountOptions.parse(active.options)) if active is not None else set[str]()
@@ -257,12 +263,12 @@ def _for_safety(found: Situation) -> list[str]:
     ]
 
 
-def _row_at(rows: list[Mount], point: str) -> Mount | None:
+def _mount_at(rows: list[Mount], point: str) -> Mount | None:
     here = [row for row in rows if row.mount_point == point]
     return next((row for row in here if row.active is not None), here[0] if here else None)
 
 
-def _way(args: ApplyArgs, old: Mount | None, changes: list[OptionChange]) -> Way:
+def _live_action(args: ApplyArgs, old: Mount | None, changes: list[PlannedOptionChange]) -> LiveAction:
     active = old.active if old is not None else None
     if not args.mount or args.busy == "next-boot":
         return "none"
@@ -275,7 +281,7 @@ def _way(args: ApplyArgs, old: Mount | None, changes: list[OptionChange]) -> Way
     return "remount" if "remount" in takes else "none"
 
 
-def _tune_kb(args: ApplyArgs, old: Mount | None, way: Way) -> int | None:
+def _tune_kb(args: ApplyArgs, old: Mount | None, way: LiveAction) -> int | None:
     active = old.active if old is not None else None
     wanted, now = args.read_ahead_kb, active.read_ahead_kb if active is not None else None
     if way == "mount" or (way == "again" and wanted is not None):
@@ -286,7 +292,7 @@ def _tune_kb(args: ApplyArgs, old: Mount | None, way: Way) -> int | None:
     return wanted if active is not None and wanted != now else None
 
 
-def _save_kb(args: ApplyArgs, old: Mount | None, rule: Rule) -> int | None:
+def _save_kb(args: ApplyArgs, old: Mount | None, rule: ReadaheadRule) -> int | None:
     """Return the readahead that is saved once the change is made.
 
     Raises:
@@ -305,14 +311,14 @@ def _save_kb(args: ApplyArgs, old: Mount | None, rule: Rule) -> int | None:
     return wanted
 
 
-def _volatile_kb(found: Situation) -> int | None:
+def _volatile_kb(found: InspectedChange) -> int | None:
     """Return the readahead that an unmount would lose, None if it would lose none."""
     args, active = found.args, found.old.active if found.old is not None else None
     now = active.read_ahead_kb if active is not None and found.way in {"none", "remount"} else None
     if active is None and not args.mount:
         now = args.read_ahead_kb  # dropped, unless it is saved
     kb = found.tune_kb if found.tune_kb is not None and found.silent is None else now
-    if kb is None or (found.save_kb is not None and same_kb(kb, found.save_kb)):
+    if kb is None or (found.save_kb is not None and same_readahead(kb, found.save_kb)):
         return None
     if (
         found.tune_kb is None
@@ -320,13 +326,13 @@ def _volatile_kb(found: Situation) -> int | None:
         and active.read_ahead_state in {"default", "nfs.conf", "saved"}
     ):
         return None
-    return None if found.save_kb is None and same_kb(kb, KERNEL_READ_AHEAD_KB) else kb
+    return None if found.save_kb is None and same_readahead(kb, KERNEL_READ_AHEAD_KB) else kb
 
 
-def _silence(old: Mount | None, around: Surroundings) -> AppError | None:
+def _server_problem(old: Mount | None, around: HostView) -> AppError | None:
     if old is None or old.active is None:
         return None
-    values = effective_values(old.active)
+    values = values_in_use(old.active)
     if not values.get("proto", "tcp").startswith("tcp"):
         return None
     host = values.get("addr") or parse_share(old.active.share).host
@@ -337,7 +343,7 @@ def _silence(old: Mount | None, around: Surroundings) -> AppError | None:
 # The steps, each with the command that a person would type.
 
 
-def steps(found: Situation) -> list[Step]:
+def change_steps(found: InspectedChange) -> list[ApplyStep]:
     """Return the steps in the order in which they are done; none if there is nothing to do."""
     way = "none" if found.silent is not None else found.way
     result = [_verify_step(found)] if way in {"mount", "again"} else []
@@ -348,79 +354,83 @@ def steps(found: Situation) -> list[Step]:
     is_tuned = bool(result) and result[-1].kind == "tune"
     if found.rule_diff:
         text = f"Save the readahead of {found.args.mount_point}: {found.save_kb} KiB whenever it is mounted."
-        result.append(Step(kind="save", text=text))
+        result.append(ApplyStep(kind="save", text=text))
     if way != "none" or is_tuned:
         words = shlex.join(["findmnt", "-o", "TARGET,SOURCE,OPTIONS", found.args.mount_point])
         result.append(
-            Step(kind="check", text="Compare what is in use with what was asked for.", command=words)
+            ApplyStep(kind="check", text="Compare what is in use with what was asked for.", command=words)
         )
         if found.is_live and found.args.keep_s > 0:
             result.append(
-                Step(kind="keep", text=f"Ask whether to keep it, and go back after {found.args.keep_s:g} s.")
+                ApplyStep(
+                    kind="keep", text=f"Ask whether to keep it, and go back after {found.args.keep_s:g} s."
+                )
             )
     return result
 
 
-def now_words(found: Situation) -> MountOptions:
+def mount_options_now(found: InspectedChange) -> MountOptions:
     """Return the options of the mount command: without the words for fstab, always nosuid and nodev."""
-    words = to_mount(found.options)
+    words = options_for_mount(found.options)
     for name in ("nosuid", "nodev"):
         words.set(name, YES)
     return words
 
 
-def _verify_step(found: Situation) -> Step:
-    command = mount_command(found.args.share, found.args.mount_point, now_words(found))
-    return Step(
+def _verify_step(found: InspectedChange) -> ApplyStep:
+    command = mount_command(found.args.share, found.args.mount_point, mount_options_now(found))
+    return ApplyStep(
         kind="verify",
         text="Mount it with the same options where nobody else sees it, and unmount that again.",
         command=f"unshare --mount {command}",
     )
 
 
-def _write_steps(found: Situation) -> list[Step]:
+def _write_steps(found: InspectedChange) -> list[ApplyStep]:
     systemd = Path(_SYSTEMD).is_dir()
-    reload = Step(
+    reload = ApplyStep(
         kind="reload", text="Have systemd read what is kept again.", command="systemctl daemon-reload"
     )
     if found.args.keeper == "fstab":
         copy = "cp -a /etc/fstab /var/lib/mountwright/fstab/"
-        back_up = Step(kind="back-up", text="Keep a dated copy of fstab.", command=copy)
-        write = Step(kind="write", text="Write the entry to /etc/fstab; no other line changes.")
+        back_up = ApplyStep(kind="back-up", text="Keep a dated copy of fstab.", command=copy)
+        write = ApplyStep(kind="write", text="Write the entry to /etc/fstab; no other line changes.")
         return [back_up, write, reload] if systemd else [back_up, write]
-    back_up = Step(kind="back-up", text="Keep the units as they were, to go back to them.")
-    write = Step(kind="write", text=f"Write {' and '.join(found.kept.names)}, and enable it.")
+    back_up = ApplyStep(kind="back-up", text="Keep the units as they were, to go back to them.")
+    write = ApplyStep(kind="write", text=f"Write {' and '.join(found.kept.names)}, and enable it.")
     return [back_up, write, reload] if systemd else [back_up, write]
 
 
-def _mount_steps(found: Situation, way: Way) -> list[Step]:
+def _mount_steps(found: InspectedChange, way: LiveAction) -> list[ApplyStep]:
     point = found.args.mount_point
     if way == "remount":
-        shared = any(is_shared(change) for change in found.changes)
-        words = ",".join(["remount" if shared else "remount,bind", *remount_words(found.changes)])
+        shared = any(changes_shared_superblock(change) for change in found.changes)
+        words = ",".join(["remount" if shared else "remount,bind", *remount_options(found.changes)])
         command = shlex.join(["mount", "-o", words, point])
         return [
-            Step(kind="remount", text=f"Change the flags of {point} while it stays mounted.", command=command)
+            ApplyStep(
+                kind="remount", text=f"Change the flags of {point} while it stays mounted.", command=command
+            )
         ]
-    result: list[Step] = []
+    result: list[ApplyStep] = []
     if way == "again":
         flags = ["--lazy"] if found.args.busy == "lazy" else []
         result.append(
-            Step(
+            ApplyStep(
                 kind="unmount",
                 text=f"Unmount {found.old_point}.",
                 command=shlex.join(["umount", *flags, found.old_point]),
             )
         )
     if way in {"mount", "again"}:
-        command = mount_command(found.args.share, point, now_words(found))
-        result.append(Step(kind="mount", text=f"Mount {found.args.share} at {point}.", command=command))
+        command = mount_command(found.args.share, point, mount_options_now(found))
+        result.append(ApplyStep(kind="mount", text=f"Mount {found.args.share} at {point}.", command=command))
     return result
 
 
-def _tune_step(point: str, kb: int) -> Step:
+def _tune_step(point: str, kb: int) -> ApplyStep:
     device = f"$(findmnt -nro MAJ:MIN {shlex.quote(point)})"
-    return Step(
+    return ApplyStep(
         kind="tune",
         text=f"Set the read-ahead to {kb} KiB.",
         command=f'echo {kb} > "/sys/class/bdi/{device}/read_ahead_kb"',
@@ -430,12 +440,12 @@ def _tune_step(point: str, kb: int) -> Step:
 # What a person should know.
 
 
-def _interruption(found: Situation, done: list[Step]) -> Interruption:
+def _interruption(found: InspectedChange, done: list[ApplyStep]) -> Interruption:
     way = "none" if found.silent is not None else found.way
     if way == "again":
-        most_s = UNMOUNT_S + found.args.timeout_s
+        most_s = UNMOUNT_TIMEOUT_S + found.args.timeout_s
         return Interruption(
-            effect="interrupts", mount_point=found.old_point, typical_s=_TYPICAL_AWAY_S, most_s=most_s
+            effect="interrupts", mount_point=found.old_point, typical_s=_TYPICAL_INTERRUPTION_S, most_s=most_s
         )
     if not done:
         return Interruption()
@@ -445,23 +455,23 @@ def _interruption(found: Situation, done: list[Step]) -> Interruption:
     return Interruption(effect="at-once" if live else "next-mount")
 
 
-def _can_wait(found: Situation) -> bool:
+def _can_wait(found: InspectedChange) -> bool:
     """Whether there is something to mount, or to mount again, now or later."""
     now = msgspec.structs.replace(found.args, mount=True)
-    return found.silent is None and _way(now, found.old, found.changes) != "none"
+    return found.silent is None and _live_action(now, found.old, found.changes) != "none"
 
 
-def _acts(change: OptionChange, found: Situation) -> bool:
+def _has_effect(change: PlannedOptionChange, found: InspectedChange) -> bool:
     """Whether an option has any effect: what counts from the next start has none where nothing is kept."""
     return change.takes != "boot" or found.args.keeper != "nowhere"
 
 
-def _sharing(found: Situation) -> list[Mount]:
+def _sharing(found: InspectedChange) -> list[Mount]:
     """Return the other mounts of the same server address and version: they use the same connections."""
     if found.way not in {"mount", "again"} or found.silent is not None:
         return []
     old = found.old.active if found.old is not None else None
-    own = effective_values(old) if old is not None else {}
+    own = values_in_use(old) if old is not None else {}
     host = parse_share(found.args.share).host
     version = found.options.get("vers")
     if version in {None, "4"}:
@@ -470,14 +480,14 @@ def _sharing(found: Situation) -> list[Mount]:
     for row in found.others:
         if row.active is None:
             continue
-        values = effective_values(row.active)
+        values = values_in_use(row.active)
         addresses = {values.get("addr"), parse_share(row.active.share).host}
         if addresses & {host, own.get("addr")} - {None} and version in {None, values.get("vers")}:
             same.append(row)
     return same
 
 
-def _warnings(found: Situation) -> list[str]:
+def _warnings(found: InspectedChange) -> list[str]:
     result: list[str] = []
     if found.silent is not None:
         result.append(
@@ -485,9 +495,9 @@ def _warnings(found: Situation) -> list[str]:
             f"nor mounted again. {found.silent.message}"
         )
     result += _sharing_warnings(found)
-    result += _kept_warnings(found)
+    result += _saved_warnings(found)
     for change in found.changes:
-        if change.takes in {"host", "boot"} and found.is_live and change.note and change.note != AT_START:
+        if change.takes in {"host", "boot"} and found.is_live and change.note and change.note != AT_NEXT_BOOT:
             result.append(f"{change.name} is not changed in the live mount. {change.note}")
     nothing = not found.is_live and not found.args.mount and not found.args.save_read_ahead
     if found.args.read_ahead_kb is not None and nothing:
@@ -500,13 +510,17 @@ def _warnings(found: Situation) -> list[str]:
     return result
 
 
-def _sharing_warnings(found: Situation) -> list[str]:
+def _sharing_warnings(found: InspectedChange) -> list[str]:
     sharing = _sharing(found)
     device = found.old.active.device if found.old is not None and found.old.active is not None else ""
     joined = [
         row.mount_point for row in found.others if row.active is not None and row.active.device == device
     ]
-    if joined and found.way == "remount" and any(is_shared(change) for change in found.changes):
+    if (
+        joined
+        and found.way == "remount"
+        and any(changes_shared_superblock(change) for change in found.changes)
+    ):
         return [f"{', '.join(joined)} changes too: it shares the file system of the server in the kernel."]
     if not sharing:
         return []
@@ -531,7 +545,7 @@ def _belongs_to_server(name: str) -> bool:
     return option is not None and option.scope == "client" and name not in {"vers", "proto", "port"}
 
 
-def _kept_warnings(found: Situation) -> list[str]:
+def _saved_warnings(found: InspectedChange) -> list[str]:
     args, configured = found.args, found.old.configured if found.old is not None else None
     result: list[str] = []
     if configured is not None and args.keeper == "nowhere" and found.changes:

@@ -1,4 +1,4 @@
-"""Keeps the agent's own probes of a mount apart from its unmount.
+"""Probe exclusion: keeps the agent's own probes of a mount apart from its unmount.
 
 A child of the agent asks a mount for its free space, or whether it is stale. For that moment it uses the
 mount as any other program does: umount2(2) fails with EBUSY, and whoever looks for programs in the way finds
@@ -42,7 +42,7 @@ class ProbeExclusion:
             self._changed.notify_all()
 
     @contextlib.contextmanager
-    def left_alone(self, mount_point: str) -> Generator[None]:
+    def without_probes(self, mount_point: str) -> Generator[None]:
         """Wait for an answer that is under way, for a moment, and let nobody ask this mount meanwhile."""
         with self._changed:
             self._left_alone[mount_point] += 1

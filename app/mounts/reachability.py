@@ -1,4 +1,4 @@
-"""Does a server answer at all? Asked before mounting, where mount.nfs would take minutes to say no."""
+"""Reachability of a server, asked before mounting, where mount.nfs would take minutes to say no."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.errors import AppError, ErrorKind
 NFS_PORT = 2049
 #: Prints the addresses of argv[1], one a line, or the number and text of the resolver's error. It is a
 #: process of its own because getaddrinfo(3) can hang for minutes and cannot be interrupted.
-_RESOLVE = """
+_RESOLVE_SCRIPT = """
 import socket, sys
 try:
     found = socket.getaddrinfo(sys.argv[1], None, type=socket.SOCK_STREAM)
@@ -27,7 +27,7 @@ print("\\n".join(dict.fromkeys(entry[4][0] for entry in found)))
 _RESOLVE_S = 5.0
 
 
-def resolve(host: str, timeout_s: float = _RESOLVE_S) -> list[str]:
+def resolve_host(host: str, timeout_s: float = _RESOLVE_S) -> list[str]:
     """Return the addresses of a host in the order of the resolver, by a child that can be killed.
 
     Args:
@@ -41,7 +41,7 @@ def resolve(host: str, timeout_s: float = _RESOLVE_S) -> list[str]:
         return [str(ipaddress.ip_address(host))]
     except ValueError:
         pass
-    done = process.run([sys.executable, "-I", "-S", "-c", _RESOLVE, host], timeout=timeout_s)
+    done = process.run([sys.executable, "-I", "-S", "-c", _RESOLVE_SCRIPT, host], timeout=timeout_s)
     if done.ok:
         return done.stdout.split()
     if done.timed_out:
@@ -69,12 +69,12 @@ def probe_server(host: str, port: int = NFS_PORT, timeout_s: float = 3.0) -> App
         timeout_s: for each address.
     """
     try:
-        addresses = resolve(host.removeprefix("[").removesuffix("]"))
+        addresses = resolve_host(host.removeprefix("[").removesuffix("]"))
     except AppError as error:
         return error
     worst = 0
     for address in addresses:
-        number = connect(address, port, timeout_s)
+        number = connect_tcp(address, port, timeout_s)
         if number == 0:
             return None
         # A refusal says more than silence: the host is up.
@@ -82,7 +82,7 @@ def probe_server(host: str, port: int = NFS_PORT, timeout_s: float = 3.0) -> App
     return _explain(host, port, worst, timeout_s)
 
 
-def connect(address: str, port: int, timeout_s: float) -> int:
+def connect_tcp(address: str, port: int, timeout_s: float) -> int:
     """Try one TCP connection and close it again; return 0 or the errno, ETIMEDOUT for silence."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     bare, _, zone = address.partition("%")

@@ -1,4 +1,7 @@
-"""Taking a mount out of where it is kept, with the readahead that is saved for it; shown first."""
+"""Removal of a saved mount from fstab or systemd units, with the readahead that is saved for it.
+
+A preview shows it first.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from app.errors import AppError
-from app.mounts.approval import approval, refuse_unapproved
-from app.mounts.model import FstabReport
-from app.mounts.saved_readahead import request
+from app.mounts.approval import not_approved_error, required_approval
+from app.mounts.model import SavedEntryReport
+from app.mounts.saved_readahead import save_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.helper_client.client import HelperClient
-    from app.mounts.change_model import ForgetArgs
-    from app.mounts.config_store import Keeping
+    from app.mounts.change_model import RemoveArgs
+    from app.mounts.config_store import ConfigStore
     from app.mounts.model import ReadaheadReport
-    from app.mounts.saved_readahead import SavedReadaheads
+    from app.mounts.saved_readahead import ReadaheadStore
     from app.tasks import CancelToken
 
     Start = Callable[[str, tuple[str, str, list[tuple[str, dict[str, Any]]]] | None], HelperClient]
 
 
-def forget(
-    args: ForgetArgs, token: CancelToken, kept: Keeping, saved: SavedReadaheads, start: Start
-) -> FstabReport:
+def remove_saved_mount(
+    args: RemoveArgs, token: CancelToken, kept: ConfigStore, saved: ReadaheadStore, start: Start
+) -> SavedEntryReport:
     """Take out the entry or the units of a mount point, and the udev rule, or show what would be taken out.
 
     Args:
@@ -44,19 +47,19 @@ def forget(
     # One that somebody else changed stays.
     is_saved = saved.read(point).read_ahead_kb is not None
     ahead = saved.change(point, None, None, preview=True, token=token) if is_saved else None
-    if ahead is not None and not kept.is_kept(point):
+    if ahead is not None and not kept.is_saved(point):
         return _only_readahead(ahead, saved, token, preview=args.preview)
-    needed = approval("", point, keeps=True)
+    needed = required_approval("", point, keeps=True)
     if args.preview:
         report = kept.forget(args, token)
         return msgspec.structs.replace(report, approval=needed, readahead=ahead)
     if needed is not None and not args.approved:
-        raise refuse_unapproved(needed)
+        raise not_approved_error(needed)
     with contextlib.ExitStack() as stack:
         helper: HelperClient | None = None
         if needed is not None:
-            share, requests = kept.forget_requests(args)
-            requests += [request(point, None, "")] if ahead is not None else []
+            share, requests = kept.removal_requests(args)
+            requests += [save_request(point, None, "")] if ahead is not None else []
             action = "persist-system" if ahead is None else "apply-system"
             helper = stack.enter_context(contextlib.closing(start(action, (share, point, requests))))
         elif ahead is not None:
@@ -67,21 +70,21 @@ def forget(
 
 
 def _only_readahead(
-    ahead: ReadaheadReport, saved: SavedReadaheads, token: CancelToken, *, preview: bool
-) -> FstabReport:
+    ahead: ReadaheadReport, saved: ReadaheadStore, token: CancelToken, *, preview: bool
+) -> SavedEntryReport:
     if preview:
-        return FstabReport(diff="", line="", sha256="", readahead=ahead)
+        return SavedEntryReport(diff="", line="", sha256="", readahead=ahead)
     done = saved.change(ahead.mount_point, None, ahead.sha256, preview=False, token=token)
-    return FstabReport(diff="", line="", sha256="", written=True, warnings=done.warnings, readahead=done)
+    return SavedEntryReport(diff="", line="", sha256="", written=True, warnings=done.warnings, readahead=done)
 
 
 def _with_readahead(
-    report: FstabReport,
+    report: SavedEntryReport,
     ahead: ReadaheadReport,
-    saved: SavedReadaheads,
+    saved: ReadaheadStore,
     token: CancelToken,
     helper: HelperClient | None,
-) -> FstabReport:
+) -> SavedEntryReport:
     """Take out the rule of a mount whose entry has gone; one that stays is told, not a failure of all."""
     try:
         done = saved.change(ahead.mount_point, None, ahead.sha256, preview=False, token=token, helper=helper)

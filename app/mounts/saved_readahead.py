@@ -1,8 +1,8 @@
-"""Readaheads that are saved: this program's udev rules, what a change of one would write, and writing it.
+"""Saved readahead: this program's udev rules, previewed here and written by the helper.
 
-A readahead ends with its mount, unless something sets it again when the share is mounted next: a rule of this
-program for that mount point (:mod:`app.helper.readahead_rule`), or nfsrahead of nfs-utils, which goes by
-nfs.conf(5) and knows versions of NFS, not mounts (nfsrahead(5)).
+A readahead ends with its mount, unless something sets it again when the share is mounted next: a rule of
+this program for that mount point (:mod:`app.helper.readahead_rule`), or nfsrahead of nfs-utils, which goes
+by nfs.conf(5) and knows versions of NFS, not mounts (nfsrahead(5)).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NFSRAHEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReadaheadRule:
     """The file that saves the readahead of one mount point, as it is.
 
     Attributes:
@@ -76,7 +76,7 @@ class Rule:
         return "".join(difflib.unified_diff(old, new, *names))
 
 
-def read_rule(mount_point: str, root: str = "/") -> Rule:
+def read_rule(mount_point: str, root: str = "/") -> ReadaheadRule:
     """Return the rule of a mount point.
 
     Raises:
@@ -85,9 +85,9 @@ def read_rule(mount_point: str, root: str = "/") -> Rule:
     path = f"{readahead_rule.FOLDER}/{readahead_rule.name(mount_point)}"
     file = Path(root, path.lstrip("/"))
     try:
-        return Rule(path, file.read_bytes())
+        return ReadaheadRule(path, file.read_bytes())
     except FileNotFoundError:
-        return Rule(path)
+        return ReadaheadRule(path)
     except OSError as error:
         raise AppError(
             ErrorKind.FSTAB_REFUSED, f"{path} cannot be read.", hint=f"As root, look at {path}.",
@@ -95,7 +95,7 @@ def read_rule(mount_point: str, root: str = "/") -> Rule:
         ) from error  # fmt: skip
 
 
-def read_saved(root: str = "/") -> dict[str, int]:
+def read_saved_readaheads(root: str = "/") -> dict[str, int]:
     """Return mount point to the readahead saved for it, KiB; what is unreadable is left out."""
     found: dict[str, int] = {}
     folder = Path(root, readahead_rule.FOLDER.lstrip("/"))
@@ -144,12 +144,14 @@ def _section(path: Path) -> Iterator[tuple[str, str]]:
             yield key.strip().lower(), value.strip().strip('"')
 
 
-def same_kb(one: int, other: int) -> bool:
+def same_readahead(one: int, other: int) -> bool:
     """Whether the kernel takes both for the same: it counts in pages."""
     return one // _PAGE_KB == other // _PAGE_KB
 
 
-def state_of(now: int | None, saved: int | None, fstype: str, nfsrahead: dict[str, int]) -> ReadAheadState:
+def readahead_state(
+    now: int | None, saved: int | None, fstype: str, nfsrahead: dict[str, int]
+) -> ReadAheadState:
     """Return what becomes of a readahead when the share is mounted next.
 
     Args:
@@ -161,37 +163,37 @@ def state_of(now: int | None, saved: int | None, fstype: str, nfsrahead: dict[st
     if now is None:
         return ""
     if saved is not None:
-        return "saved" if same_kb(now, saved) else "until-unmounted"
+        return "saved" if same_readahead(now, saved) else "until-unmounted"
     by_version = nfsrahead.get(fstype, nfsrahead.get(""))
     if by_version is not None:
-        return "nfs.conf" if same_kb(now, by_version) else "until-unmounted"
-    return "default" if same_kb(now, KERNEL_READ_AHEAD_KB) else "until-unmounted"
+        return "nfs.conf" if same_readahead(now, by_version) else "until-unmounted"
+    return "default" if same_readahead(now, KERNEL_READ_AHEAD_KB) else "until-unmounted"
 
 
-def with_saved(rows: list[Mount], root: str = "/") -> list[Mount]:
+def with_saved_readahead(rows: list[Mount], root: str = "/") -> list[Mount]:
     """Return the mounts with what is saved of their readahead, and what becomes of it with the next mount."""
     if not rows:
         return rows
-    saved, nfsrahead = read_saved(root), read_nfsrahead(root)
-    return [_with_saved(row, saved.get(row.mount_point), nfsrahead) for row in rows]
+    saved, nfsrahead = read_saved_readaheads(root), read_nfsrahead(root)
+    return [_row_with_saved_readahead(row, saved.get(row.mount_point), nfsrahead) for row in rows]
 
 
-def _with_saved(row: Mount, saved: int | None, nfsrahead: dict[str, int]) -> Mount:
+def _row_with_saved_readahead(row: Mount, saved: int | None, nfsrahead: dict[str, int]) -> Mount:
     active = row.active
     if active is not None:
-        state = state_of(active.read_ahead_kb, saved, active.fstype, nfsrahead)
+        state = readahead_state(active.read_ahead_kb, saved, active.fstype, nfsrahead)
         active = msgspec.structs.replace(active, read_ahead_state=state)
     return msgspec.structs.replace(row, active=active, saved_read_ahead_kb=saved)
 
 
-def request(mount_point: str, read_ahead_kb: int | None, sha256: str) -> Request:
+def save_request(mount_point: str, read_ahead_kb: int | None, sha256: str) -> Request:
     """Return what saves a readahead, or with None removes what is saved."""
     if read_ahead_kb is None:
         return "readahead-remove", {"target": mount_point, "sha256": sha256}
     return "readahead-save", {"target": mount_point, "read_ahead_kb": read_ahead_kb, "sha256": sha256}
 
 
-class SavedReadaheads:
+class ReadaheadStore:
     """Previews and makes changes of the rules.
 
     Args:
@@ -199,7 +201,7 @@ class SavedReadaheads:
         read: mount point to its rule; tests have their own.
     """
 
-    def __init__(self, helper: HelperClient, read: Callable[[str], Rule] = read_rule) -> None:
+    def __init__(self, helper: HelperClient, read: Callable[[str], ReadaheadRule] = read_rule) -> None:
         self._helper = helper
         self.read = read
 
@@ -227,14 +229,14 @@ class SavedReadaheads:
                 f"The readahead saved for {mount_point} was changed since it was shown.",
                 hint="Look at the change again and repeat it.",
             )
-        diff = changed(rule, mount_point, read_ahead_kb)
+        diff = rule_diff(rule, mount_point, read_ahead_kb)
         report = ReadaheadReport(
             mount_point=mount_point, file=rule.path, diff=diff, sha256=rule.sha256, before=rule.read_ahead_kb,
             after=read_ahead_kb,
         )  # fmt: skip
         if preview or not diff:
             return report
-        verb, wire = request(mount_point, read_ahead_kb, rule.sha256)
+        verb, wire = save_request(mount_point, read_ahead_kb, rule.sha256)
         answer = (helper or self._helper).call(verb, wire, token, _TIMEOUT_S)
         return ReadaheadReport(
             mount_point=mount_point, file=rule.path, diff=diff, sha256=rule.sha256, before=rule.read_ahead_kb,
@@ -257,7 +259,7 @@ class SavedReadaheads:
         )
 
 
-def changed(rule: Rule, mount_point: str, read_ahead_kb: int | None) -> str:
+def rule_diff(rule: ReadaheadRule, mount_point: str, read_ahead_kb: int | None) -> str:
     """Return the diff of a rule for another readahead, None for none; "" if it stays.
 
     Raises:

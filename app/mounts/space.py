@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from app.tasks import CancelToken
 
 #: How long an answer is taken for true, seconds: nobody asks a server more often.
-FRESH_S = 60.0
+MAX_AGE_S = 60.0
 #: A server that is busy with a full queue of writes over a slow link answers within this, seconds.
-ANSWER_S = 10.0
+ANSWER_TIMEOUT_S = 10.0
 #: "Nearly full" is less than this part of the file system, and less than the number below. A part alone calls
 #: 5 TB of a 100 TB server full. A number alone calls every small export full. A client may buffer 20 % of its
 #: memory (vm.dirty_ratio) before it hears of ENOSPC, which is about 10 GiB on a computer with 64 GiB.
@@ -42,13 +42,13 @@ LOW_BYTES = 10 * 2**30
 #: Likewise of inodes, which an extracted archive of sources uses up.
 LOW_FILES = 10_000
 #: How long a silence is taken for true, seconds: the child that waited was the question.
-SILENT_S = ANSWER_S
+SILENT_S = ANSWER_TIMEOUT_S
 #: Children at once, where somebody asks for all mounts.
-_AT_ONCE = 8
+_MAX_CHILDREN = 8
 _KILL_S = 1.0
 #: Prints the numbers of statvfs(3) of argv[1] if its mount has the number argv[2], nothing of another one, or
 #: the number of the error.
-_ASK = """
+_STATVFS_SCRIPT = """
 import json, os, sys
 try:
     fd = os.open(os.fsencode(sys.argv[1]), os.O_PATH | os.O_CLOEXEC)
@@ -71,7 +71,7 @@ SpaceState = Literal["known", "no-answer", "not-mounted", "failed"]
 #: Number, device and share of a mount. The kernel hands the first two out again, so its age counts too.
 _Key = tuple[int, str, str]
 #: What runs out: bytes, or inodes.
-Short = Literal["bytes", "files"]
+SpaceShortage = Literal["bytes", "files"]
 
 
 class SpaceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,7 +103,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     available_bytes: int = 0
     total_files: int = 0
     available_files: int = 0
-    short: list[Short] = []
+    short: list[SpaceShortage] = []
     error: str = ""
     age_s: float = 0.0
 
@@ -120,7 +120,7 @@ class SpaceText(NamedTuple):
     warning: str = ""
 
 
-class SpaceAsker:
+class SpaceReader:
     """Asks for the space of mounts; of any thread.
 
     Args:
@@ -136,7 +136,7 @@ class SpaceAsker:
         root: str = "/",
         *,
         clock: Callable[[], float] = time.monotonic,
-        answer_s: float = ANSWER_S,
+        answer_s: float = ANSWER_TIMEOUT_S,
         command: Sequence[str] = (),
         questions: ProbeExclusion | None = None,
     ) -> None:
@@ -144,8 +144,8 @@ class SpaceAsker:
         self._questions = questions or ProbeExclusion()
         self._clock = clock
         self._answer_s = answer_s
-        self._command = list(command) or [sys.executable, "-I", "-S", "-c", _ASK]
-        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._command = list(command) or [sys.executable, "-I", "-S", "-c", _STATVFS_SCRIPT]
+        self._places = threading.BoundedSemaphore(_MAX_CHILDREN)
         self._lock = threading.Lock()
         self._turns: dict[_Key, threading.Lock] = {}
         self._told: dict[_Key, tuple[float, Space]] = {}
@@ -170,7 +170,7 @@ class SpaceAsker:
             told = self._told.get(key)
             if told is not None and told[1].mount_point == mount_point:
                 age_s = self._clock() - told[0]
-                fresh_s = SILENT_S if told[1].state == "no-answer" else FRESH_S
+                fresh_s = SILENT_S if told[1].state == "no-answer" else MAX_AGE_S
                 if age_s < fresh_s and age_s <= self._mounted_s(row):
                     return msgspec.structs.replace(told[1], age_s=age_s)
             while not self._questions.begin(mount_point):  # it is being unmounted
@@ -181,7 +181,7 @@ class SpaceAsker:
                 self._questions.end(mount_point)
             token.check()
             with self._lock:
-                self._forget_old()
+                self._drop_expired()
                 self._told[key] = (self._clock(), space)
             return space
         finally:
@@ -203,9 +203,9 @@ class SpaceAsker:
             return math.inf
         return stats.age_s if stats is not None else math.inf
 
-    def _forget_old(self) -> None:
+    def _drop_expired(self) -> None:
         now = self._clock()
-        self._told = {key: told for key, told in self._told.items() if now - told[0] < FRESH_S}
+        self._told = {key: told for key, told in self._told.items() if now - told[0] < MAX_AGE_S}
         self._stuck = {key: child for key, child in self._stuck.items() if _runs(child)}
         for key in [key for key, turn in self._turns.items() if key not in self._told and not turn.locked()]:
             del self._turns[key]
@@ -241,7 +241,7 @@ def _runs(child: process.Child) -> bool:
     return process.wait(child, 0) is None
 
 
-class _Said(msgspec.Struct):
+class _ChildAnswer(msgspec.Struct):
     """What the child prints; neither, if the mount is another one."""
 
     numbers: tuple[int, int, int, int, int] | None = None
@@ -250,7 +250,7 @@ class _Said(msgspec.Struct):
 
 def _read(mount_point: str, printed: bytes) -> Space:
     try:
-        said = from_json(printed, _Said)
+        said = from_json(printed, _ChildAnswer)
     except msgspec.DecodeError:  # it was killed, or could not begin
         return Space(mount_point=mount_point, state="failed", error="EIO")
     if said.errno == errno.ETIMEDOUT:  # a soft mount gave up
@@ -271,13 +271,15 @@ def _read(mount_point: str, printed: bytes) -> Space:
         available_bytes=available,
         total_files=files,
         available_files=free_files,
-        short=find_short(total, available, files, free_files),
+        short=find_shortage(total, available, files, free_files),
     )
 
 
-def find_short(total_bytes: int, available_bytes: int, total_files: int, available_files: int) -> list[Short]:
+def find_shortage(
+    total_bytes: int, available_bytes: int, total_files: int, available_files: int
+) -> list[SpaceShortage]:
     """Return what is nearly used up: see LOW_PART, LOW_BYTES and LOW_FILES."""
-    short: list[Short] = []
+    short: list[SpaceShortage] = []
     if available_bytes < min(LOW_PART * total_bytes, LOW_BYTES):
         short.append("bytes")
     if total_files > 0 and available_files < min(LOW_PART * total_files, LOW_FILES):

@@ -1,4 +1,4 @@
-"""The system log's lines about one mount and its server: journalctl(1), else the kernel's own /dev/kmsg.
+"""System log: the lines about one mount and its server, by journalctl(1), else from /dev/kmsg.
 
 The journal is asked for the kernel and for the programs that mount; of what comes, the lines are kept that
 name this server, this share or this mount point, and those of the kernel's NFS client that name no server.
@@ -90,7 +90,7 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class Log(msgspec.Struct, frozen=True, kw_only=True):
+class MountLog(msgspec.Struct, frozen=True, kw_only=True):
     """What was found.
 
     Attributes:
@@ -108,7 +108,7 @@ class Log(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class LogSubject:
     """What lines have to be about.
 
     Attributes:
@@ -143,15 +143,15 @@ class Subject:
             return False
         if self._own.search(text):
             return True
-        return program == "kernel" and not self._names_another(text)
+        return program == "kernel" and not self._names_other_server(text)
 
-    def _names_another(self, text: str) -> bool:
+    def _names_other_server(self, text: str) -> bool:
         """Whether it names a server, which is none of ours then."""
         known = self.others and _names(self.others).search(text)
         return bool(known) or any(pattern.search(text) for pattern in _NAMED_SERVER)
 
 
-def subject_of(mount: Mount, mounts: Sequence[Mount]) -> Subject:
+def log_subject(mount: Mount, mounts: Sequence[Mount]) -> LogSubject:
     """Return what the lines about a mount name.
 
     Args:
@@ -168,7 +168,7 @@ def subject_of(mount: Mount, mounts: Sequence[Mount]) -> Subject:
         units = (unit_text.name(mount.mount_point), unit_text.name(mount.mount_point, "automount"))
     except Refusal:
         units = ()
-    return Subject(mount.mount_point, frozenset(servers), frozenset(others), units)
+    return LogSubject(mount.mount_point, frozenset(servers), frozenset(others), units)
 
 
 def _servers(mount: Mount) -> set[str]:
@@ -218,7 +218,7 @@ class LogReader:
         self._clock = clock
         self._deadline_s = deadline_s
 
-    def read(self, subject: Subject, token: CancelToken, *, since_s: float, lines: int) -> Log:
+    def read(self, subject: LogSubject, token: CancelToken, *, since_s: float, lines: int) -> MountLog:
         """Return the newest lines about a mount.
 
         Args:
@@ -248,12 +248,12 @@ class LogReader:
         return None
 
     def _read_journal(
-        self, program: str, subject: Subject, token: CancelToken, since: float, lines: int
-    ) -> Log:
+        self, program: str, subject: LogSubject, token: CancelToken, since: float, lines: int
+    ) -> MountLog:
         command = [program, *journal_arguments(subject, since)]
         child = process.start(command, stdin=process.DEVNULL, stderr=process.DEVNULL, cwd="/")
         found: list[LogLine] = []
-        output = _Output(child, time.monotonic() + self._deadline_s)
+        output = _ChildOutput(child, time.monotonic() + self._deadline_s)
         try:
             with token.on_cancel(lambda: process.kill_group(child)):
                 for raw in output.lines():
@@ -268,14 +268,14 @@ class LogReader:
             process.wait(child, 1.0)
         token.check()
         partial = output.cut or len(found) > lines
-        return Log(lines=found[:lines][::-1], source="journal", partial=partial)
+        return MountLog(lines=found[:lines][::-1], source="journal", partial=partial)
 
-    def _read_kernel(self, subject: Subject, since: float, lines: int) -> Log:
+    def _read_kernel(self, subject: LogSubject, since: float, lines: int) -> MountLog:
         try:
             fd = os.open(Path(self._root, _KMSG), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             denied = error.errno in {errno.EPERM, errno.EACCES}
-            return Log(lines=[], source="forbidden" if denied else "none")
+            return MountLog(lines=[], source="forbidden" if denied else "none")
         kept: deque[LogLine] = deque(maxlen=lines + 1)
         try:
             booted = self._clock() - time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -286,10 +286,10 @@ class LogReader:
         except OSError as error:
             if error.errno not in {errno.EPERM, errno.EACCES}:
                 raise
-            return Log(lines=[], source="forbidden")
+            return MountLog(lines=[], source="forbidden")
         finally:
             os.close(fd)
-        return Log(lines=list(kept)[-lines:], source="kernel", partial=len(kept) > lines)
+        return MountLog(lines=list(kept)[-lines:], source="kernel", partial=len(kept) > lines)
 
 
 def _group_of(path: Path) -> str:
@@ -300,7 +300,7 @@ def _group_of(path: Path) -> str:
         return "systemd-journal"
 
 
-def journal_arguments(subject: Subject, since: float) -> list[str]:
+def journal_arguments(subject: LogSubject, since: float) -> list[str]:
     """Return the arguments of journalctl(1): matches of one field are alternatives, “+” parts groups."""
     names = [f"SYSLOG_IDENTIFIER={name}" for name in PROGRAMS]
     units = [f"{name}={unit}" for unit in subject.units for name in ("UNIT", "_SYSTEMD_UNIT")]
@@ -313,7 +313,7 @@ def journal_arguments(subject: Subject, since: float) -> list[str]:
     ]  # fmt: skip
 
 
-class _Output:
+class _ChildOutput:
     """What a child prints, line by line, until a deadline or too many bytes.
 
     Attributes:
@@ -349,7 +349,7 @@ class _Output:
                 rest, too_long = b"", True
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _JournalEntry(msgspec.Struct, frozen=True):
     """One object of ``journalctl --output=json``; MESSAGE is a list of bytes where it is not printable."""
 
     MESSAGE: str | list[Any] | None = None
@@ -362,9 +362,9 @@ class _Entry(msgspec.Struct, frozen=True):
     time_us: str = msgspec.field(default="0", name="__REALTIME_TIMESTAMP")
 
 
-def _journal_line(raw: bytes, subject: Subject) -> LogLine | None:
+def _journal_line(raw: bytes, subject: LogSubject) -> LogLine | None:
     try:
-        entry = from_json(raw, _Entry)
+        entry = from_json(raw, _JournalEntry)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     text = _message(entry.MESSAGE)
@@ -382,7 +382,7 @@ def _message(value: str | list[Any] | None) -> str:
         if not all(isinstance(number, int) and 0 <= number < 256 for number in value):
             return ""
         value = bytes(value).decode(errors="backslashreplace")
-    return shown(value or "")
+    return printable_line(value or "")
 
 
 def _priority(text: str | None) -> int:
@@ -414,11 +414,11 @@ def _kernel_line(record: bytes, booted: float) -> LogLine | None:
     text = rest.split(b"\n")[0].decode(errors="backslashreplace")
     # What is not printable is written \xNN there.
     return LogLine(
-        time_s=booted + int(parts[2]) / 1e6, program="kernel", priority=level & 7, text=shown(text)
+        time_s=booted + int(parts[2]) / 1e6, program="kernel", priority=level & 7, text=printable_line(text)
     )
 
 
-def log_text(log: Log, mount_point: str) -> list[str]:
+def log_text(log: MountLog, mount_point: str) -> list[str]:
     """Return what a person has to know beside the lines, one sentence or two an item."""
     join = f"sudo usermod -aG {log.group} $USER"
     told: list[str] = []
@@ -447,7 +447,7 @@ def log_text(log: Log, mount_point: str) -> list[str]:
     return told
 
 
-def shown(text: str) -> str:
+def printable_line(text: str) -> str:
     """Return one line without characters that a terminal would obey, cut where it is too long."""
     line = "".join(c if c.isprintable() else " " if c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
     return line if len(line) <= _MAX_TEXT else f"{line[:_MAX_TEXT]}…"

@@ -1,8 +1,8 @@
-"""NFS mounts that systemd units configure, read as systemd reads them (systemd.unit(5), systemd.mount(5)).
+"""systemd mount units of NFS, read as systemd reads them (systemd.unit(5), systemd.mount(5)).
 
 Only the folders for people and packages are looked at: what systemd-fstab-generator makes of fstab stands
-elsewhere. Nothing outside these folders is opened, for a link may lead to a share whose server is dead.
-A specifier such as ``%u`` is shown as it is written.
+elsewhere. Nothing outside these folders is opened, for a link may lead to a share whose server is dead. A
+specifier such as ``%u`` is shown as it is written.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ Folders = dict[str, frozenset[str]]
 
 
 @dataclass(slots=True)
-class Units:
+class MountUnits:
     """What was found: mount point and configuration, and a sentence for each unit that could not be read."""
 
     mounts: list[tuple[str, Configured]] = field(default_factory=list[tuple[str, Configured]])
     warnings: list[str] = field(default_factory=list[str])
 
 
-def read(root: str = "/") -> Units:
+def read(root: str = "/") -> MountUnits:
     """Return the NFS mounts of all mount units; masked ones and those of other types are left out."""
-    found = Units()
+    found = MountUnits()
     folders: Folders = {folder: _names(Path(root, folder)) for folder in FOLDERS}
     known = sorted({name for names in folders.values() for name in names if name.endswith(".mount")})
     for name in known:
@@ -76,7 +76,7 @@ def _read_unit(root: str, folders: Folders, name: str, warnings: list[str]) -> t
     text = _text(root, Path(root, place, name))
     if not text.strip():
         return None  # an empty file or a link to /dev/null masks
-    settings = dialect.parse(text) + _drop_ins(root, folders, name)
+    settings = dialect.parse_unit(text) + _drop_ins(root, folders, name)
     said = {(section, key): value for section, key, value in settings}
     share, fstype = said.get(("Mount", "What"), ""), said.get(("Mount", "Type"), "")
     if fstype not in _NFS_TYPES and (fstype or ":/" not in share):
@@ -117,17 +117,17 @@ def _point(name: str) -> str:
     )
 
 
-def _automount(root: str, folders: Folders, name: str) -> dialect.Settings:
+def _automount(root: str, folders: Folders, name: str) -> dialect.UnitSettings:
     """Return what the automount unit beside a mount unit says, nothing if there is none."""
     name = name.removesuffix("mount") + "automount"
     place = next((folder for folder in FOLDERS if name in folders[folder]), None)
     if place is None:
         return []
     text = _text(root, Path(root, place, name))
-    return dialect.parse(text) + _drop_ins(root, folders, name) if text.strip() else []
+    return dialect.parse_unit(text) + _drop_ins(root, folders, name) if text.strip() else []
 
 
-def _drop_ins(root: str, folders: Folders, name: str) -> dialect.Settings:
+def _drop_ins(root: str, folders: Folders, name: str) -> dialect.UnitSettings:
     """Return what the drop-ins add, in the order of their names.
 
     Of one name the earlier folder's counts, and there the unit's own before that of a prefix of its name up
@@ -144,7 +144,7 @@ def _drop_ins(root: str, folders: Folders, name: str) -> dialect.Settings:
             for path, _ in zip(place.iterdir(), range(_MAX_FILES), strict=False):
                 if path.name.endswith(".conf"):
                     files.setdefault(path.name, path)
-    return [setting for key in sorted(files) for setting in dialect.parse(_text(root, files[key]))]
+    return [setting for key in sorted(files) for setting in dialect.parse_unit(_text(root, files[key]))]
 
 
 def _text(root: str, path: Path) -> str:

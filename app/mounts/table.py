@@ -1,25 +1,43 @@
-"""The mounts of this host: fstab, systemd units, autofs maps and the kernel's table, merged."""
+"""Mount table of this host: fstab, systemd units, autofs maps and the kernel's table, merged.
+
+It is read once or followed: the kernel reports mounts, while fstab, units and maps are looked at each
+second. The options with which this program made a mount are remembered: utab may be absent, or speak of an
+earlier mount.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import posixpath
 import re
+import select
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from advisor.share import Share, ShareError
 from app.errors import printable
+from app.helper import readahead_rule
 from app.kernel import fstab, mountinfo, utab
 from app.kernel.mountstats import read_mountstats
 from app.kernel.nfsmount_conf import read_settings
+from app.kernel.utab import plain_share
 from app.mounts import autofs, saved_readahead, systemd_units
-from app.mounts.model import Active, Configured, Mount, MountTable, State
-from app.mounts.option_comparison import differences
-from app.mounts.requested_options import complete
+from app.mounts.model import Active, Configured, Mount, MountState, MountTable
+from app.mounts.option_comparison import configuration_differences
+from app.mounts.requested_options import with_requested_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from advisor.nfsmount_conf import ConfSetting
     from app.kernel.mountinfo import MountInfo, MountRow
+    from app.tasks import CancelToken
 
 _DEVICE = re.compile(r"[0-9]+:[0-9]+")
 _FSTAB = "/etc/fstab"
@@ -46,8 +64,8 @@ def read_table(root: str = "/") -> MountTable:
     ]
     mounts.sort(key=lambda mount: (mount.share, mount.mount_point, mount.active is None))
     settings = tuple(read_settings(root)) if mounts else ()
-    rows = [complete(mount, settings) for mount in mounts]
-    return MountTable(mounts=saved_readahead.with_saved(rows, root), warnings=warnings)
+    rows = [with_requested_options(mount, settings) for mount in mounts]
+    return MountTable(mounts=saved_readahead.with_saved_readahead(rows, root), warnings=warnings)
 
 
 def _configured_mounts(
@@ -127,7 +145,7 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
             options=printable(row.options),
             recorded=None if recorded is None else printable(recorded),
             nconnect=connections.get(row.mount_point, 0),
-            read_ahead_kb=read_ahead_kb(row.device, root),
+            read_ahead_kb=read_ahead_of_device(row.device, root),
         )
     return active
 
@@ -153,8 +171,8 @@ def _merge(point: str, configured: Configured, live: Active | None) -> Mount:
     sentences: list[str] = []
     if not _same_share(configured, live):
         sentences.append(f"{configured.origin} says {configured.share}, mounted is {live.share}.")
-    sentences += differences(configured, live)
-    state: State = "differs" if sentences else "mounted"
+    sentences += configuration_differences(configured, live)
+    state: MountState = "differs" if sentences else "mounted"
     return Mount(
         mount_point=point,
         share=live.share,
@@ -173,7 +191,7 @@ def _connections(root: str) -> dict[str, int]:
         return {}
 
 
-def read_ahead_kb(device: str, root: str = "/") -> int | None:
+def read_ahead_of_device(device: str, root: str = "/") -> int | None:
     """Return the read-ahead of a superblock, KiB, or None if the kernel has no such device."""
     if not _DEVICE.fullmatch(device):
         return None
@@ -187,3 +205,152 @@ def read_ahead_kb(device: str, root: str = "/") -> int | None:
 def plain_path(path: str) -> str:
     """Return an absolute path without doubled slashes, "." and a slash at its end; links are not followed."""
     return posixpath.normpath("/" + path.lstrip("/")) if path.startswith("/") else path
+
+
+#: The kernel hands the id of a mount out again (mnt_alloc_id, fs/namespace.c), so it is not enough alone.
+_Key = tuple[int, str, str]
+
+
+class RecordedOptions:
+    """What was asked for, mount by mount; of any thread.
+
+    Args:
+        read: returns the mounts of this host.
+    """
+
+    def __init__(self, read: Callable[[], MountTable] = read_table) -> None:
+        self._read = read
+        # Held while the table is read: with an older table a mount that was just noted would seem gone.
+        self._lock = threading.Lock()
+        self._options: dict[_Key, str] = {}
+
+    def note(self, mount_id: int, options: str) -> None:
+        """Remember the options of a mount that is there now; one that is gone already is not noted."""
+        with self._lock:
+            for row in self._read().mounts:
+                if row.active is not None and row.active.mount_id == mount_id:
+                    self._options[_key(row.active)] = options
+
+    def table(self) -> MountTable:
+        """Return the mounts with what was asked for beside what is in use; forget those that are gone."""
+        with self._lock:
+            table = self._read()
+            there = {_key(row.active) for row in table.mounts if row.active is not None}
+            self._options = {key: text for key, text in self._options.items() if key in there}
+            settings = tuple(read_settings()) if there else ()
+            rows = [self._with_options(row, settings) for row in table.mounts]
+            return msgspec.structs.replace(table, mounts=rows)
+
+    def options(self, mount_id: int) -> str | None:
+        """Return the options of a mount that was made here; None for one that somebody else made."""
+        self.table()
+        with self._lock:
+            return next((text for key, text in self._options.items() if key[0] == mount_id), None)
+
+    def _with_options(self, row: Mount, settings: tuple[ConfSetting, ...]) -> Mount:
+        options = self._options.get(_key(row.active)) if row.active is not None else None
+        if row.active is None or options is None:
+            return row
+        active = msgspec.structs.replace(row.active, recorded=options)
+        return with_requested_options(msgspec.structs.replace(row, active=active), settings)
+
+
+def _key(active: Active) -> _Key:
+    return active.mount_id, active.device, plain_share(active.share)
+
+
+#: Files that the kernel does not report. They are on the local disk: looking at them cannot hang.
+_POLLED_PATHS = ("etc/fstab", "run/mount/utab", readahead_rule.FOLDER.lstrip("/"), *systemd_units.FOLDERS)
+#: Mounts often come in bursts, and mount.nfs writes utab just after the mount: one look for all of it.
+_SETTLE_S = 0.05
+
+
+def watch_table(
+    token: CancelToken,
+    emit: Callable[[MountTable], object],
+    *,
+    root: str = "/",
+    interval_s: float = 1.0,
+    listen: Callable[[Callable[[], None]], AbstractContextManager[object]] | None = None,
+) -> None:
+    """Emit the table now and again each time that it has changed, until the token is set.
+
+    Mounts and unmounts are reported by poll(2) on mountinfo (proc(5)), at once. A change that leaves the
+    table as it was, such as a mount of another file system, emits nothing.
+
+    Args:
+        token: ends it within milliseconds.
+        emit: called in this thread.
+        root: as for :func:`read_table`.
+        interval_s: how often fstab is looked at, seconds.
+        listen: gives a context in which a function is called, on any thread, when something else is to be
+            told of the mounts: the table is emitted then, whether it changed or not.
+
+    Raises:
+        CancelledError: always, at the end.
+        OSError: if there is no mountinfo.
+    """
+    wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    mountinfo = os.open(Path(root, "proc/self/mountinfo"), os.O_RDONLY | os.O_CLOEXEC)
+    woken = _WakePipe(wake_write)
+    try:
+        with token.on_cancel(woken), listen(woken) if listen is not None else contextlib.nullcontext():
+            poll = select.poll()
+            # mountinfo is always readable: only its priority event says that something changed.
+            poll.register(mountinfo, select.POLLPRI | select.POLLERR)
+            poll.register(wake_read, select.POLLIN)
+            last: MountTable | None = None
+            seen: object = None
+            changed, asked = True, False
+            while True:
+                token.check()
+                signatures = _signatures(root)
+                if changed or asked or signatures != seen:
+                    seen = signatures
+                    table = read_table(root)
+                    if asked or table != last:
+                        last = table
+                        emit(table)
+                ready = {fd for fd, _event in poll.poll(interval_s * 1000)}
+                changed, asked = mountinfo in ready, wake_read in ready
+                if asked:
+                    os.read(wake_read, 4096)
+                if changed:
+                    token.wait(_SETTLE_S)
+    finally:
+        woken.close()
+        os.close(wake_read)
+        os.close(mountinfo)
+
+
+class _WakePipe:
+    """Writes to a pipe when called; closed once, so that a later call cannot reach another's descriptor."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd: int | None = fd
+        self._lock = threading.Lock()
+
+    def __call__(self) -> None:
+        with self._lock:
+            if self._fd is not None:
+                os.write(self._fd, b"x")
+
+    def close(self) -> None:
+        with self._lock:
+            fd, self._fd = self._fd, None
+            if fd is not None:
+                os.close(fd)
+
+
+def _signatures(root: str) -> list[tuple[int, int, int] | None]:
+    found: list[tuple[int, int, int] | None] = []
+    looked_at = [(Path(root, name), True) for name in _POLLED_PATHS]
+    # A map may be a link to anywhere, also to a share whose server is dead: it is not followed.
+    for path, follow in [*looked_at, *((path, False) for path in autofs.files(root))]:
+        try:
+            status = path.stat(follow_symlinks=follow)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((status.st_mtime_ns, status.st_ino, status.st_size))
+    return found

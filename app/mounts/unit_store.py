@@ -1,7 +1,7 @@
-"""Units of systemd that keep a mount: previewed by the helper's code, written and taken back by the helper.
+"""systemd unit store: units that save a mount, previewed by the helper's code and written by the helper.
 
-Only units that this program made are changed. What they say is read back into the fields that they were
-made from, so that the helper, which takes fields and no texts, can write them again as they were.
+Only units that this program made are changed. What they say is read back into the fields that they were made
+from, so that the helper, which takes fields and no texts, can write them again as they were.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from advisor.dialects.entry import DialectError, Entry
+from advisor.dialects.entry import DialectError, MountSpec
 from app.errors import AppError, ErrorKind
 from app.helper import unit_text
 from app.helper.errors import Refusal
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 FOLDER = "/etc/systemd/system"
 _TIMEOUT_S = 60.0
 #: A unit says these by a setting, or by being there.
-_SAID_OTHERWISE = ("auto", "x-systemd.automount", "x-systemd.idle-timeout", "defaults")
+_SET_BY_OTHER_FIELDS = ("auto", "x-systemd.automount", "x-systemd.idle-timeout", "defaults")
 
 
-class Pair(NamedTuple):
+class UnitPair(NamedTuple):
     """The mount unit and the automount unit of a mount point; "" for one that is not there."""
 
     mount: str
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
         return unit_text.pair_sha256(*texts)
 
 
-class UnitFiles:
+class UnitStore:
     """Reads, previews and writes the units of mounts.
 
     Args:
@@ -64,7 +64,7 @@ class UnitFiles:
         except Refusal as refusal:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
 
-    def read(self, point: str) -> Pair:
+    def read(self, point: str) -> UnitPair:
         """Return the units as they are.
 
         Raises:
@@ -86,9 +86,9 @@ class UnitFiles:
                     hint="Change it in the way it was made, or keep the mount in fstab.",
                 )
             texts.append(text)
-        return Pair(*texts)
+        return UnitPair(*texts)
 
-    def wanted(self, args: ApplyArgs) -> Pair:
+    def wanted(self, args: ApplyArgs) -> UnitPair:
         """Return the units as they are to be.
 
         Raises:
@@ -105,14 +105,14 @@ class UnitFiles:
         """
         share, words = unit_text.read(self.read(args.mount_point).mount)
         try:
-            unit_text.build(_wanted(_wire(args)), load(), words if share == args.share else ())
+            unit_text.build(_new_units(_wire(args)), load(), words if share == args.share else ())
         except Refusal as refusal:
             if refusal.code == "option-reserved":
                 return refusal.message
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
         return ""
 
-    def diff(self, before: Pair, after: Pair, point: str) -> str:
+    def diff(self, before: UnitPair, after: UnitPair, point: str) -> str:
         """Return a unified diff of both units."""
         result = ""
         for name, old, new in zip(self.names(point), before, after, strict=True):
@@ -121,7 +121,7 @@ class UnitFiles:
             result += "".join(difflib.unified_diff(*lines, path, f"{path} (new)"))
         return result
 
-    def check_way_back(self, point: str, before: Pair) -> None:
+    def check_restorable(self, point: str, before: UnitPair) -> None:
         """Check that the helper can write these units again as they are.
 
         Raises:
@@ -142,11 +142,11 @@ class UnitFiles:
             back = ("unit-write", {**_fields(args.mount_point, before), "sha256": ""})
         return [("unit-write", {**_wire(args), "sha256": ""}), back]
 
-    def share(self, units: Pair) -> str:
+    def share(self, units: UnitPair) -> str:
         """Return the share that units keep."""
         return _settings(units.mount).get("What", "")
 
-    def options(self, units: Pair) -> str:
+    def options(self, units: UnitPair) -> str:
         """Return the options that units give to mount, "" for none."""
         return _settings(units.mount).get("Options", "")
 
@@ -162,7 +162,7 @@ class UnitFiles:
         return (helper or self._helper).call("unit-write", wire, token, _TIMEOUT_S)
 
     def put(
-        self, point: str, units: Pair, sha256: str, token: CancelToken, helper: HelperClient | None = None
+        self, point: str, units: UnitPair, sha256: str, token: CancelToken, helper: HelperClient | None = None
     ) -> dict[str, Any]:
         """Let these units stand, or none, in place of those of that checksum; return the helper's answer.
 
@@ -175,31 +175,31 @@ class UnitFiles:
         wire = {"target": point, "sha256": sha256}
         return (helper or self._helper).call("unit-remove", wire, token, _TIMEOUT_S)
 
-    def _build(self, wire: dict[str, Any]) -> Pair:
-        wanted = _wanted(wire)
+    def _build(self, wire: dict[str, Any]) -> UnitPair:
+        wanted = _new_units(wire)
         try:
             # Whether root's words need an approval is told beside it; the helper decides.
             units = unit_text.build(wanted, load(), wanted.words)
         except Refusal as refusal:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
-        return Pair(units.mount, units.automount)
+        return UnitPair(units.mount, units.automount)
 
 
-def _wanted(wire: dict[str, Any]) -> unit_text.Wanted:
+def _new_units(wire: dict[str, Any]) -> unit_text.NewUnits:
     words = tuple(wire["options"])
-    return unit_text.Wanted(wire["share"], wire["target"], words, wire["automount"], wire["idle_s"])
+    return unit_text.NewUnits(wire["share"], wire["target"], words, wire["automount"], wire["idle_s"])
 
 
 def _wire(args: ApplyArgs) -> dict[str, Any]:
     try:
-        entry = Entry.make(args.share, args.mount_point, args.options)
+        entry = MountSpec.make(args.share, args.mount_point, args.options)
     except DialectError as error:
         raise AppError(ErrorKind.MOUNT_POINT_INVALID, str(error)) from error
     automount = entry.when == "on demand"
     options = entry.options.copy()
     idle_s = entry.idle_timeout_s if automount else None
     by_hand = entry.when == "by hand"
-    for name in _SAID_OTHERWISE:
+    for name in _SET_BY_OTHER_FIELDS:
         options.remove(name)
     words = [*(word for word in options if word), *(["noauto"] if by_hand else [])]
     if args.fstype == "nfs4" and "vers" not in options:
@@ -213,7 +213,7 @@ def _wire(args: ApplyArgs) -> dict[str, Any]:
     }
 
 
-def _fields(point: str, units: Pair) -> dict[str, Any]:
+def _fields(point: str, units: UnitPair) -> dict[str, Any]:
     """Return what units that this program made were made from."""
     said = _settings(units.mount)
     words = [word for word in said.get("Options", "").split(",") if word]

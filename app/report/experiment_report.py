@@ -1,4 +1,4 @@
-"""A report of one experiment as an HTML file: what was found, in words, plots and tables, and every trial."""
+"""Report of one experiment as an HTML file: the findings in words, plots and tables, and every trial."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.experiment.measurements import QUANTITIES, WRITE
-from advisor.speeds import SpeedUnit, in_unit, speed_scale
-from advisor.text.experiment import noise_note, set_text
-from app.bench.experiment.so_far import best_so_far
+from advisor.experiment.measurements import FIGURE_INFO, WRITE
+from advisor.speeds import SpeedUnit, convert_speeds, speed_scale
+from advisor.text.experiment import set_text, single_color_note
 from app.errors import AppError, ErrorKind
 from app.experiment.analysis import (
+    analyze,
+    analyze_search,
     figure_label,
     figures_in,
-    find,
-    find_of_search,
     level_rows,
-    parts_of,
+    parts_of_plan,
     search_rows,
 )
-from app.experiment.model import SEARCH, ExperimentPlan
-from app.report.html_page import document, environment_line, html_table
-from app.report.svg_plot import Strip, strips
+from app.experiment.model import SEARCH_NAME, ExperimentPlan
+from app.experiment.search import search_result_to_date
+from app.report.html_page import environment_line, html_document, html_table
+from app.report.svg_plot import PlotStrip, strip_plot
 from app.report.tables import trials_table
 from app.units import format_figure
 from app.version import VERSION
@@ -32,18 +32,18 @@ from resources.decoding import from_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.measurements import TrialOutcome
     from advisor.experiment.ranking import Ranking
-    from advisor.experiment.tables import Curve, Matrix
-    from app.experiment.analysis import Findings
-    from app.history.model import Experiment
+    from advisor.experiment.tables import FactorCurve, Matrix
+    from app.experiment.analysis import FigureAnalysis
+    from app.history.model import ExperimentRecord
 
 #: Option sets of a plot and of a ranking; all trials are in the table at the end.
-_DRAWN, _RANKED = 15, 30
+_MAX_STRIPS, _MAX_RANKED = 15, 30
 _CLASSES = {"ok": "", "info": ' class="muted"', "warn": ' class="warn"'}
 
 
-def experiment_to_html(experiment: Experiment, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+def experiment_to_html(experiment: ExperimentRecord, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
     """Return the report, with its speeds in this unit.
 
     Raises:
@@ -72,16 +72,16 @@ def experiment_to_html(experiment: Experiment, unit: SpeedUnit = SpeedUnit.BYTES
         f"<p>{escape(environment_line(experiment.environment))}</p>",
         *(f"<p>{escape(note)}</p>" for note in plan.notes),
     ]
-    if plan.experiment.recipe == SEARCH:
-        body += _search(plan, experiment.outcomes)
-    for part in parts_of(plan):
+    if plan.experiment.recipe == SEARCH_NAME:
+        body += _search_section(plan, experiment.outcomes)
+    for part in parts_of_plan(plan):
         for figure in figures_in(experiment.outcomes, part.workload):
             body += _section(
-                find(
+                analyze(
                     plan, experiment.outcomes, figure, part.workload, written=format_figure,
                     file_size=part.file_size,
                 ),
-                claims=plan.experiment.recipe != SEARCH,
+                claims=plan.experiment.recipe != SEARCH_NAME,
                 unit=unit,
             )  # fmt: skip
     columns, *rows = trials_table(experiment)
@@ -92,18 +92,18 @@ def experiment_to_html(experiment: Experiment, unit: SpeedUnit = SpeedUnit.BYTES
         '<p class="muted">Bytes, seconds, and bytes or files a second.</p>',
         html_table([str(cell) for cell in columns], [[_cell(value) for value in row] for row in rows]),
     ]
-    return in_unit(document(title, body), unit)
+    return convert_speeds(html_document(title, body), unit)
 
 
-def _search(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> list[str]:
+def _search_section(plan: ExperimentPlan, outcomes: Sequence[TrialOutcome]) -> list[str]:
     """Return what a search shows: what its winner gave when it was tested again."""
-    best = best_so_far(plan, outcomes)
+    best = search_result_to_date(plan, outcomes)
     if best is None:
         return []
-    found = find_of_search(best, format_figure)
+    found = analyze_search(best, format_figure)
     rows = [
         [
-            f"{_ROWS[row.name]}{', tested again' if row.again else ''}", format_figure(WRITE, row.median),
+            f"{_TITLES[row.name]}{', tested again' if row.again else ''}", format_figure(WRITE, row.median),
             f"{format_figure(WRITE, row.low)} to {format_figure(WRITE, row.high)}", str(row.trials),
             set_text(row.levels),
         ]
@@ -117,15 +117,15 @@ def _search(plan: ExperimentPlan, outcomes: Sequence[Outcome]) -> list[str]:
 
 
 #: Of the sets of a search's answer.
-_ROWS = {"winner": "First", "next": "Next", "default": "Kernel's default", "present": "Present setting"}
+_TITLES = {"winner": "First", "next": "Next", "default": "Kernel's default", "present": "Present setting"}
 
 
-def _section(found: Findings, *, claims: bool, unit: SpeedUnit) -> list[str]:
+def _section(found: FigureAnalysis, *, claims: bool, unit: SpeedUnit) -> list[str]:
     """Return one figure of one part; of a search, whose claim stands above, without one."""
-    ranked = found.ranking.standings[:_DRAWN]
+    ranked = found.ranking.standings[:_MAX_STRIPS]
     scale, shown = _scale(found.figure, max((item.high for item in ranked), default=0.0), unit)
     rows = [
-        Strip(
+        PlotStrip(
             f"{item.place}.", [value * scale for value in item.values], item.median * scale,
             item.low * scale, item.high * scale,
         )
@@ -136,7 +136,9 @@ def _section(found: Findings, *, claims: bool, unit: SpeedUnit) -> list[str]:
         f"<h2>{escape(found.part.label)}: {escape(label)}</h2>",
         f"<p><strong>{escape(found.headline)}</strong></p>" if claims else "",
         *(f"<p{_CLASSES[tone]}>{escape(text)}</p>" for tone, text in found.said),
-        strips(f"{label}: the first {len(rows)} option sets by place", shown, rows) if len(rows) > 1 else "",
+        strip_plot(f"{label}: the first {len(rows)} option sets by place", shown, rows)
+        if len(rows) > 1
+        else "",
         _ranking(found.ranking),
         _levels(found),
         *(_curve(item, unit) for item in found.curves),
@@ -157,14 +159,14 @@ def _ranking(ranking: Ranking) -> str:
             str(len(item.values)),
             f"{item.timeouts:.3g} / {item.retransmissions:.3g}",
         ]
-        for item in ranking.standings[:_RANKED]
+        for item in ranking.standings[:_MAX_RANKED]
     ]
     head = ["Place", "Group", "Option set", "Median", "Interval", "Made by", "Repeats", "Time-outs / resent"]
     note = f'<p class="muted">Those of one group cannot be told apart.{_more(ranking)}</p>'
     return html_table(head, rows) + note if rows else ""
 
 
-def _levels(found: Findings) -> str:
+def _levels(found: FigureAnalysis) -> str:
     """Return what each level does beside the sum of its places, as the study of seed 002 adds them."""
     rows = [
         [row.factor, row.level, row.beside, f"{row.sum:g}", f"{row.mean:.1f}"] for row in level_rows(found)
@@ -174,24 +176,24 @@ def _levels(found: Findings) -> str:
 
 
 def _more(ranking: Ranking) -> str:
-    more = len(ranking.standings) - _RANKED
+    more = len(ranking.standings) - _MAX_RANKED
     return f" {more} more are left out." if more > 0 else ""
 
 
-def _curve(curve: Curve, unit: SpeedUnit) -> str:
+def _curve(curve: FactorCurve, unit: SpeedUnit) -> str:
     """Return a figure against one factor, a row for each level."""
     scale, shown = _scale(curve.figure, max((point.high for point in curve.points), default=0.0), unit)
     rows = [
-        Strip(point.level, [value * scale for value in point.values], point.median * scale,
+        PlotStrip(point.level, [value * scale for value in point.values], point.median * scale,
               point.low * scale, point.high * scale)
         for point in curve.points
     ]  # fmt: skip
-    return strips(
+    return strip_plot(
         f"{figure_label(curve.figure)} against {curve.factor}, the others at their base", shown, rows
     )
 
 
-def _pooled(found: Findings) -> str:
+def _pooled(found: FigureAnalysis) -> str:
     """Return what the cells of the matrices are medians over."""
     if not found.matrices or not found.pooled:
         return ""
@@ -211,7 +213,7 @@ def _matrix(matrix: Matrix) -> str:
     fixed = f" ({set_text(matrix.fixed)})" if matrix.fixed else ""
     title = f"{figure_label(matrix.figure)}: {matrix.row_factor} down, {matrix.column_factor} across{fixed}"
     body = "</tr><tr>".join(lines)
-    note = noise_note(matrix.differs)
+    note = single_color_note(matrix.differs)
     told = f'<p class="muted">{escape(note)}</p>' if note else ""
     heat = f'<div class="wide"><table class="heat"><tr>{body}</tr></table></div>'
     return f"<p>{escape(title)}</p>{heat}{told}"
@@ -225,7 +227,7 @@ def _shaded(value: float | None, shade: float, figure: str) -> str:
 
 def _scale(figure: str, largest: float, speed: SpeedUnit) -> tuple[float, str]:
     """Return what values up to the largest are multiplied with for a plot, and the unit then."""
-    unit = QUANTITIES[figure].unit if figure in QUANTITIES else ""
+    unit = FIGURE_INFO[figure].unit if figure in FIGURE_INFO else ""
     if unit == "bytes/s":
         return speed_scale(largest, speed)
     return 1.0, {"1/s": "a second", "s": "seconds"}.get(unit, unit)

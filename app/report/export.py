@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
 from app.files.safe_write import save_file
-from app.history.import_export import to_json
+from app.history.import_export import history_to_json
 from app.history.store import HistoryStore
 from app.report.experiment_report import experiment_to_html
-from app.report.runs_report import to_html
-from app.report.tables import about_table, csv_text, runs_table, trials_table
-from app.report.xlsx import to_xlsx
+from app.report.runs_report import runs_to_html
+from app.report.tables import csv_text, experiment_table, runs_table, trials_table
+from app.report.xlsx import tables_to_xlsx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from app.history.model import Experiment, Row
+    from app.history.model import ExperimentRecord, RunSummary
 
 T = TypeVar("T")
 
 #: A line for each run or trial, the same as an Excel workbook, everything (for import), or a report.
-Format = Literal["csv", "xlsx", "json", "html"]
-FORMATS: tuple[Format, ...] = ("csv", "xlsx", "json", "html")
+ExportFormat = Literal["csv", "xlsx", "json", "html"]
+EXPORT_FORMATS: tuple[ExportFormat, ...] = ("csv", "xlsx", "json", "html")
 
 
-def save_runs(numbers: Sequence[int], path: str, kind: Format, unit: SpeedUnit) -> None:
+def save_runs(numbers: Sequence[int], path: str, kind: ExportFormat, unit: SpeedUnit) -> None:
     """Write tests of the history to a new file; the speeds of a report are in this unit.
 
     Raises:
@@ -38,7 +38,7 @@ def save_runs(numbers: Sequence[int], path: str, kind: Format, unit: SpeedUnit) 
     save_file(path, data)
 
 
-def save_experiment(number: int, path: str, kind: Format, unit: SpeedUnit) -> None:
+def save_experiment(number: int, path: str, kind: ExportFormat, unit: SpeedUnit) -> None:
     """Write an experiment of the history to a new file: its raw trials, everything, or its report.
 
     Raises:
@@ -51,9 +51,9 @@ def save_experiment(number: int, path: str, kind: Format, unit: SpeedUnit) -> No
 
 def runs_file(
     store: HistoryStore,
-    rows: Sequence[Row],
-    kind: Format,
-    experiments: Sequence[Experiment] = (),
+    rows: Sequence[RunSummary],
+    kind: ExportFormat,
+    experiments: Sequence[ExperimentRecord] = (),
     *,
     unreadable: list[AppError] | None = None,
     unit: SpeedUnit = SpeedUnit.BYTES,
@@ -73,12 +73,14 @@ def runs_file(
     """
     if kind in {"csv", "xlsx"}:
         table = runs_table(rows, store.environments(row.id for row in rows))
-        return csv_text(table).encode() if kind == "csv" else to_xlsx({"Tests": table})
-    runs = readable(store.get, [row.id for row in rows], unreadable)
-    return to_html(runs, unit=unit).encode() if kind == "html" else to_json(runs, experiments)
+        return csv_text(table).encode() if kind == "csv" else tables_to_xlsx({"Tests": table})
+    runs = read_valid(store.get, [row.id for row in rows], unreadable)
+    return runs_to_html(runs, unit=unit).encode() if kind == "html" else history_to_json(runs, experiments)
 
 
-def readable(read: Callable[[int], T], numbers: Iterable[int], unreadable: list[AppError] | None) -> list[T]:
+def read_valid(
+    read: Callable[[int], T], numbers: Iterable[int], unreadable: list[AppError] | None
+) -> list[T]:
     """Return what of a store can be read, the errors of the rest in ``unreadable``; None raises the first.
 
     Raises:
@@ -96,7 +98,9 @@ def readable(read: Callable[[int], T], numbers: Iterable[int], unreadable: list[
     return found
 
 
-def experiment_file(experiment: Experiment, kind: Format, unit: SpeedUnit = SpeedUnit.BYTES) -> bytes:
+def experiment_file(
+    experiment: ExperimentRecord, kind: ExportFormat, unit: SpeedUnit = SpeedUnit.BYTES
+) -> bytes:
     """Return a file of an experiment; a report has its speeds in this unit.
 
     Raises:
@@ -105,7 +109,7 @@ def experiment_file(experiment: Experiment, kind: Format, unit: SpeedUnit = Spee
     if kind == "csv":
         return csv_text(trials_table(experiment)).encode()
     if kind == "xlsx":
-        return to_xlsx({"Trials": trials_table(experiment), "About": about_table(experiment)})
+        return tables_to_xlsx({"Trials": trials_table(experiment), "About": experiment_table(experiment)})
     if kind == "html":
         return experiment_to_html(experiment, unit).encode()
-    return to_json([], [experiment])
+    return history_to_json([], [experiment])

@@ -1,4 +1,4 @@
-"""The parts of a report: one HTML file without a script, which loads nothing and follows light and dark."""
+"""HTML page of a report: one file without a script, which loads nothing and follows light and dark."""
 
 from __future__ import annotations
 
@@ -40,16 +40,18 @@ opacity:.35}.dot{fill:none;stroke:var(--c0);stroke-width:1.3}.median{stroke:var(
 @media print{details{break-inside:avoid}}
 """
 #: How near a cell is to the best one, in eighths.
-_HEAT = "".join(f".h{n}{{background:color-mix(in srgb,var(--c2) {6 * n}%,transparent)}}" for n in range(1, 9))
+_HEAT_COLORS = "".join(
+    f".h{n}{{background:color-mix(in srgb,var(--c2) {6 * n}%,transparent)}}" for n in range(1, 9)
+)
 
 
-def document(title: str, body: Iterable[str]) -> str:
+def html_document(title: str, body: Iterable[str]) -> str:
     """Return the file; the title is text, the body HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{escape(title)}</title><style>{_STYLE}{_HEAT}</style></head><body>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}{_HEAT_COLORS}</style></head><body>\n"
         + "\n".join(body)
         + "\n</body></html>\n"
     )

@@ -1,4 +1,4 @@
-"""A report of runs as one HTML file: no script, nothing loaded, light and dark as the reader's system is."""
+"""Report of tests as one HTML file: no script, nothing loaded, light and dark as the reader's system is."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
-from advisor.speeds import SpeedUnit, format_speed, in_unit, speed_scale
-from app.bench.grid_verdict import held_text
-from app.bench.verdict import beyond_the_figures
+from advisor.speeds import SpeedUnit, convert_speeds, format_speed, speed_scale
 from app.errors import AppError
 from app.history.compare_runs import compare_runs, speed_text
-from app.history.model import option_string, read_is_cached, subject
-from app.report.html_page import document, environment_line, html_table
-from app.report.svg_plot import Series, Strip, curves, strips
-from app.speedtest.model import SPEEDS
+from app.history.model import option_string, read_is_cached, tested_share
+from app.report.html_page import environment_line, html_document, html_table
+from app.report.svg_plot import PlotCurve, PlotStrip, curve_plot, strip_plot
+from app.speedtest.analysis import bottleneck_text, unmeasured_effects
+from app.speedtest.model import SPEED_FIGURES
 from app.units import format_duration, format_size
 from app.version import VERSION
 
@@ -25,15 +24,17 @@ if TYPE_CHECKING:
     from app.speedtest.model import Sample, TestResult
 
 #: More curves than this on one plot cannot be told apart.
-_CURVES = 12
+_MAX_CURVES = 12
 #: Longer reports are for a spreadsheet.
-_DETAILS = 200
+_MAX_DETAILS = 200
 #: A curve's points are means over so many parts of the test, so that the file stays small.
-_PARTS = 80
-_WAYS = (("write", "To the server"), ("read", "From the server"))
+_CURVE_POINTS = 80
+_DIRECTIONS = (("write", "To the server"), ("read", "From the server"))
 
 
-def to_html(runs: Sequence[Run], *, title: str = "NFS speed tests", unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+def runs_to_html(
+    runs: Sequence[Run], *, title: str = "NFS speed tests", unit: SpeedUnit = SpeedUnit.BYTES
+) -> str:
     """Return the report.
 
     Args:
@@ -44,47 +45,47 @@ def to_html(runs: Sequence[Run], *, title: str = "NFS speed tests", unit: SpeedU
     moment = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     body = [
         f"<h1>{escape(title)}</h1>",
-        f'<p class="muted">{_many(len(runs), "test")}, written {moment} by Mountwright {VERSION}.</p>',
-        *_plots(runs[:_CURVES], len(runs), unit),
+        f'<p class="muted">{_count_text(len(runs), "test")}, written {moment} by Mountwright {VERSION}.</p>',
+        *_plots(runs[:_MAX_CURVES], len(runs), unit),
         *_comparison(runs),
         "<h2>All tests</h2>",
         _runs_table(runs),
         "<h2>Each test</h2>",
-        *(_details(run) for run in runs[:_DETAILS]),
+        *(_details(run) for run in runs[:_MAX_DETAILS]),
     ]
-    if len(runs) > _DETAILS:
-        body.append(f'<p class="muted">The first {_DETAILS} are described; all are in the table.</p>')
-    return in_unit(document(title, body), unit)
+    if len(runs) > _MAX_DETAILS:
+        body.append(f'<p class="muted">The first {_MAX_DETAILS} are described; all are in the table.</p>')
+    return convert_speeds(html_document(title, body), unit)
 
 
 def _plots(runs: Sequence[Run], total: int, unit: SpeedUnit) -> list[str]:
     parts: list[str] = []
-    medians = [_median(run.result, way) or 0.0 for run in runs for way, _name in _WAYS]
+    medians = [_median(run.result, way) or 0.0 for run in runs for way, _name in _DIRECTIONS]
     scale, shown = speed_scale(max(medians, default=0.0), unit)
-    for way, name in _WAYS:
+    for way, name in _DIRECTIONS:
         series = [
-            Series(_name(run), _speeds(run.result, way, scale), place)
+            PlotCurve(_name(run), _speeds(run.result, way, scale), place)
             for place, run in enumerate(runs)
             if not (way == "read" and read_is_cached(run.result))
         ]
         parts.append(
-            curves(
+            curve_plot(
                 f"{name}: speed during the test", "seconds", shown, [item for item in series if item.points]
             )
         )
-    for way, name in _WAYS:
-        found: list[Strip] = []
+    for way, name in _DIRECTIONS:
+        found: list[PlotStrip] = []
         for run in runs:
             figure = run.result.figures.get(way)
             if figure is not None and not (way == "read" and read_is_cached(run.result)):
                 values = [value * scale for value in figure.values]
                 median, low, high = (value * scale for value in (figure.median, figure.low, figure.high))
-                found.append(Strip(_label(run), values, median, low, high))
-        parts.append(strips(f"{name}: each repeat, the median and its interval", shown, found))
+                found.append(PlotStrip(_label(run), values, median, low, high))
+        parts.append(strip_plot(f"{name}: each repeat, the median and its interval", shown, found))
     drawn = [part for part in parts if part]
     if not drawn:
         return []
-    notes = [f"The first {_CURVES} of {total} are drawn."] if total > _CURVES else []
+    notes = [f"The first {_MAX_CURVES} of {total} are drawn."] if total > _MAX_CURVES else []
     if any(read_is_cached(run.result) for run in runs):
         notes.append("A read that came at least partly from the client's cache is left out.")
     return ["<h2>Speeds</h2>", *drawn, *(f'<p class="muted">{escape(note)}</p>' for note in notes)]
@@ -118,13 +119,13 @@ def _runs_table(runs: Sequence[Run]) -> str:
             [
                 escape(_label(run)),
                 escape(result.started_at[:16].replace("T", " ")),
-                escape(subject(result)),
+                escape(tested_share(result)),
                 escape(link or "—"),
-                escape(_what(result)),
+                escape(_kind_text(result)),
                 escape(speed_text(_median(result, "write"))),
                 escape(speed_text(_median(result, "read"), cached=read_is_cached(result))),
                 f"<code>{escape(option_string(result.requested) or '—')}</code>",
-                _said(run),
+                _notes(run),
             ]
         )
     return html_table(head, rows, numbers=frozenset({5, 6}), plain=False)
@@ -134,14 +135,17 @@ def _details(run: Run) -> str:
     result = run.result
     rows: list[list[str]] = []
     for name, figure in result.figures.items():
-        form = format_speed if name in SPEEDS else _per_s
+        form = format_speed if name in SPEED_FIGURES else _per_s
         ends = f"{form(figure.low)} to {form(figure.high)}" if len(figure.values) > 1 else "—"
         covers = f"{100 * figure.confidence:.0f} %" if len(figure.values) > 1 else "—"
         lost = f"{figure.timeouts} / {figure.retransmissions}"
         rows.append([name, form(figure.median), ends, covers, str(len(figure.values)), lost])
     parts = [
-        f"<summary>{escape(_label(run))}: {escape(subject(result))}, {escape(result.started_at)}</summary>",
-        f"<p>{_said(run)}</p>" if run.tags or run.note else "",
+        (
+            f"<summary>{escape(_label(run))}: {escape(tested_share(result))}, "
+            f"{escape(result.started_at)}</summary>"
+        ),
+        f"<p>{_notes(run)}</p>" if run.tags or run.note else "",
         f'<p class="muted">Imported from {escape(run.origin)}.</p>' if run.origin else "",
         html_table(["Figure", "Median", "Interval", "Covers", "Repeats", "Time-outs / resent"], rows)
         if rows
@@ -150,7 +154,7 @@ def _details(run: Run) -> str:
         *(f"<p>{escape(text)}</p>" for text in _verdict(result)),
         *(f"<p>{escape(note)}</p>" for note in result.notes),
         f"<p>{escape(result.cache.note)}</p>" if result.cache is not None else "",
-        *(f"<p>{escape(text)}</p>" for text in beyond_the_figures(result)),
+        *(f"<p>{escape(text)}</p>" for text in unmeasured_effects(result)),
         f"<p>In use: <code>{escape(option_string(result.effective) or '—')}</code></p>",
         f"<p>{escape(environment_line(result.environment))}</p>",
     ]
@@ -160,7 +164,7 @@ def _details(run: Run) -> str:
 def _verdict(result: TestResult) -> list[str]:
     """Return what held it back, with the evidence, and what the figures are enough for."""
     found = result.bottleneck
-    held = [f"{held_text(found)}. {' '.join(found.evidence)}".strip()] if found is not None else []
+    held = [f"{bottleneck_text(found)}. {' '.join(found.evidence)}".strip()] if found is not None else []
     return [*held, *(f"Enough for {text[:1].lower()}{text[1:]}" for text in result.enough)]
 
 
@@ -168,7 +172,7 @@ def _grid(result: TestResult) -> str:
     """Return the cells that fio measured, of several repeats the one in the middle."""
     rows: list[list[str]] = []
     for cell in result.grid:
-        run = cell.middle
+        run = cell.median_run
         if run is not None:
             times = [format_duration(value) if value else "—" for value in (run.latency_s, run.p99_s)]
             rows.append(
@@ -178,7 +182,7 @@ def _grid(result: TestResult) -> str:
     return html_table(head, rows, numbers=frozenset(range(1, 6))) if rows else ""
 
 
-def _said(run: Run) -> str:
+def _notes(run: Run) -> str:
     tags = " ".join(f'<span class="tag">{escape(tag)}</span>' for tag in run.tags)
     base = '<span class="tag">baseline</span> ' if run.baseline else ""
     return f"{base}{tags} {escape(run.note)}".strip()
@@ -190,7 +194,7 @@ def _speeds(result: TestResult, way: str, scale: float) -> list[tuple[float, flo
     samples: Sequence[Sample] = transfer.samples if transfer is not None else []
     if len(samples) < 2:
         return []
-    step = max(samples[-1].t_s / _PARTS, 0.1)
+    step = max(samples[-1].t_s / _CURVE_POINTS, 0.1)
     found: list[tuple[float, float]] = []
     last = samples[0]
     for sample in samples[1:]:
@@ -207,9 +211,9 @@ def _median(result: TestResult, way: str) -> float | None:
     return figure.median if figure is not None else transfer.bytes_per_s if transfer is not None else None
 
 
-def _what(result: TestResult) -> str:
+def _kind_text(result: TestResult) -> str:
     if result.grid:
-        return f"fio, {_many(len(result.grid), 'cell')}"
+        return f"fio, {_count_text(len(result.grid), 'cell')}"
     transfer = result.write or result.read
     size = format_size(transfer.bytes / result.count) if transfer is not None else "—"
     return f"{result.count} of {size}" if result.count > 1 else size
@@ -221,12 +225,12 @@ def _label(run: Run) -> str:
 
 def _name(run: Run) -> str:
     options = option_string(run.result.requested)
-    return f"{_label(run)}: {run.result.started_at[:10]} {options or subject(run.result)}"
+    return f"{_label(run)}: {run.result.started_at[:10]} {options or tested_share(run.result)}"
 
 
 def _per_s(value: float) -> str:
     return f"{value:.3g} /s"
 
 
-def _many(count: int, word: str) -> str:
+def _count_text(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"

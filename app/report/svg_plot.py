@@ -1,4 +1,4 @@
-"""Plots as SVG text for a report: no script, and colours by class, so that light and dark are one file."""
+"""Plots as SVG text for a report: no script, and colors by class, so that light and dark are one file."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: Series have this many colours, and as many dashes: colour is never the only difference.
-COLOURS = 6
+COLORS = 6
 _DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 2", "12 4")
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 74, 16, 30, 42
-_ROW = 26
+_ROW_HEIGHT = 26
 #: No axis is shorter: less is nothing, in seconds as in MB/s.
-_LEAST = 1e-6
+_MIN_SPAN = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class PlotCurve:
     """One curve.
 
     Attributes:
@@ -35,7 +35,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class PlotStrip:
     """The repeats of one run in one row.
 
     Attributes:
@@ -65,7 +65,7 @@ class _Axis:
 
     def __post_init__(self) -> None:
         """Widen it to round numbers."""
-        span = max(self.high - self.low, _LEAST)
+        span = max(self.high - self.low, _MIN_SPAN)
         power = 10.0 ** floor(log10(span / 5))
         step = next(size * power for size in (1, 2, 5, 10) if span / (size * power) <= 6)
         first, last = floor(self.low / step + 1e-9), ceil(self.high / step - 1e-9)
@@ -76,7 +76,9 @@ class _Axis:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
-def curves(title: str, x_label: str, y_label: str, series: Sequence[Series], *, height: int = 280) -> str:
+def curve_plot(
+    title: str, x_label: str, y_label: str, series: Sequence[PlotCurve], *, height: int = 280
+) -> str:
     """Return a plot of curves over a common axis from 0, "" if there is nothing to draw.
 
     Args:
@@ -94,16 +96,16 @@ def curves(title: str, x_label: str, y_label: str, series: Sequence[Series], *, 
     parts = [*_grid(x, y, x_label, y_label, height)]
     for item in series:
         path = " ".join(f"{x.at(a):.1f},{y.at(b):.1f}" for a, b in item.points)
-        parts.append(f'<polyline class="line c{item.style % COLOURS}"{_dash(item.style)} points="{path}"/>')
+        parts.append(f'<polyline class="line c{item.style % COLORS}"{_dash(item.style)} points="{path}"/>')
     legend, rows = _legend(series, height)
     return _svg(title, height + rows * 18, [*parts, *legend])
 
 
-def strips(title: str, x_label: str, rows: Sequence[Strip]) -> str:
+def strip_plot(title: str, x_label: str, rows: Sequence[PlotStrip]) -> str:
     """Return a plot with a row for each run: its repeats, their median and its interval; "" for no row."""
     if not rows:
         return ""
-    height = _TOP + _BOTTOM + _ROW * len(rows)
+    height = _TOP + _BOTTOM + _ROW_HEIGHT * len(rows)
     left = _LEFT + 60
     highest = max(max(*row.values, row.high) for row in rows)
     x = _Axis(0, highest, left, _WIDTH - _RIGHT)
@@ -114,7 +116,7 @@ def strips(title: str, x_label: str, rows: Sequence[Strip]) -> str:
         parts.append(_text(x.at(tick), base + 16, _number(tick), "middle"))
     parts.append(_text((left + _WIDTH - _RIGHT) / 2, height - 8, x_label, "middle"))
     for place, row in enumerate(rows):
-        middle = _TOP + _ROW * (place + 0.5)
+        middle = _TOP + _ROW_HEIGHT * (place + 0.5)
         parts.append(_text(left - 8, middle + 4, row.name, "end"))
         parts.append(f'<path class="whisker" d="M{x.at(row.low):.1f} {middle}H{x.at(row.high):.1f}"/>')
         parts += [f'<circle class="dot" cx="{x.at(value):.1f}" cy="{middle}" r="3"/>' for value in row.values]
@@ -137,14 +139,14 @@ def _grid(x: _Axis, y: _Axis, x_label: str, y_label: str, height: int) -> list[s
     return parts
 
 
-def _legend(series: Sequence[Series], top: int) -> tuple[list[str], int]:
+def _legend(series: Sequence[PlotCurve], top: int) -> tuple[list[str], int]:
     """Return the legend in two columns, and its number of rows."""
     parts: list[str] = []
     width = (_WIDTH - _LEFT) / 2
     for place, item in enumerate(series):
         left, middle = _LEFT + place % 2 * width, top + 12 + place // 2 * 18
         parts.append(
-            f'<path class="line c{item.style % COLOURS}"{_dash(item.style)} d="M{left:.0f} {middle - 4}h28"/>'
+            f'<path class="line c{item.style % COLORS}"{_dash(item.style)} d="M{left:.0f} {middle - 4}h28"/>'
             + _text(left + 36, middle, item.name[:56], "start")
         )
     return parts, ceil(len(series) / 2)
@@ -152,7 +154,7 @@ def _legend(series: Sequence[Series], top: int) -> tuple[list[str], int]:
 
 def _dash(style: int) -> str:
     # The second time that a colour is used, its dash is another one.
-    dash = _DASHES[(style + style // COLOURS) % len(_DASHES)]
+    dash = _DASHES[(style + style // COLORS) % len(_DASHES)]
     return f' stroke-dasharray="{dash}"' if dash else ""
 
 

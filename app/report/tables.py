@@ -1,4 +1,4 @@
-"""Runs and trials as tables of plain values, for CSV and for a spreadsheet."""
+"""Tests and trials as tables of plain values, for CSV and for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.history.model import Row, option_string
+from app.history.model import RunSummary, option_string
 from app.speedtest.model import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.history.model import Experiment
+    from app.history.model import ExperimentRecord
     from app.report.xlsx import Cell
 
 #: A spreadsheet takes a cell of CSV that begins so for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def runs_table(rows: Sequence[Row], environments: Mapping[int, Environment]) -> list[list[Cell]]:
+def runs_table(rows: Sequence[RunSummary], environments: Mapping[int, Environment]) -> list[list[Cell]]:
     """Return a heading and a line for each run: speeds in bytes a second, then where it ran.
 
     Args:
@@ -30,7 +30,7 @@ def runs_table(rows: Sequence[Row], environments: Mapping[int, Environment]) -> 
             has in JSON, after "environment_".
     """
     facts = [f"environment_{name}" for name in Environment.__struct_fields__]
-    found: list[list[Cell]] = [[*Row.__struct_fields__, *facts]]
+    found: list[list[Cell]] = [[*RunSummary.__struct_fields__, *facts]]
     nowhere = Environment()
     for row in rows:
         values = msgspec.structs.asdict(row) | {"tags": " ".join(row.tags)}
@@ -39,7 +39,7 @@ def runs_table(rows: Sequence[Row], environments: Mapping[int, Environment]) -> 
     return found
 
 
-def trials_table(experiment: Experiment) -> list[list[Cell]]:
+def trials_table(experiment: ExperimentRecord) -> list[list[Cell]]:
     """Return a heading and a line for each trial, raw: bytes, seconds and bytes or files a second."""
     outcomes = experiment.outcomes
     factors = list(dict.fromkeys(name for item in outcomes for name in item.levels))
@@ -58,7 +58,7 @@ def trials_table(experiment: Experiment) -> list[list[Cell]]:
     return found
 
 
-def about_table(experiment: Experiment) -> list[list[Cell]]:
+def experiment_table(experiment: ExperimentRecord) -> list[list[Cell]]:
     """Return what an experiment was and where it ran, a line for each fact."""
     found: list[list[Cell]] = [["fact", "value"]]
     names = ("name", "share", "started_at", "seed", "note", "origin", "uid")
@@ -72,11 +72,11 @@ def about_table(experiment: Experiment) -> list[list[Cell]]:
 def csv_text(table: Sequence[Sequence[Cell]]) -> str:
     """Return a table as CSV (RFC 4180), yes and no as 1 and 0; no cell is a formula."""
     out = io.StringIO(newline="")
-    csv.writer(out).writerows([_plain(value) for value in line] for line in table)
+    csv.writer(out).writerows([_without_formula(value) for value in line] for line in table)
     return out.getvalue()
 
 
-def _plain(value: Cell) -> Cell:
+def _without_formula(value: Cell) -> Cell:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str) and value.startswith(_FORMULA):

@@ -1,4 +1,4 @@
-"""Tables as an Excel workbook (Office Open XML, ECMA-376), the few parts of it that a table takes.
+"""Excel workbooks (Office Open XML, ECMA-376) of plain tables: the few parts that a table takes.
 
 Texts are stored as texts, so that no cell is a formula whatever is in it.
 """
@@ -43,7 +43,7 @@ _STYLES = (
 )
 
 
-def to_xlsx(sheets: Mapping[str, Sequence[Sequence[Cell]]]) -> bytes:
+def tables_to_xlsx(sheets: Mapping[str, Sequence[Sequence[Cell]]]) -> bytes:
     """Return a workbook.
 
     Args:

@@ -17,11 +17,11 @@ def main() -> int:
     os.dup2(2, 1)
     from app.service.server import AgentServer
     from app.service.transport import PipeTransport
-    from app.service.verbs import Services
+    from app.service.verbs import HostVerbs
     from app.speedtest import leftover_files
 
-    services = Services()
-    leftover_files.watch()
+    services = HostVerbs()
+    leftover_files.watch_mounts()
     try:
         AgentServer(PipeTransport(sys.stdin.buffer, out), services.handlers()).serve()
     finally:

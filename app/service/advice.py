@@ -1,4 +1,4 @@
-"""Advice for a mount of this computer, or for one that a person describes."""
+"""Advice for a mount of this computer, or for one that a person describes (the verb ``advice.get``)."""
 
 from __future__ import annotations
 
@@ -7,28 +7,19 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import msgspec
 
-from advisor.cards import card_named, cards
-from advisor.confidence import tempered
-from advisor.fact_names import FACT_NAMES, Part
-from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
-from advisor.identify import server_kinds
-from advisor.lint_situation import LintContext
+from advisor.confidence import limit_confidence
+from advisor.facts import FACT_LABELS, ClientFacts, FactGroup, Facts, LinkFacts, ServerFacts
+from advisor.identify import find_card, network_cards, server_kinds
+from advisor.lint_rules import LintContext
 from advisor.options import MountOptions, implied_values
-from advisor.recommend import (
-    Advice,
-    Attention,
-    Measured,
-    NotRecommended,
-    Recommendation,
-    recommend,
-)
+from advisor.recommend import Advice, MeasuredOption, NotRecommended, Recommendation, SystemWarning, recommend
 from advisor.rules import WORKLOADS, Workload
-from advisor.throughput import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
-from advisor.throughput_curve import COPY_LENGTH, Curve, expected_curve
-from advisor.transfer_sizes import AS_COPY, SMALL_READ, call_size
+from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, Direction, Prediction, predict
+from advisor.throughput_curve import COPY_BYTES, PredictedCurve, predicted_curve
+from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, call_size
 from app.errors import AppError, ErrorKind
 from app.links import parse_link
-from app.mounts.findings import connections
+from app.mounts.findings import connections_by_version
 from app.mounts.model import ReadAheadState  # noqa: TC001 - msgspec reads it at run time
 
 if TYPE_CHECKING:
@@ -38,13 +29,13 @@ if TYPE_CHECKING:
 
 ExpectedFigure = Literal["write", "read", "small-read"]
 
-_BY_HAND = "chosen by hand"
-_ELSEWHERE = "it is another machine, which was not asked"
+_CHOSEN_BY_HAND = "chosen by hand"
+_OTHER_MACHINE = "it is another machine, which was not asked"
 #: What is expected is told of large files, as cp copies them, and of small reads: direction and call size.
 _FIGURES: dict[ExpectedFigure, tuple[Direction, int]] = {
-    "write": ("write", AS_COPY),
-    "read": ("read", AS_COPY),
-    "small-read": ("read", SMALL_READ),
+    "write": ("write", CP_CALL_SIZE),
+    "read": ("read", CP_CALL_SIZE),
+    "small-read": ("read", SMALL_READ_SIZE),
 }
 
 
@@ -89,7 +80,7 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     transport: str = ""
     link: str = ""
     read_ahead_kb: int | None = None
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[MeasuredOption, ...] = ()
     without: tuple[str, ...] = ()
     needed_at_boot: bool = False
     encrypted: bool = False
@@ -150,8 +141,8 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
     not_recommended: tuple[NotRecommended, ...]
     unknown: dict[str, str]
     expected: list[Expected]
-    attention: tuple[Attention, ...] = ()
-    curve: Curve | None = None
+    attention: tuple[SystemWarning, ...] = ()
+    curve: PredictedCurve | None = None
     read_ahead_state: ReadAheadState = ""
     lacking: tuple[str, ...] = ()
 
@@ -169,24 +160,24 @@ def headline(result: AdviceResult) -> str:
     if result.attention:
         return "No option to change, but something else to look at."
     if result.lacking:
-        return f"Nothing to change was found, but not all is known: {lacking_text(result)}."
+        return f"Nothing to change was found, but not all is known: {missing_facts_text(result)}."
     return "Nothing to change."
 
 
-def lacking_text(result: AdviceResult) -> str:
+def missing_facts_text(result: AdviceResult) -> str:
     """Return what the facts are called without which “nothing to change” cannot be said."""
-    names = [FACT_NAMES[cast("Part", part)][name] for part, _, name in map(_parted, result.lacking)]
+    names = [FACT_LABELS[cast("FactGroup", part)][name] for part, _, name in map(_fact_part, result.lacking)]
     return ", ".join(name[:1].lower() + name[1:] for name in names)
 
 
-def lacking_hint(result: AdviceResult) -> str:
+def missing_facts_hint(result: AdviceResult) -> str:
     """Return how to make up for facts that are lacking, "" if none is."""
     if "server.address" in result.lacking:
         return "Check the name of the server, or describe the link and the kind of server by hand."
     return "Describe the link by hand to have it taken into account." if result.lacking else ""
 
 
-def _parted(fact: str) -> tuple[str, str, str]:
+def _fact_part(fact: str) -> tuple[str, str, str]:
     return fact.partition(".")
 
 
@@ -214,7 +205,7 @@ def advise(
             hint=f"Choose one of {', '.join(WORKLOADS)}.",
         )
     workload = cast("Workload", args.workload)
-    options = MountOptions.parse(_asked(args, mount))
+    options = MountOptions.parse(_requested_options(args, mount))
     if args.transport in {"tcp", "udp"}:
         options.set("proto", args.transport)
     facts = _described(args, gather(mount.share if mount is not None else args.share))
@@ -240,7 +231,7 @@ def advise(
         options=str(options),
         advised_options=str(advised),
         workload=workload,
-        recommendations=tempered(
+        recommendations=limit_confidence(
             advice.recommendations,
             (expected["read"].now, expected["read"].advised),
             (expected["small-read"].now, expected["small-read"].advised),
@@ -250,7 +241,7 @@ def advise(
         unknown=dict(advice.unknown),
         expected=list(expected.values()),
         attention=advice.attention,
-        curve=expected_curve(options, advised, facts, read_ahead=read_ahead, advised_read_ahead=wanted),
+        curve=predicted_curve(options, advised, facts, read_ahead=read_ahead, advised_read_ahead=wanted),
         read_ahead_state=mount.active.read_ahead_state
         if mount is not None and mount.active is not None
         else "",
@@ -266,7 +257,7 @@ def _context(args: AdviceArgs, facts: Facts, mount: Mount | None, mounts: Iterab
         share=share,
         mount_point=args.mount_point,
         fstype=configured.fstype if configured is not None else "nfs",
-        connections=connections(mounts, share, args.mount_point),
+        connections=connections_by_version(mounts, share, args.mount_point),
         planned=mount is None,
         needed_at_boot=args.needed_at_boot,
         encrypted=args.encrypted,
@@ -287,7 +278,7 @@ def _kerberos_seen(facts: Facts) -> bool:
     return known is not None and known.keytab is True and known.gssd_running is True
 
 
-def _asked(args: AdviceArgs, mount: Mount | None) -> str:
+def _requested_options(args: AdviceArgs, mount: Mount | None) -> str:
     if args.options is not None or mount is None:
         return args.options or ""
     return mount.requested
@@ -312,25 +303,25 @@ def _described(args: AdviceArgs, facts: Facts) -> Facts:
     said of the client.
     """
     if (args.adapter or args.link or args.server) and not args.share and not args.mount_point:
-        facts = Facts(client=ClientFacts(sources=dict.fromkeys(("udp", "kernel"), _ELSEWHERE)))
+        facts = Facts(client=ClientFacts(sources=dict.fromkeys(("udp", "kernel"), _OTHER_MACHINE)))
     if args.kernel:
-        sources = facts.client.sources | {"kernel": _BY_HAND}
+        sources = facts.client.sources | {"kernel": _CHOSEN_BY_HAND}
         facts = replace(facts, client=replace(facts.client, kernel=args.kernel, sources=sources))
     if args.link:
-        facts = replace(facts, link=_link_by_hand(args.link))
+        facts = replace(facts, link=_described_link(args.link))
     if args.adapter:
         facts = replace(facts, link=_with_adapter(facts.link, _card(args.adapter), keep=bool(args.link)))
     facts = replace(facts, link=_with_packets(facts.link, args))
     if args.server:
-        facts = replace(facts, server=_server_by_hand(facts.server, args.server))
+        facts = replace(facts, server=_described_server(facts.server, args.server))
     if args.server_adapter:
         server = facts.server or ServerFacts()
-        sources = {**server.sources, "card": _BY_HAND}
+        sources = {**server.sources, "card": _CHOSEN_BY_HAND}
         facts = replace(facts, server=replace(server, card=_card(args.server_adapter), sources=sources))
     return facts
 
 
-def _server_by_hand(server: ServerFacts | None, kind: str) -> ServerFacts:
+def _described_server(server: ServerFacts | None, kind: str) -> ServerFacts:
     if kind not in server_kinds():
         raise AppError(
             ErrorKind.USAGE,
@@ -338,14 +329,14 @@ def _server_by_hand(server: ServerFacts | None, kind: str) -> ServerFacts:
             hint=f"Choose one of {', '.join(server_kinds())}.",
         )
     server = server or ServerFacts()
-    return replace(server, kind=kind, sources={**server.sources, "kind": _BY_HAND})
+    return replace(server, kind=kind, sources={**server.sources, "kind": _CHOSEN_BY_HAND})
 
 
-def _link_by_hand(text: str) -> LinkFacts:
+def _described_link(text: str) -> LinkFacts:
     link = parse_link(text).facts()
-    sources = dict.fromkeys(link.sources, _BY_HAND)
+    sources = dict.fromkeys(link.sources, _CHOSEN_BY_HAND)
     # The lab's profiles name the hardware that they stand for, which another machine need not have.
-    unknown = dict.fromkeys(("driver", "bus", "bus_id", "interface"), _ELSEWHERE)
+    unknown = dict.fromkeys(("driver", "bus", "bus_id", "interface"), _OTHER_MACHINE)
     return replace(
         link, interface=None, adapter="as described", driver=None, bus=None, bus_id=None, emulated=False,
         sources=sources | unknown,
@@ -354,13 +345,13 @@ def _link_by_hand(text: str) -> LinkFacts:
 
 def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts:
     """Return the link with this adapter: all of them are for 10 Mbit/s Ethernet."""
-    title = cards()[card].title
+    title = network_cards()[card].title
     if link is not None and keep:
-        return replace(link, card=card, adapter=title, sources={**link.sources, "card": _BY_HAND})
-    named = dict.fromkeys(("card", "adapter", "rate_bps", "kind"), _BY_HAND)
+        return replace(link, card=card, adapter=title, sources={**link.sources, "card": _CHOSEN_BY_HAND})
+    named = dict.fromkeys(("card", "adapter", "rate_bps", "kind"), _CHOSEN_BY_HAND)
     return LinkFacts(
         name=title, kind="ethernet", adapter=title, card=card, rate_bps=1e7, mtu=1500,
-        sources={**named, "rtt_s": _ELSEWHERE, "driver": _ELSEWHERE},
+        sources={**named, "rtt_s": _OTHER_MACHINE, "driver": _OTHER_MACHINE},
     )  # fmt: skip
 
 
@@ -370,16 +361,16 @@ def _with_packets(link: LinkFacts | None, args: AdviceArgs) -> LinkFacts | None:
         return link
     link = link or LinkFacts()
     if args.mtu is not None:
-        link = replace(link, mtu=args.mtu, sources=link.sources | {"mtu": _BY_HAND})
+        link = replace(link, mtu=args.mtu, sources=link.sources | {"mtu": _CHOSEN_BY_HAND})
     if args.path_mtu is not None:
-        link = replace(link, path_mtu=args.path_mtu, sources=link.sources | {"path_mtu": _BY_HAND})
+        link = replace(link, path_mtu=args.path_mtu, sources=link.sources | {"path_mtu": _CHOSEN_BY_HAND})
     return link
 
 
 def _card(text: str) -> str:
-    found = card_named(text)
+    found = find_card(text)
     if found is None:
-        names = ", ".join(f"{card.names[0]} ({card.title})" for card in cards().values())
+        names = ", ".join(f"{card.names[0]} ({card.title})" for card in network_cards().values())
         raise AppError(
             ErrorKind.USAGE,
             f"The adapter “{text}” needs no values of its own, or it is not known here.",
@@ -390,16 +381,16 @@ def _card(text: str) -> str:
 
 def _read_aheads(tunables: Mapping[str, str], advice: Advice) -> tuple[int, int]:
     """Return the readahead in force and the recommended one, bytes."""
-    now = int(tunables.get("read_ahead_kb", DEFAULT_READ_AHEAD // 1024))
+    now = int(tunables.get("read_ahead_kb", DEFAULT_READAHEAD_BYTES // 1024))
     advised = {item.option: item.proposed for item in advice.recommendations if item.included}
     return now * 1024, int(advised.get("read_ahead_kb") or now) * 1024
 
 
-def _work(direction: Direction, asked: int, options: MountOptions) -> Work:
-    return Work(direction=direction, length=COPY_LENGTH, block=call_size(asked, options.values()))
+def _work(direction: Direction, asked: int, options: MountOptions) -> CopySpec:
+    return CopySpec(direction=direction, length=COPY_BYTES, block=call_size(asked, options.values()))
 
 
-def _predict(options: MountOptions, facts: Facts, work: Work, read_ahead: int) -> Prediction | None:
+def _predict(options: MountOptions, facts: Facts, work: CopySpec, read_ahead: int) -> Prediction | None:
     """Return what the model of TCP expects; over UDP and RDMA it does not hold."""
     if implied_values(options).get("proto", "").startswith(("udp", "rdma")):
         return None

@@ -1,4 +1,4 @@
-"""The other side of the protocol: a thread that writes requests, and one that reads and completes futures.
+"""Client of an agent: one thread writes requests, one reads answers and completes their futures.
 
 The same for every agent, over any transport. Nobody who sends a request waits until it is written: the lab's
 line takes seconds for a long one.
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("agent")
 
 #: The end of the connection waits this long until what was sent is written.
-_LAST_WORDS_S = 10.0
-_AGAIN = "Try again; restart the program if it happens again."
+_STDERR_TIMEOUT_S = 10.0
+_RETRY_HINT = "Try again; restart the program if it happens again."
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -48,7 +48,7 @@ class Call:
         self._on_event = on_event
         #: How the listener failed.
         self._broken: Exception | None = None
-        self._cancel: Callable[[], None] = _nothing
+        self._cancel: Callable[[], None] = _ignore
 
     def cancel(self) -> None:
         """Ask the agent to end it; the future then fails with kind "cancelled" (or was done before)."""
@@ -105,7 +105,7 @@ class Host(Protocol):
         ...
 
 
-def _nothing() -> None:
+def _ignore() -> None:
     """Do nothing."""
 
 
@@ -117,7 +117,7 @@ class AgentClient:
         on_close: runs once when the agent's output ends, on the reader thread.
     """
 
-    def __init__(self, transport: Transport, *, on_close: Callable[[], None] = _nothing) -> None:
+    def __init__(self, transport: Transport, *, on_close: Callable[[], None] = _ignore) -> None:
         self._transport = transport
         self._on_close = on_close
         self._ids = itertools.count(1)
@@ -138,7 +138,7 @@ class AgentClient:
         try:
             raw = msgspec.Raw(msgspec.json.encode(Empty() if args is None else args))
         except UnicodeEncodeError:
-            call.fail(_untold())
+            call.fail(_request_failed())
             return call
         line = msgspec.json.encode(Request(id=call.id, verb=verb, args=raw)) + b"\n"
         with self._lock:
@@ -156,7 +156,7 @@ class AgentClient:
         What was sent before is written first, unless the agent has stopped reading.
         """
         self._lines.put(None)
-        self._sender.join(_LAST_WORDS_S)
+        self._sender.join(_STDERR_TIMEOUT_S)
         self._transport.close()
         self._end()
 
@@ -231,14 +231,14 @@ class AgentClient:
             call.fail(self._end_reason())
 
     def _end_reason(self) -> AppError:
-        return self._transport.failure or _gone()
+        return self._transport.failure or _agent_gone()
 
 
-def _gone() -> AppError:
-    return AppError(ErrorKind.PROTOCOL, "The agent ended before it answered.", hint=_AGAIN)
+def _agent_gone() -> AppError:
+    return AppError(ErrorKind.PROTOCOL, "The agent ended before it answered.", hint=_RETRY_HINT)
 
 
-def _untold() -> AppError:
+def _request_failed() -> AppError:
     return AppError(
         ErrorKind.USAGE,
         "A name in the request is not UTF-8, so it cannot be told to the agent.",
@@ -248,7 +248,7 @@ def _untold() -> AppError:
 
 def _unreadable(error: Exception) -> AppError:
     return AppError(
-        ErrorKind.PROTOCOL, "The agent's answer could not be read.", hint=_AGAIN, detail=str(error)
+        ErrorKind.PROTOCOL, "The agent's answer could not be read.", hint=_RETRY_HINT, detail=str(error)
     )
 
 
@@ -259,6 +259,6 @@ def _finish(call: Call, answer: Answer) -> None:
         elif answer.error is not msgspec.UNSET:
             call.fail(from_body(answer.error))
         else:
-            call.fail(AppError(ErrorKind.PROTOCOL, "The agent gave an empty answer.", hint=_AGAIN))
+            call.fail(AppError(ErrorKind.PROTOCOL, "The agent gave an empty answer.", hint=_RETRY_HINT))
     except _UNREADABLE as error:
         call.fail(_unreadable(error))

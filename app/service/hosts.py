@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
-    from app.service.verbs import Services
+    from app.service.verbs import HostVerbs
 
 #: How long an agent may take to clean up after its input ended: a change that nobody kept is taken back.
 _EXIT_WAIT_S = 60.0
@@ -48,10 +48,10 @@ class LocalAgent:
         self._out.close()
 
 
-class InProcess:
-    """The services of this process, behind the same face as a connection (:class:`app.service.client.Host`)."""
+class InProcessHost:
+    """The services of this process, with the interface of a connection (:class:`app.service.client.Host`)."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: HostVerbs) -> None:
         self._services = services
         self._handlers = services.handlers()
         self._ids = itertools.count(1)

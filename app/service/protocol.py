@@ -27,33 +27,33 @@ from app.discovery.model import (
 )
 from app.errors import AppError, ErrorKind
 from app.experiment.model import (
-    BestArgs,
-    BestResult,
+    BestSettings,
     ExperimentArgs,
     ExperimentEvent,
     ExperimentPlan,
     ExperimentResult,
     ExperimentRunArgs,
+    SearchArgs,
 )
 from app.facts.tunables import TunablesArgs, TunablesResult
 from app.helper_client.client import MOUNT_TIMEOUT_S
 from app.mounts.change_model import (
     ApplyArgs,
     ApplyEvent,
+    ApplyPlan,
     ApplyReport,
     DismissArgs,
-    ForgetArgs,
     KeepArgs,
     PersistArgs,
-    Plan,
     ReadaheadArgs,
+    RemoveArgs,
 )
 from app.mounts.file_import import ImportArgs, ImportPlan, ImportPlanArgs, ImportProgress, ImportReport
 from app.mounts.foreign_entries import ForeignArgs, ForeignEntry
-from app.mounts.model import Approval, FstabReport, MountReport, MountTable, ReadaheadReport
+from app.mounts.model import Approval, MountReport, MountTable, ReadaheadReport, SavedEntryReport
+from app.mounts.mount_users import WaitingArgs, WaitingProcesses
 from app.mounts.space import Space, SpaceArgs
-from app.mounts.system_log import Log, LogArgs
-from app.mounts.waiting import Waiting, WaitingArgs
+from app.mounts.system_log import LogArgs, MountLog
 from app.service.advice import AdviceArgs, AdviceResult
 from app.speedtest.model import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
@@ -364,17 +364,17 @@ VERBS: dict[str, Verb] = {
     "mounts.check": Verb(CheckArgs, CheckResult),
     "mounts.approval": Verb(ApprovalArgs, ApprovalResult),
     "mounts.link": Verb(LinkHomeArgs, Empty),
-    "mounts.persist": Verb(PersistArgs, FstabReport),
-    "mounts.forget": Verb(ForgetArgs, FstabReport),
+    "mounts.persist": Verb(PersistArgs, SavedEntryReport),
+    "mounts.forget": Verb(RemoveArgs, SavedEntryReport),
     "mounts.readahead": Verb(ReadaheadArgs, ReadaheadReport),
     "mounts.foreign": Verb(ForeignArgs, ForeignEntry),
-    "mounts.plan": Verb(ApplyArgs, Plan),
+    "mounts.plan": Verb(ApplyArgs, ApplyPlan),
     "mounts.apply": Verb(ApplyArgs, ApplyReport, ApplyEvent),
     "mounts.keep": Verb(KeepArgs, Empty),
     "mounts.dismiss": Verb(DismissArgs, Empty),
     "mounts.space": Verb(SpaceArgs, Space),
-    "mounts.log": Verb(LogArgs, Log),
-    "mounts.waiting": Verb(WaitingArgs, Waiting),
+    "mounts.log": Verb(LogArgs, MountLog),
+    "mounts.waiting": Verb(WaitingArgs, WaitingProcesses),
     "discover.servers": Verb(ServersArgs, ServersResult, ServersEvent),
     "discover.subnets": Verb(Empty, Subnets),
     "discover.scan": Verb(ScanArgs, ServersResult, ServersEvent),
@@ -392,9 +392,9 @@ VERBS: dict[str, Verb] = {
     "test.run": Verb(TestSpec, TestResult, TestEvent),
     "experiment.plan": Verb(ExperimentArgs, ExperimentPlan, ExperimentEvent),
     "experiment.run": Verb(ExperimentRunArgs, ExperimentResult, ExperimentEvent),
-    "experiment.best": Verb(BestArgs, BestResult, ExperimentEvent),
+    "experiment.best": Verb(SearchArgs, BestSettings, ExperimentEvent),
     # Goes on with a search of the history: its plan and all its outcomes.
-    "experiment.search": Verb(ExperimentRunArgs, BestResult, ExperimentEvent),
+    "experiment.search": Verb(ExperimentRunArgs, BestSettings, ExperimentEvent),
     "cancel": Verb(CancelArgs, CancelResult),
     # Only the lab's guest answers these.
     "lab.link": Verb(LinkArgs, LinkFacts),

@@ -1,4 +1,4 @@
-"""The agent's side of the protocol: reads requests, runs each on a thread of its own, writes the answers."""
+"""Server of the agent's protocol: reads requests, runs each on a thread of its own, writes the answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger("agent")
 _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,18})\s*,')
 
 
-class _OnlyId(msgspec.Struct):
+class _RequestId(msgspec.Struct):
     """What is read of a line that is no request."""
 
     id: int | None = None
@@ -60,7 +60,7 @@ class AgentServer:
         try:
             while line := self._transport.readline(MAX_LINE + 1):
                 if len(line) > MAX_LINE:
-                    self._fail(_id_of_beginning(line), _too_long())
+                    self._fail(_id_of_beginning(line), _line_too_long())
                     while not line.endswith(b"\n") and (line := self._transport.readline(MAX_LINE)):
                         pass
                 elif line.strip():
@@ -84,7 +84,7 @@ class AgentServer:
         try:
             args = self._decode_args(request)
             if isinstance(args, CancelArgs):
-                self._send(Answer(id=request.id, ok=_raw(self._cancel(args.id))))
+                self._send(Answer(id=request.id, ok=_encode_raw(self._cancel(args.id))))
             else:
                 self._start(request, args)
         except AppError as error:
@@ -114,12 +114,14 @@ class AgentServer:
         handler = self._handlers[request.verb]
 
         def emit(event: Any) -> None:
-            self._send(Answer(id=request.id, event=_raw(event)))
+            self._send(Answer(id=request.id, event=_encode_raw(event)))
 
         def work() -> None:
             answer: Answer
             try:
-                answer = Answer(id=request.id, ok=_raw(handler(args, Context(token, emit, request.id))))
+                answer = Answer(
+                    id=request.id, ok=_encode_raw(handler(args, Context(token, emit, request.id)))
+                )
             except AppError as error:
                 answer = Answer(id=request.id, error=to_body(error))
             except Exception as error:
@@ -158,11 +160,11 @@ class AgentServer:
             log.debug("an answer had no reader")
 
 
-def _raw(value: Any) -> msgspec.Raw:
+def _encode_raw(value: Any) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
-def _too_long() -> AppError:
+def _line_too_long() -> AppError:
     return AppError(
         ErrorKind.PROTOCOL,
         "A request line is too long.",
@@ -180,6 +182,6 @@ def _id_of_beginning(line: bytes) -> int | None:
 def _id_of(line: bytes) -> int | None:
     """Return the id of a line that is no request, if it has one."""
     try:
-        return from_json(line, _OnlyId).id
+        return from_json(line, _RequestId).id
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""What the agent's verbs do on this host."""
+"""The verbs of the agent: what each does on this host."""
 
 from __future__ import annotations
 
@@ -16,14 +16,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from advisor.dialects.linux import mount_command
-from advisor.options import MountOptions, to_mount
-from app.agent.alone import Alone
-from app.agent.experimenting import Experimenting
-from app.discovery.client import ask_exports, ask_versions, scan_networks
-from app.discovery.known_servers import find_servers
+from advisor.options import MountOptions, options_for_mount
+from app.discovery.client import TRY_S, ask_exports, ask_versions, scan_networks, with_test_mount
+from app.discovery.known_servers import clear_recent_shares, find_servers, record_recent_share
 from app.discovery.model import ServersResult
-from app.discovery.private_root import TRY_S, with_test_mount
-from app.discovery.recent import forget_all, remember
 from app.discovery.scan import subnets
 from app.errors import AppError, ErrorKind
 from app.facts.gather import gather_facts
@@ -33,37 +29,40 @@ from app.helper_client.client import ApprovedPlan, HelperClient
 from app.kernel.nfsmount_conf import added_to
 from app.kernel.utab import plain_share
 from app.mounts import mount_point
-from app.mounts.actions import has_client
-from app.mounts.apply import Apply
-from app.mounts.approval import approval, approval_of, home_offer, refuse_move, refuse_unapproved, sentences
-from app.mounts.config_store import Keeping
+from app.mounts.actions import MountActions, kernel_has_client
+from app.mounts.apply import ChangeRunner
+from app.mounts.approval import (
+    approval_of_change,
+    approval_sentences,
+    home_link_offer,
+    make_home_link,
+    move_error,
+    not_approved_error,
+    required_approval,
+)
+from app.mounts.config_store import ConfigStore
 from app.mounts.file_import import plan_import, run_import
-from app.mounts.findings import judge, merged, refusal
+from app.mounts.findings import lint_mount, merge_findings, refusal_error
 from app.mounts.foreign_entries import foreign_entry
-from app.mounts.fstab_store import Persistence
-from app.mounts.hands import Hands
-from app.mounts.home_link import make_link
+from app.mounts.fstab_store import FstabStore
 from app.mounts.interrupted_changes import ChangeRecords
-from app.mounts.model import FstabReport, Mount, MountReport, MountTable, ReadaheadReport
+from app.mounts.model import Mount, MountReport, MountTable, ReadaheadReport, SavedEntryReport
 from app.mounts.mount_point import check_mount_point
-from app.mounts.mount_users import find_holders
-from app.mounts.option_comparison import compare
+from app.mounts.mount_users import find_holders, find_waiting_processes
+from app.mounts.option_comparison import compare_options
 from app.mounts.parsing import parse_options, share_to_mount
-from app.mounts.plan import Surroundings, make_plan
+from app.mounts.plan import HostView, make_plan
 from app.mounts.probe_exclusion import ProbeExclusion
 from app.mounts.reachability import probe_server
-from app.mounts.removal import forget
-from app.mounts.requested import Requested
-from app.mounts.saved_readahead import SavedReadaheads
-from app.mounts.space import SpaceAsker
-from app.mounts.system_log import LogReader, subject_of
-from app.mounts.table import plain_path
-from app.mounts.unit_store import UnitFiles
-from app.mounts.waiting import find_waiting
-from app.mounts.watch import watch_table
+from app.mounts.removal import remove_saved_mount
+from app.mounts.saved_readahead import ReadaheadStore
+from app.mounts.space import SpaceReader
+from app.mounts.system_log import LogReader, log_subject
+from app.mounts.table import RecordedOptions, plain_path, watch_table
+from app.mounts.unit_store import UnitStore
 from app.process import find_program
 from app.service.advice import advise
-from app.service.measurements import Measuring
+from app.service.measurements import ExperimentVerbs, MeasurementLock, TestVerbs
 from app.service.protocol import (
     PROTOCOL,
     ApprovalArgs,
@@ -80,12 +79,12 @@ from app.service.protocol import (
     UnmountResult,
 )
 from app.speedtest import leftover_files
-from app.speedtest.cleanup import ANSWER_S, wait_for_cleanups
-from app.speedtest.mount_session import BenchSession
-from app.speedtest.unmount_wait import settled
+from app.speedtest.cleanup import CANCEL_TIMEOUT_S, wait_for_cleanups
+from app.speedtest.mount_session import MountSession
+from app.speedtest.unmount_wait import flushed_before_unmount
 from app.stats.health_monitor import HealthMonitor, with_trouble
+from app.stats.rates import watch_rates
 from app.stats.speeds import watch_speeds
-from app.stats.watch import watch
 from app.text.mounts import explain_unmount
 from app.version import VERSION
 
@@ -103,23 +102,23 @@ if TYPE_CHECKING:
         ServersArgs,
         Subnets,
     )
-    from app.mounts.approval import Change
+    from app.mounts.approval import ApprovalChange
     from app.mounts.change_model import (
         ApplyArgs,
+        ApplyPlan,
         ApplyReport,
         DismissArgs,
-        ForgetArgs,
         KeepArgs,
         PersistArgs,
-        Plan,
         ReadaheadArgs,
+        RemoveArgs,
     )
     from app.mounts.file_import import ImportArgs, ImportPlan, ImportPlanArgs, ImportReport
     from app.mounts.foreign_entries import ForeignArgs, ForeignEntry
     from app.mounts.model import Holder
+    from app.mounts.mount_users import WaitingArgs, WaitingProcesses
     from app.mounts.space import Space, SpaceArgs
-    from app.mounts.system_log import Log, LogArgs
-    from app.mounts.waiting import Waiting, WaitingArgs
+    from app.mounts.system_log import LogArgs, MountLog
     from app.service.advice import AdviceArgs, AdviceResult
     from app.service.server import Context, Handler
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
@@ -128,14 +127,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("agent")
 
 #: Why nobody could be asked to mount or unmount.
-_NO_HELPER = frozenset({
+_HELPER_ABSENT = frozenset({
     ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED, ErrorKind.PKEXEC_MISSING,
     ErrorKind.POLKIT_AGENT_MISSING,
 })  # fmt: skip
 #: How long the end waits for a change to go back to what was: an unmount and a mount, at their slowest.
-_GOING_BACK_S = 45.0
+_ROLLBACK_TIMEOUT_S = 45.0
 #: The helper's own limit of an unmount.
-_UNMOUNT_S = 20.0
+_UNMOUNT_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ class LabInfo:
     link: Callable[[], LinkFacts]
 
 
-class Services:
+class HostVerbs:
     """The verbs of one host; methods take (args, context) and return the verb's result."""
 
     def __init__(self, lab: LabInfo | None = None) -> None:
@@ -159,22 +158,22 @@ class Services:
         self._helper = HelperClient("mount")
         self._tune = HelperClient("tune")
         persist = HelperClient("persist")
-        self._fstab = Persistence(persist)
-        self._kept = Keeping(self._fstab, UnitFiles(persist))
-        self._saved = SavedReadaheads(self._tune)
+        self._fstab = FstabStore(persist)
+        self._kept = ConfigStore(self._fstab, UnitStore(persist))
+        self._saved = ReadaheadStore(self._tune)
         #: The changes under way, by the id of their requests; a second one is refused.
-        self._changes: dict[int, Apply] = {}
+        self._changes: dict[int, ChangeRunner] = {}
         self._changing = threading.Lock()
         self._records = ChangeRecords()
-        self._requested = Requested()
+        self._requested = RecordedOptions()
         self._questions = ProbeExclusion()
-        self._space = SpaceAsker(questions=self._questions)
+        self._space = SpaceReader(questions=self._questions)
         self._health = HealthMonitor(questions=self._questions)
-        self._alone = alone = Alone()
+        self._alone = alone = MeasurementLock()
         # One for tests, plans and experiments: the person is asked once for all their mounts.
-        self._bench = BenchSession()
-        self._measuring = Measuring(alone, self._requested, self._lab_link, self._mount_again, self._bench)
-        self._experimenting = Experimenting(alone, self._lab_link, self._bench)
+        self._bench = MountSession()
+        self._measuring = TestVerbs(alone, self._requested, self._lab_link, self._mount_again, self._bench)
+        self._experimenting = ExperimentVerbs(alone, self._lab_link, self._bench)
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verb table for an :class:`app.service.server.AgentServer`."""
@@ -219,11 +218,11 @@ class Services:
 
         Tests must have been cancelled. They get ANSWER_S: files that cannot be removed by then are recorded.
         """
-        end = time.monotonic() + ANSWER_S
-        if self._changing.acquire(timeout=_GOING_BACK_S):
+        end = time.monotonic() + CANCEL_TIMEOUT_S
+        if self._changing.acquire(timeout=_ROLLBACK_TIMEOUT_S):
             self._changing.release()
         self._alone.wait(max(0.0, end - time.monotonic()))
-        if not leftover_files.remain():
+        if not leftover_files.has_leftovers():
             wait_for_cleanups(max(0.0, end - time.monotonic()))
         self._helper.close()
         self._tune.close()
@@ -255,27 +254,31 @@ class Services:
         """Mount through the helper and report requested against effective values."""
         share = share_to_mount(args.share)
         options = parse_options(args.options)
-        needed = approval(args.share, args.mount_point, mounts=True, options=to_mount(options))
+        needed = required_approval(
+            args.share, args.mount_point, mounts=True, options=options_for_mount(options)
+        )
         if needed is None:
             problem = check_mount_point(args.share, args.mount_point, create=args.create)
             if problem is not None:
                 raise problem
         elif not args.approved:
-            raise refuse_unapproved(needed)
+            raise not_approved_error(needed)
         if find_program("mount.nfs") is None:
             raise AppError(
                 ErrorKind.MOUNT_NFS_MISSING,
                 "This computer cannot mount NFS: the program mount.nfs is not installed.",
                 hint="Install the package nfs-common (Debian, Ubuntu) or nfs-utils (Fedora, openSUSE, Arch).",
             )
-        problem = refusal(missing_prerequisites(args.share, args.mount_point, args.options), args.options)
+        problem = refusal_error(
+            missing_prerequisites(args.share, args.mount_point, args.options), args.options
+        )
         if problem is not None:
             raise problem
         try:
             self._check_server(share, options)
         finally:
             context.token.check()  # who has cancelled meanwhile hears of that, not of the server
-        words = to_mount(options)
+        words = options_for_mount(options)
         if options.get("bg") == "bg":
             words.set("bg", "bg")  # the helper mounts in the foreground all the same, and says so
         wire = {
@@ -288,14 +291,16 @@ class Services:
         }
         answer = self._call_mount("mount", wire, args.share, context.token, approved=args.approved)
         self._requested.note(int(answer["mount_id"]), args.options)
-        _remember(args.share)
+        _add_recent_server(args.share)
         mount = _find(self._table(), args.mount_point)
         return MountReport(
             mount=mount,
-            values=compare(options, mount.active, added_to(args.share, args.mount_point, to_mount(options))),
+            values=compare_options(
+                options, mount.active, added_to(args.share, args.mount_point, options_for_mount(options))
+            ),
             command=mount_command(args.share, args.mount_point, options),
             messages=[line for line in str(answer.get("output", "")).splitlines() if line.strip()],
-            findings=judge(
+            findings=lint_mount(
                 options,
                 saved=False,
                 share=args.share,
@@ -309,16 +314,21 @@ class Services:
         point = plain_path(args.mount_point)
         active = next((row.active for row in self._table().mounts if row.mount_point == point), None)
         share = active.share if active is not None else ""
-        needed = approval(share, args.mount_point, change="unmount")
+        needed = required_approval(share, args.mount_point, change="unmount")
         if needed is not None and not args.approved:
-            raise refuse_unapproved(needed)
-        wire = {"target": args.mount_point, "force": args.force, "lazy": args.lazy, "timeout_s": _UNMOUNT_S}
+            raise not_approved_error(needed)
+        wire = {
+            "target": args.mount_point,
+            "force": args.force,
+            "lazy": args.lazy,
+            "timeout_s": _UNMOUNT_TIMEOUT_S,
+        }
         approved = args.approved and bool(share)
         try:
             with self._settled(point, context.token):
                 answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
         except AppError as error:
-            if active is None and error.kind in _NO_HELPER:
+            if active is None and error.kind in _HELPER_ABSENT:
                 raise AppError(ErrorKind.NOT_MOUNTED, f"No NFS mount is at “{args.mount_point}”.") from error
             if error.kind not in {ErrorKind.BUSY, ErrorKind.NOT_RESPONDING}:
                 raise
@@ -332,40 +342,43 @@ class Services:
 
     def get_approval(self, args: ApprovalArgs, _context: Context) -> ApprovalResult:
         """Return what has to be approved to mount a share, or to unmount what is there."""
-        offer = home_offer(args.share, args.mount_point) if args.share else None
+        offer = home_link_offer(args.share, args.mount_point) if args.share else None
         if offer is not None:
             place, link = offer
             text = f"It can be mounted at {place}, with a link to that at {link}."
             return ApprovalResult(instead=place, text=["No share is mounted in a home directory.", text])
-        change: Change = "none" if args.share else "unmount"
-        options = to_mount(parse_options(args.options))
-        needed = approval(
+        change: ApprovalChange = "none" if args.share else "unmount"
+        options = options_for_mount(parse_options(args.options))
+        needed = required_approval(
             args.share, args.mount_point, mounts=bool(args.share), change=change, options=options
         )
-        return ApprovalResult(approval=needed, text=sentences(needed) if needed is not None else [])
+        return ApprovalResult(approval=needed, text=approval_sentences(needed) if needed is not None else [])
 
     def link(self, args: LinkHomeArgs, _context: Context) -> Empty:
         """Make a link to a mount point where the person wants to see the mount."""
-        make_link(args.path, args.target)
+        make_home_link(args.path, args.target)
         return Empty()
 
-    def persist(self, args: PersistArgs, context: Context) -> FstabReport:
+    def persist(self, args: PersistArgs, context: Context) -> SavedEntryReport:
         """Write an entry to fstab, or show what would be written; a live mount is saved with what it has."""
         if args.options is None and not args.replaces and not self._fstab.share_at(args.mount_point):
             args = msgspec.structs.replace(args, options=self._live_options(args))
         written = self._fstab.reserved(args)
-        needed = approval(args.share, args.mount_point, keeps=True, written=written)
+        needed = required_approval(args.share, args.mount_point, keeps=True, written=written)
         moved = args.replaces not in {"", args.mount_point}
-        if moved and (needed is not None or approval("", args.replaces, keeps=True) is not None):
-            raise refuse_move(args.replaces, args.mount_point)
+        if moved and (needed is not None or required_approval("", args.replaces, keeps=True) is not None):
+            raise move_error(args.replaces, args.mount_point)
         if args.preview or needed is None:
             report = self._fstab.persist(args, context.token)
             missing = missing_prerequisites(args.share, args.mount_point, _options_of(report.line))
             return msgspec.structs.replace(
-                report, approval=needed, findings=merged(missing, report.findings), given=args.options or ""
+                report,
+                approval=needed,
+                findings=merge_findings(missing, report.findings),
+                given=args.options or "",
             )
         if not args.approved:
-            raise refuse_unapproved(needed)
+            raise not_approved_error(needed)
         requests = self._fstab.requests(args)
         helper = self._approve("persist-system", args.share, args.mount_point, requests)
         with contextlib.closing(helper):
@@ -380,9 +393,9 @@ class Services:
                 return row.requested
         return None
 
-    def forget(self, args: ForgetArgs, context: Context) -> FstabReport:
+    def forget(self, args: RemoveArgs, context: Context) -> SavedEntryReport:
         """Take a mount out of fstab or out of our units, or show what would be taken out."""
-        return forget(args, context.token, self._kept, self._saved, self._start)
+        return remove_saved_mount(args, context.token, self._kept, self._saved, self._start)
 
     def save_readahead(self, args: ReadaheadArgs, context: Context) -> ReadaheadReport:
         """Save the readahead of a mount point, or remove what is saved, or show what would be written."""
@@ -398,7 +411,7 @@ class Services:
         """Return what an import can take over of an entry that others made."""
         return foreign_entry(self._table().mounts, args.mount_point)
 
-    def plan(self, args: ApplyArgs, context: Context) -> Plan:
+    def plan(self, args: ApplyArgs, context: Context) -> ApplyPlan:
         """Return what a change of a mount would do."""
         context.token.check()
         return make_plan(args, self._surroundings())
@@ -406,7 +419,7 @@ class Services:
     def apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
         """Make a change of a mount, or go back to what was."""
         with self._one_change():
-            change = Apply(
+            change = ChangeRunner(
                 args, self._surroundings(), self._hands(), context.token, context.emit, records=self._records
             )
             self._changes[context.request_id] = change
@@ -415,7 +428,7 @@ class Services:
             finally:
                 self._changes.pop(context.request_id, None)
             if report.report is not None:
-                _remember(args.share)
+                _add_recent_server(args.share)
             return report
 
     @contextlib.contextmanager
@@ -446,7 +459,7 @@ class Services:
         def apply(change: ApplyArgs) -> ApplyReport:
             around, hands = self._surroundings(), self._hands()
             silent: Callable[[object], None] = lambda _event: None  # noqa: E731 - a listener of steps
-            return Apply(change, around, hands, context.token, silent, records=self._records).run()
+            return ChangeRunner(change, around, hands, context.token, silent, records=self._records).run()
 
         with self._one_change():
             return run_import(args, self._surroundings(), apply, context.token, context.emit)
@@ -468,18 +481,18 @@ class Services:
         self._records.dismiss(args.id)
         return Empty()
 
-    def get_waiting(self, args: WaitingArgs, _context: Context) -> Waiting:
+    def get_waiting(self, args: WaitingArgs, _context: Context) -> WaitingProcesses:
         """Return the processes that wait for a mount, as far as this user may see them."""
-        return find_waiting(args.mount_point)
+        return find_waiting_processes(args.mount_point)
 
     def get_space(self, args: SpaceArgs, context: Context) -> Space:
         """Return the used and free space of a mount, as it was at most a minute ago."""
         return self._space.ask(args.mount_point, context.token)
 
-    def get_log(self, args: LogArgs, context: Context) -> Log:
+    def get_log(self, args: LogArgs, context: Context) -> MountLog:
         """Return the system log's lines about a mount and its server."""
         table = self._table()
-        subject = subject_of(_find(table, args.mount_point), table.mounts)
+        subject = log_subject(_find(table, args.mount_point), table.mounts)
         return LogReader().read(subject, context.token, since_s=args.since_s, lines=args.lines)
 
     def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
@@ -496,7 +509,7 @@ class Services:
 
     def forget_servers(self, _args: Empty, _context: Context) -> Empty:
         """Forget which servers were used recently."""
-        forget_all()
+        clear_recent_shares()
         return Empty()
 
     def find_exports(self, args: ExportsArgs, context: Context) -> ExportsResult:
@@ -544,7 +557,7 @@ class Services:
         def emit(sample: StatsSample) -> None:
             context.emit(sample)
 
-        watch(args.mount_point, args.interval_s, context.token, emit)
+        watch_rates(args.mount_point, args.interval_s, context.token, emit)
         return Empty()
 
     def watch_speeds(self, args: SpeedsArgs, context: Context) -> Empty:
@@ -559,31 +572,31 @@ class Services:
         self.unmount(UnmountArgs(mount_point=mount_point), context)
         self.mount(MountArgs(share=share, mount_point=mount_point, options=options), context)
 
-    def _surroundings(self) -> Surroundings:
-        return Surroundings(
+    def _surroundings(self) -> HostView:
+        return HostView(
             table=self._table,
             kept=self._kept,
             probe=probe_server,
             check_point=lambda share, path: check_mount_point(share, path, create=True),
             holders=self._find_holders,
-            has_client=has_client,
+            has_client=kernel_has_client,
             added=added_to,
-            approval=partial(approval_of, kept=self._kept),
+            approval=partial(approval_of_change, kept=self._kept),
             missing_prerequisites=missing_prerequisites,
         )
 
     def _find_holders(self, path: str) -> list[Holder]:
-        with self._questions.left_alone(path):
+        with self._questions.without_probes(path):
             return find_holders(path)
 
     @contextlib.contextmanager
     def _settled(self, mount_point: str, token: CancelToken) -> Generator[None]:
         """Wait for what this program itself does with a mount, then let it be unmounted."""
-        with settled(mount_point, token), self._questions.left_alone(mount_point):
+        with flushed_before_unmount(mount_point, token), self._questions.without_probes(mount_point):
             yield
 
-    def _hands(self) -> Hands:
-        return Hands(
+    def _hands(self) -> MountActions:
+        return MountActions(
             mount=self._helper,
             tune=self._tune,
             kept=self._kept,
@@ -636,7 +649,12 @@ class Services:
         if not rows or rows[0].state != "not-responding":
             return error
         return explain_unmount(
-            error, rows[0], time.time(), find_waiting(args.mount_point), force=args.force, lazy=args.lazy
+            error,
+            rows[0],
+            time.time(),
+            find_waiting_processes(args.mount_point),
+            force=args.force,
+            lazy=args.lazy,
         )
 
     def _check_server(self, share: Share, options: MountOptions) -> None:
@@ -657,10 +675,10 @@ def _options_of(line: str) -> str:
     return fields[3] if len(fields) > 3 else ""
 
 
-def _remember(share: str) -> None:
+def _add_recent_server(share: str) -> None:
     """Keep the share for the server field; a mount that succeeded is not spoiled by a home that is full."""
     try:
-        remember(share)
+        record_recent_share(share)
     except (AppError, OSError) as error:
         log.info("%s is not remembered: %s", share, error)
 

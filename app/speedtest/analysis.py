@@ -1,41 +1,45 @@
-"""What the repeats of a test say together."""
+"""Analysis of a test: medians with intervals, cached reads, bottleneck, and what the speeds are enough for.
+
+A read counts if the server's byte counter grew by as much as was read, and if the link could have carried it.
+Of a grid's direction the fastest sequential cell says what a stream meets; the smallest random requests say
+what each request costs, and what a greater queue depth brings.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from advisor.bottleneck import KINDS, SHORTEST_S, find_bottleneck
-from advisor.experiment.intervals import interval, median, single_outlier, spread_is_wide
-from advisor.speeds import format_speed
-from advisor.text.use_cases import enough_for
-from app.bench.grid_verdict import SMALL_WRITE, WAYS
-from app.bench.verdict import cache_report, flag_cached
-from app.speedtest.model import SMALL_READS, SPEEDS, Figure
+from advisor.bottleneck import BOTTLENECK_LABELS, MIN_LOAD_TIME_S, find_bottleneck
+from advisor.experiment.intervals import confidence_interval, median, single_outlier, spread_is_wide
+from advisor.speeds import format_rate, format_speed
+from advisor.text.use_cases import use_case_texts
+from advisor.transfer_sizes import SMALL_READ_SIZE
+from app.speedtest.model import SMALL_READS, SPEED_FIGURES, CacheReport, Figure
+from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.bottleneck import Bottleneck, Way
+    from advisor.bottleneck import Bottleneck, TransferDirection
     from advisor.facts import LinkFacts
-    from app.speedtest.messages import OwnSize, Round
-    from app.speedtest.model import CacheReport, TestSpec, Transfer
-
+    from app.speedtest.messages import RepeatResult, UserFilesSize
+    from app.speedtest.model import CacheMethod, GridCell, GridRun, TestResult, TestSpec, Transfer
 
 #: What the repeats of a figure are called in a note.
-_OF = {
+_FIGURE_PHRASES = {
     "write": "to the server", "read": "from the server", "create": "of making files",
     "stat": "of looking up files", "delete": "of deleting files",
     SMALL_READS: "of small reads",
 }  # fmt: skip
 CACHED_SMALL_READ = "The small reads came at least partly from the client's cache: they are not compared."
 #: Files at least as large as this show the speed of a stream.
-_STREAM = 2**20
+_STREAM_FILE_BYTES = 2**20
 
 
-def figures(rounds: Sequence[Round]) -> dict[str, Figure]:
+def figures_of_repeats(rounds: Sequence[RepeatResult]) -> dict[str, Figure]:
     """Return each figure over the rounds that count, by name."""
     found: dict[str, Figure] = {}
     for name, transfers in (
@@ -57,15 +61,15 @@ def figures(rounds: Sequence[Round]) -> dict[str, Figure]:
     return found
 
 
-def middle(transfers: Sequence[Transfer]) -> Transfer | None:
+def median_transfer(transfers: Sequence[Transfer]) -> Transfer | None:
     """Return the transfer with the median speed, of two in the middle the slower; None if there is none."""
     if not transfers:
         return None
     return sorted(transfers, key=lambda transfer: transfer.bytes_per_s)[(len(transfers) - 1) // 2]
 
 
-def judged_reads(
-    rounds: Sequence[Round], link: LinkFacts | None
+def checked_reads(
+    rounds: Sequence[RepeatResult], link: LinkFacts | None
 ) -> tuple[list[Transfer], CacheReport | None]:
     """Return the reads, flagged if they cannot be believed, and one report: of the first bad one if any.
 
@@ -84,16 +88,18 @@ def judged_reads(
     return reads, next(iter([*bad, *reports]), None)
 
 
-def judged_small_reads(rounds: Sequence[Round], link: LinkFacts | None) -> list[Transfer]:
+def checked_small_reads(rounds: Sequence[RepeatResult], link: LinkFacts | None) -> list[Transfer]:
     """Return the reads with small calls, flagged if they cannot be believed."""
     return [
-        msgspec.structs.replace(item.small_read, cached=flag_cached(item.small_read, link)[0])
+        msgspec.structs.replace(item.small_read, cached=check_cached(item.small_read, link)[0])
         for item in rounds
         if item.small_read is not None
     ]
 
 
-def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | None) -> Bottleneck | None:
+def transfer_bottleneck(
+    write: Transfer | None, read: Transfer | None, link: LinkFacts | None
+) -> Bottleneck | None:
     """Return what held the slower direction back, with a last sentence on the other; None without counters.
 
     Args:
@@ -101,7 +107,7 @@ def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | 
         read: the one from it; one from the cache says nothing.
         link: what is known of the way to the server.
     """
-    ways: tuple[tuple[Way, Transfer | None], ...] = (("write", write), ("read", read))
+    ways: tuple[tuple[TransferDirection, Transfer | None], ...] = (("write", write), ("read", read))
     known = [
         (transfer.bytes_per_s, find_bottleneck(way, transfer.load, link))
         for way, transfer in ways
@@ -110,7 +116,9 @@ def bottleneck(write: Transfer | None, read: Transfer | None, link: LinkFacts | 
     if not known:
         return None
     (_, slower), *rest = sorted(known, key=lambda item: item[0])
-    others = [f"{WAYS[other.way]}: {KINDS[other.kind]}. {other.evidence[0]}" for _, other in rest]
+    others = [
+        f"{DIRECTIONS[other.way]}: {BOTTLENECK_LABELS[other.kind]}. {other.evidence[0]}" for _, other in rest
+    ]
     return replace(slower, evidence=[*slower.evidence, *others])
 
 
@@ -120,20 +128,22 @@ def outlier_notes(found: dict[str, Figure]) -> list[str]:
     for name, figure in found.items():
         odd = single_outlier(figure.values)
         if odd is not None:
-            form = format_speed if name in SPEEDS else _per_s
+            form = format_speed if name in SPEED_FIGURES else _rate_text
             notes.append(
-                f"Outlier: repeat {odd.place + 1} of {len(figure.values)} {_OF[name]} was "
+                f"Outlier: repeat {odd.place + 1} of {len(figure.values)} {_FIGURE_PHRASES[name]} was "
                 f"{abs(100 * (odd.ratio - 1)):.0f} % {'above' if odd.ratio > 1 else 'below'} the median "
                 f"({form(odd.value)}, median {form(figure.median)})."
             )
     return notes
 
 
-def _per_s(rate: float) -> str:
+def _rate_text(rate: float) -> str:
     return f"{rate:.3g} a second"
 
 
-def uses(spec: TestSpec, found: dict[str, Figure], *, own: OwnSize | None = None, cached: bool) -> list[str]:
+def supported_uses(
+    spec: TestSpec, found: dict[str, Figure], *, own: UserFilesSize | None = None, cached: bool
+) -> list[str]:
     """Return what the figures are enough for; of one file its speeds, of small ones how many are flushed.
 
     Nothing is said of a figure that spreads too widely to conclude from, and of a copy that was over at once.
@@ -146,24 +156,24 @@ def uses(spec: TestSpec, found: dict[str, Figure], *, own: OwnSize | None = None
         cached: whether the read cannot be believed.
     """
     amount = own.bytes if own is not None else spec.total
-    write = _sure(found.get("write"), amount)
-    read = _sure(found.get("read"), amount * spec.passes) if not cached else None
-    if spec.workload == "files" and spec.size <= SMALL_WRITE:
-        return enough_for(flushes=write / spec.size if write is not None else None)
-    if own is not None and own.bytes < own.files * _STREAM:
-        return enough_for(small_files=write)
-    return enough_for(read=read, write=write)
+    write = _reliable_speed(found.get("write"), amount)
+    read = _reliable_speed(found.get("read"), amount * spec.passes) if not cached else None
+    if spec.workload == "files" and spec.size <= SMALL_WRITE_BYTES:
+        return use_case_texts(flushes=write / spec.size if write is not None else None)
+    if own is not None and own.bytes < own.files * _STREAM_FILE_BYTES:
+        return use_case_texts(small_files=write)
+    return use_case_texts(read=read, write=write)
 
 
-def _sure(figure: Figure | None, amount: int) -> float | None:
+def _reliable_speed(figure: Figure | None, amount: int) -> float | None:
     """Return the low end of a speed that can be concluded from, else None."""
-    if figure is None or (figure.wide and len(figure.values) > 1) or amount < figure.median * SHORTEST_S:
+    if figure is None or (figure.wide and len(figure.values) > 1) or amount < figure.median * MIN_LOAD_TIME_S:
         return None
     return figure.low
 
 
 def _figure(values: list[float]) -> Figure:
-    low, high, confidence = interval(values)
+    low, high, confidence = confidence_interval(values)
     return Figure(
         values=values,
         median=median(values),
@@ -172,3 +182,239 @@ def _figure(values: list[float]) -> Figure:
         confidence=confidence,
         wide=spread_is_wide(values),
     )
+
+
+_CACHE_NOTES: dict[CacheMethod, str] = {
+    "fadvise": "The client's cache was told to drop the file before the read.",
+    "direct": "The file was read past the client's cache (O_DIRECT).",
+    "fresh-mount": "The read relies on the file system having been mounted afresh.",
+}
+
+#: Small reads that reach this part of the copy's speed are as fast.
+_AS_FAST_RATIO = 0.8
+_FSYNC_NOTE = (
+    "The time to the server ends when the server says that it has the data (fsync). One that exports “async” "
+    "says so before they are on its disk."
+)
+_SERVER_MEMORY_NOTE = (
+    "What was read had been written just before, so the server will have answered from its memory and not "
+    "from its disk, which may be slower. Files larger than its memory show the disk."
+)
+
+
+def unmeasured_effects(result: TestResult) -> list[str]:
+    """Return what must be known of a test's figures, in sentences: call sizes, and what its disk may do."""
+    found = [f"It copied in {call_size_text(result)}."] if not result.grid else []
+    found += _small_read_notes(result)
+    ways = {cell.way for cell in result.grid}
+    if result.nfs and (result.write is not None or "write" in ways):
+        found.append(_FSYNC_NOTE)
+    if result.nfs and ((result.read is not None and not result.read.cached) or "read" in ways):
+        found.append(_disk_read_note(result) or _SERVER_MEMORY_NOTE)
+    return found
+
+
+def _disk_read_note(result: TestResult) -> str:
+    """Return which part of a large file the server's memory cannot have held, "" if it may have held all."""
+    size = result.read.bytes if result.read is not None and result.workload == "file" else 0
+    if not 0 < result.server_memory < size:
+        return ""
+    return (
+        f"The file was larger than the server's memory, {format_size(result.server_memory)} as you said: at "
+        f"least {100 * (1 - result.server_memory / size):.0f} % of what was read came from its disk."
+    )
+
+
+def call_size_text(result: TestResult) -> str:
+    """Return with how large calls a test copied, as a phrase."""
+    size = format_size(result.block_size)
+    return f"calls of {size}, as cp does on this mount" if result.as_copy else f"calls of {size}"
+
+
+def _small_read_notes(result: TestResult) -> list[str]:
+    """Return how the small reads compare with the copy, where both were measured and can be believed."""
+    copy, small = (result.figures.get(name) for name in ("read", SMALL_READS))
+    cached = any(one is None or one.cached for one in (result.read, result.small_read))
+    if copy is None or small is None or cached or not copy.median:
+        return []
+    text = f"Small reads, in calls of {format_size(SMALL_READ_SIZE)}, reached "
+    text += f"{100 * small.median / copy.median:.0f} % of the speed of the copy from the server."
+    held = result.small_bottleneck
+    if held is None or held.kind == "unclear" or small.median > _AS_FAST_RATIO * copy.median:
+        return [text]
+    helps = ", and more readahead helps them" if held.kind == "round-trips" else ""
+    return [f"{text} They were held back by {BOTTLENECK_LABELS[held.kind]}{helps}."]
+
+
+def check_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]:
+    """Return whether a read came at least partly from the client's cache, and why in one sentence.
+
+    Args:
+        transfer: of the read.
+        link: what is known of the way to the server; only its line rate counts.
+    """
+    if transfer.server_bytes is not None and transfer.server_bytes < transfer.bytes:
+        percent = 100 * transfer.server_bytes / transfer.bytes
+        return True, (
+            f"The server sent only {percent:.0f} % of the bytes: the rest came from the client's cache, so "
+            "this is not the speed of the network."
+        )
+    rate = link.rate_bps if link is not None else None
+    if transfer.server_bytes is not None and rate and transfer.bytes_per_s * 8 > rate:
+        return True, (
+            f"The read was faster than the link can be ({format_rate(rate)}), so it came at least partly "
+            "from the client's cache."
+        )
+    return False, ""
+
+
+def cache_report(transfer: Transfer, method: CacheMethod, link: LinkFacts | None) -> CacheReport:
+    """Return how the cache was kept out of a read, and whether that can be believed."""
+    cached, why = check_cached(transfer, link)
+    checked = transfer.server_bytes is not None
+    if cached:
+        note = f"{_CACHE_NOTES[method]} {why}"
+    elif checked:
+        note = (
+            f"{_CACHE_NOTES[method]} This computer's byte counter of the mount says that as much as was read "
+            "came from the server; what other programs read on that mount meanwhile would count, too."
+        )
+    else:
+        note = f"{_CACHE_NOTES[method]} This is not NFS, so there is no counter that could confirm it."
+    return CacheReport(method=method, checked=checked, cached=cached or transfer.cached, note=note)
+
+
+DIRECTIONS: dict[TransferDirection, str] = {"write": "To the server", "read": "From the server"}
+#: What a virtual disk or a database writes at once, mostly.
+SMALL_WRITE_BYTES = 16 * 1024
+
+
+def cells_with_bottleneck(cells: Sequence[GridCell], link: LinkFacts | None) -> list[GridCell]:
+    """Return the cells with what held back the run that counts, where there are counters to tell.
+
+    Args:
+        cells: as measured.
+        link: what is known of the way to the server.
+    """
+    found: list[GridCell] = []
+    for cell in cells:
+        run = cell.median_run
+        load = run.load if run is not None else None
+        verdict = find_bottleneck(cell.way, load, link) if load is not None else None
+        found.append(msgspec.structs.replace(cell, bottleneck=verdict))
+    return found
+
+
+def bottleneck_text(found: Bottleneck) -> str:
+    """Return what held a test back in one direction, without a full stop."""
+    what = f"held back by {BOTTLENECK_LABELS[found.kind]} ({found.confidence} confidence)"
+    return f"{DIRECTIONS[found.way]}: {'what held it back is not clear' if found.kind == 'unclear' else what}"
+
+
+def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
+    """Return what held the slower direction back, then the other one, then requests at random.
+
+    Args:
+        cells: judged.
+    """
+    known = _analyzed_cells(cells)
+    quickest = [found for way in DIRECTIONS if (found := _fastest_cell(known, way)) is not None]
+    if not quickest:
+        return None
+    lead, *rest = sorted(quickest, key=lambda item: item.run.bytes_per_s)
+    others = [
+        f"{DIRECTIONS[item.cell.way]}: {BOTTLENECK_LABELS[item.verdict.kind]}. {item.fastest_text}"
+        for item in rest
+    ]
+    random = [line for way in DIRECTIONS if (line := _random_access_text(known, way))]
+    return replace(lead.verdict, evidence=[lead.fastest_text, *lead.verdict.evidence[1:], *others, *random])
+
+
+def grid_use_cases(cells: Sequence[GridCell]) -> list[str]:
+    """Return what the slowest repeats of the cells are enough for, those that are not too far apart.
+
+    Args:
+        cells: judged.
+    """
+    known = _analyzed_cells(cells)
+    speeds = {
+        way: min(run.bytes_per_s for run in found.cell.runs)
+        for way in DIRECTIONS
+        if (found := _fastest_cell(known, way)) is not None
+        and found.cell.is_sequential
+        and not _is_wide(found.cell)
+    }
+    small = [
+        min(run.iops for run in item.cell.runs)
+        for item in known
+        if item.cell.pattern == "randwrite"
+        and item.cell.record <= SMALL_WRITE_BYTES
+        and item.cell.at_once == 1
+        if not _is_wide(item.cell)
+    ]
+    return use_case_texts(
+        read=speeds.get("read"), write=speeds.get("write"), small_writes=min(small, default=None)
+    )
+
+
+class _AnalyzedCell(NamedTuple):
+    """A cell with the run that counts and its verdict."""
+
+    cell: GridCell
+    run: GridRun
+    verdict: Bottleneck
+
+    @property
+    def fastest_text(self) -> str:
+        """What was the quickest, and why it was not quicker."""
+        order = "In order" if self.cell.is_sequential else "At random"
+        return (
+            f"{order}, {format_size(self.cell.record)} each, {_depth_text(self.cell)}, was the quickest: "
+            f"{format_speed(self.run.bytes_per_s)}. {self.verdict.evidence[0]}"
+        )
+
+    @property
+    def rate_text(self) -> str:
+        """How many requests were answered, and what held them back."""
+        kind = self.verdict.kind
+        why = (
+            "it is not clear why no more" if kind == "unclear" else f"held back by {BOTTLENECK_LABELS[kind]}"
+        )
+        return f"{_depth_text(self.cell)} {self.run.iops:.0f} requests a second, {why}"
+
+
+def _analyzed_cells(cells: Sequence[GridCell]) -> list[_AnalyzedCell]:
+    return [
+        _AnalyzedCell(cell, run, verdict)
+        for cell in cells
+        if (run := cell.median_run) is not None and (verdict := cell.bottleneck) is not None
+    ]
+
+
+def _is_wide(cell: GridCell) -> bool:
+    return spread_is_wide([run.bytes_per_s for run in cell.runs])
+
+
+def _depth_text(cell: GridCell) -> str:
+    return f"{cell.at_once} at once" if cell.at_once > 1 else "one at a time"
+
+
+def _fastest_cell(known: Sequence[_AnalyzedCell], way: TransferDirection) -> _AnalyzedCell | None:
+    """Return the quickest cell in order, of a grid without such cells the quickest."""
+    mine = [item for item in known if item.cell.way == way]
+    return max(
+        [item for item in mine if item.cell.is_sequential] or mine,
+        key=lambda item: item.run.bytes_per_s,
+        default=None,
+    )
+
+
+def _random_access_text(known: Sequence[_AnalyzedCell], way: TransferDirection) -> str:
+    """Return what the smallest requests at random met, few and many at once; "" without any."""
+    mine = [item for item in known if item.cell.way == way and not item.cell.is_sequential]
+    if not mine:
+        return ""
+    record = min(item.cell.record for item in mine)
+    few, *more = sorted((item for item in mine if item.cell.record == record), key=lambda i: i.cell.at_once)
+    rates = "; ".join(item.rate_text for item in [few, *more[-1:]])
+    return f"{DIRECTIONS[way]}, at random, {format_size(record)} each: {rates}. {few.verdict.evidence[0]}"

@@ -1,4 +1,4 @@
-"""The agent's side of cleaning up: children that remove the files of killed runs, and waiting for them."""
+"""Clean-up after tests: children that remove the files of killed runs, and waiting for them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import msgspec
 
 from app.errors import AppError
 from app.process import kill_group
-from app.speedtest.cleaner import DONE
-from app.speedtest.messages import CleanJob
+from app.speedtest.cleaner import DONE_LINE
+from app.speedtest.messages import CleanupJob
 from app.speedtest.processes import start_program
 from app.speedtest.testdir import PREFIX
 from app.tasks import CancelledError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.process import Child
-    from app.speedtest.processes import Place
+    from app.speedtest.processes import PrivateMountHandle
     from app.tasks import CancelToken
 
 T = TypeVar("T")
@@ -32,33 +32,33 @@ T = TypeVar("T")
 log = logging.getLogger("bench")
 
 #: Within this time a cancelled test answers and a program that is closed ends, whatever the server does.
-ANSWER_S = 5.0
+CANCEL_TIMEOUT_S = 5.0
 #: Of that, for the files to be removed before the answer names them.
-REMOVAL_S = 1.5
+REMOVAL_WAIT_S = 1.5
 #: A cleaner outlives its agent by this: the last data of a test over a slow link takes minutes.
-_ORPHAN_S = 300
+_ORPHAN_GRACE_S = 300
 
 _lock = threading.Lock()
 
 
-class _Work(NamedTuple):
+class _CleanupTask(NamedTuple):
     """Clean-up work under way.
 
     Attributes:
         path: the directory that it works for, "" if it is none that somebody may want to unmount.
-        owner: see :class:`app.speedtest.processes.Place`.
+        owner: see :class:`app.speedtest.processes.PrivateMountHandle`.
     """
 
     path: str
     owner: object
 
 
-_running: dict[threading.Thread, _Work] = {}
+_running: dict[threading.Thread, _CleanupTask] = {}
 #: The cleaners, each with its directory.
 _cleaners: dict[int, tuple[Child, str]] = {}
 
 
-def in_background(
+def run_in_background(
     name: str, work: Callable[[], None], path: str = "", owner: object = None
 ) -> threading.Thread:
     """Do clean-up work on a daemon thread that :func:`wait_for_cleanups` knows of; return the thread.
@@ -79,12 +79,12 @@ def in_background(
 
     thread = threading.Thread(target=body, name=name, daemon=True)
     with _lock:
-        _running[thread] = _Work(path, owner)
+        _running[thread] = _CleanupTask(path, owner)
     thread.start()
     return thread
 
 
-def unless_cancelled(work: Callable[[], T], token: CancelToken, owner: object = None) -> T:
+def wait_unless_cancelled(work: Callable[[], T], token: CancelToken, owner: object = None) -> T:
     """Do clean-up work and return its result; at a cancellation it goes on in the background.
 
     Args:
@@ -106,7 +106,7 @@ def unless_cancelled(work: Callable[[], T], token: CancelToken, owner: object = 
             result.set_exception(error)
         over.set()
 
-    in_background("bench-close", body, owner=owner)
+    run_in_background("bench-close", body, owner=owner)
     with token.on_cancel(over.set):
         over.wait()
     if not result.done():
@@ -114,13 +114,13 @@ def unless_cancelled(work: Callable[[], T], token: CancelToken, owner: object = 
     return result.result()
 
 
-def owners() -> list[object]:
+def cleanup_owners() -> list[object]:
     """Return whose clean-up work is under way, each as often as it has some."""
     with _lock:
         return [work.owner for work in _running.values() if work.owner is not None]
 
 
-def pending(mount_point: str) -> bool:
+def has_pending_cleanup(mount_point: str) -> bool:
     """Return whether clean-up work holds a directory at or below a mount point."""
     with _lock:
         paths = [work.path for work in _running.values()]
@@ -139,7 +139,7 @@ def _is_below(path: str, mount_point: str) -> bool:
     return bool(path) and (path + "/").startswith(mount_point.rstrip("/") + "/")
 
 
-def clean(path: str, run: str, place: Place | None = None, share: str = "") -> bool:
+def remove_run_files(path: str, run: str, place: PrivateMountHandle | None = None, share: str = "") -> bool:
     """Remove a run's files in a child, and wait for it as long as that takes; return whether they are gone.
 
     Args:
@@ -151,11 +151,11 @@ def clean(path: str, run: str, place: Place | None = None, share: str = "") -> b
     try:
         child = start_program("cleaner", place)
     except (AppError, OSError) as error:
-        _warn(path, run, str(error))
+        _log_failure(path, run, str(error))
         return False
     with _lock:
         _cleaners[child.pid] = child, path
-    job = CleanJob(path=path, run=run, grace_s=_ORPHAN_S, share=share)
+    job = CleanupJob(path=path, run=run, grace_s=_ORPHAN_GRACE_S, share=share)
     try:
         with contextlib.suppress(BrokenPipeError):  # one that died at once shows in its words
             child.stdin.write(msgspec.json.encode(job) + b"\n")
@@ -169,13 +169,13 @@ def clean(path: str, run: str, place: Place | None = None, share: str = "") -> b
         child.stderr.close()
     with child.stdout as output:
         os.set_blocking(output.fileno(), False)  # one that hangs holds it open
-        removed = DONE in (output.read(len(DONE)) or b"")
+        removed = DONE_LINE in (output.read(len(DONE_LINE)) or b"")
     if not removed:
-        _warn(path, run, "")
+        _log_failure(path, run, "")
     return removed
 
 
-def _warn(path: str, run: str, why: str) -> None:
+def _log_failure(path: str, run: str, why: str) -> None:
     log.warning("the test files of a killed run could not be removed: %s%s in %s %s", PREFIX, run, path, why)
 
 

@@ -1,4 +1,4 @@
-"""Where a test ran: what has to be known of both computers and the way between to compare it with another."""
+"""Environment of a test: both computers, the link and the mount, as far as a later comparison needs them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from advisor.facts import ServerFacts
 from advisor.share import Share, ShareError
 from app.facts.client import client_facts
-from app.facts.server import identified, mounts_of
+from app.facts.server import server_mounts, with_identity
 from app.speedtest.model import Environment
 from app.version import VERSION
 
@@ -51,17 +51,17 @@ def environment_of(
         effective: option name to value as in use.
         read_ahead_kb: of the mount, if it is known.
     """
-    client = _client()
+    client = _cached_client_facts()
     server = ServerFacts()
     if share_text:
         try:
             share = Share.parse(share_text)
-            server = identified(ServerFacts(name=share.host), share.export, mounts_of(share.host))
+            server = with_identity(ServerFacts(name=share.host), share.export, server_mounts(share.host))
         except ShareError:  # a name that only the kernel accepts
             pass
     return Environment(
         host=client.hostname or None,
-        system=_system(),
+        system=_distribution(),
         kernel=client.kernel or None,
         nfs_utils=client.nfs_utils,
         program=VERSION,
@@ -83,7 +83,7 @@ def environment_of(
     )
 
 
-def read_ahead_of(result: TestResult, table: MountTable) -> int | None:
+def readahead_of_result(result: TestResult, table: MountTable) -> int | None:
     """Return the readahead of the mount that a test ran on, KiB, None if it is not known.
 
     Args:
@@ -101,11 +101,11 @@ def read_ahead_of(result: TestResult, table: MountTable) -> int | None:
 
 
 @cache
-def _client() -> ClientFacts:
+def _cached_client_facts() -> ClientFacts:
     return client_facts()
 
 
-def _system() -> str | None:
+def _distribution() -> str | None:
     try:
         return platform.freedesktop_os_release().get("PRETTY_NAME")
     except OSError:

@@ -1,4 +1,4 @@
-"""What passes between a test's worker process and the agent: one JSON object a line."""
+"""Messages between a test's processes (worker, cleaner) and the agent: one JSON object a line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from typing import Literal
 
 import msgspec
 
-from app.bench.grid_model import GridCell  # noqa: TC001 - msgspec reads the annotations at run time
-from app.kernel.mount_of_path import Where  # noqa: TC001
-from app.speedtest.model import CacheReport, TestEvent, TestSpec, Transfer
+from app.kernel.mount_of_path import MountOfPath  # noqa: TC001 - msgspec reads it at run time
+from app.speedtest.model import (
+    CacheReport,  # noqa: TC001 - msgspec reads it at run time
+    GridCell,  # noqa: TC001 - msgspec reads the annotations at run time
+    TestEvent,  # noqa: TC001 - msgspec reads it at run time
+    TestSpec,  # noqa: TC001 - msgspec reads it at run time
+    Transfer,  # noqa: TC001 - msgspec reads it at run time
+)
 
 #: What a worker does of a test: all of it; only look at the directory; or write (timed if asked for) and keep
 #: the file; or read a kept file and remove it. Between the last two the file system is mounted afresh.
@@ -33,7 +38,7 @@ class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
     round_trip: bool = True
 
 
-class Round(msgspec.Struct, frozen=True, kw_only=True):
+class RepeatResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one repeat measured.
 
     Attributes:
@@ -51,7 +56,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     rates: dict[str, float] = {}
 
 
-class OwnSize(msgspec.Struct, frozen=True, kw_only=True):
+class UserFilesSize(msgspec.Struct, frozen=True, kw_only=True):
     """How much a person's own files are.
 
     Attributes:
@@ -80,11 +85,11 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     path: str
-    where: Where | None
-    rounds: list[Round]
+    where: MountOfPath | None
+    rounds: list[RepeatResult]
     notes: list[str]
     free: int | None = None
-    own: OwnSize | None = None
+    own: UserFilesSize | None = None
     grid: list[GridCell] = []
     spec: TestSpec | None = None
 
@@ -125,7 +130,7 @@ class WorkerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     error: WorkerError | None = None
 
 
-class CleanJob(msgspec.Struct, frozen=True, kw_only=True):
+class CleanupJob(msgspec.Struct, frozen=True, kw_only=True):
     """The cleaner's one line of input.
 
     Attributes:

@@ -1,4 +1,8 @@
-"""What a test was asked to do, what it says while it runs, and its result."""
+"""Data of a speed test: what is tested, its progress, its plan, its result, and the limits of its sizes.
+
+A grid is a set of fio runs, its cells: access pattern, record size, queue depth and number of jobs. The field
+names are those of the JSON output and of the history's database.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,16 @@ from typing import Literal
 
 import msgspec
 
-from advisor.bottleneck import Bottleneck, Load  # noqa: TC001 - likewise
+from advisor.bottleneck import (  # noqa: TC001 - msgspec reads it at run time
+    Bottleneck,
+    TransferDirection,
+    TransferLoad,
+)
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
-from advisor.transfer_sizes import AS_COPY, SMALL_READ
-from app.bench.grid_model import Grid, GridCell  # noqa: TC001 - likewise
+from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE
+from app.units import format_size
 
-Phase = Literal[
+TestPhase = Literal[
     "prepare",
     "write",
     "fsync",
@@ -28,17 +36,17 @@ CacheMethod = Literal["fadvise", "direct", "fresh-mount"]
 Direction = Literal["both", "write", "read"]
 #: One file, many small ones, one file whose blocks are in random order, several files at once, the
 #: person's own ones, or a grid of fio runs.
-Workload = Literal["file", "files", "random", "streams", "own", "grid"]
+WorkloadKind = Literal["file", "files", "random", "streams", "own", "grid"]
 #: What a test is made to last about: 15 seconds, one minute, four minutes.
 Preset = Literal["quick", "normal", "thorough"]
 
 DEFAULT_SIZE = 64 * 2**20
 DEFAULT_SMALL_SIZE = 4096
 SAMPLE_INTERVAL_S = 0.05
-#: Name of the figure of reading the file once more with calls of advisor.transfer_sizes.SMALL_READ.
+#: Name of the figure of reading the file once more with calls of advisor.transfer_sizes.SMALL_READ_SIZE.
 SMALL_READS = "small-read"
 #: Names of the figures that are bytes a second.
-SPEEDS = ("write", "read", SMALL_READS)
+SPEED_FIGURES = ("write", "read", SMALL_READS)
 
 
 class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
@@ -66,8 +74,8 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
         network_alone: afterwards measure what one TCP stream to an iperf3 server there carries.
         server_memory: bytes of the server's memory, as the person says, 0 if that is not known. A preset
             makes the file larger than it, so that not all of it can be kept there.
-        small_reads: one file is read once more with calls of advisor.transfer_sizes.SMALL_READ, which is a
-            figure of its own.
+        small_reads: one file is read once more with calls of advisor.transfer_sizes.SMALL_READ_SIZE, which is
+            a figure of its own.
     """
 
     __test__ = False  # not a pytest class
@@ -75,10 +83,10 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     path: str
     direction: Direction = "both"
     size: int = DEFAULT_SIZE
-    block_size: int = AS_COPY
+    block_size: int = CP_CALL_SIZE
     cache: CacheMethod = "fadvise"
     sync: bool = False
-    workload: Workload = "file"
+    workload: WorkloadKind = "file"
     count: int = 1
     repeats: int = 1
     seconds: float | None = None
@@ -95,7 +103,7 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     def reads_again(self) -> bool:
         """Whether the figure "small reads" is measured: of one file that is read with larger calls."""
         asked = self.small_reads and self.workload == "file" and self.direction != "write"
-        return asked and (self.block_size == AS_COPY or self.block_size > SMALL_READ)
+        return asked and (self.block_size == CP_CALL_SIZE or self.block_size > SMALL_READ_SIZE)
 
     @property
     def total(self) -> int:
@@ -143,7 +151,7 @@ class TestEvent(msgspec.Struct, frozen=True, kw_only=True):
     __test__ = False
 
     direction: Literal["write", "read"]
-    phase: Phase
+    phase: TestPhase
     sample: Sample | None = None
     round: int = 0
     total: int = 0
@@ -186,7 +194,7 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
     mean_rtt_s: float | None
     cached: bool
     samples: list[Sample]
-    load: Load | None = None
+    load: TransferLoad | None = None
 
     @property
     def disorder(self) -> float | None:
@@ -221,7 +229,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         low: lower end of the median's interval.
         high: its upper end.
         confidence: what the interval covers: 0.95 or more, less for fewer than six repeats
-            (advisor.experiment.intervals.interval says how it is made).
+            (advisor.experiment.intervals.confidence_interval says how it is made).
         wide: the spread is too wide to conclude from the median.
         timeouts: RPC major time-outs of all repeats; 0 for a rate of operations.
         retransmissions: likewise.
@@ -237,7 +245,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     retransmissions: int = 0
 
 
-class NetworkAlone(msgspec.Struct, frozen=True, kw_only=True):
+class NetworkThroughput(msgspec.Struct, frozen=True, kw_only=True):
     """What one TCP stream carries, in bytes a second; None where it was not measured.
 
     Attributes:
@@ -385,16 +393,171 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     block_size: int
     sync: bool
     notes: list[str]
-    workload: Workload = "file"
+    workload: WorkloadKind = "file"
     count: int = 1
     figures: dict[str, Figure] = {}
     enough: list[str] = []
     source: str = ""
     grid: list[GridCell] = []
-    network: NetworkAlone | None = None
+    network: NetworkThroughput | None = None
     server_memory: int = 0
     environment: Environment | None = None
     bottleneck: Bottleneck | None = None
     as_copy: bool = False
     small_read: Transfer | None = None
     small_bottleneck: Bottleneck | None = None
+
+
+AccessPattern = Literal["seqread", "seqwrite", "randread", "randwrite"]
+ACCESS_PATTERNS: tuple[AccessPattern, ...] = ("seqwrite", "seqread", "randwrite", "randread")
+#: The bounds of each: fio takes more, a mount shows no more.
+MIN_RECORD, MAX_RECORD = 512, 64 * 2**20
+MAX_DEPTH, MAX_JOBS, MAX_CELLS = 256, 64, 1000
+
+
+class Grid(msgspec.Struct, frozen=True, kw_only=True):
+    """What is measured: every combination is a cell.
+
+    Attributes:
+        patterns: sequential or random, read or write.
+        records: bytes of each request.
+        depths: requests that a job has under way at once.
+        jobs: jobs at once, each in a part of the file of its own.
+        cell_s: seconds that a cell is measured for, after a warm-up of a quarter of that.
+    """
+
+    patterns: tuple[AccessPattern, ...] = ACCESS_PATTERNS
+    records: tuple[int, ...] = (4096, 65536, 2**20)
+    depths: tuple[int, ...] = (1, 16)
+    jobs: tuple[int, ...] = (1,)
+    cell_s: float = 2.0
+
+    @property
+    def warm_up_s(self) -> float:
+        """Seconds that begin a cell and do not count."""
+        return self.cell_s / 4
+
+    def cells(self) -> list[GridCell]:
+        """Return the cells without results, in the order that they are measured in."""
+        return [
+            GridCell(pattern=pattern, record=record, depth=depth, jobs=jobs)
+            for pattern in self.patterns
+            for record in self.records
+            for jobs in self.jobs
+            for depth in self.depths
+        ]
+
+    def problem(self, size: int) -> str:
+        """Return why it cannot be run on a file of this size, "" if it can."""
+        wrong = (
+            (not all((self.patterns, self.records, self.depths, self.jobs)), "The grid has no cells."),
+            (not _within(self.records, MIN_RECORD, MAX_RECORD), "A record must have 512 bytes to 64 MiB."),
+            (not _within(self.depths, 1, MAX_DEPTH), f"A queue depth must be between 1 and {MAX_DEPTH}."),
+            (not _within(self.jobs, 1, MAX_JOBS), f"The number of jobs must be between 1 and {MAX_JOBS}."),
+            (not 0.2 <= self.cell_s <= 3600, "A cell must be measured for 0.2 seconds to an hour."),
+            (len(self.cells()) > MAX_CELLS, f"The grid has more than {MAX_CELLS} cells."),
+            (
+                size < max(self.records, default=0) * max(self.jobs, default=0),
+                "The file is too small: each job needs room for a record.",
+            ),
+        )
+        return next((text for bad, text in wrong if bad), "")
+
+
+def _within(values: tuple[int, ...], low: int, high: int) -> bool:
+    return all(low <= value <= high for value in values)
+
+
+class GridRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of a cell, without its warm-up.
+
+    Attributes:
+        iops: requests answered a second.
+        bytes_per_s: of them.
+        latency_s: mean time of a request, from its submission to its end.
+        p95_s: 95 of 100 took no longer, None if fio does not tell.
+        p99_s: likewise 99 of 100.
+        curve: seconds since the beginning of the run and bytes a second then (fio's bandwidth log).
+        load: what it did to the way, the server and this computer, None if not NFS.
+    """
+
+    iops: float
+    bytes_per_s: float
+    latency_s: float
+    p95_s: float | None = None
+    p99_s: float | None = None
+    curve: list[tuple[float, float]] = []
+    load: TransferLoad | None = None
+
+
+class GridCell(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell with its repeats.
+
+    Attributes:
+        pattern: sequential or random, read or write.
+        record: bytes of each request.
+        depth: requests under way at once, of each job.
+        jobs: jobs at once.
+        runs: what was measured, one for each repeat.
+        bottleneck: what held it back, None if not NFS.
+    """
+
+    pattern: AccessPattern
+    record: int
+    depth: int
+    jobs: int
+    runs: list[GridRun] = []
+    bottleneck: Bottleneck | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others of its grid, for a person."""
+        jobs = f"{self.jobs} job" if self.jobs == 1 else f"{self.jobs} jobs"
+        return f"{self.pattern} of {format_size(self.record)}, {jobs}, {self.depth} at once"
+
+    @property
+    def way(self) -> TransferDirection:
+        """To the server (write) or from it (read)."""
+        return "read" if self.pattern.endswith("read") else "write"
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether each request begins where the one before ends."""
+        return self.pattern.startswith("seq")
+
+    @property
+    def at_once(self) -> int:
+        """Requests that all its jobs together have under way."""
+        return self.depth * self.jobs
+
+    @property
+    def median_run(self) -> GridRun | None:
+        """The run with the median number of requests a second, of two in the middle the slower, or None."""
+        ordered = sorted(self.runs, key=lambda run: run.iops)
+        return ordered[(len(ordered) - 1) // 2] if ordered else None
+
+
+MIN_BLOCK_SIZE = 512
+MAX_BLOCK_SIZE = 256 * 2**20
+#: More files than this are not a quick test any more, and removing them after a kill takes too long.
+MAX_FILES = 20_000
+#: More threads than this say nothing about a mount.
+MAX_STREAMS = 64
+_MAX_COUNT = {"files": MAX_FILES, "streams": MAX_STREAMS, "own": MAX_FILES}
+
+
+def block_size_problem(block_size: int) -> str:
+    """Return why a call cannot have this size, "" if it can."""
+    if MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE:
+        return ""
+    return "The block size must be between 512 bytes and 256 MiB."
+
+
+def file_count_problem(workload: str, count: int) -> str:
+    """Return why a test of this kind cannot have so many files, "" if it can."""
+    most = _MAX_COUNT.get(workload, 1)
+    if 1 <= count <= most:
+        return ""
+    if most == 1:
+        return "This test is of one file, not of several."
+    return f"The number of files must be between 1 and {most} for this test."

@@ -1,8 +1,8 @@
-"""A bench session: the helper that opens private mounts, and the processes that it starts in them.
+"""Session of private mounts: the helper that opens them, and the processes that it starts in them.
 
-The person is asked once for all mounts of a session. Their tests run in copies of a standing worker, which
-is started where it is needed first and lives in the namespace of the mounts; a copy that has done its test
-well does the next one, too. See :mod:`app.speedtest.worker.prefork_server`.
+The user is asked once for all mounts of a session. Their tests run in copies of a prefork server, which is
+started where it is needed first and lives in the namespace of the mounts; a copy that has done its test well
+does the next one, too. See :mod:`app.speedtest.worker.prefork_server`.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from app.tasks import CancelToken
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.speedtest.processes import Program
+    from app.speedtest.processes import TestProgram
 
 #: For a worker to connect or to copy itself.
-_CONNECT_S = 15.0
-_MAX_WORDS = 8192
+_CONNECT_TIMEOUT_S = 15.0
+_MAX_ERROR_BYTES = 8192
 #: For the helper to end what was cancelled. It has namespaces of its own, and clears up there by itself.
-_STOP_S = 3.0
-_ABORT_S = 10.0
+_STOP_TIMEOUT_S = 3.0
+_ABORT_TIMEOUT_S = 10.0
 #: For a worker whose test is over to say so.
-_FREE_S = 0.5
+_IDLE_WAIT_S = 0.5
 #: So often who waits looks whether the worker has another test by now.
-_LOOK_S = 0.1
+_POLL_INTERVAL_S = 0.1
 
 
-class BenchSession:
+class MountSession:
     """What one test mount after the other is opened with. All methods may be called by any thread.
 
     Args:
@@ -49,12 +49,12 @@ class BenchSession:
     """
 
     def __init__(self, helper: HelperClient | None = None) -> None:
-        self._helper = helper or HelperClient("bench", stop_s=_STOP_S)
+        self._helper = helper or HelperClient("bench", stop_s=_STOP_TIMEOUT_S)
         #: Set while somebody waits for an abandoned mount to be closed.
         self.wanted = threading.Event()
         self._lock = threading.Lock()
-        self._standing: Worker | None = None
-        self._copy: Worker | None = None
+        self._prefork_server: NamespaceProcess | None = None
+        self._copy: NamespaceProcess | None = None
 
     @property
     def running(self) -> bool:
@@ -62,7 +62,7 @@ class BenchSession:
         return self._helper.running
 
     def open(self, wire: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
-        """Have the helper open a mount; see :class:`app.helper.bench_verbs.Bench`.
+        """Have the helper open a mount; see :class:`app.helper.bench_verbs.BenchVerbs`.
 
         Raises:
             AppError: as for a mount.
@@ -80,7 +80,7 @@ class BenchSession:
         Raises:
             AppError: if it does not answer, or no mount is open.
         """
-        self._helper.call("abort", {}, CancelToken(), _ABORT_S)
+        self._helper.call("abort", {}, CancelToken(), _ABORT_TIMEOUT_S)
 
     def close_mount(self, deadline_s: float, timeout_s: float) -> dict[str, Any]:
         """Have the helper close the mount.
@@ -90,7 +90,7 @@ class BenchSession:
         """
         return self._helper.call("close", {"timeout_s": deadline_s}, CancelToken(), timeout_s)
 
-    def launch(self, argv: Sequence[str]) -> Worker:
+    def launch(self, argv: Sequence[str]) -> NamespaceProcess:
         """Start a program as the user, where the mount is; it has the interface of a child process.
 
         Raises:
@@ -98,11 +98,11 @@ class BenchSession:
         """
         with tempfile.TemporaryDirectory(prefix="mountwright-") as folder, _listen(folder) as listener:
             wire = {"argv": list(argv), "socket": str(Path(folder, "socket"))}
-            self._helper.call("run", wire, CancelToken(), _CONNECT_S)
-            talk, errors = _accept(listener)
-            return Worker(_peer(talk)[0], talk, errors)
+            self._helper.call("run", wire, CancelToken(), _CONNECT_TIMEOUT_S)
+            talk, errors = _accept_pair(listener)
+            return NamespaceProcess(_peer_credentials(talk)[0], talk, errors)
 
-    def start(self, program: Program) -> Worker:
+    def start(self, program: TestProgram) -> NamespaceProcess:
         """Start a program of a test where the mount is: in a copy of the standing worker.
 
         Raises:
@@ -111,22 +111,24 @@ class BenchSession:
         with self._lock:
             if program == "worker" and self._copy is not None:
                 with contextlib.suppress(OSError, TimeoutExpired):
-                    self._copy.wait(_FREE_S)
-                    if self._copy.is_free():
+                    self._copy.wait(_IDLE_WAIT_S)
+                    if self._copy.is_idle():
                         self._copy = self._copy.again()
                         return self._copy
-            if self._standing is not None:
+            if self._prefork_server is not None:
                 with contextlib.suppress(OSError, ValueError):
-                    return self._fork(self._standing, program)
+                    return self._fork(self._prefork_server, program)
                 # It was killed, or went with its namespace.
                 self._dismiss()
-            self._standing = self.launch([sys.executable, "-P", "-m", "app.speedtest.worker.prefork_server"])
+            self._prefork_server = self.launch(
+                [sys.executable, "-P", "-m", "app.speedtest.worker.prefork_server"]
+            )
             try:
-                return self._fork(self._standing, program)
+                return self._fork(self._prefork_server, program)
             except (OSError, ValueError) as error:
-                detail = f"{error}\n{_last_words(self._standing)}"
+                detail = f"{error}\n{_read_errors(self._prefork_server)}"
                 self._dismiss()
-                raise _not_started(detail) from error
+                raise _not_started_error(detail) from error
 
     def close(self) -> None:
         """End the standing worker and the helper, and what it has open."""
@@ -134,7 +136,7 @@ class BenchSession:
         with self._lock:
             self._dismiss()
 
-    def _fork(self, standing: Worker, program: Program) -> Worker:
+    def _fork(self, standing: NamespaceProcess, program: TestProgram) -> NamespaceProcess:
         made = standing.fork(program)
         if program == "worker":
             if self._copy is not None:
@@ -143,14 +145,14 @@ class BenchSession:
         return made
 
     def _dismiss(self) -> None:
-        copy, standing, self._copy, self._standing = self._copy, self._standing, None, None
+        copy, standing, self._copy, self._prefork_server = self._copy, self._prefork_server, None, None
         if copy is not None:
             copy.hang_up()
         if standing is not None:
             standing.close()
 
 
-class Worker:
+class NamespaceProcess:
     """A process in a private mount. It is nobody's child here: its end is watched, its status is not known.
 
     To who waits for it, one that can take another test has ended when it has done its own.
@@ -176,7 +178,7 @@ class Worker:
         self._over = False
         #: Held to look at its descriptors and to close them: their numbers may be other files' afterwards.
         self._watch = threading.RLock()
-        self.stdin = _Input(talk)
+        self.stdin = _SocketInput(talk)
         self.stdout = talk.makefile("rb", buffering=0)
         self.stderr = errors.makefile("rb", buffering=0)
         errors.close()
@@ -196,7 +198,7 @@ class Worker:
                 raise TimeoutExpired(str(self.pid), timeout or 0)
         return 0
 
-    def is_free(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether it has done its test and waits for another."""
         with self._watch:
             if self._pidfd is None or self._over:
@@ -213,16 +215,16 @@ class Worker:
     def _has_ended(self, patience_s: float) -> bool:
         """Look once, and if it has not ended, wait a moment for that."""
         with self._watch:
-            if self.is_free() or self._over or self._pidfd is None:
+            if self.is_idle() or self._over or self._pidfd is None:
                 return True
             poll = select.poll()
             poll.register(self._pidfd, select.POLLIN)
             if self._more is not None:
                 poll.register(self._more, select.POLLIN)
-            poll.poll(max(0.0, min(patience_s, _LOOK_S)) * 1000)
+            poll.poll(max(0.0, min(patience_s, _POLL_INTERVAL_S)) * 1000)
         return False
 
-    def fork(self, program: Program) -> Worker:
+    def fork(self, program: TestProgram) -> NamespaceProcess:
         """Have the standing worker, which this is, make a copy of itself.
 
         Raises:
@@ -231,14 +233,14 @@ class Worker:
         """
         ends = [socket.socketpair() for _ in range(3)]
         try:
-            self._talk.settimeout(_CONNECT_S)
+            self._talk.settimeout(_CONNECT_TIMEOUT_S)
             socket.send_fds(self._talk, [f"{program}\n".encode()], [end.fileno() for _, end in ends])
             pid = int(self._talk.recv(32))
             (talk, _), (errors, _), (more, _) = ends
             if program == "worker":
-                return Worker(pid, talk, errors, more)
+                return NamespaceProcess(pid, talk, errors, more)
             more.close()
-            return Worker(pid, talk, errors)
+            return NamespaceProcess(pid, talk, errors)
         except BaseException:
             for ours, _ in ends:
                 ours.close()
@@ -247,7 +249,7 @@ class Worker:
             for _, theirs in ends:
                 theirs.close()
 
-    def again(self) -> Worker:
+    def again(self) -> NamespaceProcess:
         """Have it take another test, as which it is returned anew.
 
         Raises:
@@ -263,7 +265,7 @@ class Worker:
                 self._over = True
                 more.recv(1)
                 socket.send_fds(more, [b"."], [its_talk.fileno(), its_errors.fileno()])
-                more.settimeout(_CONNECT_S)
+                more.settimeout(_CONNECT_TIMEOUT_S)
                 if not more.recv(1):
                     raise BrokenPipeError
                 more.settimeout(None)
@@ -273,7 +275,7 @@ class Worker:
             raise
         self._more = None
         self._forget()
-        return Worker(self.pid, talk, errors, more)
+        return NamespaceProcess(self.pid, talk, errors, more)
 
     def hang_up(self) -> None:
         """Let its process end when it has done its test; nobody waits for that any more."""
@@ -298,7 +300,7 @@ class Worker:
                 self._pidfd = None
 
 
-class _Input:
+class _SocketInput:
     def __init__(self, talk: socket.socket) -> None:
         self._talk = talk
 
@@ -312,10 +314,10 @@ class _Input:
         self._talk.close()
 
 
-def _last_words(standing: Worker) -> str:
+def _read_errors(standing: NamespaceProcess) -> str:
     os.set_blocking(standing.stderr.fileno(), False)
     with contextlib.suppress(OSError):
-        return os.read(standing.stderr.fileno(), _MAX_WORDS).decode(errors="backslashreplace")
+        return os.read(standing.stderr.fileno(), _MAX_ERROR_BYTES).decode(errors="backslashreplace")
     return ""
 
 
@@ -324,14 +326,14 @@ def _listen(folder: str) -> socket.socket:
     try:
         listener.bind(str(Path(folder, "socket")))
         listener.listen(2)
-        listener.settimeout(_CONNECT_S)
+        listener.settimeout(_CONNECT_TIMEOUT_S)
     except OSError:
         listener.close()
         raise
     return listener
 
 
-def _accept(listener: socket.socket) -> tuple[socket.socket, socket.socket]:
+def _accept_pair(listener: socket.socket) -> tuple[socket.socket, socket.socket]:
     """Return the two connections of a worker."""
     connections: list[socket.socket] = []
     try:
@@ -339,16 +341,16 @@ def _accept(listener: socket.socket) -> tuple[socket.socket, socket.socket]:
             connection = listener.accept()[0]
             connections.append(connection)
             # The folder is open to this user alone; root may enter it all the same.
-            if _peer(connection)[1] != os.geteuid():
+            if _peer_credentials(connection)[1] != os.geteuid():
                 raise PermissionError
     except OSError as error:
         for connection in connections:
             connection.close()
-        raise _not_started(f"{sys.executable}: {error}") from error
+        raise _not_started_error(f"{sys.executable}: {error}") from error
     return connections[0], connections[1]
 
 
-def _not_started(detail: str) -> AppError:
+def _not_started_error(detail: str) -> AppError:
     return AppError(
         ErrorKind.HELPER_FAILED,
         "The process that is to run the test did not start.",
@@ -357,7 +359,7 @@ def _not_started(detail: str) -> AppError:
     )
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
+def _peer_credentials(connection: socket.socket) -> tuple[int, int]:
     """Return the process and the user at the other end (unix(7), SO_PEERCRED)."""
     size = struct.calcsize("3i")
     pid, uid, _gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))

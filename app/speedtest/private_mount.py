@@ -1,4 +1,4 @@
-"""A mount for a test, seen by its worker alone: opened by the helper in a namespace of its own.
+"""Private mount for a test, seen by its worker alone: opened by the helper in a mount namespace.
 
 It has a superblock of its own (nosharecache), so that its options are really its own and what it caches is
 forgotten with it. Connections belong to the kernel's client of a server and version, whoever mounted first:
@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 
-from advisor.options import to_mount
+from advisor.options import options_for_mount
 from app.errors import AppError, ErrorKind
 from app.helper_client.client import MOUNT_TIMEOUT_S
 from app.mounts.model import Active, Mount, MountTable
-from app.mounts.option_comparison import effective_values
+from app.mounts.option_comparison import values_in_use
 from app.mounts.parsing import parse_options, share_to_mount
 from app.speedtest import leftover_files
-from app.speedtest.cleanup import in_background, owners, unless_cancelled, wait_for_cleanups
-from app.speedtest.mount_session import BenchSession
-from app.speedtest.processes import Place
-from app.speedtest.runner import look_at, run_test
+from app.speedtest.cleanup import cleanup_owners, run_in_background, wait_for_cleanups, wait_unless_cancelled
+from app.speedtest.mount_session import MountSession
+from app.speedtest.processes import PrivateMountHandle
+from app.speedtest.runner import inspect_target, run_test
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from advisor.facts import LinkFacts
-    from app.kernel.mount_of_path import Where
+    from app.kernel.mount_of_path import MountOfPath
     from app.speedtest.messages import WorkerResult
     from app.speedtest.model import TestEvent, TestResult, TestSpec
-    from app.speedtest.mount_session import Worker
-    from app.speedtest.processes import Program
+    from app.speedtest.mount_session import NamespaceProcess
+    from app.speedtest.processes import TestProgram
 
 log = logging.getLogger("bench")
 
-_CLOSE_S = 20.0
+_CLOSE_TIMEOUT_S = 20.0
 #: What an earlier mount of the same helper may still take to close. Its test files may take a part of it.
-_SETTLE_S = 15.0
-_FILES_S = 3.0
-_LOOK_S = 0.1
+_BUSY_TIMEOUT_S = 15.0
+_LEFTOVER_WAIT_S = 3.0
+_POLL_INTERVAL_S = 0.1
 #: For closing what nobody waits for.
-_ABANDONED_S = 15.0
+_BACKGROUND_CLOSE_TIMEOUT_S = 15.0
 #: Beside a deadline of the helper's own.
-_GRACE_S = 15.0
+_HELPER_GRACE_S = 15.0
 
 
-class Closing(NamedTuple):
+class UnmountTiming(NamedTuple):
     """How a private mount went.
 
     Attributes:
@@ -87,7 +87,7 @@ class PrivateMount:
         self.options = options
         self._asked_read_ahead_kb = read_ahead_kb
         self._timeout_s = timeout_s
-        self.session = BenchSession()
+        self.session = MountSession()
         self._own_session = True
         self._active: Active | None = None
         self._token = CancelToken()
@@ -103,7 +103,7 @@ class PrivateMount:
         token: CancelToken,
         read_ahead_kb: int | None = None,
         timeout_s: float = MOUNT_TIMEOUT_S,
-        session: BenchSession | None = None,
+        session: MountSession | None = None,
     ) -> Self:
         """Mount a share.
 
@@ -127,7 +127,7 @@ class PrivateMount:
         try:
             mount._open(token)
         except BaseException:
-            mount._let_go()
+            mount._close_own_session()
             raise
         return mount
 
@@ -138,15 +138,15 @@ class PrivateMount:
         self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         if self._active is None:
-            self._let_go()  # closed already, or gone
+            self._close_own_session()  # closed already, or gone
         elif error is None:
             with contextlib.suppress(CancelledError):  # all is measured
-                unless_cancelled(self.close, self._token, self.session)
+                wait_unless_cancelled(self.close, self._token, self.session)
         elif self._token.cancelled or isinstance(error, CancelledError):
             self.abandon()
         else:
             with contextlib.suppress(AppError):
-                unless_cancelled(self.close, self._token, self.session)
+                wait_unless_cancelled(self.close, self._token, self.session)
 
     def run_test(
         self,
@@ -170,13 +170,13 @@ class PrivateMount:
             AppError: as :func:`app.speedtest.runner.run_test`.
         """
 
-        def remount(_where: Where | None) -> None:
-            unless_cancelled(self.close_mount, token, self.session)
+        def remount(_where: MountOfPath | None) -> None:
+            wait_unless_cancelled(self.close_mount, token, self.session)
             self._open(token)
 
-        with self._said_of_the_share():
+        with self._errors_named_by_share():
             result = run_test(
-                self._placed(spec),
+                self._below_mount(spec),
                 token,
                 emit,
                 link=link,
@@ -192,13 +192,13 @@ class PrivateMount:
         """Return what is free where a test would copy.
 
         Raises:
-            AppError: as :func:`app.speedtest.runner.look_at`.
+            AppError: as :func:`app.speedtest.runner.inspect_target`.
         """
-        with self._said_of_the_share():
-            return look_at(self._placed(spec), token, place=self._place)
+        with self._errors_named_by_share():
+            return inspect_target(self._below_mount(spec), token, place=self._place)
 
     @contextlib.contextmanager
-    def _said_of_the_share(self) -> Generator[None]:
+    def _errors_named_by_share(self) -> Generator[None]:
         """Name the share in an error of the body: where it is mounted for the test, nobody has ever seen."""
         try:
             yield
@@ -213,7 +213,7 @@ class PrivateMount:
             of_share.remains = error.remains
             raise of_share from error
 
-    def close(self, timeout_s: float = _CLOSE_S) -> Closing:
+    def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> UnmountTiming:
         """Unmount; what a test still removes is waited for first.
 
         Args:
@@ -229,34 +229,34 @@ class PrivateMount:
         try:
             return self.close_mount(timeout_s)
         finally:
-            self._let_go()
+            self._close_own_session()
 
     def abandon(self) -> None:
         """Close it in the background: when its test files are gone, or when the session needs the place."""
 
         def close() -> None:
-            while not wait_for_cleanups(_LOOK_S, self.session) and not self.session.wanted.is_set():
+            while not wait_for_cleanups(_POLL_INTERVAL_S, self.session) and not self.session.wanted.is_set():
                 pass
             try:
-                self.close(_ABANDONED_S)
+                self.close(_BACKGROUND_CLOSE_TIMEOUT_S)
             except AppError as error:
                 log.warning("the test mount of %s was not closed: %s", self.share, error)
 
-        in_background("private-mount-close", close, owner=self.session)
+        run_in_background("private-mount-close", close, owner=self.session)
 
-    def close_mount(self, timeout_s: float = _CLOSE_S) -> Closing:
+    def close_mount(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> UnmountTiming:
         """Unmount, and keep what is needed to open it anew; see :meth:`close`."""
         began = time.monotonic()
         wait_for_cleanups(0 if self.session.wanted.is_set() else timeout_s / 2, self.session)
         left_s = timeout_s - (time.monotonic() - began)
         with self._asking:
             active, self._active = self._active, None
-            leftover_files.note_closed(self._place)
+            leftover_files.unregister_mount(self._place)
             if active is None or not self.session.running:
-                return Closing(None, None, gone=True)
-            answer = self.session.close_mount(left_s, left_s + _GRACE_S)
+                return UnmountTiming(None, None, gone=True)
+            answer = self.session.close_mount(left_s, left_s + _HELPER_GRACE_S)
         sync_ms, unmount_ms = answer["sync_ms"], answer["unmount_ms"]
-        return Closing(
+        return UnmountTiming(
             sync_s=None if sync_ms is None else sync_ms / 1000,
             unmount_s=None if unmount_ms is None else unmount_ms / 1000,
             gone=bool(answer["gone"]),
@@ -267,10 +267,10 @@ class PrivateMount:
         # the server is there, the kernel would share its connections.
         self._token = token
         began = time.monotonic()
-        sessions: set[BenchSession] = set()
-        while (busy := _busy_sessions()) and time.monotonic() < began + _SETTLE_S:
-            token.wait(_LOOK_S)
-            if time.monotonic() > began + _FILES_S:
+        sessions: set[MountSession] = set()
+        while (busy := _busy_sessions()) and time.monotonic() < began + _BUSY_TIMEOUT_S:
+            token.wait(_POLL_INTERVAL_S)
+            if time.monotonic() > began + _LEFTOVER_WAIT_S:
                 sessions |= busy
                 for session in busy:
                     session.wanted.set()  # what remains is recorded
@@ -279,11 +279,11 @@ class PrivateMount:
         kilobytes = self._asked_read_ahead_kb
         wire: dict[str, Any] = {
             "share": self.share,
-            "options": str(to_mount(parse_options(self.options))),
+            "options": str(options_for_mount(parse_options(self.options))),
             "read_ahead_kb": -1 if kilobytes is None else kilobytes,
             "timeout_s": self._timeout_s,
         }
-        found = self.session.open(wire, token, self._timeout_s + _GRACE_S)
+        found = self.session.open(wire, token, self._timeout_s + _HELPER_GRACE_S)
         self._active = Active(
             mount_id=found["mount_id"],
             device=found["device"],
@@ -300,9 +300,9 @@ class PrivateMount:
         self.shared = bool(found["shared"] or found["joined"])
         self.mount_s = float(found["mount_ms"]) / 1000
         self.read_ahead_kb: int | None = found["read_ahead_kb"]
-        self.effective = effective_values(self._active)
-        self._place = Place(self._start, self._abort, self.share, self.path, self.session)
-        leftover_files.note_opened(self._place)
+        self.effective = values_in_use(self._active)
+        self._place = PrivateMountHandle(self._start, self._abort, self.share, self.path, self.session)
+        leftover_files.register_mount(self._place)
 
     def _abort(self) -> None:
         """Have the kernel give up once what waits for the server; see the helper's verb."""
@@ -310,7 +310,7 @@ class PrivateMount:
             if self._active is not None and self.session.running:
                 self.session.abort()
 
-    def _start(self, program: Program) -> Worker:
+    def _start(self, program: TestProgram) -> NamespaceProcess:
         """Start a program in the mount; a new helper would know nothing of it, and ask for a password."""
         with self._asking:
             if self._active is None:
@@ -327,11 +327,11 @@ class PrivateMount:
                     self._active = None
                 raise
 
-    def _let_go(self) -> None:
+    def _close_own_session(self) -> None:
         if self._own_session:
             self.session.close()
 
-    def _placed(self, spec: TestSpec) -> TestSpec:
+    def _below_mount(self, spec: TestSpec) -> TestSpec:
         parts = spec.path.strip("/")
         if ".." in parts.split("/"):
             raise AppError(
@@ -358,7 +358,7 @@ class PrivateMount:
         return MountTable(mounts=[row])
 
 
-def _busy_sessions() -> set[BenchSession]:
+def _busy_sessions() -> set[MountSession]:
     """Return the sessions with clean-up work under way, of themselves or of a mount of theirs."""
-    sessions = (owner.session if isinstance(owner, PrivateMount) else owner for owner in owners())
-    return {session for session in sessions if isinstance(session, BenchSession)}
+    sessions = (owner.session if isinstance(owner, PrivateMount) else owner for owner in cleanup_owners())
+    return {session for session in sessions if isinstance(session, MountSession)}

@@ -1,4 +1,7 @@
-"""The programs of a test, each a process of its own that may hang or be killed, and where they run."""
+"""Processes of a test, worker and cleaner: how they are started, here or inside a private mount.
+
+Each may hang in the kernel and be killed.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ if TYPE_CHECKING:
     from app.process import Child
 
 #: What runs a test, and what removes the files of a killed one.
-Program = Literal["worker", "cleaner"]
-_MODULES: dict[Program, str] = {
+TestProgram = Literal["worker", "cleaner"]
+_MODULES: dict[TestProgram, str] = {
     "worker": "app.speedtest.worker.worker_process",
     "cleaner": "app.speedtest.cleaner",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PrivateMountHandle:
     """A private mount, for the programs of a test that run in it.
 
     Attributes:
@@ -34,14 +37,14 @@ class Place:
         owner: whose clean-ups those of its tests are, see :func:`app.speedtest.cleanup.wait_for_cleanups`.
     """
 
-    start: Callable[[Program], Child]
+    start: Callable[[TestProgram], Child]
     abort: Callable[[], None]
     share: str
     root: str
     owner: object
 
 
-def start_program(program: Program, place: Place | None = None) -> Child:
+def start_program(program: TestProgram, place: PrivateMountHandle | None = None) -> Child:
     """Start a program of a test, by default as an ordinary child.
 
     Raises:

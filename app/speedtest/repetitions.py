@@ -1,4 +1,4 @@
-"""Repeats of a test: a warm-up that is not counted, then as many as fit."""
+"""Repeats of a test: how many follow the warm-up in the time allowed, and how much each of them copies."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.experiment.intervals import ENOUGH
+from advisor.experiment.intervals import MIN_INTERVAL_VALUES
 from app.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.speedtest.messages import Round
+    from app.speedtest.messages import RepeatResult
     from app.speedtest.model import TestSpec
 
 #: A 95 % interval is worth this much more than the time that was left for the repeats.
-_LATE = 1.5
+_OVERTIME_FACTOR = 1.5
 #: The plan is believed up to this many times its time; beyond, the repeats are made smaller.
-_SLOWER = 1.25
+_TOLERATED_SLOWDOWN = 1.25
 #: After a warm-up that took all the time, the repeats get this part of it once more.
-_AT_LEAST = 0.5
+_MIN_TIME_SHARE = 0.5
 #: No file is made smaller than this, and no fewer small files are copied.
-_GRAIN, _FEWEST = 64 * 1024, 20
+_SIZE_STEP, _MIN_FILES = 64 * 1024, 20
 
 
-def another_fits(spec: TestSpec, times_s: Sequence[float]) -> bool:
+def another_repeat_fits(spec: TestSpec, times_s: Sequence[float]) -> bool:
     """Return whether another round is to begin.
 
     Args:
@@ -37,11 +37,11 @@ def another_fits(spec: TestSpec, times_s: Sequence[float]) -> bool:
         return False
     if spec.seconds is None or done < 2:  # a warm-up alone would be no result
         return True
-    late = _LATE if done <= ENOUGH else 1.0
-    return sum(times_s[1:]) * done / (done - 1) <= _left_s(spec.seconds, times_s[0]) * late
+    late = _OVERTIME_FACTOR if done <= MIN_INTERVAL_VALUES else 1.0
+    return sum(times_s[1:]) * done / (done - 1) <= _time_left_s(spec.seconds, times_s[0]) * late
 
 
-def sized_by(spec: TestSpec, warm_up_s: float) -> TestSpec:
+def shrink_to_time(spec: TestSpec, warm_up_s: float) -> TestSpec:
     """Return what the repeats are to copy: less than was planned, if that would take too long.
 
     Not every link carries what it is sold for, and an interval of many small copies says more than one large
@@ -58,18 +58,18 @@ def sized_by(spec: TestSpec, warm_up_s: float) -> TestSpec:
         or spec.server_memory
     ):
         return spec
-    wanted, left = warm_up_s * spec.repeats, _left_s(spec.seconds, warm_up_s)
-    if wanted <= left * _SLOWER:
+    wanted, left = warm_up_s * spec.repeats, _time_left_s(spec.seconds, warm_up_s)
+    if wanted <= left * _TOLERATED_SLOWDOWN:
         return spec
     part = left / wanted
     if spec.workload == "files":
-        count = min(spec.count, max(int(spec.count * part), _FEWEST))
+        count = min(spec.count, max(int(spec.count * part), _MIN_FILES))
         return msgspec.structs.replace(spec, count=count)
-    size = min(spec.size, max(int(spec.size * part) // _GRAIN, 1) * _GRAIN)
+    size = min(spec.size, max(int(spec.size * part) // _SIZE_STEP, 1) * _SIZE_STEP)
     return msgspec.structs.replace(spec, size=size)
 
 
-def smaller_note(planned: TestSpec, done: TestSpec) -> list[str]:
+def shrunk_note(planned: TestSpec, done: TestSpec) -> list[str]:
     """Return a sentence if the repeats copied less than was planned."""
     if done.total == planned.total:
         return []
@@ -79,16 +79,16 @@ def smaller_note(planned: TestSpec, done: TestSpec) -> list[str]:
     return [f"It was slower than expected: each repeat copied {what}, for the time to be enough."]
 
 
-def _left_s(seconds: float, warm_up_s: float) -> float:
-    return max(seconds - warm_up_s, seconds * _AT_LEAST)
+def _time_left_s(seconds: float, warm_up_s: float) -> float:
+    return max(seconds - warm_up_s, seconds * _MIN_TIME_SHARE)
 
 
-def counted(spec: TestSpec, rounds: list[Round]) -> list[Round]:
+def without_warm_up(spec: TestSpec, rounds: list[RepeatResult]) -> list[RepeatResult]:
     """Return the rounds without the warm-up."""
     return rounds[1:] if spec.repeats > 1 else rounds
 
 
-def cut_note(spec: TestSpec, rounds: int) -> list[str]:
+def fewer_repeats_note(spec: TestSpec, rounds: int) -> list[str]:
     """Return a sentence if there were fewer rounds than asked for."""
     if rounds >= spec.rounds:
         return []

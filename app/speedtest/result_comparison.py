@@ -1,16 +1,18 @@
-"""Tests before and after a change, or then and now: is there a difference, how large, and how sure?"""
+"""Comparison of test results, before and after a change or then and now: difference, interval, verdict.
+
+The interval is that of :mod:`advisor.difference`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from advisor.difference import ENOUGH_EACH, difference
-from advisor.experiment.intervals import median
-from advisor.recommend import Measured
+from advisor.experiment.intervals import MIN_SAMPLE_SIZE, compare_samples, median
+from advisor.recommend import MeasuredOption
 from advisor.speeds import format_speed
-from advisor.transfer_sizes import SMALL_READ
-from app.speedtest.model import SMALL_READS, SPEEDS
+from advisor.transfer_sizes import SMALL_READ_SIZE
+from app.speedtest.model import SMALL_READS, SPEED_FIGURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,26 +20,31 @@ if TYPE_CHECKING:
     from advisor.recommend import Recommendation
     from app.speedtest.model import TestResult
 
-Verdict = Literal["faster", "slower", "same", "unknown"]
+ComparisonVerdict = Literal["faster", "slower", "same", "unknown"]
 
 #: Tests on each side, the fewest that can show a difference.
-REPEATS = ENOUGH_EACH
+TESTS_PER_SIDE = MIN_SAMPLE_SIZE
 #: Options whose aim is the speed of large files, which is what a quick test measures.
-_SPEED = frozenset({"rsize", "wsize", "nconnect", "read_ahead_kb", "proto", "timeo"})
+_SPEED_OPTIONS = frozenset({"rsize", "wsize", "nconnect", "read_ahead_kb", "proto", "timeo"})
 #: The figures that are compared, as a person names them.
-_NAMES = {
+_FIGURE_NAMES = {
     "write": "to the server",
     "read": "from the server",
-    SMALL_READS: f"small reads ({SMALL_READ // 1024} KiB a call)",
+    SMALL_READS: f"small reads ({SMALL_READ_SIZE // 1024} KiB a call)",
     "create": "creating files",
     "stat": "looking up files",
     "delete": "deleting files",
 }
-_VERDICTS: dict[str, Verdict] = {"higher": "faster", "lower": "slower", "same": "same", "unknown": "unknown"}
+_VERDICTS: dict[str, ComparisonVerdict] = {
+    "higher": "faster",
+    "lower": "slower",
+    "same": "same",
+    "unknown": "unknown",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class FigureComparison:
     """One figure, before and after.
 
     Attributes:
@@ -45,7 +52,8 @@ class Comparison:
             the name of a cell of a grid (requests per second).
         before: median.
         after: likewise.
-        change: the difference as a fraction of what it was (advisor.difference says how it is estimated).
+        change: the difference as a fraction of what it was (advisor.experiment.intervals says how it is
+            estimated).
         low: lower end of its interval.
         high: upper end.
         confidence: what the interval covers.
@@ -60,16 +68,16 @@ class Comparison:
     low: float
     high: float
     confidence: float
-    verdict: Verdict
+    verdict: ComparisonVerdict
     repeats: tuple[int, int]
 
     def text(self) -> str:
         """Return it in words, without a full stop."""
-        name = _NAMES.get(self.figure, f"{self.figure}:")
+        name = _FIGURE_NAMES.get(self.figure, f"{self.figure}:")
         figures = f"{self._form(self.before)} before and {self._form(self.after)} after"
         if self.verdict == "unknown":
             few = min(self.repeats)
-            return f"{name} too few repeats to say ({figures}; {few} of the {ENOUGH_EACH} that it takes)"
+            return f"{name} too few repeats to say ({figures}; {few} of the {MIN_SAMPLE_SIZE} that it takes)"
         if self.verdict == "same":
             return f"{name} no significant difference ({figures}; {self.interval_text()})"
         return f"{name} {100 * abs(self.change):.0f} % {self.verdict} ({figures}; {self.interval_text()})"
@@ -79,31 +87,36 @@ class Comparison:
         return f"{100 * self.confidence:.0f} % interval {100 * self.low:+.0f} to {100 * self.high:+.0f} %"
 
     def _form(self, value: float) -> str:
-        if self.figure in SPEEDS:
+        if self.figure in SPEED_FIGURES:
             return format_speed(value)
-        return f"{value:.3g} files/s" if self.figure in _NAMES else f"{value:.4g} requests/s"
+        return f"{value:.3g} files/s" if self.figure in _FIGURE_NAMES else f"{value:.4g} requests/s"
 
 
-def compare(before: Sequence[TestResult], after: Sequence[TestResult]) -> list[Comparison]:
+def compare_results(before: Sequence[TestResult], after: Sequence[TestResult]) -> list[FigureComparison]:
     """Return the comparison of each figure that all tests measured; a read from the cache is no measurement.
 
     Repeats within one test have the weather of that minute in common. If both sides have enough tests, each
     counts once, with its median; if not, their repeats are pooled, and the answer is that of those minutes.
     """
-    found: list[Comparison] = []
-    for figure in (*_NAMES, *dict.fromkeys(name for item in before for name in _cells(item))):
-        old, new = [_values(item, figure) for item in before], [_values(item, figure) for item in after]
+    found: list[FigureComparison] = []
+    for figure in (*_FIGURE_NAMES, *dict.fromkeys(name for item in before for name in _cell_rates(item))):
+        old, new = (
+            [_repeat_values(item, figure) for item in before],
+            [_repeat_values(item, figure) for item in after],
+        )
         if old and new and all(old) and all(new):
-            found.append(_compare(figure, old, new))
+            found.append(_compare_figure(figure, old, new))
     return found
 
 
-def findings(
-    comparisons: Sequence[Comparison], recommendations: Iterable[Recommendation]
-) -> tuple[Measured, ...]:
+def measured_recommendations(
+    comparisons: Sequence[FigureComparison], recommendations: Iterable[Recommendation]
+) -> tuple[MeasuredOption, ...]:
     """Return what the tests say of the recommendations that were taken, which are tested together."""
     tried = [
-        item for item in recommendations if item.option in _SPEED and item.scope != "host" and item.included
+        item
+        for item in recommendations
+        if item.option in _SPEED_OPTIONS and item.scope != "host" and item.included
     ]
     verdicts = {item.verdict for item in comparisons}
     if not tried or not verdicts:
@@ -111,18 +124,18 @@ def findings(
     text = f"Your test: {'; '.join(item.text() for item in comparisons)}."
     if len(tried) > 1:
         text += f" {', '.join(item.option for item in tried)} were tested together."
-    text += _small_reads_alone(comparisons)
+    text += _small_reads_only_note(comparisons)
     status: Literal["untested", "confirmed", "refuted"] = "untested"
     if "slower" in verdicts:
         status = "refuted"
     elif "faster" in verdicts:
         status = "confirmed"
     return tuple(
-        Measured(option=item.option, value=item.proposed, status=status, text=text) for item in tried
+        MeasuredOption(option=item.option, value=item.proposed, status=status, text=text) for item in tried
     )
 
 
-def _small_reads_alone(comparisons: Sequence[Comparison]) -> str:
+def _small_reads_only_note(comparisons: Sequence[FigureComparison]) -> str:
     """Return a sentence if only the small reads became faster or slower, "" otherwise."""
     verdicts = {item.figure: item.verdict for item in comparisons}
     small = verdicts.pop(SMALL_READS, "unknown")
@@ -131,13 +144,15 @@ def _small_reads_alone(comparisons: Sequence[Comparison]) -> str:
     return f" Only small reads are {small}: a copy with cp is not."
 
 
-def _compare(figure: str, old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]) -> Comparison:
-    if min(len(old), len(new)) >= ENOUGH_EACH:
+def _compare_figure(
+    figure: str, old: Sequence[Sequence[float]], new: Sequence[Sequence[float]]
+) -> FigureComparison:
+    if min(len(old), len(new)) >= MIN_SAMPLE_SIZE:
         before, after = [median(values) for values in old], [median(values) for values in new]
     else:
         before, after = ([value for values in side for value in values] for side in (old, new))
-    found = difference(before, after)
-    return Comparison(
+    found = compare_samples(before, after)
+    return FigureComparison(
         figure=figure,
         before=median(before),
         after=median(after),
@@ -150,7 +165,7 @@ def _compare(figure: str, old: Sequence[Sequence[float]], new: Sequence[Sequence
     )
 
 
-def _values(result: TestResult, figure: str) -> list[float]:
+def _repeat_values(result: TestResult, figure: str) -> list[float]:
     """Return the repeats of a figure, none if it was not measured or cannot be believed."""
     if figure == "read" and _read_is_cached(result):
         return []
@@ -161,7 +176,7 @@ def _values(result: TestResult, figure: str) -> list[float]:
     transfer = {"write": result.write, "read": result.read}.get(figure)
     if transfer is not None:
         return [transfer.bytes_per_s] if transfer.bytes_per_s > 0 else []
-    return _cells(result).get(figure, [])
+    return _cell_rates(result).get(figure, [])
 
 
 def _read_is_cached(result: TestResult) -> bool:
@@ -169,7 +184,7 @@ def _read_is_cached(result: TestResult) -> bool:
     return cached or (result.read is not None and result.read.cached)
 
 
-def _cells(result: TestResult) -> dict[str, list[float]]:
+def _cell_rates(result: TestResult) -> dict[str, list[float]]:
     """Return the repeats of each cell of a grid, requests a second, by its name."""
     return {
         cell.name: [run.iops for run in cell.runs]

@@ -1,4 +1,7 @@
-"""The agent's side of a test: starts the worker, passes its events on, and is never held by it."""
+"""Test runner: starts the worker process, relays its events, and builds the result.
+
+The worker may hang with its server; the runner never waits longer than STALL_TIMEOUT_S for a sign of life.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +19,40 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from advisor.transfer_sizes import AS_COPY
-from app.bench.grid_verdict import grid_bottleneck, grid_uses, judged_cells
-from app.bench.problems import not_responding
+from advisor.transfer_sizes import CP_CALL_SIZE
 from app.errors import AppError, ErrorKind, printable
-from app.facts.gather import link_to
-from app.mounts.option_comparison import effective_values
+from app.facts.gather import link_facts_of
+from app.mounts.option_comparison import values_in_use
 from app.mounts.requested_options import live_options
 from app.mounts.table import read_table
 from app.process import kill_group, wait
 from app.speedtest import leftover_files
 from app.speedtest.analysis import (
     CACHED_SMALL_READ,
-    bottleneck,
-    figures,
-    judged_reads,
-    judged_small_reads,
-    middle,
+    cells_with_bottleneck,
+    checked_reads,
+    checked_small_reads,
+    figures_of_repeats,
+    grid_bottleneck,
+    grid_use_cases,
+    median_transfer,
     outlier_notes,
-    uses,
+    supported_uses,
+    transfer_bottleneck,
 )
-from app.speedtest.cleanup import REMOVAL_S, clean, in_background, wait_for_cleanups
+from app.speedtest.cleanup import REMOVAL_WAIT_S, remove_run_files, run_in_background, wait_for_cleanups
 from app.speedtest.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
 from app.speedtest.model import TestEvent, TestResult
-from app.speedtest.network_measurement import measure_network, network_notes
+from app.speedtest.network_measurement import measure_tcp_throughput, network_notes
 from app.speedtest.processes import start_program
-from app.speedtest.repetitions import another_fits, counted, cut_note, sized_by, smaller_note
-from app.speedtest.testdir import PREFIX, new_run_id
+from app.speedtest.repetitions import (
+    another_repeat_fits,
+    fewer_repeats_note,
+    shrink_to_time,
+    shrunk_note,
+    without_warm_up,
+)
+from app.speedtest.testdir import PREFIX, new_run_id, not_responding_error
 from app.tasks import CancelledError
 from resources.decoding import from_json
 
@@ -50,31 +60,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import LinkFacts
-    from app.kernel.mount_of_path import Where
+    from app.kernel.mount_of_path import MountOfPath
     from app.mounts.model import MountTable
     from app.process import Child
-    from app.speedtest.leftover_files import Removal
+    from app.speedtest.leftover_files import RemovalState
     from app.speedtest.model import TestSpec
-    from app.speedtest.processes import Place
+    from app.speedtest.processes import PrivateMountHandle
     from app.tasks import CancelToken
 
-__all__ = ["look_at", "run_test", "wait_for_cleanups"]
+__all__ = ["inspect_target", "run_test", "wait_for_cleanups"]
 
 log = logging.getLogger("bench")
 
 #: A test in which nothing moves for so long is given up: no byte, no phase, no sign from the connection.
-STALL_S = 30.0
+STALL_TIMEOUT_S = 30.0
 #: What SIGTERM gives the worker before SIGKILL; cancelling takes twice this at most.
-_TERM_S = 0.1
+_TERM_GRACE_S = 0.1
 #: A killed worker ends as soon as the kernel lets it: when all that it wrote has been sent. After this time
 #: the cleaner is started, which tries again as long as that takes.
 _REAP_S = 2.0
 #: One that has removed its files, or that the kernel is told to let go in a private mount, ends sooner.
 _EXIT_S = 20.0
 #: Between two rounds of having the kernel give up what a killed worker still waits for in a private mount.
-_ABORT_S = 0.1
-_STDERR_LIMIT = 8192
-_UNCHECKED = "This is not an NFS mount: the figures are those of a local or other file system."
+_ABORT_INTERVAL_S = 0.1
+_MAX_STDERR_BYTES = 8192
+_NOT_NFS_NOTE = "This is not an NFS mount: the figures are those of a local or other file system."
 
 
 def run_test(
@@ -85,8 +95,8 @@ def run_test(
     link: LinkFacts | None = None,
     round_trip: bool = True,
     table: Callable[[], MountTable] = read_table,
-    remount: Callable[[Where | None], None] | None = None,
-    place: Place | None = None,
+    remount: Callable[[MountOfPath | None], None] | None = None,
+    place: PrivateMountHandle | None = None,
 ) -> TestResult:
     """Run a copy test in a worker process.
 
@@ -113,33 +123,36 @@ def run_test(
     token.check()
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     if spec.cache == "fresh-mount" and spec.direction != "write" and remount is not None:
-        result = _staged_rounds(spec, token, emit, remount, place)
+        result = _run_staged_repeats(spec, token, emit, remount, place)
     else:
-        result = _Run(spec, token, emit, place=place, round_trip=round_trip).result()
+        result = _WorkerRun(spec, token, emit, place=place, round_trip=round_trip).result()
     notes = list(result.notes)
     where = result.where
     nfs = where is not None and where.nfs
     if not nfs:
-        notes.insert(0, _UNCHECKED)
+        notes.insert(0, _NOT_NFS_NOTE)
     link = _find_link(where, link, round_trip=round_trip)
-    reads, cache = judged_reads(result.rounds, link)
+    reads, cache = checked_reads(result.rounds, link)
     if cache is not None and cache.cached:
         notes.append(cache.note)
-    small = middle(judged_small_reads(result.rounds, link))
+    small = median_transfer(checked_small_reads(result.rounds, link))
     if small is not None:
         small = msgspec.structs.replace(small, samples=[])
         if small.cached:
             notes.append(CACHED_SMALL_READ)
-    write, read = middle([item.write for item in result.rounds if item.write is not None]), middle(reads)
-    found = figures(result.rounds)
+    write, read = (
+        median_transfer([item.write for item in result.rounds if item.write is not None]),
+        median_transfer(reads),
+    )
+    found = figures_of_repeats(result.rounds)
     notes += outlier_notes(found)
     network = None
     if spec.network_alone and where is not None and nfs:
-        network = measure_network(where.server[0], token)
+        network = measure_tcp_throughput(where.server[0], token)
         notes += network_notes(network, write, read)
     done = result.spec or spec
-    cells = judged_cells(result.grid, link)
-    asked, effective = _options(where, table()) if where is not None and nfs else ({}, {})
+    cells = cells_with_bottleneck(result.grid, link)
+    asked, effective = _requested_and_effective(where, table()) if where is not None and nfs else ({}, {})
     return TestResult(
         path=result.path,
         nfs=nfs,
@@ -152,7 +165,7 @@ def run_test(
         effective=effective,
         link=link,
         block_size=done.block_size,
-        as_copy=spec.block_size == AS_COPY,
+        as_copy=spec.block_size == CP_CALL_SIZE,
         sync=spec.sync,
         notes=notes,
         workload=spec.workload,
@@ -162,23 +175,27 @@ def run_test(
         network=network,
         server_memory=spec.server_memory,
         figures=found,
-        enough=uses(done, found, own=result.own, cached=cache is not None and cache.cached)
-        + grid_uses(cells),
-        bottleneck=bottleneck(write, read, link) or grid_bottleneck(cells),
+        enough=supported_uses(done, found, own=result.own, cached=cache is not None and cache.cached)
+        + grid_use_cases(cells),
+        bottleneck=transfer_bottleneck(write, read, link) or grid_bottleneck(cells),
         small_read=small,
-        small_bottleneck=bottleneck(None, small, link),
+        small_bottleneck=transfer_bottleneck(None, small, link),
     )
 
 
-def _find_link(where: Where | None, override: LinkFacts | None, *, round_trip: bool) -> LinkFacts | None:
+def _find_link(
+    where: MountOfPath | None, override: LinkFacts | None, *, round_trip: bool
+) -> LinkFacts | None:
     """Return the way to the server as it is now that nothing is copied, measured in a second at most."""
     address, port = where.server if where is not None and where.nfs else ("", 0)
     if not address:
         return override
-    return link_to(address, port, override=override, **({} if round_trip else {"seconds": 0.0}))
+    return link_facts_of(address, port, override=override, **({} if round_trip else {"seconds": 0.0}))
 
 
-def look_at(spec: TestSpec, token: CancelToken, *, place: Place | None = None) -> WorkerResult:
+def inspect_target(
+    spec: TestSpec, token: CancelToken, *, place: PrivateMountHandle | None = None
+) -> WorkerResult:
     """Return where the directory of a test is and what is free there, asked by a worker that may hang.
 
     Raises:
@@ -186,48 +203,48 @@ def look_at(spec: TestSpec, token: CancelToken, *, place: Place | None = None) -
         CancelledError: when the token is set.
     """
     token.check()
-    return _Run(spec, token, lambda _event: None, stage="look", place=place).result()
+    return _WorkerRun(spec, token, lambda _event: None, stage="look", place=place).result()
 
 
-def _staged_rounds(
+def _run_staged_repeats(
     spec: TestSpec,
     token: CancelToken,
     emit: Callable[[TestEvent], None],
-    remount: Callable[[Where | None], None],
-    place: Place | None,
+    remount: Callable[[MountOfPath | None], None],
+    place: PrivateMountHandle | None,
 ) -> WorkerResult:
     """Repeat a test whose file system is mounted afresh in each round."""
     done: list[WorkerResult] = []
     times_s: list[float] = []
     planned = spec
-    while not done or another_fits(spec, times_s):
+    while not done or another_repeat_fits(spec, times_s):
         began = time.monotonic()
-        done.append(_in_two_stages(spec, token, _numbered(emit, len(done)), remount, place))
+        done.append(_run_two_stages(spec, token, _with_repeat_number(emit, len(done)), remount, place))
         times_s.append(time.monotonic() - began)
         if len(done) == 1:
-            spec = sized_by(planned, times_s[0])
+            spec = shrink_to_time(planned, times_s[0])
     notes = [note for result in done for note in result.notes]
     return msgspec.structs.replace(
         done[-1],
-        rounds=counted(spec, [item for result in done for item in result.rounds]),
-        notes=[*dict.fromkeys(notes), *smaller_note(planned, spec), *cut_note(spec, len(done))],
+        rounds=without_warm_up(spec, [item for result in done for item in result.rounds]),
+        notes=[*dict.fromkeys(notes), *shrunk_note(planned, spec), *fewer_repeats_note(spec, len(done))],
     )
 
 
-def _numbered(emit: Callable[[TestEvent], None], number: int) -> Callable[[TestEvent], None]:
+def _with_repeat_number(emit: Callable[[TestEvent], None], number: int) -> Callable[[TestEvent], None]:
     """Return what passes events on with the number of their round."""
     return lambda event: emit(msgspec.structs.replace(event, round=number))
 
 
-def _in_two_stages(
+def _run_two_stages(
     spec: TestSpec,
     token: CancelToken,
     emit: Callable[[TestEvent], None],
-    remount: Callable[[Where | None], None],
-    place: Place | None,
+    remount: Callable[[MountOfPath | None], None],
+    place: PrivateMountHandle | None,
 ) -> WorkerResult:
     """Write with one worker, have the file system mounted afresh, read with another."""
-    first = _Run(spec, token, emit, stage="keep", place=place)
+    first = _WorkerRun(spec, token, emit, stage="keep", place=place)
     written = first.result()
     try:
         emit(TestEvent(direction="read", phase="drop-cache"))
@@ -240,7 +257,7 @@ def _in_two_stages(
     except BaseException:
         first.abandon()
         raise
-    read = _Run(spec, token, emit, stage="kept", run_id=first.run_id, place=place).result()
+    read = _WorkerRun(spec, token, emit, stage="kept", run_id=first.run_id, place=place).result()
     both = [
         msgspec.structs.replace(back, write=to.write, rates=to.rates | back.rates)
         for to, back in zip(written.rounds, read.rounds, strict=True)
@@ -248,17 +265,17 @@ def _in_two_stages(
     return msgspec.structs.replace(read, rounds=both, notes=[*written.notes, *read.notes])
 
 
-def _options(where: Where, table: MountTable) -> tuple[dict[str, str], dict[str, str]]:
+def _requested_and_effective(where: MountOfPath, table: MountTable) -> tuple[dict[str, str], dict[str, str]]:
     """Return what was asked for and what is in use, by option name."""
     for mount in table.mounts:
         active = mount.active
         if active is not None and active.mount_id == where.mount_id:
             asked = live_options(mount).values() if active.recorded is not None else {}
-            return asked, effective_values(active)
+            return asked, values_in_use(active)
     return {}, where.values
 
 
-class _Run:
+class _WorkerRun:
     """One worker from start to end."""
 
     def __init__(
@@ -269,7 +286,7 @@ class _Run:
         *,
         stage: Stage = "whole",
         run_id: str | None = None,
-        place: Place | None = None,
+        place: PrivateMountHandle | None = None,
         round_trip: bool = True,
     ) -> None:
         self.run_id = run_id or new_run_id()
@@ -280,15 +297,15 @@ class _Run:
         self._emit = emit
         self._path = spec.path
         #: Set when the worker has said its last line, before which it removes its files.
-        self._tidy = False
+        self._files_removed = False
         #: Whether its files are for the next stage.
         self._keeps_files = False
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
         self._place = place
         #: Of the files of a killed worker.
-        self._removal: Removal = "under way"
-        _check_names(spec)
+        self._removal: RemovalState = "under way"
+        _check_utf8_names(spec)
         self._child: Child = start_program("worker", place)
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
 
@@ -310,15 +327,15 @@ class _Run:
     def abandon(self) -> tuple[str, ...]:
         """Remove the files that a finished "keep" stage left; return those that remain, for a person."""
         cleaning = self._in_background(self._clean)
-        cleaning.join(REMOVAL_S)
+        cleaning.join(REMOVAL_WAIT_S)
         left = self._leftover()
-        if not leftover_files.remember(left, lambda: self._removal):
+        if not leftover_files.record_leftover(left, lambda: self._removal):
             return ()
         return (printable(left.name),)
 
-    def _leftover(self) -> leftover_files.Leftover:
+    def _leftover(self) -> leftover_files.LeftoverFiles:
         directory = self._path if "\\x" not in self._path else str(Path(self._spec.path).absolute())
-        return leftover_files.leftover_of(directory, self.run_id, self._place)
+        return leftover_files.leftover_of_run(directory, self.run_id, self._place)
 
     def _send_job(self) -> None:
         job = WorkerJob(
@@ -332,19 +349,19 @@ class _Run:
         last_sign = time.monotonic()
         while True:
             try:
-                message = self._messages.get(timeout=max(last_sign + STALL_S - time.monotonic(), 0))
+                message = self._messages.get(timeout=max(last_sign + STALL_TIMEOUT_S - time.monotonic(), 0))
             except queue.Empty:
-                raise not_responding(self._path) from None
+                raise not_responding_error(self._path) from None
             self._token.check()
             if message is None:
-                raise self._death()
+                raise self._death_error()
             if message.ok is not None:
-                self._tidy = True
+                self._files_removed = True
                 self._keeps_files = self._stage == "keep"
                 return message.ok
             if message.error is not None:
-                self._tidy = not message.error.left
-                raise _error(message.error)
+                self._files_removed = not message.error.left
+                raise _worker_app_error(message.error)
             if self._take(message):
                 last_sign = time.monotonic()
 
@@ -353,7 +370,7 @@ class _Run:
         if message.path is not None:
             self._path = message.path
             if self._stage != "look":
-                leftover_files.begin(self._leftover())
+                leftover_files.record_run(self._leftover())
         if message.event is None:
             return True
         self._emit(message.event)
@@ -363,22 +380,22 @@ class _Run:
     def _end(self) -> tuple[str, ...]:
         """See the worker off, and remove what it leaves behind; return what remains, for a person."""
         child = self._child
-        if not self._tidy:
+        if not self._files_removed:
             kill_group(child, signal.SIGTERM)
-            if wait(child, _TERM_S) is not None:
-                self._tidy = self._tidied()
+            if wait(child, _TERM_GRACE_S) is not None:
+                self._files_removed = self._removed_its_files()
             kill_group(child)
         with contextlib.suppress(OSError):
             child.stdin.close()
         child.stderr.close()
-        if self._tidy or self._stage == "look":
+        if self._files_removed or self._stage == "look":
             if not self._keeps_files:
-                leftover_files.end(self.run_id)
+                leftover_files.erase_record(self.run_id)
             self._in_background(self._reap)
             return ()
         return self.abandon()
 
-    def _tidied(self) -> bool:
+    def _removed_its_files(self) -> bool:
         """Whether a worker that has ended said that it removed its files."""
         while (message := self._next_message()) is not None:
             if message.error is not None:
@@ -387,12 +404,12 @@ class _Run:
 
     def _next_message(self) -> WorkerMessage | None:
         with contextlib.suppress(queue.Empty):
-            return self._messages.get(timeout=_TERM_S)
+            return self._messages.get(timeout=_TERM_GRACE_S)
         return None
 
     def _in_background(self, work: Callable[[], None]) -> threading.Thread:
         place = self._place
-        return in_background("bench-clean", work, self._path, place.owner if place is not None else None)
+        return run_in_background("bench-clean", work, self._path, place.owner if place is not None else None)
 
     def _reap(self) -> None:
         # One that runs for several tests goes on.
@@ -404,12 +421,12 @@ class _Run:
         try:
             # Until the killed worker is really gone, it may still make or hold files.
             end = time.monotonic() + (_REAP_S if self._place is None else _EXIT_S)
-            while wait(self._child, _ABORT_S) is None and time.monotonic() < end:
+            while wait(self._child, _ABORT_INTERVAL_S) is None and time.monotonic() < end:
                 self._abort()
-            removed = clean(self._spec.path, self.run_id, self._place)
+            removed = remove_run_files(self._spec.path, self.run_id, self._place)
         finally:
             self._removal = "done" if removed else "failed"
-            leftover_files.forget(self.run_id, removed=removed)
+            leftover_files.finish_removal(self.run_id, removed=removed)
 
     def _abort(self) -> None:
         """Have the kernel give up what the killed worker wrote: it is to be removed anyway."""
@@ -420,13 +437,13 @@ class _Run:
         except AppError as error:
             log.info("what a killed test wrote is not given up: %s", error)
 
-    def _death(self) -> AppError:
+    def _death_error(self) -> AppError:
         """Return the error of a worker that ended without a last line."""
-        code = wait(self._child, _TERM_S)
+        code = wait(self._child, _TERM_GRACE_S)
         errors = self._child.stderr.fileno()
         os.set_blocking(errors, False)
         try:
-            text = os.read(errors, _STDERR_LIMIT).decode(errors="replace")
+            text = os.read(errors, _MAX_STDERR_BYTES).decode(errors="replace")
         except BlockingIOError:
             text = ""
         if code is not None and code < 0:
@@ -451,7 +468,7 @@ class _Run:
         self._messages.put(None)
 
 
-def _check_names(spec: TestSpec) -> None:
+def _check_utf8_names(spec: TestSpec) -> None:
     """Refuse what cannot be told to the worker.
 
     Raises:
@@ -468,7 +485,7 @@ def _check_names(spec: TestSpec) -> None:
             ) from None
 
 
-def _error(error: WorkerError) -> AppError:
+def _worker_app_error(error: WorkerError) -> AppError:
     if error.kind == ErrorKind.CANCELLED:
         return CancelledError(error.message)
     return AppError(ErrorKind(error.kind), error.message, hint=error.hint, detail=error.detail)

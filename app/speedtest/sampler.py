@@ -1,33 +1,40 @@
-"""The sampler: 20 looks a second at a running transfer, from a thread of the worker.
+"""Sampler of a running transfer: the counters of mount, connections and computer, read 20 times a second.
 
-It goes on through fsync and close: on a slow link write() returns at the speed of memory, and only the
-server's byte counter shows what the wire does.
+It runs on a thread of the worker and goes on through fsync and close: on a slow link write() returns at the
+speed of memory, and only the server's byte counter shows what the link carries.
+
+Sources: /proc/self/mountstats, TCP_INFO of the mount's connections, /proc/stat and /proc/net/dev (proc(5)),
+times(2) of the worker itself.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from app.bench.load import LoadWatch
-from app.bench.probe import Look
+from advisor.bottleneck import InterfaceTraffic, TransferLoad
+from app.kernel.mountstats import COMMIT_OPS, READ_OPS, WRITE_OPS, parse_one, read_text, sum_ops, totals
+from app.kernel.tcp_info import RetransCounter, SockDiag
 from app.speedtest.messages import WorkerMessage
 from app.speedtest.model import SAMPLE_INTERVAL_S, Sample, TestEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.bottleneck import Load
-    from app.bench.probe import Probe
-    from app.speedtest.model import Phase
+    from app.kernel.mount_of_path import MountOfPath
+    from app.kernel.mountstats import MountStats
+    from app.kernel.tcp_info import TcpConnection
+    from app.speedtest.model import TestPhase
 
 _ALIVE_INTERVAL_S = 1.0
 
-Way = Literal["write", "read"]
+TransferDirection = Literal["write", "read"]
 
 
-class Progress:
+class TransferProgress:
     """What the transferring thread tells the sampler, and the way to stop it.
 
     Attributes:
@@ -43,7 +50,7 @@ class Progress:
         self.bytes = 0
         self.steps = 0
         self.stopped = False
-        self.parts: list[Progress] = []
+        self.parts: list[TransferProgress] = []
 
     @property
     def moved(self) -> int:
@@ -51,7 +58,7 @@ class Progress:
         return self.bytes + sum(part.bytes for part in self.parts)
 
 
-class Meter:
+class TransferSampler:
     """Samples transfers, one after the other.
 
     Args:
@@ -67,28 +74,30 @@ class Meter:
         did: what the last transfer did.
     """
 
-    did: Load | None = None
+    last_load: TransferLoad | None = None
 
-    def __init__(self, probe: Probe, progress: Progress, send: Callable[[WorkerMessage], None]) -> None:
+    def __init__(
+        self, probe: CounterReader, progress: TransferProgress, send: Callable[[WorkerMessage], None]
+    ) -> None:
         self.probe = probe
         self.progress = progress
         self._send = send
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self.round = 0
-        self.load = LoadWatch()
-        self._way: Way = "write"
-        self._phase: Phase = "prepare"
+        self.load = HostLoadSampler()
+        self._way: TransferDirection = "write"
+        self._phase: TestPhase = "prepare"
         self._active = False
-        self._asleep = False
+        self._waits_for_request = False
         self._began = 0.0
-        self._base = Look()
-        self._last = Look()
+        self._base = TransferCounters()
+        self._last = TransferCounters()
         self._samples: list[Sample] = []
-        self._watched = (Look(), 0.0)
+        self._watched = (TransferCounters(), 0.0)
         self._moved: tuple[int, ...] = ()
-        self._told_phase: Phase | None = None
-        self._lively: bool = False
+        self._reported_phase: TestPhase | None = None
+        self._has_moved: bool = False
         self._alive_at = 0.0
         self._thread = threading.Thread(target=self._run, name="bench-meter", daemon=True)
 
@@ -102,13 +111,15 @@ class Meter:
         self._thread.join()
         self.probe.close()
 
-    def phase(self, way: Way, phase: Phase) -> None:
+    def phase(self, way: TransferDirection, phase: TestPhase) -> None:
         """Say that a phase begins."""
         with self._lock:
             self._way, self._phase = way, phase
             self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
 
-    def begin(self, way: Way, phase: Phase, *, asleep: bool = False, total: int = 0) -> float:
+    def begin(
+        self, way: TransferDirection, phase: TestPhase, *, asleep: bool = False, total: int = 0
+    ) -> float:
         """Start a transfer at zero and return its time 0 on the monotonic clock.
 
         Args:
@@ -124,7 +135,7 @@ class Meter:
             self.load.begin()
             self._base = self._last = self.probe.look()
             self._active = True
-            self._asleep = asleep and self.probe.nfs
+            self._waits_for_request = asleep and self.probe.nfs
             event = TestEvent(direction=way, phase=phase, round=self.round, total=total)
             self._send(WorkerMessage(event=event))
             self._take(self._base, 0.0)
@@ -134,7 +145,7 @@ class Meter:
     @property
     def asked(self) -> bool:
         """Whether the transfer's first request was made."""
-        return self._active and not self._asleep
+        return self._active and not self._waits_for_request
 
     def watch(self) -> None:
         """Have :meth:`watched` count from here: what came before is another program's start and warm-up."""
@@ -142,7 +153,7 @@ class Meter:
             self._watched = (self.probe.look(), time.monotonic())
             self.load.begin()
 
-    def watched(self) -> Load:
+    def watched(self) -> TransferLoad:
         """Return what was done since, the bytes by the server's counters."""
         with self._lock:
             base, began = self._watched
@@ -150,14 +161,14 @@ class Meter:
             moved = added.server_read if self._way == "read" else added.server_written
             return self.load.end(time.monotonic() - began, moved, added)
 
-    def finish(self) -> tuple[Look, list[Sample]]:
+    def finish(self) -> tuple[TransferCounters, list[Sample]]:
         """End a transfer with a last sample; return what its counters added, and all samples."""
         with self._lock:
             look = self.probe.look()
             self._take(look, time.monotonic() - self._began)
-            self._active = self._asleep = False
+            self._active = self._waits_for_request = False
             added = look.since(self._base)
-            self.did = self.load.end(self._samples[-1].t_s, self.progress.moved, added)
+            self.last_load = self.load.end(self._samples[-1].t_s, self.progress.moved, added)
             return added, self._samples
 
     def _run(self) -> None:
@@ -171,23 +182,23 @@ class Meter:
                 if self._ended.is_set():
                     return
                 look = self.probe.look()
-                if self._asleep:
+                if self._waits_for_request:
                     self._wake(look)
                 elif self._active:
                     self._take(look, time.monotonic() - self._began)
-                self._tell_alive(look)
+                self._report_alive(look)
 
-    def _wake(self, look: Look) -> None:
+    def _wake(self, look: TransferCounters) -> None:
         """Begin once something is asked of the server."""
         added = look.since(self._base)
-        self._asleep = added.calls + added.segments == 0
-        if self._asleep:
+        self._waits_for_request = added.calls + added.segments == 0
+        if self._waits_for_request:
             self._base = self._last = look
             self._began = time.monotonic()
         else:
             self._take(look, time.monotonic() - self._began)
 
-    def _take(self, look: Look, t_s: float) -> None:
+    def _take(self, look: TransferCounters, t_s: float) -> None:
         added, step = look.since(self._base), look.since(self._last)
         self._last = look
         done = self.progress.moved
@@ -208,7 +219,7 @@ class Meter:
         event = TestEvent(direction=self._way, phase=self._phase, sample=sample, round=self.round)
         self._send(WorkerMessage(event=event))
 
-    def _tell_alive(self, look: Look) -> None:
+    def _report_alive(self, look: TransferCounters) -> None:
         """Say once a second that something moves; a local file system has no counter to doubt it by."""
         now = time.monotonic()
         # Time-outs and retransmissions also grow while the server is dead, and a connection that is given up
@@ -218,8 +229,299 @@ class Meter:
             self.progress.moved, self.progress.steps,
         )  # fmt: skip
         grown = not self._moved or any(new > old for new, old in zip(moved, self._moved, strict=True))
-        self._lively = self._lively or grown or self._phase != self._told_phase or not self.probe.nfs
-        self._moved, self._told_phase = moved, self._phase
-        if self._lively and now - self._alive_at >= _ALIVE_INTERVAL_S:
-            self._alive_at, self._lively = now, False
+        self._has_moved = (
+            self._has_moved or grown or self._phase != self._reported_phase or not self.probe.nfs
+        )
+        self._moved, self._reported_phase = moved, self._phase
+        if self._has_moved and now - self._alive_at >= _ALIVE_INTERVAL_S:
+            self._alive_at, self._has_moved = now, False
             self._send(WorkerMessage(alive=True))
+
+
+class TransferCounters(NamedTuple):
+    """Counters at one moment; all zero where the directory is not on NFS.
+
+    Attributes:
+        server_read: payload bytes from the server.
+        server_written: payload bytes to it.
+        timeouts: RPC major time-outs.
+        rpc_retransmissions: transmissions minus operations.
+        tcp_retransmissions: segments sent again on the mount's connections since the probe was made.
+        read_ops: READ and READ_PLUS requests answered.
+        read_rtt_ms: sum of their round trips.
+        write_ops: WRITE requests answered.
+        write_rtt_ms: sum of their round trips.
+        calls: requests of any kind answered.
+        tcp_bytes: bytes acknowledged and received by the connections: whether the server is there at all.
+        rtt_ms: sum of the round trips of all requests.
+        queue_ms: sum of their waits before they were sent.
+        commit_ms: sum of the round trips of COMMIT.
+        segments: TCP segments with data sent.
+        segments_received: TCP segments with data received.
+        disordered: TCP segments received out of order.
+        window_us: time that the server's window kept TCP from sending.
+    """
+
+    server_read: int = 0
+    server_written: int = 0
+    timeouts: int = 0
+    rpc_retransmissions: int = 0
+    tcp_retransmissions: int = 0
+    read_ops: int = 0
+    read_rtt_ms: int = 0
+    write_ops: int = 0
+    write_rtt_ms: int = 0
+    calls: int = 0
+    tcp_bytes: int = 0
+    rtt_ms: int = 0
+    queue_ms: int = 0
+    commit_ms: int = 0
+    segments: int = 0
+    segments_received: int = 0
+    disordered: int = 0
+    window_us: int = 0
+
+    def since(self, before: TransferCounters) -> TransferCounters:
+        """Return what was added since an earlier look; a counter that began anew counts as 0."""
+        return TransferCounters(*(max(new - old, 0) for new, old in zip(self, before, strict=True)))
+
+
+class CounterReader:
+    """Looks at the mount of a directory.
+
+    Args:
+        where: the mount, or None if it is not known.
+
+    Attributes:
+        nfs: whether there are counters at all.
+        tcp: whether the mount is over TCP and its connections can be asked.
+        tcp_s: TCP's smoothed round trip at the last look, mean of the connections; 0 without any.
+        unsent: bytes that waited in this computer to be sent at the last look.
+    """
+
+    def __init__(self, where: MountOfPath | None) -> None:
+        self._where = where
+        self.nfs = where is not None and where.nfs
+        self._address, self._port = where.server if where is not None and where.nfs else ("", 0)
+        self._retransmissions = RetransCounter()
+        self._connections: list[TcpConnection] = []
+        self.tcp_s = 0.0
+        self.unsent = 0
+        self._diag: SockDiag | None = None
+        if where is not None and where.tcp and self._address:
+            try:
+                self._diag = SockDiag()
+                self._look_at_connections()
+            except (OSError, ValueError):
+                # A sandbox without netlink: the test runs all the same, without these figures.
+                self._drop_diag()
+
+    @property
+    def tcp(self) -> bool:
+        """Whether the TCP connections can be asked."""
+        return self._diag is not None
+
+    def look(self) -> TransferCounters:
+        """Return the counters as they are now."""
+        stats = self._stats()
+        if stats is None:
+            return TransferCounters()
+        try:
+            self._look_at_connections()
+        except OSError:
+            self._drop_diag()
+        sums = totals(stats)
+        reads, writes = sum_ops(stats, READ_OPS), sum_ops(stats, WRITE_OPS)
+        connections = self._connections
+        return TransferCounters(
+            server_read=sums.server_read,
+            server_written=sums.server_written,
+            timeouts=sums.timeouts,
+            rpc_retransmissions=sums.retransmissions,
+            tcp_retransmissions=self._retransmissions.segments,
+            read_ops=sum(op.ops for op in reads),
+            read_rtt_ms=sum(op.rtt_ms for op in reads),
+            write_ops=sum(op.ops for op in writes),
+            write_rtt_ms=sum(op.rtt_ms for op in writes),
+            calls=sums.ops,
+            tcp_bytes=sum(item.bytes_acked + item.bytes_received for item in connections),
+            rtt_ms=sums.rtt_ms,
+            queue_ms=sums.queue_ms,
+            commit_ms=sum(op.rtt_ms for op in sum_ops(stats, COMMIT_OPS)),
+            segments=sum(item.data_segs_out for item in connections),
+            segments_received=sum(item.data_segs_in for item in connections),
+            disordered=sum(item.disordered for item in connections),
+            window_us=sum(item.window_us for item in connections),
+        )
+
+    def close(self) -> None:
+        """Close the netlink socket."""
+        self._drop_diag()
+
+    def _stats(self) -> MountStats | None:
+        if not self.nfs or self._where is None:
+            return None
+        try:
+            return parse_one(read_text(), self._where.mount_point)
+        except OSError:
+            return None
+
+    def _look_at_connections(self) -> None:
+        if self._diag is None:
+            return
+        connections = self._connections = self._diag.connections(self._address, self._port)
+        self._retransmissions.update(connections)
+        self.tcp_s = sum(item.rtt_us for item in connections) / max(len(connections), 1) / 1e6
+        self.unsent = sum(item.unsent_bytes for item in connections)
+
+    def _drop_diag(self) -> None:
+        if self._diag is not None:
+            self._diag.close()
+            self._diag = None
+
+
+#: /proc/stat: user nice system idle iowait irq softirq steal; later fields are counted in the first two.
+_STAT_FIELDS = 8
+_IDLE, _IOWAIT = 3, 4
+#: system, irq and softirq: what the kernel does itself.
+_KERNEL = (2, 5, 6)
+#: /proc/net/dev: eight fields received, eight sent; bytes come first, drops fourth.
+_SENT_FIELDS, _DROP_FIELD = 8, 3
+#: Less of the clock's hundredths than this is too little to make a part of.
+_MIN_TICKS = 20
+
+
+class HostCounters(NamedTuple):
+    """Counters of this computer at one moment.
+
+    Attributes:
+        processors: name to ticks busy, ticks of the kernel, and ticks in all; "cpu" is all of them together.
+        worker_s: processor time of this process.
+        interfaces: name to bytes received, bytes sent, packets dropped.
+    """
+
+    processors: dict[str, tuple[int, int, int]]
+    worker_s: float
+    interfaces: dict[str, tuple[int, int, int]]
+
+
+def read_host_counters(root: str = "/") -> HostCounters:
+    """Return the counters as they are now; what cannot be read is left out."""
+    used = os.times()
+    return HostCounters(
+        processors=_parse_proc_stat(_read_proc_file(root, "proc/stat")),
+        worker_s=used.user + used.system,
+        interfaces=_parse_net_dev(_read_proc_file(root, "proc/net/dev")),
+    )
+
+
+class HostLoadSampler:
+    """Watches one transfer after the other.
+
+    Attributes:
+        network_s: round trip of an RPC that does nothing, measured before; None if it is not known.
+    """
+
+    def __init__(self) -> None:
+        self.network_s: float | None = None
+        self._before = read_host_counters()
+        self._rtt_samples: list[float] = []
+        self._unsent: list[int] = []
+
+    def begin(self) -> None:
+        """Begin with a transfer."""
+        self._before = read_host_counters()
+        self._rtt_samples, self._unsent = [], []
+
+    def take(self, probe: CounterReader) -> None:
+        """Note the state of the connections, as the probe saw it last."""
+        if probe.tcp:
+            self._rtt_samples.append(probe.tcp_s)
+            self._unsent.append(probe.unsent)
+
+    def end(self, seconds: float, done: int, added: TransferCounters) -> TransferLoad:
+        """Return what the transfer did.
+
+        Args:
+            seconds: its time.
+            done: its bytes.
+            added: what it added to the mount's counters.
+        """
+        before, after = self._before, read_host_counters()
+        busy, kernel = _cpu_shares(before, after, 0), _cpu_shares(before, after, 1)
+        kernel.pop("cpu", None)
+        return TransferLoad(
+            seconds=seconds,
+            bytes=done,
+            calls=added.calls,
+            rtt_s=added.rtt_ms / 1e3,
+            queue_s=added.queue_ms / 1e3,
+            commit_s=added.commit_ms / 1e3,
+            network_s=self.network_s,
+            tcp_s=sum(self._rtt_samples) / len(self._rtt_samples) if self._rtt_samples else None,
+            unsent=sum(self._unsent) / len(self._unsent) if self._unsent else 0.0,
+            window_s=added.window_us / 1e6,
+            segments=added.segments,
+            again=added.tcp_retransmissions,
+            received=added.segments_received,
+            disordered=added.disordered,
+            cpu=busy.get("cpu"),
+            core=max(kernel.values(), default=None),
+            worker=(after.worker_s - before.worker_s) / max(seconds, 1e-9),
+            interfaces=_interface_traffic(before, after),
+        )
+
+
+def _cpu_shares(before: HostCounters, after: HostCounters, place: int) -> dict[str, float]:
+    """Return the part of the time that one of the counters took, by processor."""
+    found: dict[str, float] = {}
+    for name, ticks in after.processors.items():
+        old = before.processors.get(name, (0, 0, 0))
+        whole = ticks[-1] - old[-1]
+        if whole >= _MIN_TICKS:
+            found[name] = max(0.0, ticks[place] - old[place]) / whole
+    return found
+
+
+def _interface_traffic(before: HostCounters, after: HostCounters) -> dict[str, InterfaceTraffic]:
+    """Return what each interface carried that carried anything; a counter that began anew is left out."""
+    found: dict[str, InterfaceTraffic] = {}
+    for name, counters in after.interfaces.items():
+        received, sent, drops = (
+            new - old for new, old in zip(counters, before.interfaces.get(name, (0, 0, 0)), strict=True)
+        )
+        if received >= 0 and sent >= 0 and received + sent:
+            found[name] = InterfaceTraffic(received=received, sent=sent, drops=max(drops, 0))
+    return found
+
+
+def _parse_proc_stat(text: str) -> dict[str, tuple[int, int, int]]:
+    found: dict[str, tuple[int, int, int]] = {}
+    for line in text.splitlines():
+        name, *words = line.split()
+        if not name.startswith("cpu"):
+            break
+        ticks = [int(word) for word in words[:_STAT_FIELDS]]
+        if len(ticks) > _IOWAIT:
+            busy = sum(ticks) - ticks[_IDLE] - ticks[_IOWAIT]
+            found[name] = (busy, sum(ticks[place] for place in _KERNEL if place < len(ticks)), sum(ticks))
+    return found
+
+
+def _parse_net_dev(text: str) -> dict[str, tuple[int, int, int]]:
+    found: dict[str, tuple[int, int, int]] = {}
+    for line in text.splitlines():
+        name, colon, rest = line.partition(":")
+        words = rest.split()
+        if colon and len(words) > _SENT_FIELDS + _DROP_FIELD and all(word.isdigit() for word in words):
+            numbers = [int(word) for word in words]
+            drops = numbers[_DROP_FIELD] + numbers[_SENT_FIELDS + _DROP_FIELD]
+            found[name.strip()] = (numbers[0], numbers[_SENT_FIELDS], drops)
+    return found
+
+
+def _read_proc_file(root: str, path: str) -> str:
+    try:
+        return Path(root, path).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""

@@ -1,13 +1,15 @@
-"""Test files: made where nothing of that name was, marked as ours, and always removed.
+"""Test directory: where a test's files are made, marked as the program's, and always removed; and its errors.
 
 A run has one directory ``.mountwright-<run>`` with a marker that says who made it. Only a directory that
 carries the marker, or one that is empty and whose name says that it is ours, is ever removed, only plain
 entries in it, and only through its descriptor: no path is looked up twice and no symbolic link is followed.
+An error of a file operation becomes a message with its probable cause by its errno (errno(3)).
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import re
@@ -16,24 +18,26 @@ from typing import Self
 
 import msgspec
 
-from app.bench.problems import no_space
-from app.process_identity import boot_id, host_hash, host_name, own_pid, start_ticks
+from app.errors import AppError, ErrorKind
+from app.process_identity import boot_id, host_hash, host_name, proc_pid, start_ticks
 from resources.decoding import from_json
 
 PREFIX = ".mountwright-"
-MARKER = "marker.json"
+MARKER_FILE = "marker.json"
 #: The marker until it is whole: a torn one would make the directory nobody's.
-_DRAFT = MARKER + ".new"
-DATA = "data"
+_MARKER_DRAFT = MARKER_FILE + ".new"
+DATA_FILE = "data"
 #: Of the free space, this much of the file's size must stay beside it.
-RESERVE = 0.1
+SPACE_RESERVE = 0.1
 #: What a file system gives out at least, mostly.
-_BLOCK = 4096
+_BLOCK_BYTES = 4096
 #: A directory with more entries than this is not searched for leftovers to the end.
 _SCAN_LIMIT = 20_000
 _MARKER_LIMIT = 4096
 #: A run's name: what makes it its own, the machine, and the process that made it with the time it began.
-_RUN = re.compile(r"[0-9a-f]{16}(?P<maker>h(?P<host>[0-9a-f]{8})p(?P<pid>[0-9a-f]+)t(?P<started>[0-9a-f]+))")
+_RUN_NAME = re.compile(
+    r"[0-9a-f]{16}(?P<maker>h(?P<host>[0-9a-f]{8})p(?P<pid>[0-9a-f]+)t(?P<started>[0-9a-f]+))"
+)
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -57,17 +61,17 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
 
 def new_run_id() -> str:
     """Return a name that no other run has, and that tells which process made it."""
-    made = own_marker("")
+    made = marker_of_process("")
     return f"{os.urandom(8).hex()}h{host_hash()}p{made.pid:x}t{made.started:x}"
 
 
-def own_marker(run: str, pid: int | None = None) -> Marker:
+def marker_of_process(run: str, pid: int | None = None) -> Marker:
     """Return the marker of a process, by default of this one."""
-    pid = own_pid() if pid is None else pid
+    pid = proc_pid() if pid is None else pid
     return Marker(run=run, host=host_name(), boot=boot_id(), pid=pid, started=start_ticks(pid) or 0)
 
 
-def abandoned(marker: Marker) -> bool:
+def is_abandoned(marker: Marker) -> bool:
     """Return whether the process that made a directory was on this machine and is gone."""
     if marker.host != host_name():
         return False
@@ -118,16 +122,16 @@ class TestDirectory:
     def __exit__(self, *_: object) -> None:
         self.remove()
 
-    def create(self, flags: int = 0, name: str = DATA) -> int:
+    def create(self, flags: int = 0, name: str = DATA_FILE) -> int:
         """Make a test file and return its descriptor, open for writing with these flags added."""
         make = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | flags
         return os.open(name, make, 0o600, dir_fd=self.fd)
 
-    def open(self, flags: int = 0, name: str = DATA) -> int:
+    def open(self, flags: int = 0, name: str = DATA_FILE) -> int:
         """Open a test file for reading with these flags added and return its descriptor."""
         return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=self.fd)
 
-    def unlink(self, name: str = DATA) -> None:
+    def unlink(self, name: str = DATA_FILE) -> None:
         """Remove a test file."""
         os.unlink(name, dir_fd=self.fd)
 
@@ -152,7 +156,7 @@ class TestDirectory:
             return
         try:
             if self.fd >= 0:
-                _empty(self.fd)
+                _remove_entries(self.fd)
             with contextlib.suppress(FileNotFoundError):
                 os.rmdir(self._name, dir_fd=self._parent_fd)
         finally:
@@ -162,12 +166,14 @@ class TestDirectory:
             self.fd = self._parent_fd = -1
 
     def _write_marker(self, pid: int | None = None) -> None:
-        fd = os.open(_DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.fd)
+        fd = os.open(
+            _MARKER_DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=self.fd
+        )
         try:
-            os.write(fd, msgspec.json.encode(own_marker(self._run, pid)))
+            os.write(fd, msgspec.json.encode(marker_of_process(self._run, pid)))
         finally:
             os.close(fd)
-        os.rename(_DRAFT, MARKER, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+        os.rename(_MARKER_DRAFT, MARKER_FILE, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
 
 def free_space(directory_fd: int) -> int | None:
@@ -190,15 +196,15 @@ def check_space(directory_fd: int, size: int, path: str, count: int = 1) -> None
     """
     free = free_space(directory_fd)
     # A small file takes a whole block at least.
-    each = size if count == 1 else -(-size // _BLOCK) * _BLOCK
-    needed = int(each * count * (1 + RESERVE))
+    each = size if count == 1 else -(-size // _BLOCK_BYTES) * _BLOCK_BYTES
+    needed = int(each * count * (1 + SPACE_RESERVE))
     if free is not None and free < needed:
-        raise no_space(path, f"{free} bytes are free; {needed} are needed with a reserve of 10 %.")
+        raise no_space_error(path, f"{free} bytes are free; {needed} are needed with a reserve of 10 %.")
     if count == 1:
         return
     inodes = os.fstatvfs(directory_fd)
     if inodes.f_files and inodes.f_favail < count:
-        raise no_space(path, f"{inodes.f_favail} more files can be made; {count} are needed.")
+        raise no_space_error(path, f"{inodes.f_favail} more files can be made; {count} are needed.")
 
 
 def remove_leftovers(parent: str, run: str) -> int:
@@ -239,7 +245,7 @@ def remove_run(parent: str, run: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             fd = os.open(PREFIX + run, _OPEN_DIRECTORY, dir_fd=parent_fd)
             try:
-                _empty(fd)
+                _remove_entries(fd)
             finally:
                 os.close(fd)
             os.rmdir(PREFIX + run, dir_fd=parent_fd)
@@ -247,7 +253,7 @@ def remove_run(parent: str, run: str) -> None:
         os.close(parent_fd)
 
 
-def left_behind(parent: str, run: str) -> bool:
+def run_remains(parent: str, run: str) -> bool:
     """Return whether a run's directory is still there."""
     return os.path.lexists(Path(parent, PREFIX + run))
 
@@ -258,52 +264,54 @@ def _remove_if_abandoned(parent_fd: int, name: str, run: str) -> bool:
         marker = _read_marker(fd)
         if marker is None:
             # Killed before the marker was there, or after it was gone, which is a round trip each.
-            over = _is_bare(fd) and _is_over(name.removeprefix(PREFIX), run)
+            over = _is_unmarked(fd) and _is_run_over(name.removeprefix(PREFIX), run)
         else:
-            over = PREFIX + marker.run == name and abandoned(marker)
+            over = PREFIX + marker.run == name and is_abandoned(marker)
         if over:
             # By the same descriptor: another directory may have this name by now.
-            _empty(fd)
+            _remove_entries(fd)
             os.rmdir(name, dir_fd=parent_fd)
     finally:
         os.close(fd)
     return over
 
 
-def _is_bare(directory_fd: int) -> bool:
+def _is_unmarked(directory_fd: int) -> bool:
     with os.scandir(directory_fd) as entries:
-        return all(entry.name == _DRAFT for entry in entries)
+        return all(entry.name == _MARKER_DRAFT for entry in entries)
 
 
-def _is_over(run: str, present: str) -> bool:
+def _is_run_over(run: str, present: str) -> bool:
     """Return whether the process that named a run has gone, or has begun another one since."""
-    found, now = _RUN.fullmatch(run), _RUN.fullmatch(present)
+    found, now = _RUN_NAME.fullmatch(run), _RUN_NAME.fullmatch(present)
     if found is None or run == present or found["host"] != host_hash():
         return False
     if now is not None and now["maker"] == found["maker"]:
         return True
-    return not maker_lives(run)
+    return not maker_is_alive(run)
 
 
-def maker_lives(run: str) -> bool:
+def maker_is_alive(run: str) -> bool:
     """Return whether the process that named a run, on this machine, still runs."""
-    found = _RUN.fullmatch(run)
+    found = _RUN_NAME.fullmatch(run)
     return found is not None and start_ticks(int(found["pid"], 16)) == int(found["started"], 16)
 
 
-def _empty(directory_fd: int) -> None:
+def _remove_entries(directory_fd: int) -> None:
     """Remove the plain entries of a test directory, the marker last: until then it can be found again."""
     with os.scandir(directory_fd) as entries:
         # The listing tells the kind of each: asking again would cost a round trip a file.
         names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
-    for name in sorted(names, key=lambda name: name == MARKER):
+    for name in sorted(names, key=lambda name: name == MARKER_FILE):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=directory_fd)
 
 
 def _read_marker(directory_fd: int) -> Marker | None:
     try:
-        fd = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory_fd)
+        fd = os.open(
+            MARKER_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory_fd
+        )
     except OSError:
         return None
     try:
@@ -312,3 +320,97 @@ def _read_marker(directory_fd: int) -> Marker | None:
         return None
     finally:
         os.close(fd)
+
+
+_NO_SPACE_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
+_PERMISSION_ERRNOS = {errno.EACCES, errno.EPERM}
+_SILENT_ERRNOS = {errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH}
+
+_MESSAGES = {
+    errno.EROFS: (
+        ErrorKind.READ_ONLY,
+        "The file system at {path} is read-only, so no test file can be written.",
+        "Mount it read-write (rw), and see that the server exports it with rw.",
+    ),
+    errno.ENOENT: (
+        ErrorKind.PATH_MISSING,
+        "{path} does not exist.",
+        "Name a directory that exists, for example the mount point.",
+    ),
+    errno.ENOTDIR: (
+        ErrorKind.NOT_A_DIRECTORY,
+        "{path} is not a directory.",
+        "Name a directory; the test makes its own files in it.",
+    ),
+}
+
+
+def file_error(error: OSError, doing: str, path: str) -> AppError:
+    """Return the error of a file operation.
+
+    Args:
+        error: as raised.
+        doing: what was tried, to complete "While …" (writing the test file).
+        path: the directory tested.
+    """
+    detail = f"{doing}: {error}"
+    number = error.errno or 0
+    if number in _NO_SPACE_ERRNOS:
+        return no_space_error(path, detail, quota=number == errno.EDQUOT)
+    if number in _PERMISSION_ERRNOS:
+        return _permission_error(path, detail)
+    if number in _SILENT_ERRNOS:
+        return not_responding_error(path, detail)
+    if number in _MESSAGES:
+        kind, message, hint = _MESSAGES[number]
+        return AppError(kind, message.format(path=path), hint=hint, detail=detail)
+    return _other_error(error, doing, path, detail)
+
+
+def no_space_error(path: str, detail: str, *, quota: bool = False) -> AppError:
+    """Return the error of a full file system or an exceeded quota."""
+    what = "Your quota is used up" if quota else "There is not enough free space"
+    return AppError(
+        ErrorKind.NO_SPACE,
+        f"{what} at {path} for the test file.",
+        hint="Choose a smaller size, or free some space on the server.",
+        detail=detail,
+    )
+
+
+def not_responding_error(path: str, detail: str = "") -> AppError:
+    """Return the error of a server that has stopped answering."""
+    return AppError(
+        ErrorKind.NOT_RESPONDING,
+        f"The file system at {path} has stopped answering; its server or the network is probably down.",
+        hint="Check the server and the cable. The test was given up; its files are removed once it answers.",
+        detail=detail,
+    )
+
+
+def _permission_error(path: str, detail: str) -> AppError:
+    if os.geteuid() == 0:
+        hint = (
+            "The server probably maps root to a user without rights (root_squash). Run the test as a user "
+            "who may write there, or export with no_root_squash."
+        )
+    else:
+        hint = "Choose a directory that you may write to, or change its owner or mode on the server."
+    return AppError(
+        ErrorKind.PERMISSION, f"You are not allowed to create files in {path}.", hint=hint, detail=detail
+    )
+
+
+def _other_error(error: OSError, doing: str, path: str, detail: str) -> AppError:
+    cause = os.strerror(error.errno) if error.errno else str(error)
+    hints = {
+        errno.EIO: "On a soft mount this is how a time-out shows; the kernel's log (dmesg) has the reason.",
+        errno.ESTALE: "The directory was removed or replaced on the server. Unmount and mount it again.",
+        errno.EFBIG: "The server or a limit (ulimit -f) does not allow files of this size.",
+    }
+    return AppError(
+        ErrorKind.IO,
+        f"While {doing} in {path} the system reported: {cause}.",
+        hint=hints.get(error.errno or 0, "The kernel's log (dmesg) may say more."),
+        detail=detail,
+    )

@@ -1,7 +1,7 @@
-"""Unmounting soon after a test was cancelled: what it had written still goes to the server.
+"""Wait before an unmount until the data of cancelled tests has been sent.
 
 A killed worker is gone only when the kernel has sent what it had written, and until then its file is open.
-How long that takes is up to the line, so the wait goes on for as long as something moves, and not forever.
+How long that takes is up to the link, so the wait goes on for as long as something moves, and not forever.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.speeds import format_speed
-from app.bench.probe import Probe
 from app.errors import AppError, ErrorKind
-from app.kernel.mount_of_path import Where, find_row
-from app.kernel.mountstats import unescape
-from app.speedtest.cleanup import end_cleaners, pending
+from app.kernel.mount_of_path import MountOfPath, mount_by_id
+from app.kernel.mountstats import unescape_path
+from app.speedtest.cleanup import end_cleaners, has_pending_cleanup
+from app.speedtest.sampler import CounterReader
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from app.tasks import CancelToken
 
 #: Nothing moves for so long: the server is dead, and waiting will not help.
-STILL_S = 5.0
+NO_PROGRESS_S = 5.0
 #: Longer than this nobody waits in front of a button, whatever moves.
-MOST_S = 30.0
-_LOOK_S = 0.1
+MAX_WAIT_S = 30.0
+_POLL_INTERVAL_S = 0.1
 
 
 @contextlib.contextmanager
-def settled(mount_point: str, token: CancelToken) -> Generator[None]:
+def flushed_before_unmount(mount_point: str, token: CancelToken) -> Generator[None]:
     """Wait for what tests have left below a mount, then let it be unmounted.
 
     Args:
@@ -43,7 +43,7 @@ def settled(mount_point: str, token: CancelToken) -> Generator[None]:
         CancelledError: when the token is set.
     """
     began = time.monotonic()
-    left, sent = _wait(mount_point, token)
+    left, sent = _wait_for_writes(mount_point, token)
     if left:
         # Their runs are recorded, and removed when the share is mounted again.
         end_cleaners(mount_point)
@@ -52,22 +52,22 @@ def settled(mount_point: str, token: CancelToken) -> Generator[None]:
     except AppError as error:
         if not left or error.kind is not ErrorKind.BUSY:
             raise
-        raise _in_use(mount_point, sent, time.monotonic() - began, error.detail) from error
+        raise _busy_error(mount_point, sent, time.monotonic() - began, error.detail) from error
 
 
-def _wait(mount_point: str, token: CancelToken) -> tuple[bool, int]:
+def _wait_for_writes(mount_point: str, token: CancelToken) -> tuple[bool, int]:
     """Wait while something moves; return whether something is left, and the bytes that went to the server."""
-    if not pending(mount_point):
+    if not has_pending_cleanup(mount_point):
         return False, 0
-    probe = Probe(_where(mount_point))
+    probe = CounterReader(_mount_at(mount_point))
     try:
         first = last = probe.look()
         began = moved = time.monotonic()
-        while pending(mount_point):
+        while has_pending_cleanup(mount_point):
             now = time.monotonic()
-            if now - moved > STILL_S or now - began > MOST_S:
+            if now - moved > NO_PROGRESS_S or now - began > MAX_WAIT_S:
                 return True, last.since(first).tcp_bytes
-            token.wait(_LOOK_S)
+            token.wait(_POLL_INTERVAL_S)
             look = probe.look()
             if (look.tcp_bytes, look.server_written) != (last.tcp_bytes, last.server_written):
                 last, moved = look, now
@@ -76,7 +76,7 @@ def _wait(mount_point: str, token: CancelToken) -> tuple[bool, int]:
     return False, 0
 
 
-def _in_use(mount_point: str, sent: int, seconds: float, detail: str) -> AppError:
+def _busy_error(mount_point: str, sent: int, seconds: float, detail: str) -> AppError:
     if sent:
         message = "the last data of a cancelled test is still being sent to the server"
         message += f", {format_speed(sent / max(seconds, 1e-9))} now."
@@ -87,15 +87,15 @@ def _in_use(mount_point: str, sent: int, seconds: float, detail: str) -> AppErro
     return AppError(ErrorKind.BUSY, f"{mount_point} is in use: {message}", hint=hint, detail=detail)
 
 
-def _where(mount_point: str) -> Where | None:
+def _mount_at(mount_point: str) -> MountOfPath | None:
     """Return the mount at a place, of stacked ones the visible one."""
     try:
         table = Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape")
     except OSError:
         return None
-    found: Where | None = None
+    found: MountOfPath | None = None
     for line in table.splitlines():
         fields = line.split(" ", 5)
-        if len(fields) > 5 and unescape(fields[4]) == mount_point:
-            found = find_row(line, fields[0]) or found
+        if len(fields) > 5 and unescape_path(fields[4]) == mount_point:
+            found = mount_by_id(line, fields[0]) or found
     return found

@@ -1,4 +1,4 @@
-"""Watches whether the servers of this host's mounts answer, and whether what is mounted is still there.
+"""Health monitor: watches whether the servers of this host's mounts respond, and whether a mount is stale.
 
 Tables of the kernel are read, servers are called, and a child that can be abandoned asks the mounts: this
 process touches none. A mount below an automount is not asked: that would keep it from expiring, or wake it.
@@ -16,12 +16,12 @@ import msgspec
 from advisor.options import MountOptions
 from app.errors import printable
 from app.kernel import mountinfo
-from app.kernel.kmsg import silent_servers
+from app.kernel.kmsg import unresponsive_servers
 from app.kernel.mountstats import parse_xprts, read_text
 from app.kernel.tcp_info import NFS_PORT, SockDiag
-from app.mounts.model import Trouble
+from app.mounts.model import MountTrouble
 from app.mounts.probe_exclusion import ProbeExclusion
-from app.stats.health import SILENT_S, Counters, ServerHealth
+from app.stats.health import SILENT_S, ServerCounters, ServerHealth
 from app.stats.null_call import null_call
 from app.stats.stale_check import StaleCheck
 from app.tasks import run_in_thread
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from app.kernel.mountinfo import MountInfo, MountRow
-    from app.kernel.tcp_info import Connection
-    from app.mounts.model import Mount, Reason
-    from app.stats.stale_check import Answer
+    from app.kernel.tcp_info import TcpConnection
+    from app.mounts.model import Mount, TroubleReason
+    from app.stats.stale_check import StaleAnswer
 
 _TICK_S = 0.5
 #: Of one processor: with thousands of mounts, looks are taken less often.
@@ -42,7 +42,7 @@ _CALL_S = 2.0
 #: At most so many servers are called at once: a dead one holds a thread for a while.
 _CALLS_AT_ONCE = 32
 #: Hundreds of idle servers are called one after the other.
-_CALLS_A_LOOK = 8
+_CALLS_PER_TICK = 8
 #: A single look has less patience, because a person waits for it.
 _ONCE_SILENT_S = 2.0
 _ONCE_TICK_S = 0.05
@@ -60,7 +60,7 @@ _STALE_SILENT_S = 10.0
 _AUTOFS = "autofs"
 
 
-class Server(NamedTuple):
+class WatchedServer(NamedTuple):
     """A server as the clients here see it.
 
     Attributes:
@@ -76,7 +76,7 @@ class Server(NamedTuple):
     tcp: bool
 
 
-class Target(NamedTuple):
+class WatchedMount(NamedTuple):
     """A mount that is watched.
 
     Attributes:
@@ -87,20 +87,20 @@ class Target(NamedTuple):
         by_user: whether the server knows who asks by the user's number alone (sec=sys).
     """
 
-    server: Server
+    server: WatchedServer
     host: str
     mount_id: int
     askable: bool
     by_user: bool
 
-    def reason(self, answer: Answer) -> Reason | None:
+    def reason(self, answer: StaleAnswer) -> TroubleReason | None:
         """Return why the mount is stale by an answer of the child, None if it is not."""
         if answer == "stale":
             return ""
         return "withdrawn" if answer == "refused" and self.by_user else None
 
 
-class Watched:
+class ServerWatch:
     """The servers that are watched, and what is known of each; for one thread.
 
     Args:
@@ -110,15 +110,15 @@ class Watched:
     """
 
     def __init__(self, root: str = "/", *, once: bool = False) -> None:
-        self.targets: dict[str, Target] = {}
+        self.targets: dict[str, WatchedMount] = {}
         self._root = root
         self._once = once
-        self._health: dict[Server, ServerHealth] = {}
-        self._since: dict[Server, float | None] = {}
+        self._health: dict[WatchedServer, ServerHealth] = {}
+        self._since: dict[WatchedServer, float | None] = {}
         #: Unix times: when a server was last heard while something waits for it, and of its last data.
-        self._heard: dict[Server, float] = {}
-        self._data: dict[Server, float] = {}
-        self._calls: dict[Server, tuple[float, Future[Reason]]] = {}
+        self._add_discovered: dict[WatchedServer, float] = {}
+        self._data: dict[WatchedServer, float] = {}
+        self._calls: dict[WatchedServer, tuple[float, Future[TroubleReason]]] = {}
         self._ports: set[int] = set()
         self._diag: SockDiag | None = None
         with contextlib.suppress(OSError):  # a sandbox without netlink: the rest is watched all the same
@@ -140,32 +140,34 @@ class Watched:
         """Return the mounts whose server may not answer."""
         return {point for point, target in self.targets.items() if self._health[target.server].is_suspect}
 
-    def troubles(self) -> dict[str, Trouble]:
+    def troubles(self) -> dict[str, MountTrouble]:
         """Return the mounts whose server does not answer."""
-        found: dict[str, Trouble] = {}
+        found: dict[str, MountTrouble] = {}
         for point, target in self.targets.items():
             health = self._health[target.server]
             if health.down_since is not None:
                 since = self._since.get(target.server)
-                found[point] = Trouble(state="not-responding", since=since, reason=health.reason or "silent")
+                found[point] = MountTrouble(
+                    state="not-responding", since=since, reason=health.reason or "silent"
+                )
         return found
 
     def look(self) -> None:
         """Read the tables, take in what calls came to, and call whom it is time for."""
         self._read_targets()
         now = time.monotonic()
-        self._take_calls(now)
+        self._record_calls(now)
         counters = self._counters()
         for server, health in self._health.items():
             health.look(now, counters[server])
         due = [server for server in self._health if server not in self._calls]
         due = [server for server in due if self._health[server].wants_call(now)]
         due.sort(key=lambda server: not self._health[server].is_suspect)
-        for server in due[: min(_CALLS_A_LOOK, _CALLS_AT_ONCE - len(self._calls))]:
+        for server in due[: min(_CALLS_PER_TICK, _CALLS_AT_ONCE - len(self._calls))]:
             self._calls[server] = (now, run_in_thread("null-call", self._caller(server)))
         self._note_since(now)
 
-    def _caller(self, server: Server) -> Callable[[], Reason]:
+    def _caller(self, server: WatchedServer) -> Callable[[], TroubleReason]:
         return lambda: null_call(server.address, server.port, server.version, _CALL_S, self._ports)
 
     def _read_targets(self) -> None:
@@ -182,10 +184,10 @@ class Watched:
             self._health[server] = ServerHealth(now, silent_s=silent_s, called_by_tcp=server.tcp)
         for server in self._health.keys() - there:
             del self._health[server]
-            for known in (self._calls, self._heard, self._data):
+            for known in (self._calls, self._add_discovered, self._data):
                 known.pop(server, None)
 
-    def _take_calls(self, now: float) -> None:
+    def _record_calls(self, now: float) -> None:
         for server, (began, call) in list(self._calls.items()):
             if not call.done():
                 continue
@@ -196,21 +198,22 @@ class Watched:
             else:
                 self._health[server].answered(now)
 
-    def _counters(self) -> dict[Server, Counters]:
+    def _counters(self) -> dict[WatchedServer, ServerCounters]:
         xprts = {printable(point): found for point, found in parse_xprts(read_text(self._root)).items()}
-        progress: dict[Server, dict[Hashable, int]] = {server: {} for server in self._health}
-        outstanding: dict[Server, dict[str, int]] = {server: {} for server in self._health}
+        progress: dict[WatchedServer, dict[Hashable, int]] = {server: {} for server in self._health}
+        outstanding: dict[WatchedServer, dict[str, int]] = {server: {} for server in self._health}
         for point, target in self.targets.items():
             for number, xprt in enumerate(xprts.get(point, ())):
                 progress[target.server]["xprt", point, number] = xprt.receives
             sums = [x.sends - x.receives - x.bad_xids for x in xprts.get(point, ())]
             outstanding[target.server][point] = sum(sums)
-        flying = {server: self._take_connections(server, progress[server]) for server in self._health}
+        flying = {server: self._record_connections(server, progress[server]) for server in self._health}
         return {
-            server: Counters(progress[server], outstanding[server], flying[server]) for server in self._health
+            server: ServerCounters(progress[server], outstanding[server], flying[server])
+            for server in self._health
         }
 
-    def _take_connections(self, server: Server, progress: dict[Hashable, int]) -> bool:
+    def _record_connections(self, server: WatchedServer, progress: dict[Hashable, int]) -> bool:
         """Add what the server acknowledged and sent; return whether data wait for that."""
         if self._diag is None or not server.tcp:
             return False
@@ -226,29 +229,29 @@ class Watched:
             return any(connection.unacked > 0 for connection in found)
         return False
 
-    def _note_heard(self, server: Server, connections: list[Connection]) -> None:
+    def _note_heard(self, server: WatchedServer, connections: list[TcpConnection]) -> None:
         """Keep when the server was last heard; without a connection, what the last one told."""
         if not connections:
             return
         now = time.time()
         self._data[server] = now - min(connection.last_data_ms for connection in connections) / 1000
         # Nobody can tell of a connection that waits for nothing whether the server has gone since.
-        self._heard.pop(server, None)
+        self._add_discovered.pop(server, None)
         if any(connection.is_waiting for connection in connections):
-            self._heard[server] = now - min(connection.heard_ms for connection in connections) / 1000
+            self._add_discovered[server] = now - min(connection.heard_ms for connection in connections) / 1000
 
     def _note_since(self, now: float) -> None:
         """Keep since when, as Unix time, for as long as a server does not respond."""
         down = {server for server, health in self._health.items() if health.down_since is not None}
         self._since = {server: since for server, since in self._since.items() if server in down}
         fresh = down - self._since.keys()
-        told = silent_servers(self._root) if fresh else {}
+        told = unresponsive_servers(self._root) if fresh else {}
         for server in fresh:
             health = self._health[server]
             seen = time.time() - (now - (health.down_since or now))
             self._since[server] = seen if health.seen_alive else self._since_before(server, seen, told)
 
-    def _since_before(self, server: Server, seen: float, told: Mapping[str, float]) -> float | None:
+    def _since_before(self, server: WatchedServer, seen: float, told: Mapping[str, float]) -> float | None:
         """Return since when a server is silent that was so before anybody looked, None if nothing tells.
 
         Args:
@@ -256,8 +259,8 @@ class Watched:
             seen: when the first call without an answer was sent.
             told: what the kernel's log says.
         """
-        if server in self._heard:
-            return min(self._heard[server], seen)
+        if server in self._add_discovered:
+            return min(self._add_discovered[server], seen)
         hosts = {target.host for target in self.targets.values() if target.server == server}
         # A mount that was detached in an earlier silence leaves a last word in the log.
         logged = [told[host] for host in hosts & told.keys() if told[host] >= self._data.get(server, 0.0)]
@@ -278,17 +281,17 @@ class HealthMonitor:
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._stop: threading.Event | None = None
-        self._silent: dict[str, Trouble] = {}
+        self._silent: dict[str, MountTrouble] = {}
         self._suspects: set[str] = set()
-        self._targets: dict[str, Target] = {}
-        self._stale: dict[str, Trouble] = {}
+        self._targets: dict[str, WatchedMount] = {}
+        self._stale: dict[str, MountTrouble] = {}
 
-    def troubles(self) -> dict[str, Trouble]:
+    def troubles(self) -> dict[str, MountTrouble]:
         """Return mount point to what is wrong, of the mounts with which something is."""
         with self._lock:
             if self._stop is not None:
                 return {**self._stale, **self._silent}
-        return self.look_once()
+        return self.check_once()
 
     @contextlib.contextmanager
     def watching(self, changed: Callable[[], None]) -> Generator[None]:
@@ -312,10 +315,10 @@ class HealthMonitor:
                 self._stop = None
                 self._silent, self._stale, self._suspects, self._targets = {}, {}, set(), {}
 
-    def look_once(self) -> dict[str, Trouble]:
+    def check_once(self) -> dict[str, MountTrouble]:
         """Return what is wrong as of now: at once where all is well, after some seconds at most."""
         end = time.monotonic() + _ONCE_LIMIT_S
-        with Watched(self._root, once=True) as watched, contextlib.suppress(FileNotFoundError):
+        with ServerWatch(self._root, once=True) as watched, contextlib.suppress(FileNotFoundError):
             watched.look()
             while not watched.is_decided and time.monotonic() < end:
                 threading.Event().wait(_ONCE_TICK_S)
@@ -330,7 +333,7 @@ class HealthMonitor:
         return {}
 
     def _watch_servers(self, stop: threading.Event) -> None:
-        with Watched(self._root) as watched:
+        with ServerWatch(self._root) as watched:
             while True:
                 began = time.monotonic()
                 with contextlib.suppress(OSError):  # no client module yet, or no more
@@ -339,7 +342,7 @@ class HealthMonitor:
                 if stop.wait(max(_TICK_S, (time.monotonic() - began) / _SHARE_OF_TIME)):
                     return
 
-    def _put(self, stop: threading.Event, watched: Watched) -> None:
+    def _put(self, stop: threading.Event, watched: ServerWatch) -> None:
         with self._lock:
             if stop.is_set():
                 return
@@ -380,19 +383,21 @@ class HealthMonitor:
                         self._questions.end(point)
                     reason = target.reason(answer)
                     answers[point] = 0 if reason is None else answers.get(point, 0) + 1
-                    self._take_answer(stop, point, reason, sure=answers[point] >= _STALE_ANSWERS)
+                    self._record_answer(stop, point, reason, sure=answers[point] >= _STALE_ANSWERS)
                     rest = max(_STALE_S, len(asked) * _STALE_SHARE_S)
                     wait = _STALE_AGAIN_S if answers[point] == 1 else rest
                     due[point] = time.monotonic() + (_STALE_SILENT_S if answer == "silent" else wait)
                 for point in gone:
-                    self._take_answer(stop, point, None, sure=True)
+                    self._record_answer(stop, point, None, sure=True)
                 for known in (due, answers):
                     for point in known.keys() - asked.keys():
                         del known[point]
         finally:
             check.close()
 
-    def _take_answer(self, stop: threading.Event, point: str, reason: Reason | None, *, sure: bool) -> None:
+    def _record_answer(
+        self, stop: threading.Event, point: str, reason: TroubleReason | None, *, sure: bool
+    ) -> None:
         with self._lock:
             known = self._stale.get(point)
             if stop.is_set() or (known is None and (reason is None or not sure)):
@@ -401,13 +406,13 @@ class HealthMonitor:
                 del self._stale[point]
             elif known is None or known.reason != reason:
                 since = time.time() if known is None else known.since
-                self._stale[point] = Trouble(state="stale", since=since, reason=reason)
+                self._stale[point] = MountTrouble(state="stale", since=since, reason=reason)
             else:
                 return
         self._tell()
 
 
-def with_trouble(mount: Mount, troubles: Mapping[str, Trouble]) -> Mount:
+def with_trouble(mount: Mount, troubles: Mapping[str, MountTrouble]) -> Mount:
     """Return the row of a mount with what is wrong with it, if anything is."""
     trouble = troubles.get(mount.mount_point)
     if trouble is None or mount.active is None:
@@ -415,23 +420,25 @@ def with_trouble(mount: Mount, troubles: Mapping[str, Trouble]) -> Mount:
     return msgspec.structs.replace(mount, state=trouble.state, since=trouble.since, reason=trouble.reason)
 
 
-def _stale_once(asked: Mapping[str, Target]) -> dict[str, Trouble]:
-    found: dict[str, Trouble] = {}
+def _stale_once(asked: Mapping[str, WatchedMount]) -> dict[str, MountTrouble]:
+    found: dict[str, MountTrouble] = {}
     check = StaleCheck()
     try:
         for point, target in asked.items():
-            answers: list[Reason | None] = [target.reason(check.ask(point, target.mount_id, _STALE_ANSWER_S))]
+            answers: list[TroubleReason | None] = [
+                target.reason(check.ask(point, target.mount_id, _STALE_ANSWER_S))
+            ]
             if answers[0] is not None:
                 answers.append(target.reason(check.ask(point, target.mount_id, _STALE_ANSWER_S)))
-            reason: Reason | None = answers[-1]
+            reason: TroubleReason | None = answers[-1]
             if reason is not None:
-                found[point] = Trouble(state="stale", reason=reason)
+                found[point] = MountTrouble(state="stale", reason=reason)
     finally:
         check.close()
     return found
 
 
-def _target(info: MountInfo, row: MountRow) -> Target | None:
+def _target(info: MountInfo, row: MountRow) -> WatchedMount | None:
     """Return what is watched of a mount, None if the kernel does not name its server's address."""
     options = MountOptions.parse(row.super_options)
     address = options.get("addr") or ""
@@ -439,7 +446,7 @@ def _target(info: MountInfo, row: MountRow) -> Target | None:
         return None
     port, version = options.get("port") or "", options.get("vers") or ""
     tcp = (options.get("proto") or "tcp").startswith("tcp")
-    server = Server(
+    server = WatchedServer(
         address=address,
         port=int(port) if tcp and port.isdigit() and int(port) else NFS_PORT,
         version=3 if version.startswith("3") else 4,
@@ -447,7 +454,7 @@ def _target(info: MountInfo, row: MountRow) -> Target | None:
     )
     host = row.source.rpartition(":/")[0].removeprefix("[").removesuffix("]")
     by_user = (options.get("sec") or "sys") == "sys"
-    return Target(server, host, row.mount_id, askable=not _is_automounted(info, row), by_user=by_user)
+    return WatchedMount(server, host, row.mount_id, askable=not _is_automounted(info, row), by_user=by_user)
 
 
 def _is_automounted(info: MountInfo, row: MountRow) -> bool:

@@ -1,4 +1,4 @@
-"""What a mount does now: its rates over one interval, and how busy each mount of a host is."""
+"""Rates of a mount over one interval, and speeds of all mounts of a host: the structs."""
 
 from __future__ import annotations
 

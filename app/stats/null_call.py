@@ -1,8 +1,8 @@
-"""A NULL call to an NFS server: does it answer at all?
+"""NULL call to an NFS server: whether it answers at all.
 
-Sources: RFC 1813 §3.3.0, RFC 7530 §15.1, RFC 5531. Any reply counts, a refusal too: only a server at work can
-write one. It is waited for in slices that each count for no more than their length, so that a program that is
-not scheduled for a while does not miss the reply.
+Sources: RFC 1813 §3.3.0, RFC 7530 §15.1, RFC 5531. Any reply counts, a refusal too: only a server at work
+can write one. It is waited for in slices that each count for no more than their length, so that a program
+that is not scheduled for a while does not miss the reply.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
-from app.discovery.rpc import socket_address
-from app.discovery.xdr import u32
+from app.discovery.rpc import socket_address, u32
 from app.errors import AppError
 
 if TYPE_CHECKING:
-    from app.mounts.model import Reason
+    from app.mounts.model import TroubleReason
 
 _SLICE_S = 0.1
 _NFS_PROGRAM = 100003
@@ -29,7 +28,7 @@ _UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN,
                           errno.EADDRNOTAVAIL})  # fmt: skip
 
 
-def null_call(address: str, port: int, version: int, timeout_s: float, ports: set[int]) -> Reason:
+def null_call(address: str, port: int, version: int, timeout_s: float, ports: set[int]) -> TroubleReason:
     """Call the NULL procedure over TCP; return "" if there is a reply, else why there is none.
 
     Args:
@@ -57,7 +56,9 @@ def null_call(address: str, port: int, version: int, timeout_s: float, ports: se
             ports.discard(local)
 
 
-def _call(link: socket.socket, where: tuple[str | int | bytes, ...], version: int, slices: int) -> Reason:
+def _call(
+    link: socket.socket, where: tuple[str | int | bytes, ...], version: int, slices: int
+) -> TroubleReason:
     number = link.connect_ex(where)
     if number not in {0, errno.EINPROGRESS}:
         return _reason(number)
@@ -92,7 +93,7 @@ def _wait(link: socket.socket, event: int, slices: int) -> int:
     return -1
 
 
-def _reason(number: int) -> Reason:
+def _reason(number: int) -> TroubleReason:
     if number in {errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE}:
         return "refused"
     return "unreachable" if number in _UNREACHABLE else "silent"

@@ -1,7 +1,8 @@
-"""The agent's ``stats.speeds``: how busy each NFS mount is, all of them at little cost.
+"""Speeds of all NFS mounts at little cost (the verb ``stats.speeds``).
 
-A computer may have hundreds of mounts, and each one's block has a hundred lines. Only the few lines that say
-how busy a mount is are looked for and parsed; mountstats.py parses whole blocks.
+A computer may have hundreds of mounts, and each one's block in mountstats has a hundred lines. Only the few
+lines that say how busy a mount is are looked for and parsed; :mod:`app.kernel.mountstats` parses whole
+blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.errors import printable
-from app.kernel.mountstats import unescape
+from app.kernel.mountstats import unescape_path
 from app.stats.model import MountSpeed, SpeedsSample
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ _BYTES = b"\n\tbytes:\t"
 #: With the space before and the colon after, no name is found inside of another.
 _OPERATIONS = (b" READ: ", b" READ_PLUS: ", b" WRITE: ")
 #: The fewest numbers of an operation's line (statvers 1.0).
-_OP_NUMBERS = 8
+_OPERATION_FIELDS = 8
 
 
-class Glance(NamedTuple):
+class MountCounters(NamedTuple):
     """What is looked at of one mount. All but the share only grow while it stays mounted.
 
     Attributes:
@@ -61,12 +62,12 @@ def read_bytes(root: str = "/") -> bytes:
         return b""
 
 
-def glances(data: bytes) -> dict[bytes, Glance]:
+def parse_counters(data: bytes) -> dict[bytes, MountCounters]:
     """Return each NFS mount by its escaped mount point; torn blocks are passed over.
 
     Of mounts stacked on one point the last counts, which is the one that is seen.
     """
-    found: dict[bytes, Glance] = {}
+    found: dict[bytes, MountCounters] = {}
     for block in (b"\n" + data).split(_NEXT)[1:]:
         head, _, _rest = block.partition(b"\n")
         place, nfs, _version = head.partition(_NFS)
@@ -78,15 +79,17 @@ def glances(data: bytes) -> dict[bytes, Glance]:
         calls = rtt_ms = timeouts = 0
         for name in _OPERATIONS if start >= 0 else ():
             operation = _numbers(block, name, start)
-            if len(operation) >= _OP_NUMBERS:
+            if len(operation) >= _OPERATION_FIELDS:
                 calls += operation[0]
                 timeouts += operation[2]
                 rtt_ms += operation[6]
-        found[point] = Glance(share, numbers[4], numbers[5], calls, rtt_ms, timeouts)
+        found[point] = MountCounters(share, numbers[4], numbers[5], calls, rtt_ms, timeouts)
     return found
 
 
-def speeds(before: dict[bytes, Glance], now: dict[bytes, Glance], elapsed_s: float) -> dict[str, MountSpeed]:
+def mount_speeds(
+    before: dict[bytes, MountCounters], now: dict[bytes, MountCounters], elapsed_s: float
+) -> dict[str, MountSpeed]:
     """Return the mounts that were busy in between; one that was mounted anew is left out this time."""
     found: dict[str, MountSpeed] = {}
     for point, new in now.items():
@@ -96,7 +99,7 @@ def speeds(before: dict[bytes, Glance], now: dict[bytes, Glance], elapsed_s: flo
         read, written, calls, rtt_ms, timeouts = (b - a for a, b in zip(old[1:], new[1:], strict=True))
         if min(read, written, calls, rtt_ms, timeouts) < 0:  # it began anew, or the text was damaged
             continue
-        found[printable(unescape(os.fsdecode(point)))] = MountSpeed(
+        found[printable(unescape_path(os.fsdecode(point)))] = MountSpeed(
             read_bytes_per_s=read / elapsed_s,
             write_bytes_per_s=written / elapsed_s,
             transfers_per_s=calls / elapsed_s,
@@ -121,15 +124,15 @@ def watch_speeds(
         CancelledError: when the token is set.
     """
     began = looked = time.monotonic()
-    before = glances(read_bytes(root))
+    before = parse_counters(read_bytes(root))
     while True:
         cost = time.monotonic() - looked
         token.wait(max(interval_s, MIN_INTERVAL_S, cost / _SHARE_OF_TIME))
         elapsed = -looked
         looked = time.monotonic()
         elapsed += looked
-        now = glances(read_bytes(root))
-        emit(SpeedsSample(t_s=looked - began, mounts=speeds(before, now, elapsed)))
+        now = parse_counters(read_bytes(root))
+        emit(SpeedsSample(t_s=looked - began, mounts=mount_speeds(before, now, elapsed)))
         before = now
 
 

@@ -1,8 +1,8 @@
-"""Is what a mount shows still there on its server? Asked by fstatvfs(2) in a child that can be abandoned.
+"""Stale mounts: whether what is mounted is still there, by fstatvfs(2) in a child that can be abandoned.
 
 A handle is stale (ESTALE, RFC 1813 §2.6) if the server has replaced or removed what was mounted. Linux's
-server answers EACCES where it has withdrawn the export. No other rights are needed for this question
-(RFC 1813 §3.3.18), but with Kerberos a missing ticket has the same error.
+server answers EACCES where it has withdrawn the export. No other rights are needed for this question (RFC
+1813 §3.3.18), but with Kerberos a missing ticket has the same error.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _START_S = 20.0
 
 #: fine; the server has replaced or removed it; it refuses access; no answer in time.
-Answer = Literal["fine", "stale", "refused", "silent"]
-_ANSWERS: dict[int, Answer] = {errno.ESTALE: "stale", errno.EACCES: "refused", errno.EPERM: "refused"}
+StaleAnswer = Literal["fine", "stale", "refused", "silent"]
+_ANSWERS: dict[int, StaleAnswer] = {errno.ESTALE: "stale", errno.EACCES: "refused", errno.EPERM: "refused"}
 
 
 class StaleCheck:
@@ -34,7 +34,7 @@ class StaleCheck:
         self._child: Child | None = None
         self._abandoned: list[Child] = []
 
-    def ask(self, mount_point: str, mount_id: int, timeout_s: float) -> Answer:
+    def ask(self, mount_point: str, mount_id: int, timeout_s: float) -> StaleAnswer:
         """Return what the mount says of itself, "silent" if it does not answer in time; then the child goes.
 
         Raises:

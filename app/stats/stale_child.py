@@ -1,9 +1,9 @@
-"""The child that asks mounts for their file system: it may wait for ever, and is ended from outside then.
+"""Child process of the stale check: it asks mounts for their file system, and may wait for ever.
 
 It writes an empty line when it is there. Then it reads one mount a line (JSON: mount point and number of the
 mount) and answers each with one line: 0, or the errno of the server. It ends with its input. The mount point
 is opened with O_PATH, which wakes no automount (open(2)). Another mount than the one that was meant is not
-asked.
+asked. One that waits is ended from outside.
 """
 
 from __future__ import annotations

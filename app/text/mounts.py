@@ -1,4 +1,4 @@
-"""The state of a mount in words, for the window and the command line."""
+"""Sentences about mounts: their state, who waits for them, and whether a change interrupts them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from advisor.options import MountOptions
 from app.errors import AppError
 
 if TYPE_CHECKING:
+    from app.mounts.change_model import Interruption
     from app.mounts.model import Mount
-    from app.mounts.waiting import Waiting
+    from app.mounts.mount_users import WaitingProcesses
 
 #: At most so many names stand in a sentence.
-_NAMES = 4
+_MAX_NAMES = 4
 
 
-class Choice(NamedTuple):
+class Remedy(NamedTuple):
     """What can be done about a mount in trouble.
 
     Attributes:
@@ -38,10 +39,10 @@ class TroubleText(NamedTuple):
     """
 
     message: str
-    choices: list[Choice]
+    choices: list[Remedy]
 
 
-def duration_words(seconds: float) -> str:
+def lasting_text(seconds: float) -> str:
     """Return how long something has lasted, in its largest unit: "40 s", "3 min", "2 h", "3 days"."""
     if seconds < 60:
         return f"{max(0, int(seconds))} s"
@@ -51,33 +52,33 @@ def duration_words(seconds: float) -> str:
     return f"{hours} h" if hours < 48 else f"{hours // 24} days"
 
 
-def lasted(mount: Mount, now: float) -> str:
+def lasted_text(mount: Mount, now: float) -> str:
     """Return " for 40 s", "" if it is not known since when.
 
     Args:
         mount: not responding, or stale.
         now: Unix time by the clock of the mount's host.
     """
-    return f" for {duration_words(now - mount.since)}" if mount.since is not None else ""
+    return f" for {lasting_text(now - mount.since)}" if mount.since is not None else ""
 
 
-def state_words(mount: Mount, now: float) -> str:
-    """Return the state of a mount in a few words; arguments as of :func:`lasted`."""
+def mount_state_text(mount: Mount, now: float) -> str:
+    """Return the state of a mount in a few words; arguments as of :func:`lasted_text`."""
     return {
         "mounted": "Mounted",
         "not-mounted": "Not mounted",
-        "not-responding": f"Not responding{lasted(mount, now)}",
-        "stale": f"Stale{lasted(mount, now)}",
+        "not-responding": f"Not responding{lasted_text(mount, now)}",
+        "stale": f"Stale{lasted_text(mount, now)}",
         "differs": "Mounted (differs from configuration)",
     }[mount.state]
 
 
-def trouble_text(mount: Mount, now: float, waiting: Waiting | None = None) -> TroubleText | None:
+def trouble_text(mount: Mount, now: float, waiting: WaitingProcesses | None = None) -> TroubleText | None:
     """Return what is wrong with a mount and what can be done, None if nothing is wrong.
 
     Args:
         mount: any.
-        now: as of :func:`lasted`.
+        now: as of :func:`lasted_text`.
         waiting: the programs that wait for it, None if that is not known.
     """
     if mount.state == "stale":
@@ -94,10 +95,10 @@ def trouble_text(mount: Mount, now: float, waiting: Waiting | None = None) -> Tr
         else "Nothing is lost: programs go on as soon as the server answers."
     )
     return TroubleText(message, [
-        Choice("Wait", "", wait),
-        Choice("Unmount by force", "-f", "Programs that wait get errors, and data that were not written yet "
+        Remedy("Wait", "", wait),
+        Remedy("Unmount by force", "-f", "Programs that wait get errors, and data that were not written yet "
                "are permanently lost. It fails while a program still uses the mount."),
-        Choice("Detach", "-l", f"{mount.mount_point} disappears at once. Programs that use it keep waiting, "
+        Remedy("Detach", "-l", f"{mount.mount_point} disappears at once. Programs that use it keep waiting, "
                "and what they write still reaches the server if it returns."),
     ])  # fmt: skip
 
@@ -112,14 +113,14 @@ def choices_text(text: TroubleText, mount_point: str) -> list[str]:
 
 
 def explain_unmount(
-    error: AppError, mount: Mount, now: float, waiting: Waiting, *, force: bool, lazy: bool
+    error: AppError, mount: Mount, now: float, waiting: WaitingProcesses, *, force: bool, lazy: bool
 ) -> AppError:
     """Return the error of an unmount whose server is silent: who holds the mount, and what can be done.
 
     Args:
         error: why it failed.
         mount: as observed.
-        now: as of :func:`lasted`.
+        now: as of :func:`lasted_text`.
         waiting: the programs that wait for it.
         force: whether it was tried by force.
         lazy: whether it was to be detached.
@@ -141,12 +142,12 @@ def explain_unmount(
     )
 
 
-def waiting_text(waiting: Waiting) -> str:
+def waiting_text(waiting: WaitingProcesses) -> str:
     """Return who waits, as a sentence; "" if nobody is known to."""
     names = [f"{holder.command} ({holder.pid})" for holder in waiting.own]
-    parts = names[:_NAMES]
-    if len(names) > _NAMES:
-        parts.append(f"{len(names) - _NAMES} more")
+    parts = names[:_MAX_NAMES]
+    if len(names) > _MAX_NAMES:
+        parts.append(f"{len(names) - _MAX_NAMES} more")
     if waiting.others:
         noun = "process" if waiting.others == 1 else "processes"
         parts.append(f"{waiting.others} blocked {noun} of other users")
@@ -157,7 +158,7 @@ def waiting_text(waiting: Waiting) -> str:
 
 
 def _silence_text(mount: Mount, now: float) -> str:
-    server, since = mount.share.partition(":/")[0], lasted(mount, now)
+    server, since = mount.share.partition(":/")[0], lasted_text(mount, now)
     if mount.reason == "refused":
         does = f"has refused connections{since}" if since else "refuses connections"
         return f"{server} {does}: its NFS service does not run."
@@ -178,17 +179,32 @@ def _silence_text(mount: Mount, now: float) -> str:
 
 
 def _stale_text(mount: Mount, now: float) -> TroubleText:
-    server, since = mount.share.partition(":/")[0], lasted(mount, now)
-    unmount = Choice("Unmount", "", "Programs with open files there keep it busy.")
+    server, since = mount.share.partition(":/")[0], lasted_text(mount, now)
+    unmount = Remedy("Unmount", "", "Programs with open files there keep it busy.")
     if mount.reason == "withdrawn":
         message = (
             f"{server} has refused access to {mount.mount_point}{since}: it no longer exports the share."
         )
         wait = "The mount works again as soon as the server exports the share to this computer."
-        return TroubleText(f"{message} Programs get errors there.", [Choice("Wait", "", wait), unmount])
+        return TroubleText(f"{message} Programs get errors there.", [Remedy("Wait", "", wait), unmount])
     message = (
         f"{server} no longer has the directory that is mounted at {mount.mount_point} (stale file "
         f"handle){since}. Programs get errors there."
     )
     remount = "A new mount of the share mends it, if the server still exports the share."
-    return TroubleText(message, [Choice("Remount", "", remount), unmount])
+    return TroubleText(message, [Remedy("Remount", "", remount), unmount])
+
+
+def interruption_text(found: Interruption) -> str:
+    """Return what is interrupted, for a person; "" of a change that does nothing."""
+    if found.effect == "interrupts":
+        return (
+            f"Interrupts {found.mount_point} for about {found.typical_s:g} s. "
+            f"It takes {found.most_s:g} s at most."
+        )
+    return {
+        "nothing": "",
+        "at-once": "Changes at once. Nothing is interrupted.",
+        "next-mount": "Takes effect at the next mount. Nothing is interrupted.",
+        "first-mount": "Nothing is interrupted.",
+    }[found.effect]

@@ -44,8 +44,8 @@ from advice_work import WorkArgs, Worked
 from advisor.facts import ClientFacts, Facts, payload_rate_bps
 from advisor.options import MountOptions
 from advisor.speeds import format_speed
-from advisor.throughput import Direction, Work, predict
-from advisor.transfer_sizes import AS_COPY, SMALL_READ, call_size
+from advisor.throughput import CopySpec, Direction, predict
+from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, call_size
 from app.links import parse_link
 from app.service.advice import AdviceArgs
 from app.service.protocol import LinkArgs
@@ -181,7 +181,7 @@ class Bench:
     def cell(self, runs: int, tried: int) -> Cell:
         """Ask the model, then measure between two controls."""
         before = self._control()
-        block = call_size(SMALL_READ if self._kind == "small-read" else AS_COPY, {})
+        block = call_size(SMALL_READ_SIZE if self._kind == "small-read" else CP_CALL_SIZE, {})
         self._set(self._link, block)
         advice: AdviceResult = self._guest.client.submit(
             "advice.get", AdviceArgs(share=self._guest.share)
@@ -202,14 +202,14 @@ class Bench:
 
     def _expected(self, advice: AdviceResult, block: int) -> Prediction:
         direction: Direction = "write" if self._kind == "write" else "read"
-        work = Work(direction=direction, length=self._size, block=block)
+        work = CopySpec(direction=direction, length=self._size, block=block)
         found = predict(MountOptions(), advice.facts, work)
         if found is None:
             raise RuntimeError(f"nothing is known of {self._link}")
         return found
 
     def _control(self) -> Control:
-        block = call_size(AS_COPY, {})
+        block = call_size(CP_CALL_SIZE, {})
         self._set(f"rate={self._rate:.0f}bit,delay=1ms", block)
         kind = "write" if self._kind == "write" else "read"
         return Control(speed=self._run(kind, block), carries=self._carries)
@@ -231,7 +231,7 @@ class Bench:
 def model_digest() -> str:
     """Return what tells one state of the model from another."""
     digest = hashlib.sha256()
-    for name in ("model.py", "model_loss.py"):
+    for name in ("model.py", "throughput_loss.py"):
         digest.update((ROOT / "advisor" / name).read_bytes())
     return digest.hexdigest()[:12]
 
@@ -246,7 +246,7 @@ def expected_again(cell: Cell) -> Cell:
     """Return a kept cell with what the model of today expects."""
     link = replace(parse_link(cell.link).facts(), rtt_s=cell.rtt_s)
     direction: Direction = "write" if cell.kind == "write" else "read"
-    work = Work(direction=direction, length=cell.size, block=cell.block)
+    work = CopySpec(direction=direction, length=cell.size, block=cell.block)
     found = predict(MountOptions(), Facts(client=ClientFacts(), link=link), work)
     if found is None:
         raise RuntimeError(f"nothing is known of {cell.link}")

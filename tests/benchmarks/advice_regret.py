@@ -9,8 +9,8 @@ are looked at.
 2. The quickest of these by three runs then runs beside the advised settings and the defaults, in rounds of
    random order, so that whatever else the computer does meets all three alike. Only these rounds count: what
    was chosen for its luck in the sweep has no luck in them. The figures are medians of the ratios within a
-   round, with the interval of the sign test (advisor/experiment/intervals.py). There are at least six rounds, and no more
-   once both ratios are decided.
+   round, with the interval of the sign test (advisor/experiment/intervals.py). There are at least six rounds,
+   and no more once both ratios are decided.
 
 The sweep varies what changes speed alone: connections, readahead, sizes and the version. Options that change
 what programs may rely on (soft, async, nocto, long attribute times) are not in it. The advice is asked for
@@ -45,11 +45,11 @@ import lab_guest
 from advice_table import Cell, Setting, read_cells, recorded, table, write_cells
 from advice_work import SMALL_BYTES, WorkArgs, Worked
 
-from advisor.experiment.intervals import ENOUGH
+from advisor.experiment.intervals import MIN_INTERVAL_VALUES
 from advisor.facts import payload_rate_bps
 from advisor.options import MountOptions
-from advisor.throughput import DEFAULT_READ_AHEAD
-from advisor.transfer_sizes import AS_COPY, SMALL_READ, call_size
+from advisor.throughput import DEFAULT_READAHEAD_BYTES
+from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, call_size
 from app.links import load_links, parse_link
 from app.service.advice import AdviceArgs
 from app.service.protocol import LinkArgs
@@ -137,13 +137,13 @@ class Bench:
         amount = self._work.files * SMALL_BYTES * 2 if self._kind == "small" else self._work.size
         cell = Cell(
             link=self._link, kind=self._kind, amount=amount, files=self._work.files,
-            block=SMALL_READ if self._kind == "small-read" else AS_COPY,
+            block=SMALL_READ_SIZE if self._kind == "small-read" else CP_CALL_SIZE,
             swept=len(seen), advised=self._advised, best=best, facts=self._advice.facts,
             speeds={str(setting): [] for setting in chosen},
             sweep={str(setting): [amount / seconds for seconds in row] for setting, row in seen.items()},
         )  # fmt: skip
         for done in range(rounds):
-            if done >= ENOUGH and (time.monotonic() > end or cell.decided()):
+            if done >= MIN_INTERVAL_VALUES and (time.monotonic() > end or cell.decided()):
                 break
             for setting in self._chance.sample(chosen, len(chosen)):
                 cell.speeds[str(setting)].append(amount / self._measure(setting))
@@ -216,7 +216,7 @@ class Bench:
 
     def _measure(self, setting: Setting) -> float:
         """Return the seconds of the work on a fresh mount with these settings."""
-        asked = SMALL_READ if self._kind == "small-read" else AS_COPY
+        asked = SMALL_READ_SIZE if self._kind == "small-read" else CP_CALL_SIZE
         work = msgspec.structs.replace(
             self._work, share=self._guest.share, options=setting.options, read_ahead_kb=setting.read_ahead_kb,
             block_size=call_size(asked, MountOptions.parse(setting.options).values()),
@@ -224,7 +224,7 @@ class Bench:
         worked = self._ask(work)
         if worked.connections != (setting.connections or 1):
             raise RuntimeError(f"{worked.connections} connections with {setting}")
-        if worked.read_ahead_kb != (setting.read_ahead_kb or DEFAULT_READ_AHEAD // 1024):
+        if worked.read_ahead_kb != (setting.read_ahead_kb or DEFAULT_READAHEAD_BYTES // 1024):
             raise RuntimeError(f"{worked.read_ahead_kb} KiB of readahead with {setting}")
         return worked.seconds
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from advisor.experiment.intervals import ENOUGH, interval, median
+from advisor.experiment.intervals import MIN_INTERVAL_VALUES, confidence_interval, median
 from advisor.facts import Facts  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.options import MountOptions
 from advisor.speeds import format_speed
-from advisor.throughput import DEFAULT_READ_AHEAD, Direction, Prediction, Work, predict
+from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, Direction, Prediction, predict
 from advisor.transfer_sizes import call_size
 
 #: The advice may stay behind the best by so much.
@@ -96,7 +96,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         """Return the advised settings' speed over another's."""
         pairs = zip(self.speeds[str(self.advised)], self.speeds[str(other)], strict=True)
         ratios = [ours / theirs for ours, theirs in pairs]
-        low, high, _confidence = interval(ratios)
+        low, high, _confidence = confidence_interval(ratios)
         return Ratio(median(ratios), low, high)
 
     def decided(self) -> bool:
@@ -117,11 +117,13 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         """Return the model's word for this work; for small files what is written and read, one by one."""
         ways = _WAYS[self.kind]
         block = call_size(self.block, MountOptions.parse(setting.options).values())
-        read_ahead = DEFAULT_READ_AHEAD if setting.read_ahead_kb is None else setting.read_ahead_kb * 1024
+        read_ahead = (
+            DEFAULT_READAHEAD_BYTES if setting.read_ahead_kb is None else setting.read_ahead_kb * 1024
+        )
         parts = [
             predict(
                 MountOptions.parse(setting.options), self.facts,
-                Work(direction=way, length=self.amount // len(ways), files=self.files or 1, block=block),
+                CopySpec(direction=way, length=self.amount // len(ways), files=self.files or 1, block=block),
                 read_ahead=read_ahead,
             )
             for way in ways
@@ -185,7 +187,7 @@ def recorded(cells: Cells, order: list[str]) -> str:
     ]
     for cell in _ordered(cells, order):
         link, client = cell.facts.link, cell.facts.client
-        if link is None or len(cell.speeds[str(cell.advised)]) < ENOUGH:
+        if link is None or len(cell.speeds[str(cell.advised)]) < MIN_INTERVAL_VALUES:
             continue
         known = {
             name: value

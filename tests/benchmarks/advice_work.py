@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from app.bench.data import DataPool
 from app.lab.programs import run_program
 from app.lab.syscalls import unmount
-from app.speedtest.sampler import Progress
+from app.speedtest.sampler import TransferProgress
 from app.speedtest.worker.single_file import read_blocks, write_blocks
+from app.speedtest.worker.workload import DataPool
 
 if TYPE_CHECKING:
     from app.lab.server_host import ServerHost
@@ -90,7 +90,7 @@ def _place(args: WorkArgs, pool: DataPool) -> None:
 def _write(path: Path, size: int, pool: DataPool) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        write_blocks(fd, pool, size, Progress())
+        write_blocks(fd, pool, size, TransferProgress())
         os.fsync(fd)
     finally:
         os.close(fd)
@@ -111,7 +111,7 @@ def _timed_read(args: WorkArgs, pool: DataPool) -> float:
     fd = os.open(POINT / "data", os.O_RDONLY)
     try:
         with memoryview(buffer) as view:
-            read_blocks(fd, pool, args.size, view, Progress())
+            read_blocks(fd, pool, args.size, view, TransferProgress())
     finally:
         os.close(fd)
     seconds = time.monotonic() - begun

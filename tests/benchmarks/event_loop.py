@@ -36,7 +36,7 @@ from app.service.protocol import FaultArgs
 from app.speedtest.model import TestSpec
 from app.units import format_size, parse_size
 from ui.common import theme
-from ui.hosts import lab_links, open_host
+from ui.common.session import lab_links, open_host
 from ui.main_window import MainWindow
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from sample_results import figure, result, transfer
 from advisor.facts import LinkFacts
 from app.history import queries
 from app.history.database import default_path
-from app.history.model import Filter, Run
-from app.history.result_codec import pack
+from app.history.model import Run, RunFilter
+from app.history.result_codec import encode_result
 from app.history.store import HistoryStore
 from app.speedtest.model import Environment, Sample, TestResult
 
@@ -78,7 +78,7 @@ def main() -> int:
         size = path.stat().st_size
         one = a_result(random.Random(1), 7, args.samples)
         plain = len(msgspec.json.encode(one))
-        body, samples = pack(one)
+        body, samples = encode_result(one)
         print(
             f"{args.runs} runs: {size / 2**20:.0f} MiB, {size / args.runs:.0f} bytes a run, "
             f"made or brought up to date in {took:.1f} s."
@@ -92,26 +92,26 @@ def main() -> int:
     return 0
 
 
-def questions() -> list[tuple[str, Filter]]:
+def questions() -> list[tuple[str, RunFilter]]:
     """Return what a person asks, with a name."""
     return [
-        ("the newest 200", Filter()),
-        ("rows 50,000 to 50,200", Filter(offset=50_000)),
-        ("one share", Filter(share="nas03:/export/vol17")),
-        ("a word of many runs", Filter(text="cable")),
-        ("two words of few", Filter(text="nas03:/export/vol17 firmware")),
-        ("a word that is nowhere", Filter(text="zzzz")),
-        ("two signs that are nowhere", Filter(text="zz")),
-        ("a long word of all", Filter(text="rsize=65536")),
-        ("much that is nearly there", Filter(text="=1048576,wsize=1048576,namlen=1048576,z")),
-        ("a word of one share", Filter(share="nas03:/export/vol17", text="cable")),
-        ("a tag", Filter(tag="before")),
-        ("a host", Filter(host="desk3")),
-        ("a server", Filter(server="nas03")),
-        ("a kind", Filter(kind="file")),
-        ("a kind that is nowhere", Filter(kind="files")),
-        ("baselines", Filter(baseline=True)),
-        ("a month", Filter(since=_START, until=_START + timedelta(days=30))),
+        ("the newest 200", RunFilter()),
+        ("rows 50,000 to 50,200", RunFilter(offset=50_000)),
+        ("one share", RunFilter(share="nas03:/export/vol17")),
+        ("a word of many runs", RunFilter(text="cable")),
+        ("two words of few", RunFilter(text="nas03:/export/vol17 firmware")),
+        ("a word that is nowhere", RunFilter(text="zzzz")),
+        ("two signs that are nowhere", RunFilter(text="zz")),
+        ("a long word of all", RunFilter(text="rsize=65536")),
+        ("much that is nearly there", RunFilter(text="=1048576,wsize=1048576,namlen=1048576,z")),
+        ("a word of one share", RunFilter(share="nas03:/export/vol17", text="cable")),
+        ("a tag", RunFilter(tag="before")),
+        ("a host", RunFilter(host="desk3")),
+        ("a server", RunFilter(server="nas03")),
+        ("a kind", RunFilter(kind="file")),
+        ("a kind that is nowhere", RunFilter(kind="files")),
+        ("baselines", RunFilter(baseline=True)),
+        ("a month", RunFilter(since=_START, until=_START + timedelta(days=30))),
     ]
 
 
@@ -149,7 +149,7 @@ def _processor() -> float:
     return sum(item.ru_utime + item.ru_stime for item in used)
 
 
-def count_and_rows(path: Path, wanted: Filter) -> int:
+def count_and_rows(path: Path, wanted: RunFilter) -> int:
     """Open, find and, if the page is full, count."""
     with HistoryStore.open(path) as store:
         count = len(store.find(wanted))
@@ -164,7 +164,7 @@ def one_run(path: Path) -> int:
 
 def shown(text: str, share: str) -> int:
     """Ask as the window does."""
-    return queries.look(text, share).total
+    return queries.find_runs(text, share).total
 
 
 def program(words: list[str]) -> int:

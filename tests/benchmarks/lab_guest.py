@@ -44,7 +44,7 @@ def supervise() -> int:
         command = shlex.join([sys.executable, str(HERE), "init", link])
         return f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(HERE.parents[2]))} exec {command}\n"
 
-    with mock.patch.object(supervisor, "_launcher", launcher):
+    with mock.patch.object(supervisor, "_init_script", launcher):
         return supervisor.main()
 
 

@@ -73,16 +73,16 @@ def window_times(table: MountTable) -> dict[str, list[float]]:
     """Return the times of the list's panel, painted each time."""
     from PySide6.QtWidgets import QApplication
 
-    from ui.panels.mounts import MountsPanel
+    from ui.mounts.list_panel import MountListPanel
 
     app = QApplication.instance() or QApplication([])
-    panels: list[MountsPanel] = []
+    panels: list[MountListPanel] = []
 
     def paint(_number: int) -> None:
         app.processEvents()
 
     def open_list(_number: int) -> None:
-        panel = MountsPanel()
+        panel = MountListPanel()
         panel.resize(300, 700)
         panel.show()
         panel.apply(table)

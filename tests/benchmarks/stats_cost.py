@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 HERE = Path(__file__).parents[2]
-sys.path[:0] = [str(HERE), str(HERE / "tests/unit/app")]
+sys.path[:0] = [str(HERE), str(HERE / "tests/common")]
 
 import nfs_utils  # noqa: E402
 
 from app.kernel.mountstats import parse_one  # noqa: E402
 from app.stats.rates import RateMeter  # noqa: E402
-from app.stats.speeds import glances, speeds  # noqa: E402
+from app.stats.speeds import mount_speeds, parse_counters  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ def table(mounts: int, grown: int) -> str:
 def contenders(old: Path, new: Path) -> dict[str, Callable[[], object]]:
     """Return what takes one sample, by name."""
     theirs, other = nfs_utils.load("nfsiostat"), nfs_utils.load("mountstats")
-    before = glances(old.read_bytes())
+    before = parse_counters(old.read_bytes())
     earlier = theirs.parse_stats_file(str(old))
     earlier_too = other.parse_stats_file(io.StringIO(old.read_text()))
     meter = RateMeter()
@@ -77,7 +77,7 @@ def contenders(old: Path, new: Path) -> dict[str, Callable[[], object]]:
         other.print_iostat_summary(earlier_too, text, list(text), 1)
 
     return {
-        "all mounts, for the list": lambda: speeds(before, glances(new.read_bytes()), 1.0),
+        "all mounts, for the list": lambda: mount_speeds(before, parse_counters(new.read_bytes()), 1.0),
         "one of them, for the Live tab": lambda: meter.update(
             parse_one(new.read_text(), "/mnt/100") or sys.exit("no such mount"), float(next(seconds))
         ),

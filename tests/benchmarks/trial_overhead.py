@@ -35,17 +35,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.experiment import measurements
-from advisor.experiment.measurements import Outcome
+from advisor.experiment.measurements import TrialOutcome
 from advisor.facts import ClientFacts, Facts
-from app.bench.experiment.trial import Surroundings, run_trial
-from app.experiment.context import Hands
-from app.experiment.model import PlannedSet, Work
+from app.experiment.context import ExperimentContext
+from app.experiment.model import OptionSet, WorkloadSpec
+from app.experiment.runner import TrialContext, run_trial
 from app.lab import init, supervisor, syscalls, xstate
 from app.lab.serial_line import open_terminal
 from app.lab.server import SHARE
 from app.links import parse_link
 from app.process import SYSTEM_PATH
-from app.speedtest.mount_session import BenchSession
+from app.speedtest.mount_session import MountSession
 from app.speedtest.private_mount import PrivateMount
 from app.tasks import CancelToken
 
@@ -60,7 +60,7 @@ TRIPS, BUSY_S, BOOT_S = 80, 3.0, 60.0
 COPYING = (measurements.WRITE_S, measurements.WRITE_SYNC_S, measurements.READ_S)
 
 
-def trial(version: str, hands: Hands, size: int) -> dict[str, float]:
+def trial(version: str, hands: ExperimentContext, size: int) -> dict[str, float]:
     """Carry out one trial; return the milliseconds of each part, and of the whole."""
     begun: list[float] = []
 
@@ -68,11 +68,11 @@ def trial(version: str, hands: Hands, size: int) -> dict[str, float]:
         if event.phase == "prepare":
             begun.append(time.monotonic())
 
-    option_set = PlannedSet(levels={"vers": version}, options=f"vers={version}", whole=False)
-    work = Work(name="file", size=size)
-    outcome = Outcome(order=0, block=0, levels=option_set.levels, workload=work.name)
+    option_set = OptionSet(levels={"vers": version}, options=f"vers={version}", whole=False)
+    work = WorkloadSpec(name="file", size=size)
+    outcome = TrialOutcome(order=0, block=0, levels=option_set.levels, workload=work.name)
     start = time.monotonic()
-    outcome = run_trial(option_set, work, outcome, Surroundings(hands, CancelToken(), tell))
+    outcome = run_trial(option_set, work, outcome, TrialContext(hands, CancelToken(), tell))
     whole = time.monotonic() - start
     if outcome.state != "ok":
         raise SystemExit(outcome.note)
@@ -96,12 +96,12 @@ def inside(name: str, count: int, size: int) -> None:
     fd = open_terminal()
     link = parse_link(name)
     init._boot(link)
-    session = BenchSession()
+    session = MountSession()
 
     def open_mount(options: str, read_ahead_kb: int | None, token: CancelToken) -> PrivateMount:
         return PrivateMount.open(SHARE, options, read_ahead_kb=read_ahead_kb, token=token, session=session)
 
-    hands = Hands(open=open_mount, facts=Facts(client=ClientFacts()), link=link.facts())
+    hands = ExperimentContext(open=open_mount, facts=Facts(client=ClientFacts()), link=link.facts())
     found = [{version: trial(version, hands, size) for version in VERSIONS} for _ in range(count + 1)]
     session.close()
     data = json.dumps(found).encode() + b"\n"

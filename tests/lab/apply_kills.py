@@ -25,9 +25,9 @@ from app.lab.syscalls import mount, unmount
 from app.mounts.change_model import ApplyArgs, DismissArgs
 from app.mounts.interrupted_changes import TEMPORARIES
 from app.process import find_program, run
-from app.service.hosts import InProcess
+from app.service.hosts import InProcessHost
 from app.service.protocol import ListArgs
-from app.service.verbs import Services
+from app.service.verbs import HostVerbs
 
 if TYPE_CHECKING:
     from app.mounts.model import MountTable
@@ -75,7 +75,7 @@ class Requests:
         self._inside = False
 
     def __enter__(self) -> "Requests":
-        self._call, self._send = client.HelperClient.call, client._Line.send
+        self._call, self._send = client.HelperClient.call, client._RoleChannel.send
         requests = self
 
         def call(helper: Any, verb: str, *args: Any, **named: Any) -> Any:
@@ -97,12 +97,12 @@ class Requests:
                 requests._reached("during")
 
         client.HelperClient.call = call  # type: ignore[method-assign,assignment]
-        client._Line.send = send  # type: ignore[method-assign,assignment]
+        client._RoleChannel.send = send  # type: ignore[method-assign,assignment]
         return self
 
     def __exit__(self, *_error: object) -> None:
         client.HelperClient.call = self._call  # type: ignore[method-assign]
-        client._Line.send = self._send  # type: ignore[method-assign]
+        client._RoleChannel.send = self._send  # type: ignore[method-assign]
 
     def _reached(self, moment: str) -> None:
         if (len(self.seen) - 1, moment) == (self._at, self._moment):
@@ -158,7 +158,7 @@ def one_kill(args: ApplyArgs, complete: State, deed: Deed) -> tuple[dict[str, An
     error = killed(args, deed)
     until(lambda: not processes(str(HELPER), "mount.nfs"), "the helpers to end")
     began = time.monotonic()
-    host = InProcess(Services())
+    host = InProcessHost(HostVerbs())
     table: MountTable = host.submit("mounts.list", ListArgs()).result(START_S)
     seconds = time.monotonic() - began
     told = " ".join(change.message for change in table.interrupted)
@@ -224,7 +224,7 @@ def killed(args: ApplyArgs, deed: Deed) -> str:
 
 
 def apply(args: ApplyArgs) -> None:
-    host = InProcess(Services())
+    host = InProcessHost(HostVerbs())
     try:
         host.submit("mounts.apply", args).result(PATIENCE_S)
     finally:

@@ -128,14 +128,14 @@ def lab_fault(lab: LabGuest) -> Iterator[Callable[..., None]]:
 
 @pytest.fixture(scope="session")
 def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
-    """Boots a guest whose PID 1 does one job (inside_guest.py) and returns its answer."""
+    """Boots a guest whose PID 1 does one job (guest_job.py) and returns its answer."""
 
     def carry_out(job: dict[str, Any], timeout_s: float = _JOB_S) -> dict[str, Any]:
         folder = tmp_path_factory.mktemp("guest")
         file, launcher = folder / "job.json", folder / "init"
         file.write_text(json.dumps(job))
         home = Path(supervisor.__file__).resolve().parents[2]
-        command = shlex.join([sys.executable, "-P", str(HERE / "inside_guest.py"), str(file)])
+        command = shlex.join([sys.executable, "-P", str(HERE / "guest_job.py"), str(file)])
         places = ":".join(map(str, (home, HERE, HERE.parent / "common")))
         launcher.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(places)} exec {command}\n")
         launcher.chmod(0o700)

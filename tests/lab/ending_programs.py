@@ -21,7 +21,7 @@ from app.process import run
 from app.service.hosts import LocalAgent
 from app.speedtest.leftover_files import records_directory
 from app.speedtest.model import TestSpec
-from app.speedtest.testdir import DATA, PREFIX
+from app.speedtest.testdir import DATA_FILE, PREFIX
 
 MIB = 2**20
 POINT = Path("/mnt/stopped")
@@ -114,7 +114,7 @@ def recorded() -> list[str]:
 
 
 def written() -> bool:
-    return any(path.stat().st_size > MIB for path in POINT.glob(f"{PREFIX}*/{DATA}"))
+    return any(path.stat().st_size > MIB for path in POINT.glob(f"{PREFIX}*/{DATA_FILE}"))
 
 
 def left() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from private_mounts import HELPER, kill, left, open_mount, processes, told
 
-from advisor.experiment.measurements import Outcome
+from advisor.experiment.measurements import TrialOutcome
 from app.errors import AppError
 from app.experiment.model import (
     Experiment,
@@ -17,7 +17,7 @@ from app.experiment.model import (
     ExperimentPlan,
     ExperimentRunArgs,
     Factor,
-    Work,
+    WorkloadSpec,
 )
 from app.lab.server import SHARE
 from app.service.hosts import LocalAgent
@@ -33,7 +33,7 @@ def kill_at_random(kills: int, seed: int) -> dict[str, Any]:
     experiment = Experiment(
         share=SHARE,
         factors=[Factor(name="vers", levels=["3", "4.2"]), Factor(name="rsize", levels=["8192", "65536"])],
-        workloads=[Work(name="file", size=2 * 2**20)],
+        workloads=[WorkloadSpec(name="file", size=2 * 2**20)],
         repeats=max(2, kills // 4),
         seed=seed,
     )
@@ -41,7 +41,7 @@ def kill_at_random(kills: int, seed: int) -> dict[str, Any]:
     plan: ExperimentPlan = agent.client.submit(
         "experiment.plan", ExperimentArgs(experiment=experiment)
     ).result(60)
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, TrialOutcome] = {}
     story: list[str] = []
     stray: list[str] = []
     end = time.monotonic() + 200 + 120 * kills
@@ -69,7 +69,7 @@ def kill_at_random(kills: int, seed: int) -> dict[str, Any]:
 
 
 def _run_and_kill(
-    agent: LocalAgent, plan: ExperimentPlan, outcomes: dict[int, Outcome], deed: tuple[str, float]
+    agent: LocalAgent, plan: ExperimentPlan, outcomes: dict[int, TrialOutcome], deed: tuple[str, float]
 ) -> None:
     """Run what is left until the end, or until what is killed at that moment ends it."""
 
@@ -104,7 +104,7 @@ def _not_gone(target: str) -> list[str]:
     """Return what is still running some time after agent or window have gone."""
     end = time.monotonic() + 40
     while (
-        pids := processes("app.service", "app.bench", str(HELPER), "mount.nfs")
+        pids := processes("app.service", "app.speedtest", str(HELPER), "mount.nfs")
     ) and time.monotonic() < end:
         time.sleep(0.1)
     return [f"{target}: {pid}" for pid in pids]

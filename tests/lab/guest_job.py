@@ -1,6 +1,6 @@
 """PID 1 of a guest that does one test's job: mounts option strings, asks the kernel, mounts at its own time.
 
-Run as ``python inside_guest.py JOB``; the job is a JSON file, the answer one line of JSON on the serial line.
+Run as ``python guest_job.py JOB``; the job is a JSON file, the answer one line of JSON on the serial line.
 """
 
 import ctypes
@@ -28,13 +28,13 @@ from job_answer import answer_and_power_off
 from private_mounts import PATIENCE_S, carry_out
 from shell_commands import run_commands
 
-from app.facts.kernel_options import newer_options
+from app.facts.prerequisites import newer_options
 from app.helper_client.client import HelperClient
 from app.lab import init, syscalls
 from app.lab.server import SHARE
 from app.links import parse_link
 from app.mounts.change_model import PersistArgs
-from app.mounts.fstab_store import Persistence
+from app.mounts.fstab_store import FstabStore
 from app.mounts.table import read_table
 from app.process import find_program, kill_group, run, start, wait
 from app.tasks import CancelToken
@@ -170,7 +170,7 @@ def judge(item: str) -> str:
 def three_ways(entries: dict[str, str], automount: str, maps: dict[str, str]) -> dict[str, Any]:
     """Write each entry with the program's own hand, then mount it in its way."""
     helper = HelperClient("persist")
-    persistence = Persistence(helper)
+    persistence = FstabStore(helper)
     answer: dict[str, Any] = {}
     try:
         for point, options in entries.items():

@@ -20,10 +20,10 @@ from private_mounts import HELPER, in_child, left, nfs_mounts, open_mount, proce
 from app.helper.verbs import ACTIONS
 from app.lab.server import SHARE
 from app.mounts.change_model import ApplyArgs
-from app.service.hosts import InProcess
+from app.service.hosts import InProcessHost
 from app.service.protocol import MountArgs, UnmountArgs
-from app.service.verbs import Services
-from app.speedtest.mount_session import BenchSession
+from app.service.verbs import HostVerbs
+from app.speedtest.mount_session import MountSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +36,8 @@ class Agent:
     """The agent of all cycles: its helpers stay between them, as long as they like."""
 
     def __init__(self) -> None:
-        self._host = InProcess(Services())
-        self._session = BenchSession()
+        self._host = InProcessHost(HostVerbs())
+        self._session = MountSession()
         private = ("vers=4.2,nconnect=16", "vers=3,nconnect=16", "vers=4.1")
         ordinary = ("vers=4.1,nconnect=16", "vers=3", "vers=4.2")
         #: Every kind of cycle, a private and an ordinary one by turns.

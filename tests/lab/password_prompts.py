@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from app.cli.main import main
-from app.experiment.model import Experiment, ExperimentArgs, ExperimentRunArgs, Factor, Work
+from app.experiment.model import Experiment, ExperimentArgs, ExperimentRunArgs, Factor, WorkloadSpec
 from app.helper import readahead_rule
 from app.lab import syscalls
 from app.lab.server import SHARE
-from app.mounts.change_model import ForgetArgs, PersistArgs
+from app.mounts.change_model import PersistArgs, RemoveArgs
 from app.process import kill_group, run
-from app.service.hosts import InProcess
+from app.service.hosts import InProcessHost
 from app.service.protocol import MountArgs, UnmountArgs
-from app.service.verbs import Services
+from app.service.verbs import HostVerbs
 from app.speedtest.model import TestSpec
 
 ROOT = Path(__file__).absolute().parents[2]
@@ -148,9 +148,9 @@ def plan_and_run() -> int:
     """Test a share, plan an experiment, read the plan for a while, and run it."""
     experiment = Experiment(
         share=SHARE, options="vers=4.2", factors=[Factor(name="rsize", levels=["16384", "65536"])],
-        workloads=[Work(name="one", size=2**20)],
+        workloads=[WorkloadSpec(name="one", size=2**20)],
     )  # fmt: skip
-    host = InProcess(Services())
+    host = InProcessHost(HostVerbs())
     try:
         host.submit("test.run", TestSpec(path="", share=SHARE, options="vers=4.2", size=2**20)).result()
         plan = host.submit("experiment.plan", ExperimentArgs(experiment=experiment)).result()
@@ -164,13 +164,13 @@ def plan_and_run() -> int:
 def one_window() -> int:
     """Do twice, with a rest between, what the window does through one agent."""
     point = "/mnt/w"
-    host = InProcess(Services())
+    host = InProcessHost(HostVerbs())
     try:
         host.submit("mounts.mount", MountArgs(share=SHARE, mount_point=point, options="vers=4.2")).result()
         host.submit("mounts.persist", PersistArgs(share=SHARE, mount_point=point)).result()
         wait_for_idle_helpers()
         host.submit("mounts.unmount", UnmountArgs(mount_point=point)).result()
-        host.submit("mounts.forget", ForgetArgs(mount_point=point)).result()
+        host.submit("mounts.forget", RemoveArgs(mount_point=point)).result()
     finally:
         host.close()
     return 0

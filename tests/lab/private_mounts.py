@@ -16,10 +16,10 @@ from typing import Any
 
 from app.errors import AppError
 from app.helper import namespace_init
-from app.helper.bench_verbs import MAX_ALIVE, Bench
+from app.helper.bench_verbs import MAX_SUPERBLOCKS, BenchVerbs
 from app.helper.callers import Caller
 from app.helper.errors import Refusal
-from app.helper.unmounting import Deaf
+from app.helper.unmounting import NeverCancelled
 from app.helper_client.client import HelperClient
 from app.kernel import mountinfo
 from app.lab.faults import apply_fault
@@ -29,7 +29,7 @@ from app.lab.syscalls import unmount
 from app.process import run
 from app.speedtest import leftover_files
 from app.speedtest.model import TestEvent, TestSpec
-from app.speedtest.mount_session import BenchSession
+from app.speedtest.mount_session import MountSession
 from app.speedtest.private_mount import PrivateMount
 from app.speedtest.runner import wait_for_cleanups
 from app.speedtest.testdir import PREFIX, new_run_id
@@ -131,7 +131,7 @@ def as_nobody(host: ServerHost) -> dict[str, Any]:
 
 def _nobody() -> dict[str, Any]:
     command = ["/tmp/become-root", "-I", "-c", BECOME_ROOT, sys.executable, "-IBSXutf8", str(HELPER), "bench"]
-    session = BenchSession(HelperClient("bench", command=command))
+    session = MountSession(HelperClient("bench", command=command))
     limit = Path("/proc/self/limits").read_text().partition("Max processes")[2].split()[:2]
     try:
         with open_mount("vers=4.2", session=session) as mount:
@@ -194,7 +194,7 @@ def killed_worker(_host: ServerHost) -> dict[str, Any]:
 
 def several(_host: ServerHost) -> dict[str, Any]:
     """Open one mount after the other in a session, with a worker left in one of them."""
-    session = BenchSession()
+    session = MountSession()
     standing, closings = [], []
     for options, stays in (("vers=4.2", False), ("vers=3", True), ("vers=4.1", False), ("vers=4.1", False)):
         with open_mount(options, session=session) as mount:
@@ -216,7 +216,7 @@ def limits(_host: ServerHost) -> dict[str, Any]:
 
 def _limits() -> dict[str, Any]:
     namespace_init.MAX_AGE_S, namespace_init.MAX_WORKERS = 10.0, 2
-    bench, session = Bench(Caller(0, 0)), Quiet()
+    bench, session = BenchVerbs(Caller(0, 0)), Quiet()
     wish = {"share": SHARE, "options": ["vers=4.2"], "read_ahead_kb": -1, "timeout_ms": 20000}
     fresh = [bench.open(wish, session)["fresh"]]  # type: ignore[arg-type]
     opened = time.monotonic()
@@ -249,11 +249,11 @@ def held(_host: ServerHost) -> dict[str, Any]:
 
 
 def _held() -> dict[str, Any]:
-    session = BenchSession()
+    session = MountSession()
     descriptors: list[int] = []
     refused = ""
     try:
-        while len(descriptors) <= MAX_ALIVE and not refused:
+        while len(descriptors) <= MAX_SUPERBLOCKS and not refused:
             try:
                 with open_mount("vers=4.2", session=session) as mount:
                     worker = session.launch(["/usr/bin/python3", "-ISc", HAND_OUT, mount.path])
@@ -279,7 +279,7 @@ def volumes() -> list[str]:
     return Path("/proc/fs/nfsfs/volumes").read_text().splitlines()[1:]
 
 
-class Quiet(Deaf):
+class Quiet(NeverCancelled):
     """Stands in for a session of the helper in which nobody asks for anything meanwhile."""
 
     holds = False
@@ -290,10 +290,10 @@ def killed_helper(_host: ServerHost) -> dict[str, Any]:
     kind = kill_in_test(mount, str(HELPER))
     closing = list(mount.close())
     settled = wait_for_cleanups(PATIENCE_S)
-    recorded = leftover_files.remain()
+    recorded = leftover_files.has_leftovers()
     # It was killed with all of its own: the files are removed when the share is mounted again.
     with open_mount("vers=4.2") as mount:
-        removed = wait_for_cleanups(PATIENCE_S) and not leftover_files.remain()
+        removed = wait_for_cleanups(PATIENCE_S) and not leftover_files.has_leftovers()
         notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
     return {
         "kind": kind,
@@ -340,10 +340,10 @@ def dead_server(host: ServerHost, version: str = "4.2") -> dict[str, Any]:
     closing = mount.close(10.0)  # half of it for the cleaner, in vain
     apply_fault(host, "link-up", 0)
     settled = wait_for_cleanups(PATIENCE_S)
-    recorded = leftover_files.remain()
+    recorded = leftover_files.has_leftovers()
     with open_mount("vers=4.2") as mount:
         # What is recorded of the share is removed as soon as it is mounted again.
-        removed = wait_for_cleanups(PATIENCE_S) and not leftover_files.remain()
+        removed = wait_for_cleanups(PATIENCE_S) and not leftover_files.has_leftovers()
         # As of a test that was cut off before its marker was there.
         told(mount, "/bin/mkdir", f"{mount.path}/{PREFIX}{new_run_id()}")
         notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
@@ -417,7 +417,7 @@ def still_there(patience_s: float) -> list[str]:
     """Return the processes of ours that do not end within this time."""
     end = time.monotonic() + patience_s
     while True:
-        pids = processes("app.bench", str(HELPER), "mount.nfs")
+        pids = processes("app.speedtest", str(HELPER), "mount.nfs")
         if not pids or time.monotonic() > end:
             break
         time.sleep(0.05)

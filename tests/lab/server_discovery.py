@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from mdns_responder import MALFORMED, Responder, announcement
 
-from app.discovery.client import ask_network, scan_networks
+from app.discovery.client import browse_network, scan_networks
 from app.discovery.scan import subnets
 from app.errors import AppError
 from app.lab.network import SERVER_ADDRESS
@@ -51,7 +51,7 @@ def carry_out(host: ServerHost) -> dict[str, Any]:
 
 def _browse() -> dict[str, Any]:
     told: list[ServersEvent] = []
-    result = ask_network(CancelToken(), told.append)
+    result = browse_network(CancelToken(), told.append)
     servers = [server for event in told for server in event.servers]
     return {"result": msgspec.to_builtins(result), "told": msgspec.to_builtins(servers)}
 

@@ -51,7 +51,7 @@ def fill_up(host: ServerHost, version: str) -> dict[str, Any]:
         file = Path(POINT, "big")
         try:
             file.write_bytes(bytes(SIZE))
-            host.run(lambda: server.leave_free(FREE))
+            host.run(lambda: server.limit_free_space(FREE))
             return {
                 "text": command("list", "--space", POINT),
                 "json": command("list", POINT, "--space", "--json"),

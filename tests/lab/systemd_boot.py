@@ -17,8 +17,8 @@ from job_answer import answer_and_power_off
 
 from app.helper_client.client import HelperClient
 from app.mounts.change_model import ApplyArgs, PersistArgs
-from app.mounts.fstab_store import Persistence
-from app.mounts.unit_store import UnitFiles
+from app.mounts.fstab_store import FstabStore
+from app.mounts.unit_store import UnitStore
 from app.process import find_program, run
 from app.tasks import CancelToken
 
@@ -67,7 +67,7 @@ def become_systemd(entries: dict[str, str], units: dict[str, str]) -> NoReturn:
     """
     clear_units()
     helper = HelperClient("persist")
-    fstab, files = Persistence(helper), UnitFiles(helper)
+    fstab, files = FstabStore(helper), UnitStore(helper)
     for point, options in entries.items():
         fstab.persist(PersistArgs(share=DEAD, mount_point=point, options=options, exact=True), CancelToken())
     for point, options in units.items():

@@ -17,10 +17,10 @@ from systemd_boot import UNITS, become, clear_units, show
 from app.helper_client.client import HelperClient
 from app.lab.server import SHARE
 from app.lab.server_host import ServerHost
-from app.mounts.change_model import ApplyArgs, ForgetArgs
-from app.mounts.config_store import Keeping
-from app.mounts.fstab_store import Persistence
-from app.mounts.unit_store import UnitFiles
+from app.mounts.change_model import ApplyArgs, RemoveArgs
+from app.mounts.config_store import ConfigStore
+from app.mounts.fstab_store import FstabStore
+from app.mounts.unit_store import UnitStore
 from app.process import run
 from app.tasks import CancelToken
 
@@ -35,7 +35,7 @@ def become_systemd(host: ServerHost, options: str) -> None:
     subprocess.Popen(["/bin/sleep", "100000"], pass_fds=list(host.namespaces.values()))
     clear_units()
     helper = HelperClient("persist")
-    UnitFiles(helper).write(_args(AT_BOOT, options), "", CancelToken())
+    UnitStore(helper).write(_args(AT_BOOT, options), "", CancelToken())
     helper.close()
     become(Path(__file__), [options])
 
@@ -61,7 +61,7 @@ def is_mounted(point: str) -> bool:
     )
 
 
-def go_round(keeping: Keeping, point: str, options: str) -> dict[str, Any]:
+def go_round(keeping: ConfigStore, point: str, options: str) -> dict[str, Any]:
     """Save a mount in units, have systemd start it, forget it while it is mounted, and stop it."""
     stem = point.strip("/").replace("/", "-")
     on_demand = "x-systemd.automount" in options
@@ -77,8 +77,8 @@ def go_round(keeping: Keeping, point: str, options: str) -> dict[str, Any]:
         list(Path(point).iterdir())
     found["started"] = state(unit)
     found["mounted"] = is_mounted(point)
-    shown = keeping.forget(ForgetArgs(mount_point=point, preview=True), CancelToken())
-    args = ForgetArgs(mount_point=point, expected_sha256=shown.sha256)
+    shown = keeping.forget(RemoveArgs(mount_point=point, preview=True), CancelToken())
+    args = RemoveArgs(mount_point=point, expected_sha256=shown.sha256)
     found["forget"] = keeping.forget(args, CancelToken()).warnings
     found["still mounted"] = is_mounted(point)
     found["files"] = [str(path) for path in UNITS.rglob(f"{stem}*")]
@@ -94,13 +94,13 @@ def report(options: str) -> dict[str, Any]:
     while not is_mounted(AT_BOOT) and time.monotonic() < end:
         time.sleep(0.2)
     helper = HelperClient("persist")
-    keeping = Keeping(Persistence(helper), UnitFiles(helper))
+    keeping = ConfigStore(FstabStore(helper), UnitStore(helper))
     try:
         return {
             "boot": [*state("mnt-boot.mount"), is_mounted(AT_BOOT)],
             "now": go_round(keeping, "/mnt/now", options),
             "on demand": go_round(keeping, "/mnt/demand", f"{options},x-systemd.automount"),
-            "boot forgotten": keeping.forget(ForgetArgs(mount_point=AT_BOOT), CancelToken()).warnings,
+            "boot forgotten": keeping.forget(RemoveArgs(mount_point=AT_BOOT), CancelToken()).warnings,
             "rest": [str(path) for path in UNITS.rglob("mnt-*")],
         }
     finally:

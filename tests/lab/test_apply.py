@@ -9,7 +9,7 @@ import pytest
 from copy_tests import Written
 
 from app.errors import AppError, ErrorKind
-from app.mounts.change_model import MAX_KEEP_S, ApplyArgs, ApplyEvent, ForgetArgs, KeepArgs, PersistArgs
+from app.mounts.change_model import MAX_KEEP_S, ApplyArgs, ApplyEvent, KeepArgs, PersistArgs, RemoveArgs
 from app.service.protocol import ListArgs, UnmountArgs
 from app.speedtest.model import TestSpec
 
@@ -74,7 +74,7 @@ def kept(lab: "LabGuest") -> Iterator[str]:
     found = row(lab)
     if found is not None and found.active is not None:
         lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
-    lab.ask("mounts.forget", ForgetArgs(mount_point=POINT))
+    lab.ask("mounts.forget", RemoveArgs(mount_point=POINT))
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def test_programs_in_the_way(lab: "LabGuest", kept: str, holder: "Pending") -> N
     with pytest.raises(AppError, match="Not everything is as it was"):
         call.result()
     assert row(lab, "/mnt/somebody") is not None
-    lab.ask("mounts.forget", ForgetArgs(mount_point="/mnt/somebody"))
+    lab.ask("mounts.forget", RemoveArgs(mount_point="/mnt/somebody"))
     # Ended: it is a program of the same user.
     apply(lab, busy="stop", **changed)
     assert "vers=4.1" in live(lab)

@@ -11,10 +11,9 @@ import pytest
 from copy_tests import check_the_line_is_filled, held_back_by
 
 from advisor.facts import payload_rate_bps
-from app.bench.grid_model import Grid
 from app.errors import AppError, ErrorKind
 from app.service.protocol import MountArgs, UnmountArgs
-from app.speedtest.model import TestEvent, TestResult, TestSpec
+from app.speedtest.model import Grid, TestEvent, TestResult, TestSpec
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest
@@ -169,7 +168,7 @@ def test_a_grid_shows_the_round_trip(lab: "LabGuest", lab_link: Callable[[str], 
         lab_link("rate=20mbit,delay=5ms")
         full = copy(lab, workload="grid", size=MIB, grid=stream)
     assert result.notes == []
-    one, eight = (cell.middle for cell in result.grid)
+    one, eight = (cell.median_run for cell in result.grid)
     assert one is not None
     assert eight is not None
     # One request at a time waits for the way there and back. Eight wait for it together, and are eight times
@@ -187,9 +186,9 @@ def test_a_grid_shows_the_round_trip(lab: "LabGuest", lab_link: Callable[[str], 
     assert result.grid[0].bottleneck is not None
     (cell,) = full.grid
     assert cell.bottleneck is not None
-    assert cell.middle is not None
+    assert cell.median_run is not None
     # The bytes that fio counts have those of the requests under way at its end, its requests a second not.
-    assert 0 < cell.middle.iops * (MIB // 16) <= payload_rate_bps(20e6) / 8
+    assert 0 < cell.median_run.iops * (MIB // 16) <= payload_rate_bps(20e6) / 8
 
 
 @pytest.mark.long
@@ -204,7 +203,7 @@ def test_a_grid_s_cells_are_held_back_by_what_they_meet(
         result = copy(lab, workload="grid", size=MIB, grid=cells, repeats=3)
         lab_link("rate=20mbit,delay=5ms")  # slow enough for any machine to fill
         full = copy(lab, workload="grid", size=MIB, grid=stream, repeats=3)
-    one, eight = (cell.middle for cell in result.grid)
+    one, eight = (cell.median_run for cell in result.grid)
     assert one is not None
     assert eight is not None
     assert 0.0095 < one.latency_s < 0.02

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from copy_tests import MIB, POINT, copy, held_back_by
 
-from advisor.throughput import DEFAULT_READ_AHEAD
-from advisor.transfer_sizes import COPY_BUFFER, SMALL_READ
-from app.experiment.factors import mounting, spec_of
+from advisor.throughput import DEFAULT_READAHEAD_BYTES
+from advisor.transfer_sizes import CP_BUFFER, SMALL_READ_SIZE
+from app.experiment.factors import mount_settings, trial_spec
 from app.experiment.recipe_store import find_recipe
 from app.service.protocol import MountArgs
 from app.speedtest.model import SMALL_READS, TestResult, TestSpec
@@ -24,7 +24,7 @@ WAN_TRIP_S = 2 * (0.020 - 0.0005)
 
 
 @versions
-@pytest.mark.parametrize(("size", "calls"), [(MIB, MIB), (65536, COPY_BUFFER), (32768, COPY_BUFFER)])
+@pytest.mark.parametrize(("size", "calls"), [(MIB, MIB), (65536, CP_BUFFER), (32768, CP_BUFFER)])
 def test_a_copy_takes_the_calls_that_cp_takes_on_the_mount(
     lab: "LabGuest", lab_mount: Callable[[str], None], version: str, size: int, calls: int
 ) -> None:
@@ -56,9 +56,9 @@ def test_small_reads_wait_for_readahead_where_a_copy_does_not(
         assert small.load is not None
         assert small.server_bytes == small.bytes == 8 * MIB
         assert not small.cached
-        assert result.read.load.calls < 8 * MIB / DEFAULT_READ_AHEAD <= small.load.calls
+        assert result.read.load.calls < 8 * MIB / DEFAULT_READAHEAD_BYTES <= small.load.calls
         # At most one window of readahead is used up while the next one is under way.
-        assert small.bytes_per_s <= 2 * DEFAULT_READ_AHEAD / WAN_TRIP_S
+        assert small.bytes_per_s <= 2 * DEFAULT_READAHEAD_BYTES / WAN_TRIP_S
         assert result.figures[SMALL_READS].median == small.bytes_per_s
 
 
@@ -67,10 +67,10 @@ def test_small_reads_of_a_test_are_those_of_a_program_with_small_calls(
 ) -> None:
     lab_link("wan")
     lab_mount("4.2")
-    result = copy(lab, size=4 * MIB, block_size=SMALL_READ, small_reads=True)
-    assert (result.as_copy, result.block_size, result.small_read) == (False, SMALL_READ, None)
+    result = copy(lab, size=4 * MIB, block_size=SMALL_READ_SIZE, small_reads=True)
+    assert (result.as_copy, result.block_size, result.small_read) == (False, SMALL_READ_SIZE, None)
     assert result.read is not None
-    assert result.read.bytes_per_s <= 2 * DEFAULT_READ_AHEAD / WAN_TRIP_S
+    assert result.read.bytes_per_s <= 2 * DEFAULT_READAHEAD_BYTES / WAN_TRIP_S
 
 
 def test_noac_waits_for_each_write_of_the_study(
@@ -80,10 +80,10 @@ def test_noac_waits_for_each_write_of_the_study(
     lab_link("wan")
     study = find_recipe("attribute-caching").experiment(lab.share, "quick")
     size = 2 * MIB
-    spec = spec_of(study.workloads[0].cut_to(size=size), {})
+    spec = trial_spec(study.workloads[0].resized(size=size), {})
     took_s: dict[str, float] = {}
     for mode in ("default", "noac", "actimeo=0"):
-        options = mounting(study, {"cache_mode": mode}).options
+        options = mount_settings(study, {"cache_mode": mode}).options
         lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT, options=options))
         try:
             result = lab.ask("test.run", TestSpec(path=POINT, size=size, block_size=spec.block_size))

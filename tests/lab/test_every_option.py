@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from advisor.option_check import check_item
-from advisor.options import NO, YES, MountOptions, Option, catalogue
+from advisor.options import NO, YES, MountOptions, Option, catalogue, check_item
 
 pytestmark = pytest.mark.lab
 

@@ -8,13 +8,11 @@ import msgspec
 import pytest
 from lab_guest import DEADLINE_S
 
-from advisor.experiment.measurements import READ, WRITE, Outcome
-from app.bench.experiment.so_far import best_so_far
+from advisor.experiment.measurements import READ, WRITE, TrialOutcome
 from app.errors import AppError, ErrorKind
-from app.experiment.analysis import find_of_search
+from app.experiment.analysis import analyze_search
 from app.experiment.model import (
-    BestArgs,
-    BestResult,
+    BestSettings,
     Experiment,
     ExperimentArgs,
     ExperimentEvent,
@@ -22,9 +20,11 @@ from app.experiment.model import (
     ExperimentResult,
     ExperimentRunArgs,
     Factor,
-    Work,
+    SearchArgs,
+    WorkloadSpec,
 )
-from app.experiment.recipe_store import recipes
+from app.experiment.recipe_store import readable_recipes
+from app.experiment.search import search_result_to_date
 from app.mounts.change_model import ApplyArgs
 from app.service.protocol import FactsArgs, MountArgs, UnmountArgs
 from app.speedtest.model import TestSpec
@@ -45,9 +45,9 @@ def plan(lab: "LabGuest", experiment: Experiment, budget_s: float | None = None)
 
 
 def run(
-    lab: "LabGuest", made: ExperimentPlan, done: list[Outcome] | None = None, **args: Any
-) -> tuple[ExperimentResult, list[Outcome]]:
-    outcomes: list[Outcome] = []
+    lab: "LabGuest", made: ExperimentPlan, done: list[TrialOutcome] | None = None, **args: Any
+) -> tuple[ExperimentResult, list[TrialOutcome]]:
+    outcomes: list[TrialOutcome] = []
 
     def take(event: ExperimentEvent) -> None:
         if event.outcome is not None:
@@ -81,7 +81,7 @@ def small(experiment: Experiment) -> Experiment:
 THOROUGH = {"full-factorial", "attribute-caching", "versions"}
 
 
-@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("recipe", readable_recipes(), ids=lambda recipe: recipe.name)
 def test_each_study_is_planned_and_runs_to_its_end(lab: "LabGuest", recipe: Any) -> None:
     made = plan(lab, small(recipe.experiment(lab.share, "quick", seed=1)))
     assert made.trials == 2 + len(made.sets) * len(made.experiment.workloads)
@@ -91,10 +91,10 @@ def test_each_study_is_planned_and_runs_to_its_end(lab: "LabGuest", recipe: Any)
 
 @pytest.mark.long
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("recipe", readable_recipes(), ids=lambda recipe: recipe.name)
 def test_each_study_s_quick_size_runs_to_its_end(lab: "LabGuest", recipe: Any) -> None:
     made = plan(lab, recipe.experiment(lab.share, "quick", seed=1))
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     while True:
         result, more = run(lab, made, outcomes, budget_s=80)
         outcomes += more
@@ -104,7 +104,7 @@ def test_each_study_s_quick_size_runs_to_its_end(lab: "LabGuest", recipe: Any) -
     check(made, result, outcomes)
 
 
-def check(made: ExperimentPlan, result: ExperimentResult, outcomes: list[Outcome]) -> None:
+def check(made: ExperimentPlan, result: ExperimentResult, outcomes: list[TrialOutcome]) -> None:
     assert (result.failed, result.mismatched, result.stopped) == (0, 0, "")
     assert result.done == result.planned == made.trials == len(outcomes)
     for outcome in outcomes:
@@ -127,7 +127,7 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
 ) -> None:
     lab_link("rate=100mbit,delay=5ms")
     factors = [Factor(name="rsize", levels=["1024"]), Factor(name="read_ahead_kb", levels=["8192"])]
-    args = BestArgs(
+    args = SearchArgs(
         share=lab.share,
         options="vers=4.2,rsize=1024",
         factors=factors,
@@ -136,7 +136,7 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
         budget_s=30,
     )
     plans: list[ExperimentPlan] = []
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     enough = threading.Event()
 
     def take(event: ExperimentEvent) -> None:
@@ -161,7 +161,7 @@ def test_the_best_is_found_within_its_time_also_when_it_is_cancelled_on_the_way(
     # The readahead of the mount in use is the present setting's.
     assert plans[0].current == {"rsize": "1024", "read_ahead_kb": "512"}
     rest = ExperimentRunArgs(plan=plans[0], done=outcomes.copy())
-    result: BestResult = lab.ask("experiment.search", rest, take)
+    result: BestSettings = lab.ask("experiment.search", rest, take)
     answer = result.answer
     assert [outcome.order for outcome in outcomes] == list(range(len(outcomes)))
     assert sum(not outcome.retest for outcome in outcomes) == answer.trials
@@ -186,19 +186,19 @@ def test_a_winner_is_tested_again_beside_what_is_in_use(
     sentence must say the same (`unit/app/test_experiment_best.py` holds which figures gain).
     """
     lab_link(link)
-    args = BestArgs(
+    args = SearchArgs(
         share=lab.share, options=f"vers=4.2,rsize={level}", direction="read", size=256 * KIB,
         budget_s=3600, budget_bytes=17 * 512 * KIB,  # eight trials, and as many to test again, however slow
         factors=[Factor(name="rsize", levels=[level])], seed=1,
     )  # fmt: skip
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
 
     def take(event: ExperimentEvent) -> None:
         if event.outcome is not None:
             outcomes.append(event.outcome)
 
-    result: BestResult = lab.ask("experiment.best", args, take)
-    found = find_of_search(result, format_figure)
+    result: BestSettings = lab.ask("experiment.best", args, take)
+    found = analyze_search(result, format_figure)
     again = [one for one in outcomes if one.retest]
     assert len(again) == (0 if result.retest is None else 2 * result.retest.rounds)
     if small:
@@ -212,9 +212,9 @@ def test_a_winner_is_tested_again_beside_what_is_in_use(
         assert found.verdict in {"no-difference", "present", "worse"}
         assert "Keep what you have." in found.headline
     # What is kept of it says the same later.
-    later = best_so_far(result.plan, outcomes)
+    later = search_result_to_date(result.plan, outcomes)
     assert later is not None
-    assert find_of_search(later, format_figure).headline == found.headline
+    assert analyze_search(later, format_figure).headline == found.headline
     nothing_left(lab)
 
 
@@ -226,10 +226,10 @@ def test_clear_losers_are_dropped_on_the_way(lab: "LabGuest", lab_link: Callable
         Factor(name="rsize", levels=["1024", "2048"]),
         Factor(name="read_ahead_kb", levels=["2048", "4096", "8192", "16384"]),
     ]
-    args = BestArgs(
+    args = SearchArgs(
         share=lab.share, options="vers=4.2", factors=factors, direction="read", size=8 * MIB, budget_s=150
     )
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     sent: dict[int, int] = {}
 
     def take(event: ExperimentEvent) -> None:
@@ -239,7 +239,7 @@ def test_clear_losers_are_dropped_on_the_way(lab: "LabGuest", lab_link: Callable
         if test is not None and test.direction == "read" and test.sample is not None:
             sent[event.number - 1] = test.sample.server_bytes
 
-    result: BestResult = lab.ask("experiment.best", args, take, deadline_s=2 * DEADLINE_S)
+    result: BestSettings = lab.ask("experiment.best", args, take, deadline_s=2 * DEADLINE_S)
     dropped = [outcome for outcome in outcomes if outcome.state == "skipped"]
     assert dropped
     winner = result.answer.winner
@@ -263,7 +263,7 @@ def sweep(lab: "LabGuest", **changes: Any) -> Experiment:
         "share": lab.share,
         "options": "vers=4.2",
         "factors": [Factor(name="rsize", levels=["4096", "262144"])],
-        "workloads": [Work(name="file", size=MIB, direction="read")],
+        "workloads": [WorkloadSpec(name="file", size=MIB, direction="read")],
         "repeats": 2,
         **changes,
     }
@@ -334,7 +334,7 @@ def test_cancel_leaves_nothing(lab: "LabGuest", moment: str) -> None:
         if event.phase == moment and (moment == "trying" or event.test is not None):
             reached.set()
 
-    experiment = sweep(lab, workloads=[Work(name="file", size=32 * MIB)])
+    experiment = sweep(lab, workloads=[WorkloadSpec(name="file", size=32 * MIB)])
     if moment == "trying":
         call = lab.submit("experiment.plan", ExperimentArgs(experiment=experiment), seen)
     else:
@@ -356,7 +356,7 @@ def nothing_left(lab: "LabGuest") -> None:
 
 
 def test_trials_that_fail_are_told_and_end_the_run(lab: "LabGuest", lab_fault: Callable[..., None]) -> None:
-    made = plan(lab, sweep(lab, workloads=[Work(name="file", size=64 * KIB)]))
+    made = plan(lab, sweep(lab, workloads=[WorkloadSpec(name="file", size=64 * KIB)]))
     lab_fault("export-ro")
     result, outcomes = run(lab, made)
     assert [outcome.state for outcome in outcomes] == ["failed"] * 3
@@ -368,8 +368,8 @@ def test_trials_that_fail_are_told_and_end_the_run(lab: "LabGuest", lab_fault: C
 def test_a_server_that_dies_in_a_trial_fails_it_and_the_run_goes_on(
     lab: "LabGuest", lab_fault: Callable[..., None]
 ) -> None:
-    made = plan(lab, sweep(lab, repeats=1, workloads=[Work(name="file", size=16 * MIB)]))
-    outcomes: list[Outcome] = []
+    made = plan(lab, sweep(lab, repeats=1, workloads=[WorkloadSpec(name="file", size=16 * MIB)]))
+    outcomes: list[TrialOutcome] = []
     cut = threading.Event()
 
     def seen(event: ExperimentEvent) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from advisor.dialects import autofs
-from advisor.dialects.entry import Entry, set_when
+from advisor.dialects.entry import MountSpec, set_mount_time
 from advisor.options import MountOptions
 from app.lab.server import SHARE
 from app.mounts.entry_options import DEFAULT_OPTIONS
@@ -22,7 +22,7 @@ UNPACKED = Path(autofs.__file__).parents[2] / ".cache" / "lab" / "autofs" / "usr
 
 def options_for(when: Any) -> MountOptions:
     options = MountOptions.parse(f"{DEFAULT_OPTIONS},vers=4.2,noatime")
-    set_when(options, when)
+    set_mount_time(options, when)
     return options
 
 
@@ -37,9 +37,9 @@ def automount() -> str:
 def found(guest_job: Callable[[dict[str, Any]], dict[str, Any]], automount: str) -> dict[str, Any]:
     ways = {"/mnt/boot": "start-up", "/mnt/demand": "on demand", "/mnt/hand": "by hand"}
     entries = {point: str(options_for(when)) for point, when in ways.items()}
-    entry = Entry.make(SHARE, "/mnt/demand", options_for("on demand"))
+    entry = MountSpec.make(SHARE, "/mnt/demand", options_for("on demand"))
     master, _, table = autofs.write(entry).text.partition("\n\n")
-    maps = {autofs.MASTER: master + "\n", autofs.MAP: table}
+    maps = {autofs.MASTER_FILE: master + "\n", autofs.MAP_FILE: table}
     return guest_job({"three-ways": {"entries": entries, "automount": automount, "maps": maps}})
 
 
@@ -62,7 +62,11 @@ def test_on_demand(found: dict[str, Any]) -> None:
     (mount,) = found["on demand"]["listed"]
     assert (mount["share"], mount["state"]) == (SHARE, "mounted")
     configured = mount["configured"]
-    assert (configured["keeper"], configured["origin"], configured["share"]) == ("autofs", autofs.MAP, SHARE)
+    assert (configured["keeper"], configured["origin"], configured["share"]) == (
+        "autofs",
+        autofs.MAP_FILE,
+        SHARE,
+    )
     assert not configured["ours"]
     assert mount["active"]["fstype"] == "nfs4"
 

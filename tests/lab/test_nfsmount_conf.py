@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from advisor.nfsmount_conf import added, read
+from advisor.nfsmount_conf import added_options, parse_conf
 from advisor.options import MountOptions
 from advisor.tunables import tunables
 
@@ -49,8 +49,8 @@ def found(guest_job: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, An
 def test_what_is_added_is_what_mount_adds(found: dict[str, Any]) -> None:
     wrong = []
     for (text, share, options), made in zip(CASES, found["configured"], strict=True):
-        settings = read(text, "/etc/nfsmount.conf")
-        ours = added(settings, MountOptions.parse(options), share.partition(":")[0], POINT)
+        settings = parse_conf(text, "/etc/nfsmount.conf")
+        ours = added_options(settings, MountOptions.parse(options), share.partition(":")[0], POINT)
         expected = sorted([*options.split(","), *(one.item for one in ours)])
         became = sorted(item for item in made.split(",") if not item.startswith(("addr=", "clientaddr=")))
         print(options, "->", made)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.mounts.change_model import ForgetArgs, PersistArgs
+from app.mounts.change_model import PersistArgs, RemoveArgs
 from app.service.protocol import ListArgs, MountArgs, UnmountArgs
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_an_entry_is_written_mounted_and_forgotten(lab: "LabGuest") -> None:
     lab.ask("mounts.mount", mount)
     assert row(lab).active is not None
     lab.ask("mounts.unmount", UnmountArgs(mount_point=POINT))
-    assert lab.ask("mounts.forget", ForgetArgs(mount_point=POINT)).written
+    assert lab.ask("mounts.forget", RemoveArgs(mount_point=POINT)).written
     assert row(lab) is None
     # The file has its old bytes again: the next change starts from the same checksum.
     args = PersistArgs(share=lab.share, mount_point=POINT, preview=True)

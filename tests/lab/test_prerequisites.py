@@ -9,7 +9,7 @@ from lab_guest import LabGuest
 
 from advisor.facts import Facts
 from app.errors import AppError, ErrorKind
-from app.mounts.change_model import ApplyArgs, PersistArgs, Plan
+from app.mounts.change_model import ApplyArgs, ApplyPlan, PersistArgs
 from app.service.protocol import CheckArgs, CheckResult, FactsArgs, ListArgs, MountArgs
 
 
@@ -55,7 +55,7 @@ def test_an_option_that_the_kernel_does_not_know_is_refused_before_mounting(
         option = {"xprtsec": "xprtsec=tls", "fatal_neterrors": "fatal_neterrors=none"}[name]
         assert refused(lab, f"vers=4.2,{option}") == "option-not-in-kernel"
         args = ApplyArgs(share=lab.share, mount_point=POINT, options=option, keeper="fstab")
-        plan: Plan = lab.ask("mounts.plan", args)
+        plan: ApplyPlan = lab.ask("mounts.plan", args)
         assert plan.findings[0].rule == "option-not-in-kernel"
         assert plan.findings[0].values["kernel"] == facts.client.kernel
         with pytest.raises(AppError) as caught:

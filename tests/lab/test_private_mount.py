@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.errors import AppError, ErrorKind
-from app.helper.bench_verbs import MAX_ALIVE
+from app.helper.bench_verbs import MAX_SUPERBLOCKS
 from app.service.protocol import ListArgs
 from app.speedtest.model import TestPlan, TestPlanArgs, TestResult, TestSpec
 
@@ -123,7 +123,11 @@ def test_workers_and_the_life_of_a_mount_are_limited(found: dict[str, Any]) -> N
 def test_test_mounts_that_are_held_from_outside_are_limited(guest_job: Callable[..., dict[str, Any]]) -> None:
     """A descriptor that a worker hands out keeps its mount alive; there is an end to that."""
     told = job(guest_job({"private": ["held"]}), "held")
-    assert (told["held"], told["refused"], told["alive"]) == (MAX_ALIVE, ErrorKind.BUSY, MAX_ALIVE)
+    assert (told["held"], told["refused"], told["alive"]) == (
+        MAX_SUPERBLOCKS,
+        ErrorKind.BUSY,
+        MAX_SUPERBLOCKS,
+    )
     assert told["again"] == "4.2"
 
 

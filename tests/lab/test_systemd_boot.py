@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from systemd_boot import SYSTEMD
 
-from advisor.dialects.entry import set_when
+from advisor.dialects.entry import set_mount_time
 from advisor.options import MountOptions
 from app.mounts.entry_options import DEFAULT_OPTIONS
 
@@ -28,7 +28,7 @@ def boot(guest_job: Callable[..., dict[str, Any]]) -> Boot:
 
     def do(words: str, when: Any) -> dict[str, Any]:
         made = MountOptions.parse(words)
-        set_when(made, when)
+        set_mount_time(made, when)
         found = guest_job(
             {"systemd-boot": {"entries": {"/mnt/fstab": str(made)}, "units": {"/mnt/unit": str(made)}}}
         )

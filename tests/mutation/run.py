@@ -43,9 +43,9 @@ SURVIVORS = Path(__file__).with_name("survivors.txt")
 MODULES = {
     "validate": ["test_validate.py", "test_fstab_text.py"],
     "options": ["test_options.py", "test_fstab_text.py"],
-    "places": ["test_targets.py", "test_declaring.py", "test_places.py"],
-    "mount_permission": ["test_targets.py"],
-    "declaring": ["test_declaring.py"],
+    "policy": ["test_mount_point_path.py", "test_entry_permission.py", "test_policy.py"],
+    "mount_permission": ["test_mount_point_path.py"],
+    "entry_permission": ["test_entry_permission.py"],
     "boot_options": ["test_fstab_text.py", "test_unit_text.py"],
     "unit_text": ["test_unit_text.py"],
     "fstab_text": ["test_fstab_text.py", "test_fstab_properties.py"],

@@ -47,7 +47,8 @@ def test_the_command_starts_from_the_tree(tree: Path) -> None:
         "QT_QPA_PLATFORM": "offscreen",
     }
     code = (
-        "import sys, ui.main_window, ui.plots.live_plot, app.service.server, PySide6.QtWidgets as w, zeroconf;"
+        "import sys, ui.main_window, ui.plots.live_plot, app.service.server, zeroconf;"
+        "import PySide6.QtWidgets as w;"
         "w.QApplication([]); files = {getattr(m, '__file__', None) or '' for m in sys.modules.values()};"
         "print(*sorted(f for f in files if 'site-packages' in f or '/ui/' in f))"
     )

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.dialogs.apply import ApplyDialog
+from ui.apply.dialog import ApplyDialog
 
 if TYPE_CHECKING:
     from typing import TypeVar

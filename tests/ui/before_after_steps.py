@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from fake_host import mounted, result, transfer
 
-from ui.dialogs.apply import ApplyDialog
+from ui.apply.dialog import ApplyDialog
 
 if TYPE_CHECKING:
     from driver import Driver

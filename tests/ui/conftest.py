@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QStandardPaths, QT
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
-from ui.panels.settings import SettingsPanel
+from ui.settings.panel import SettingsPanel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

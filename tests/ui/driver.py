@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 )
 from waiting import DEADLINE_MS, source_of
 
-from ui.hosts import LabLink
+from ui.common.session import LabLink
 from ui.main_window import MainWindow
 
 if TYPE_CHECKING:

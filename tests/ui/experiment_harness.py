@@ -12,25 +12,27 @@ from PySide6.QtCore import QObject, Signal
 
 from advisor.facts import LinkFacts
 from app.errors import AppError, ErrorKind
-from app.experiment.model import SEARCH, ExperimentEvent, ExperimentResult
-from app.experiment.recipes import Recipe, RecipeWork
+from app.experiment.model import SEARCH_NAME, ExperimentEvent, ExperimentResult
+from app.experiment.recipes import Recipe, RecipeWorkload
 from app.history import experiment_store
-from app.history.experiment_lock import Claim
-from app.history.experiment_store import KeptExperiment
+from app.history.experiment_lock import ExperimentLock
+from app.history.experiment_store import StoredExperiment
 from app.history.store import HistoryStore
 from app.service.protocol import HelloResult
-from ui.experiments.controller import Experimenting
+from ui.experiments.controller import ExperimentController
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
-    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.measurements import TrialOutcome
 
-RECIPE = Recipe(title="New", factor=[], workload=[RecipeWork(name="", size="64M", quick_size="16M")])
+RECIPE = Recipe(title="New", factor=[], workload=[RecipeWorkload(name="", size="64M", quick_size="16M")])
 NEW = msgspec.structs.replace(PLAN, experiment=msgspec.structs.replace(PLAN.experiment, share="nas02:/b"))
-SEARCHED = msgspec.structs.replace(PLAN, experiment=msgspec.structs.replace(PLAN.experiment, recipe=SEARCH))
+SEARCHED = msgspec.structs.replace(
+    PLAN, experiment=msgspec.structs.replace(PLAN.experiment, recipe=SEARCH_NAME)
+)
 HELD = AppError(ErrorKind.UNAVAILABLE, "The history is busy.")
 CANCELLED = AppError(ErrorKind.CANCELLED, "")
 WHOLE = ExperimentResult(done=18, planned=18, failed=0, mismatched=0)
@@ -67,19 +69,19 @@ class Call(QObject):
         self.finished.emit()
 
 
-class World:
-    """An Experimenting with what it asked for; what it keeps lies in ``kept``."""
+class ExperimentHarness:
+    """An ExperimentController with what it asked for; what it keeps lies in ``kept``."""
 
     def __init__(self, parent: QObject, monkeypatch: pytest.MonkeyPatch) -> None:
         HistoryStore.open().close()  # claims lie beside it
         self.calls: list[Call] = []
         self.errors: list[str] = []
         self.kept: list[tuple[int, int]] = []
-        self.shown = kept_one(0)
-        self.claimed = Claim(Path(), None)
-        self.now = Experimenting(self._submit, self._run, parent)  # type: ignore[arg-type]
+        self.shown = stored_experiment(0)
+        self.claimed = ExperimentLock(Path(), None)
+        self.now = ExperimentController(self._submit, self._run, parent)  # type: ignore[arg-type]
         self.now.failed.connect(lambda error: self.errors.append(error.message))
-        monkeypatch.setattr(experiment_store, "keep", self._keep)
+        monkeypatch.setattr(experiment_store, "save_outcome", self._keep)
 
     def _submit(self, verb: str, args: Any) -> Call:
         self.calls.append(Call(verb, args))
@@ -89,7 +91,7 @@ class World:
         self.calls.append(Call(name, work=work))
         return self.calls[-1]
 
-    def _keep(self, number: int, outcome: Outcome) -> None:
+    def _keep(self, number: int, outcome: TrialOutcome) -> None:
         self.kept.append((number, outcome.order))
 
     @property
@@ -108,7 +110,7 @@ class World:
         if claim and self.verbs[-1] == "claim":
             self.take_up()
 
-    def take_up(self, *more: Outcome) -> None:
+    def take_up(self, *more: TrialOutcome) -> None:
         """Let it be claimed, with trials that another program added since it was looked at."""
         assert self.last.name == "claim"
         outcomes = [*self.shown.outcomes, *more]
@@ -116,7 +118,7 @@ class World:
 
     def look_at(self, count: int, number: int = 7, plan: Any = PLAN, origin: str = "") -> None:
         self.now.open(number)
-        self.shown = kept_one(count, number, plan, origin)
+        self.shown = stored_experiment(count, number, plan, origin)
         self.last.ok(self.shown)
 
     def planned(self, plan: Any = PLAN) -> None:
@@ -136,12 +138,12 @@ class World:
         run.progressed.emit(ExperimentEvent(phase="done", number=place + 1, total=18, outcome=outcome))
 
 
-def kept_one(count: int, number: int = 7, plan: Any = PLAN, origin: str = "") -> KeptExperiment:
+def stored_experiment(count: int, number: int = 7, plan: Any = PLAN, origin: str = "") -> StoredExperiment:
     done = [msgspec.structs.replace(one, left_s=9.0) for one in outcomes()[:count]]
-    return KeptExperiment(number=number, started_at="", plan=plan, outcomes=done, origin=origin)
+    return StoredExperiment(number=number, started_at="", plan=plan, outcomes=done, origin=origin)
 
 
-def running(world: World, done: int) -> Call:
+def running(world: ExperimentHarness, done: int) -> Call:
     """Go on with one of which so many trials are done."""
     world.look_at(done)
     world.now.resume(None)

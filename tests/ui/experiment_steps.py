@@ -8,10 +8,10 @@ import msgspec
 from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import QComboBox, QMessageBox, QPushButton
 
-from app.experiment.model import SEARCH
+from app.experiment.model import SEARCH_NAME
 from app.history import experiment_store
 from app.speedtest.model import Environment
-from ui.common.message_list import Sentences
+from ui.common.message_list import MessageList
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -27,8 +27,8 @@ def combo(driver: Driver, name: str) -> QComboBox:
 
 def said(driver: Driver, name: str) -> list[str]:
     """Return the sentences of a box."""
-    found = driver.find(Sentences, name)
-    assert isinstance(found, Sentences)
+    found = driver.find(MessageList, name)
+    assert isinstance(found, MessageList)
     return found.sentences()
 
 
@@ -65,12 +65,12 @@ def stopped(recipe: str, *, link: str | None = None) -> None:
     """Keep one that was stopped after five trials."""
     experiment = msgspec.structs.replace(PLAN.experiment, recipe=recipe, title="Sizes")
     environment = Environment(host="testhost", emulated_link=link)
-    number = experiment_store.begin(
+    number = experiment_store.start_experiment(
         msgspec.structs.replace(PLAN, experiment=experiment, environment=environment)
     )
     for outcome in outcomes()[:5]:
-        experiment_store.keep(
-            number, msgspec.structs.replace(outcome, left_s=10.0 if recipe == SEARCH else None)
+        experiment_store.save_outcome(
+            number, msgspec.structs.replace(outcome, left_s=10.0 if recipe == SEARCH_NAME else None)
         )
 
 

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from advisor.experiment.measurements import Outcome
-from advisor.experiment.search import Answer, Found
-from advisor.retest import retest_of
+from advisor.experiment.measurements import TrialOutcome
+from advisor.experiment.search import SearchConclusion, SetEstimate, evaluate_retest
 from app.experiment.model import (
-    BestResult,
+    BestSettings,
+    ExcludedSet,
     Experiment,
     ExperimentEvent,
     ExperimentPlan,
     ExperimentResult,
     Factor,
-    PlannedSet,
-    Struck,
-    Work,
+    OptionSet,
+    WorkloadSpec,
 )
 from app.speedtest.model import Environment, Sample, TestEvent
 
@@ -28,29 +27,29 @@ if TYPE_CHECKING:
 
 Place = dict[str, Any]
 SETS = [
-    PlannedSet(levels={"rsize": size, "nconnect": count}, options=f"vers=4.2,rsize={size},nconnect={count}",
+    OptionSet(levels={"rsize": size, "nconnect": count}, options=f"vers=4.2,rsize={size},nconnect={count}",
                seconds=[1.0])
     for size in ("8192", "65536", "1048576") for count in ("1", "4")
 ]  # fmt: skip
 PLAN = ExperimentPlan(
     experiment=Experiment(
         share="nas01:/export/home", title="Sizes", strategy="full",
-        workloads=[Work(name="a file", size=2**20, direction="write")],
+        workloads=[WorkloadSpec(name="a file", size=2**20, direction="write")],
         factors=[Factor(name="rsize", levels=["8192", "65536", "1048576"]),
                  Factor(name="nconnect", levels=["1", "4"])],
     ),
     sets=SETS,
-    struck=[Struck(levels={"vers": "2"}, reason="NFS version 2 is gone.")],
+    struck=[ExcludedSet(levels={"vers": "2"}, reason="NFS version 2 is gone.")],
     environment=Environment(host="testhost"),
     trials=18, seconds=60.0, bytes=36 * 2**20, space=2**20,
 )  # fmt: skip
 
 
-def outcomes() -> list[Outcome]:
+def outcomes() -> list[TrialOutcome]:
     """Three repeats of each set; the largest size is best, and a few per cent are chance."""
     speeds = {"8192": 20e6, "65536": 80e6, "1048576": 110e6}
     return [
-        Outcome(
+        TrialOutcome(
             levels=one.levels, workload="a file", block=block, order=block * len(SETS) + place,
             figures={
                 "write": speeds[one.levels["rsize"]] * (1 + 0.01 * block),
@@ -94,19 +93,19 @@ class FakeExperiments:
             self.experiment, environment=Environment(host="testhost", emulated_link=link)
         )
 
-    def find_best(self, args: Any, context: Context) -> BestResult:
+    def find_best(self, args: Any, context: Context) -> BestSettings:
         self.calls.append(("experiment.best", args))
         search = msgspec.structs.replace(self.experiment.experiment, recipe="best")
         plan = msgspec.structs.replace(self._planned(), experiment=search, current=SETS[0].levels)
         context.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
         return self._search(plan, self.outcomes, context)
 
-    def go_on_searching(self, args: Any, context: Context) -> BestResult:
+    def go_on_searching(self, args: Any, context: Context) -> BestSettings:
         self.calls.append(("experiment.search", args))
         done = {outcome.order for outcome in args.done}
         return self._search(args.plan, [one for one in self.outcomes if one.order not in done], context)
 
-    def _search(self, plan: ExperimentPlan, outcomes: list[Outcome], context: Context) -> BestResult:
+    def _search(self, plan: ExperimentPlan, outcomes: list[TrialOutcome], context: Context) -> BestSettings:
         for outcome in outcomes:
             place: dict[str, Any] = {
                 "number": outcome.order + 1,
@@ -120,24 +119,38 @@ class FakeExperiments:
             kept = msgspec.structs.replace(outcome, left_s=left)
             context.emit(ExperimentEvent(phase="done", workload=outcome.workload, outcome=kept, **place))
         one = SETS[4]
-        found = Found(
+        found = SetEstimate(
             levels=one.levels, values=[110e6, 110e6], median=110e6, low=105e6, high=115e6, method="model"
         )
-        now = Found(levels=SETS[0].levels, values=[20e6], median=20e6, low=19e6, high=21e6, method="model")
-        answer = Answer(winner=found, runner_up=None, default=None, current=now, decided=True, trials=18,
-                        tried=6, candidates=6)  # fmt: skip
-        struck = [Struck(levels=SETS[0].levels, reason="In use it is the same as another.")]
+        now = SetEstimate(
+            levels=SETS[0].levels, values=[20e6], median=20e6, low=19e6, high=21e6, method="model"
+        )
+        answer = SearchConclusion(
+            winner=found,
+            runner_up=None,
+            default=None,
+            current=now,
+            decided=True,
+            trials=18,
+            tried=6,
+            candidates=6,
+        )
+        struck = [ExcludedSet(levels=SETS[0].levels, reason="In use it is the same as another.")]
         again = [
-            Outcome(
+            TrialOutcome(
                 levels=levels, workload="a file", block=0, order=0, retest=True,
                 figures={"write": self.again[levels["rsize"]] + number * 1e5},
             )
             for number in range(6) for levels in (SETS[0].levels, one.levels)
         ]  # fmt: skip
-        return BestResult(
-            plan=plan, answer=answer, options=one.options, read_ahead_kb=None, struck=struck,
-            retest=retest_of(again, one.levels, SETS[0].levels, ["write"]),
-        )  # fmt: skip
+        return BestSettings(
+            plan=plan,
+            answer=answer,
+            options=one.options,
+            read_ahead_kb=None,
+            struck=struck,
+            retest=evaluate_retest(again, one.levels, SETS[0].levels, ["write"]),
+        )
 
     def run_experiment(self, args: Any, context: Context) -> ExperimentResult:
         self.calls.append(("experiment.run", args))

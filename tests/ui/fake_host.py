@@ -12,7 +12,7 @@ from waiting import DEADLINE_S
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, PrerequisiteFacts, ServerFacts
 from app.discovery.model import (
-    Export,
+    ExportedPath,
     ExportsResult,
     KnownServer,
     ProbeResult,
@@ -25,15 +25,15 @@ from app.discovery.model import (
     VersionOffer,
 )
 from app.errors import AppError, ErrorKind
-from app.mounts.approval import sentences
+from app.mounts.approval import approval_sentences
 from app.mounts.change_model import (
     ApplyEvent,
+    ApplyPlan,
     ApplyReport,
+    ApplyStep,
     Holder,
     Interruption,
-    OptionChange,
-    Plan,
-    Step,
+    PlannedOptionChange,
     StepState,
 )
 from app.mounts.foreign_entries import foreign_entry
@@ -41,12 +41,12 @@ from app.mounts.model import (
     Active,
     Approval,
     Configured,
-    FstabReport,
     Mount,
     MountReport,
     MountTable,
     OptionValue,
     ReadaheadReport,
+    SavedEntryReport,
 )
 from app.service.advice import AdviceResult, advise
 from app.service.client import AgentClient
@@ -315,7 +315,7 @@ class FakeHost(FakeExperiments):
 
     def find_approval(self, args: Any, _context: Context) -> ApprovalResult:
         self.calls.append(("mounts.approval", args))
-        text = sentences(self.approval) if self.approval is not None else []
+        text = approval_sentences(self.approval) if self.approval is not None else []
         if self.instead:
             text = [f"It can be mounted at {self.instead}, with a link to that at {args.mount_point}."]
         return ApprovalResult(approval=self.approval, instead=self.instead, text=text)
@@ -326,27 +326,27 @@ class FakeHost(FakeExperiments):
             raise self.link_error
         return Empty()
 
-    def plan(self, args: Any, _context: Context) -> Plan:
+    def plan(self, args: Any, _context: Context) -> ApplyPlan:
         self.calls.append(("mounts.plan", args))
         if self.plan_error is not None:
             raise self.plan_error
         mounted_now = any(row.mount_point == args.mount_point and row.active for row in self.mounts)
         steps = []
         if args.keeper != "nowhere":
-            steps += [Step(kind="back-up", text="Keep a copy of /etc/fstab."),
-                      Step(kind="write", text="Write the entry to /etc/fstab.")]  # fmt: skip
+            steps += [ApplyStep(kind="back-up", text="Keep a copy of /etc/fstab."),
+                      ApplyStep(kind="write", text="Write the entry to /etc/fstab.")]  # fmt: skip
         if args.mount and mounted_now:
             steps.append(
-                Step(
+                ApplyStep(
                     kind="unmount", text=f"Unmount {args.mount_point}.", command=f"umount {args.mount_point}"
                 )
             )
         if args.mount:
             command = f"mount -t nfs -o {args.options} {args.share} {args.mount_point}"
-            steps.append(Step(kind="mount", text="Mount it with the new options.", command=command))
-            steps.append(Step(kind="check", text="Compare what is in use with what was asked for."))
-        change = OptionChange(name="timeo", before=None, after="100", takes="mount")
-        return Plan(
+            steps.append(ApplyStep(kind="mount", text="Mount it with the new options.", command=command))
+            steps.append(ApplyStep(kind="check", text="Compare what is in use with what was asked for."))
+        change = PlannedOptionChange(name="timeo", before=None, after="100", takes="mount")
+        return ApplyPlan(
             share=args.share, mount_point=args.mount_point, changes=[change], steps=steps, sha256="f00d",
             volatile_kb=None if args.save_read_ahead else self.volatile_kb,
             rule_diff="--- /etc/udev/x\n+++ /etc/udev/x\n+the rule\n" if args.save_read_ahead else "",
@@ -393,12 +393,12 @@ class FakeHost(FakeExperiments):
         self.kept.set()
         return Empty()
 
-    def forget(self, args: Any, _context: Context) -> FstabReport:
+    def forget(self, args: Any, _context: Context) -> SavedEntryReport:
         self.calls.append(("mounts.forget", args))
         diff = "--- /etc/fstab\n+++ /etc/fstab (new)\n@@ -1 +0,0 @@\n-nas01:/media /media nfs vers=4.2 0 0\n"
         if args.preview:
-            return FstabReport(diff=diff, line="", sha256="beef", approval=self.approval)
-        return FstabReport(diff=diff, line="", sha256="beef", written=True, backup="/var/backup")
+            return SavedEntryReport(diff=diff, line="", sha256="beef", approval=self.approval)
+        return SavedEntryReport(diff=diff, line="", sha256="beef", written=True, backup="/var/backup")
 
     def readahead(self, args: Any, _context: Context) -> ReadaheadReport:
         self.calls.append(("mounts.readahead", args))
@@ -425,8 +425,8 @@ class FakeHost(FakeExperiments):
     def discover_exports(self, args: Any, context: Context) -> ExportsResult:
         self._asked_of_server("discover.exports", args, context)
         answer: dict[str, Any] = {
-            "exports": [Export(path="/export/home", clients=["10.0.0.0/8", "ada.example"]),
-                        Export(path="/export/with space")],
+            "exports": [ExportedPath(path="/export/home", clients=["10.0.0.0/8", "ada.example"]),
+                        ExportedPath(path="/export/with space")],
             "root": [RootEntry(path="/export", export=False), RootEntry(path="/export/home", export=True)],
         }  # fmt: skip
         return ExportsResult(server=args.server, address="10.0.0.7", **{**answer, **self.exports})

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
 
-    from ui.panels.settings import SettingsPanel
-    from ui.widgets.option_row import OptionRow
+    from ui.settings.option_rows import OptionRow
+    from ui.settings.panel import SettingsPanel
 
 T = TypeVar("T", bound=QWidget)
 

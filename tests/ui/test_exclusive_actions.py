@@ -12,13 +12,13 @@ from PySide6.QtWidgets import QPushButton
 from waiting import DEADLINE_S
 
 from app.errors import AppError, ErrorKind
-from ui.dialogs.forget import ForgetDialog
+from ui.mounts.actions import RemoveDialog
 
 if TYPE_CHECKING:
     from driver import Driver
     from fake_host import FakeHost
 
-    from app.mounts.model import FstabReport
+    from app.mounts.model import SavedEntryReport
     from app.service.server import Context
 
 
@@ -121,7 +121,7 @@ def test_a_trial_says_that_something_else_is_running(driver: Driver, fake: FakeH
 def test_another_entry_waits_until_one_is_taken_out(driver: Driver, fake: FakeHost) -> None:
     go, written = threading.Event(), threading.Event()
 
-    def forget(args: Any, context: Context) -> FstabReport:
+    def forget(args: Any, context: Context) -> SavedEntryReport:
         if args.preview:
             return look(args, context)
         written.set()
@@ -134,7 +134,7 @@ def test_another_entry_waits_until_one_is_taken_out(driver: Driver, fake: FakeHo
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.click("forget")
-    driver.wait(lambda: driver.window.findChild(ForgetDialog) is not None)
+    driver.wait(lambda: driver.window.findChild(RemoveDialog) is not None)
     driver.click("forget-do")
     driver.wait(written.is_set)
     driver.window._mounts.choose("nas01:/b", "/b")

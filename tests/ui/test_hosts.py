@@ -15,7 +15,7 @@ from app.errors import AppError, ErrorKind
 from app.mounts.model import MountTable
 from app.stats.model import MountSpeed, SpeedsSample
 from ui.common.session import OpenHost
-from ui.models.mounts_model import MountRole, TrendRole
+from ui.mounts.list_model import MountRole, SpeedHistoryRole
 from ui.settings.paste import PasteDialog
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def test_facts_of_another_host_are_forgotten(driver: Driver, fake: FakeHost) -> 
     fake.mounts = []
     choose(driver, "gigabit")
     settings = driver.window._detail.settings
-    assert settings.wish().share == "10.9.0.1:/"
+    assert settings.request().share == "10.9.0.1:/"
     assert settings._facts is None or settings._facts.server is None
 
 
@@ -251,7 +251,7 @@ def test_speeds_that_cannot_be_told_are_not_shown_and_asked_for_again(
     def trend() -> Any:
         index = model.find("nas01:/export/home", "/home")
         assert index.data(MountRole) is not None
-        return index.data(TrendRole)
+        return index.data(SpeedHistoryRole)
 
     driver.wait(lambda: trend() is not None)
     go.set()

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 
-from advisor.bottleneck import Load
+from advisor.bottleneck import TransferLoad
 from app.mounts.model import Mount, MountTable
 from ui.common.result_tables import ResultModel, WarnRole
-from ui.models.mounts_model import MountRole, MountsModel, StateRole, export_of, server_of
+from ui.mounts.list_model import MountListModel, MountRole, StateRole, export_of, server_of
 
 if TYPE_CHECKING:
     from pytestqt.modeltest import ModelTester
@@ -27,7 +27,7 @@ def table(*mounts: Mount) -> MountTable:
     return MountTable(mounts=sorted(mounts, key=lambda row: (row.share, row.mount_point)))
 
 
-def shown(model: MountsModel) -> list[tuple[str, list[Mount]]]:
+def shown(model: MountListModel) -> list[tuple[str, list[Mount]]]:
     groups: list[tuple[str, list[Mount]]] = []
     for row in range(model.rowCount()):
         mount = model.index(row).data(MountRole)
@@ -47,14 +47,14 @@ def test_parts_of_a_share() -> None:
 
 
 def test_empty(qtmodeltester: ModelTester) -> None:
-    model = MountsModel()
+    model = MountListModel()
     qtmodeltester.check(model)
     assert model.rowCount() == 0
     assert not model.first().isValid()
 
 
 def test_groups_by_server(qtmodeltester: ModelTester) -> None:
-    model = MountsModel()
+    model = MountListModel()
     one, two = mounted(), configured()
     other = mounted("zeus:/a", "/a")
     model.apply(table(one, two, other))
@@ -67,7 +67,7 @@ def test_groups_by_server(qtmodeltester: ModelTester) -> None:
 
 
 def test_every_state_has_a_word_and_an_accessible_text(qapp: object) -> None:
-    model = MountsModel()
+    model = MountListModel()
     for state in ("mounted", "not-mounted", "not-responding", "differs"):
         model.apply(table(Mount(mount_point="/m", share="a:/b", state=state)))
         index = model.first()
@@ -76,7 +76,7 @@ def test_every_state_has_a_word_and_an_accessible_text(qapp: object) -> None:
 
 
 def test_a_changed_row_stays_where_it_is(qapp: object) -> None:
-    model = MountsModel()
+    model = MountListModel()
     model.apply(table(mounted(), configured()))
     kept = QPersistentModelIndex(model.find("nas01:/export/home", "/home"))
     changes: list[QModelIndex] = []
@@ -89,7 +89,7 @@ def test_a_changed_row_stays_where_it_is(qapp: object) -> None:
 
 
 def test_one_mounted_over_itself(qtmodeltester: ModelTester) -> None:
-    model = MountsModel()
+    model = MountListModel()
     model.apply(table(mounted(), mounted()))
     qtmodeltester.check(model)
     assert shown(model) == [("nas01", [mounted(), mounted()])]
@@ -116,7 +116,7 @@ mount_lists = st.lists(
 def test_any_row_of_snapshots(
     qtmodeltester: ModelTester, snapshots: list[list[Mount]], shuffle: bool
 ) -> None:
-    model = MountsModel()
+    model = MountListModel()
     qtmodeltester.check(model)
     for mounts in snapshots:
         snapshot = table(*mounts)
@@ -166,7 +166,9 @@ def test_both_kinds_of_retransmissions_are_shown_where_known(qapp: object) -> No
 
 
 def test_what_the_server_sent_again_shows_as_disorder(qapp: object) -> None:
-    load = Load(seconds=1, bytes=1, calls=1, rtt_s=1, queue_s=0, commit_s=0, received=200, disordered=29)
+    load = TransferLoad(
+        seconds=1, bytes=1, calls=1, rtt_s=1, queue_s=0, commit_s=0, received=200, disordered=29
+    )
     full = result()
     model = ResultModel()
     model.show_result(

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from experiment_harness import SEARCHED, Call, World
+from experiment_harness import SEARCHED, Call, ExperimentHarness
 from fake_experiments import PLAN, SETS, outcomes
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QCheckBox, QComboBox, QInputDialog, QLabel, QLineEdit, QPushButton, QTableView
 from waiting import DEADLINE_S
 
-from advisor.recommend import Measured
+from advisor.recommend import MeasuredOption
 from app.errors import AppError, ErrorKind
 from app.experiment.model import ExperimentEvent
 from app.history import experiment_store, queries
-from app.history.experiment_store import ExperimentLine
+from app.history.experiment_store import ExperimentSummary
+from ui.experiments import results as experiment_results
 from ui.experiments.recipe_dialog import RecipeDialog
-from ui.panels import experiment_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,11 +72,11 @@ def kept(factor: str) -> int:
     """Keep an experiment over one factor; return its number."""
     sets = [msgspec.structs.replace(one, levels={factor: one.levels["rsize"]}) for one in SETS[::2]]
     plan = msgspec.structs.replace(PLAN, sets=sets, trials=9)
-    number = experiment_store.begin(plan)
+    number = experiment_store.start_experiment(plan)
     done = [one for one in outcomes() if one.levels["nconnect"] == "1"]
     for order, one in enumerate(done):
         levels = {factor: one.levels["rsize"]}
-        experiment_store.keep(number, msgspec.structs.replace(one, levels=levels, order=order))
+        experiment_store.save_outcome(number, msgspec.structs.replace(one, levels=levels, order=order))
     return number
 
 
@@ -101,15 +101,15 @@ def test_a_ranking_does_not_stand_below_another_experiment(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, error: AppError | None
 ) -> None:
     first, second = kept("rsize"), kept("wsize")
-    gate = Gate(experiment_results.find)
-    monkeypatch.setattr(experiment_results, "find", gate)
+    gate = Gate(experiment_results.analyze)
+    monkeypatch.setattr(experiment_results, "analyze", gate)
     driver.open()
     driver.tab("Experiment")
     results = driver.window._detail.experiment._results
 
     def offered(number: int) -> bool:
         """Return whether a set of this experiment is offered for the mount."""
-        return not results._why_not(experiment_store.load(number).plan.sets[-1].levels)
+        return not results._why_not(experiment_store.load_experiment(number).plan.sets[-1].levels)
 
     choose(driver, "experiment-earlier", first)
     driver.wait(lambda: offered(first))
@@ -130,11 +130,11 @@ def test_a_ranking_does_not_stand_below_another_experiment(
 def test_what_is_left_of_another_share_s_experiment_is_not_offered(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = ExperimentLine(
+    line = ExperimentSummary(
         number=3, started_at="2026-03-01T10:00:00+00:00", title="Sizes", done=1, planned=9, unfinished=True
     )
     gate = Gate(lambda share: [line] if share == HERE else [])
-    monkeypatch.setattr(experiment_store, "of_share", gate)
+    monkeypatch.setattr(experiment_store, "experiments_of_share", gate)
     driver.open()
     driver.window._mounts.choose(HERE, "/home")
     driver.tab("Experiment")
@@ -150,7 +150,7 @@ def test_what_cannot_be_read_of_a_share_that_was_left_is_not_told(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate(lambda _share: [])
-    monkeypatch.setattr(experiment_store, "of_share", gate)
+    monkeypatch.setattr(experiment_store, "experiments_of_share", gate)
     gate.shut()
     driver.open()
     driver.window._mounts.choose(HERE, "/home")
@@ -203,7 +203,7 @@ def test_a_recipe_that_is_asked_for_twice_is_opened_once(driver: Driver) -> None
 def test_a_search_of_the_history_that_was_given_up_tells_nothing(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, go, ended = queries.look, threading.Event(), threading.Event()
+    real, go, ended = queries.find_runs, threading.Event(), threading.Event()
 
     def look(text: str, share: str) -> Any:
         if text:
@@ -212,7 +212,7 @@ def test_a_search_of_the_history_that_was_given_up_tells_nothing(
         ended.set()
         raise HELD
 
-    monkeypatch.setattr(queries, "look", look)
+    monkeypatch.setattr(queries, "find_runs", look)
     driver.open()
     driver.tab("History")
     words = driver.find(QLineEdit, "history-words")
@@ -228,18 +228,18 @@ def test_a_search_of_the_history_that_was_given_up_tells_nothing(
 def test_what_was_measured_on_a_share_that_was_left_is_looked_up_when_it_is_shown_again(
     driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = Measured(option="rsize", value="4096", status="confirmed", text="It was faster.")
+    found = MeasuredOption(option="rsize", value="4096", status="confirmed", text="It was faster.")
     asked: list[str] = []
     go = threading.Event()
 
-    def learned(share: str, _link: str) -> Sequence[Measured]:
+    def learned(share: str, _link: str) -> Sequence[MeasuredOption]:
         asked.append(share)
         if asked == [HERE]:
             go.wait(DEADLINE_S)
             raise HELD
         return (found,) if share == HERE else ()
 
-    monkeypatch.setattr(queries, "learned", learned)
+    monkeypatch.setattr(queries, "load_findings", learned)
     fake.mounts = [mounted(HERE, "/home"), mounted(THERE, "/media")]
     driver.open()
     driver.window._mounts.choose(HERE, "/home")
@@ -286,21 +286,21 @@ def test_why_a_host_went_away_is_not_covered_by_what_it_took_along(
     assert driver.message() == "The mounts could not be read any more."
 
 
-def searched_and_left(world: World) -> Call:
+def searched_and_left(world: ExperimentHarness) -> Call:
     """Leave a search whose plan is still on its way into the history; return that."""
     world.now.search(HERE, "", 60.0, None)
     run = world.last
     run.progressed.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=SEARCHED))
     begin = world.last
     world.trial(run, 0)
-    world.now.forget()
+    world.now.reset()
     return begin
 
 
 def test_the_trials_of_a_search_that_was_left_are_kept_once_it_is_in_the_history(
     qapp: QApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(qapp, monkeypatch)
+    world = ExperimentHarness(qapp, monkeypatch)
     begin = searched_and_left(world)
     begin.ok(7)
     world.last.do()
@@ -311,7 +311,7 @@ def test_the_trials_of_a_search_that_was_left_are_kept_once_it_is_in_the_history
 def test_a_search_that_was_left_and_could_not_be_kept_is_told_and_stops_no_other_start(
     qapp: QApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(qapp, monkeypatch)
+    world = ExperimentHarness(qapp, monkeypatch)
     begin = searched_and_left(world)
     second = world.begun()
     begin.fail(HELD)

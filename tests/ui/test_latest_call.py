@@ -8,7 +8,7 @@ import pytest
 from fake_call import FakeCall
 
 from app.errors import AppError, ErrorKind
-from ui.latest_call import LatestCall
+from ui.common.bridge import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ def test_a_request_that_cannot_be_sent_fails_and_replaces_the_older_one(world: W
 
 def test_a_forgotten_one_is_not_cancelled_a_cancelled_one_is_forgotten(world: World) -> None:
     world.ask("a")
-    world.latest.forget()
+    world.latest.reset()
     world.ask("b")
     world.latest.cancel()
     world.latest.cancel()

@@ -75,7 +75,7 @@ def test_what_was_silent_when_the_window_opened_or_was_unmounted_is_no_news(
     take(notifications, silent(HOME), silent(OTHER, None))
     take(notifications, configured("nas01:/export/home", "/home"), OTHER)
     assert [title for _name, title, _body in told] == ["nas02 does not answer", "nas02 answers again"]
-    notifications.forget()
+    notifications.reset()
     take(notifications, silent(OTHER))
     assert len(told) == 2
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QPushButton, QRadioButton, QWidget
 from waiting import source_of
 
 from advisor.options import MountOptions
-from ui.dialogs.apply import ApplyDialog
+from ui.apply.dialog import ApplyDialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ W = TypeVar("W", bound=QWidget)
 PATIENCE_S = 400.0
 
 
-class Person:
+class WindowUser:
     """Looks and clicks; with MOUNTWRIGHT_PICTURES set to a folder, keeps a picture of every dialog."""
 
     def __init__(self, qtbot: QtBot, window: MainWindow) -> None:

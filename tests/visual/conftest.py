@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
-from window_user import Person
+from window_user import WindowUser
 
-from ui.hosts import lab_links, open_host
+from ui.common.session import lab_links, open_host
 from ui.main_window import MainWindow
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def at_the_lab(qtbot: QtBot) -> Callable[[str, int, int], AbstractContextManager[Person]]:
+def at_the_lab(qtbot: QtBot) -> Callable[[str, int, int], AbstractContextManager[WindowUser]]:
     """Opens a window of a size on a link of the lab and mounts its share."""
 
     @contextmanager
-    def opened(link: str, width: int, height: int) -> Iterator[Person]:
+    def opened(link: str, width: int, height: int) -> Iterator[WindowUser]:
         window = MainWindow(open_host, lab_links())
         window.resize(width, height)
         window.show()
-        made = Person(qtbot, window)
+        made = WindowUser(qtbot, window)
         window.open_host(link)
         made.wait(lambda: window.session.hello is not None and window._drafting)
         made.press(window, "mount")

@@ -108,7 +108,7 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.take("starting")
     photographer.wait(lambda: photographer.sees("share"), "the lab's start")
     settings = window._detail.settings
-    draft = settings.wish()
+    draft = settings.request()
     settings.load_entry(draft.share, draft.mount_point, f"{draft.options},vers=4.2,rsize=100000,timeo=300")
     photographer.pause(0.2)
     photographer.take("new-mount")
@@ -197,7 +197,7 @@ def make(folder: Path, link: str, *, dark: bool, every: bool) -> list[Path]:
     from PySide6.QtWidgets import QApplication
 
     from ui.common import theme
-    from ui.hosts import lab_links, open_host
+    from ui.common.session import lab_links, open_host
     from ui.main_window import MainWindow
 
     QLocale.setDefault(QLocale.c())

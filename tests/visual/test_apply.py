@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 import pytest
 from PySide6.QtWidgets import QPlainTextEdit
 
-from ui.dialogs.apply import ApplyDialog
-from ui.dialogs.forget import ForgetDialog
-from ui.dialogs.keep import KeepDialog
+from ui.apply.dialog import ApplyDialog
+from ui.apply.questions import KeepDialog
+from ui.mounts.actions import RemoveDialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from window_user import Person
+    from window_user import WindowUser
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture
-def person(at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]]) -> Iterator[Person]:
+def person(at_the_lab: Callable[[str, int, int], AbstractContextManager[WindowUser]]) -> Iterator[WindowUser]:
     with at_the_lab("gigabit", 1000, 680) as made:
         yield made
 
 
-def test_a_change_of_a_live_mount(person: Person) -> None:
+def test_a_change_of_a_live_mount(person: WindowUser) -> None:
     assert person.timeo() == "600"
 
     # Shown, made, and taken back.
@@ -67,12 +67,12 @@ def test_a_change_of_a_live_mount(person: Person) -> None:
     assert (configured.origin, configured.options) == ("/etc/fstab", "timeo=300,_netdev,nofail,nosuid,nodev")
     assert "is mounted with these settings" in person.window._banner.message()
     assert not person.window._detail.settings.dirty
-    assert "nofail" in person.window._detail.settings.wish().options.split(",")
+    assert "nofail" in person.window._detail.settings.request().options.split(",")
     person.look(person.window, "kept")
 
     # And taken out of fstab again.
     person.press(person.window, "forget")
-    forget = person.sees(ForgetDialog)
+    forget = person.sees(RemoveDialog)
     person.look(forget, "forget")
     person.press(forget, "forget-do")
     person.wait(lambda: person.mount().configured is None)

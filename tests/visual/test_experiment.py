@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 
 from advisor.options import MountOptions
 from app.history import queries
-from ui.dialogs.apply import ApplyDialog
-from ui.dialogs.keep import KeepDialog
+from ui.apply.dialog import ApplyDialog
+from ui.apply.questions import KeepDialog
 from ui.experiments.recipe_dialog import RecipeDialog
 
 if TYPE_CHECKING:
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from window_user import Person
+    from window_user import WindowUser
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture
 def person(
-    at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]],
+    at_the_lab: Callable[[str, int, int], AbstractContextManager[WindowUser]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Person]:
+) -> Iterator[WindowUser]:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with at_the_lab("gigabit", 1000, 680) as made:
         yield made
 
 
-def make(person: Person) -> None:
+def make(person: WindowUser) -> None:
     """Vary the read size of a small file: to ask for 64 times as much at once is faster on any machine."""
     person.press(person.window, "experiment-new")
     dialog = person.sees(RecipeDialog)
@@ -76,7 +76,7 @@ def make(person: Person) -> None:
     person.gone(RecipeDialog)
 
 
-def test_an_experiment_of_one_s_own(person: Person, request: pytest.FixtureRequest) -> None:
+def test_an_experiment_of_one_s_own(person: WindowUser, request: pytest.FixtureRequest) -> None:
     detail = person.window._detail
     now = detail.experiment._experimenting
     person.sees(QTabWidget).setCurrentWidget(detail.experiment)
@@ -108,7 +108,7 @@ def test_an_experiment_of_one_s_own(person: Person, request: pytest.FixtureReque
     person.gone(ApplyDialog)
     person.wait(lambda: _read_size(person) == "65536")
     person.look(person.window, "applied")
-    (finding,) = queries.learned(person.mount().share, "gigabit")
+    (finding,) = queries.load_findings(person.mount().share, "gigabit")
     assert (finding.option, finding.value) == ("rsize", "65536")
     # A busy machine may leave it undecided. On a quiet one it is not.
     proven = finding.status == "confirmed"
@@ -121,7 +121,7 @@ def test_an_experiment_of_one_s_own(person: Person, request: pytest.FixtureReque
     )
 
 
-def _read_size(person: Person) -> str | None:
+def _read_size(person: WindowUser) -> str | None:
     """Return what is in use, None while it is mounted anew."""
     mount = person.window._mounts.current()
     active = mount.active if mount is not None else None

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 from PySide6.QtWidgets import QMessageBox, QTabWidget
 
-from app.speedtest.result_comparison import REPEATS
-from ui.dialogs.apply import ApplyDialog
-from ui.dialogs.keep import KeepDialog
+from app.speedtest.result_comparison import TESTS_PER_SIDE
+from ui.apply.dialog import ApplyDialog
+from ui.apply.questions import KeepDialog
 from ui.mounts import before_after
-from ui.overview.panel import TrialBox
+from ui.overview.panel import BeforeAfterBox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from window_user import Person
+    from window_user import WindowUser
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
@@ -29,17 +29,17 @@ def long(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def person(
-    at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]],
+    at_the_lab: Callable[[str, int, int], AbstractContextManager[WindowUser]],
     monkeypatch: pytest.MonkeyPatch,
     long: bool,
-) -> Iterator[Person]:
+) -> Iterator[WindowUser]:
     # With 6 s a copy, a stall of the machine makes no quick one slower than the slow ones.
-    monkeypatch.setattr(before_after, "_COPY_S", 6.0 if long else 1.5)
+    monkeypatch.setattr(before_after, "_TARGET_COPY_S", 6.0 if long else 1.5)
     with at_the_lab("wan", 1240, 860) as made:
         yield made
 
 
-def test_readahead_over_a_long_way(person: Person, long: bool) -> None:
+def test_readahead_over_a_long_way(person: WindowUser, long: bool) -> None:
     detail = person.window._detail
     tabs = person.sees(QTabWidget)
     person.wait(lambda: detail.advice._result is not None)
@@ -53,7 +53,7 @@ def test_readahead_over_a_long_way(person: Person, long: bool) -> None:
     # Some tests as it is, then the change, with its questions.
     person.wait(lambda: person.window.findChild(ApplyDialog) is not None)
     # By the round trip measured now, which a busy machine makes longer; 128 KiB is what it has.
-    wanted = detail.settings.wish().read_ahead_kb
+    wanted = detail.settings.request().read_ahead_kb
     assert wanted is not None
     assert wanted >= 1024
     dialog = person.sees(ApplyDialog)
@@ -63,8 +63,8 @@ def test_readahead_over_a_long_way(person: Person, long: bool) -> None:
     person.wait(lambda: (found := person.mount().active) is not None and found.read_ahead_kb == wanted)
 
     # As many more, and what came out.
-    box = person.sees(TrialBox)
-    person.wait(lambda: f"median of {REPEATS}" in box._text.text())
+    box = person.sees(BeforeAfterBox)
+    person.wait(lambda: f"median of {TESTS_PER_SIDE}" in box._text.text())
     assert "From the server" in box._text.text()
     lines = box._text.text().splitlines()
     proven = any(line.startswith("From the server") and "faster" in line for line in lines)

@@ -8,32 +8,32 @@ import pytest
 from PySide6.QtWidgets import QPlainTextEdit
 
 from app.lab.udev import find_udevadm
-from ui.dialogs.apply import ApplyDialog
-from ui.dialogs.keep import KeepDialog
-from ui.dialogs.save_readahead import SaveReadaheadDialog
+from ui.apply.dialog import ApplyDialog
+from ui.apply.questions import KeepDialog
+from ui.mounts.readahead import SaveReadaheadDialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from window_user import Person
+    from window_user import WindowUser
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture
-def person(at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]]) -> Iterator[Person]:
+def person(at_the_lab: Callable[[str, int, int], AbstractContextManager[WindowUser]]) -> Iterator[WindowUser]:
     if find_udevadm() is None:
         pytest.skip("udevd is not here: ./test unpacks the package udev for the lab on Debian")
     with at_the_lab("gigabit", 1000, 700) as made:
         yield made
 
 
-def test_a_readahead_is_kept_for_good_and_that_is_undone(person: Person) -> None:
+def test_a_readahead_is_kept_for_good_and_that_is_undone(person: WindowUser) -> None:
     detail = person.window._detail
 
-    wish = detail.settings.wish()
-    detail.settings.load_entry(wish.share, wish.mount_point, wish.options, 1024)
+    request = detail.settings.request()
+    detail.settings.load_entry(request.share, request.mount_point, request.options, 1024)
     person.press(person.window, "apply")
     dialog = person.sees(ApplyDialog)
     person.choose(dialog, "keeper-nowhere")

@@ -24,12 +24,12 @@ def test_pictures(tmp_path: Path, dark: bool) -> None:
     command = [sys.executable, "-P", str(SCRIPT), "--into", str(tmp_path), *(["--dark"] if dark else [])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1000, check=False)
     assert done.returncode == 0, done.stderr
-    colours = theme.DARK if dark else theme.LIGHT
+    colors = theme.DARK if dark else theme.LIGHT
     image = QImage(str(next(tmp_path.glob("window*.png"))))
     assert image.width() >= 1200
     across, down = range(0, image.width(), 2), range(image.height())
     seen = {image.pixelColor(x, y).name() for x in across for y in down}
     # Background, both curves and the line rate; and nothing of the other light.
-    assert {colours.window, colours.base, colours.write, colours.read, colours.ok} <= seen
+    assert {colors.window, colors.base, colors.write, colors.read, colors.ok} <= seen
     other = theme.LIGHT if dark else theme.DARK
     assert other.window not in seen

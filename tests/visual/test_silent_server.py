@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.service.protocol import FaultArgs
-from ui.models.mounts_model import StateRole
-from ui.panels.detail_header import DetailHeader
-from ui.widgets.trouble_card import TroubleCard
+from ui.mounts.header import MountHeader, ProblemCard
+from ui.mounts.list_model import StateRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from window_user import Person
+    from window_user import WindowUser
 
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 
 def test_a_cut_link_is_told_since_when_and_so_is_its_end(
-    at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]],
+    at_the_lab: Callable[[str, int, int], AbstractContextManager[WindowUser]],
 ) -> None:
     with at_the_lab("gigabit", 1000, 700) as person:
         window = person.window
@@ -32,7 +31,7 @@ def test_a_cut_link_is_told_since_when_and_so_is_its_end(
         def word() -> str:
             return str(window._mounts.model.first().data(StateRole))
 
-        header, card = window.findChild(DetailHeader), window.findChild(TroubleCard)
+        header, card = window.findChild(MountHeader), window.findChild(ProblemCard)
         assert header is not None
         assert card is not None
         person.wait(lambda: word() == "Mounted")

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMessageBox, QSpinBox, QTabWidget
 
 import resources
-from app.bench.grid_model import Grid
+from app.speedtest.model import Grid
 from ui.common import theme
 from ui.test import controls
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from window_user import Person
+    from window_user import WindowUser
 
     from app.speedtest.model import TestResult
 
@@ -27,8 +27,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
 
 @pytest.fixture
 def person(
-    at_the_lab: Callable[[str, int, int], AbstractContextManager[Person]], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Person]:
+    at_the_lab: Callable[[str, int, int], AbstractContextManager[WindowUser]], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[WindowUser]:
     # The window's own grid takes more than a minute.
     small = partial(Grid, records=(4096,), cell_s=0.3)
     monkeypatch.setattr(controls, "Grid", small)
@@ -38,14 +38,14 @@ def person(
         yield made
 
 
-def choose(person: Person, name: str, value: object) -> None:
+def choose(person: WindowUser, name: str, value: object) -> None:
     field = person.window._detail.quick_test.findChild(QComboBox, name)
     assert field is not None
     assert field.isVisible(), name
     field.setCurrentIndex(field.findData(value))
 
 
-def measured(person: Person) -> TestResult:
+def measured(person: WindowUser) -> TestResult:
     """Start what is chosen and wait for its result."""
     panel = person.window._detail.quick_test
     before = run.result if (run := panel._run()) is not None else None
@@ -64,7 +64,7 @@ def measured(person: Person) -> TestResult:
     return result
 
 
-def look(person: Person, name: str) -> None:
+def look(person: WindowUser, name: str) -> None:
     """Keep a picture in the light and one in the dark."""
     if not person.folder:
         return
@@ -75,7 +75,7 @@ def look(person: Person, name: str) -> None:
         person.look(person.window, f"{name}-{appearance.name.lower()}")
 
 
-def test_own_files_a_grid_and_a_share_that_is_not_mounted(person: Person) -> None:
+def test_own_files_a_grid_and_a_share_that_is_not_mounted(person: WindowUser) -> None:
     window, panel = person.window, person.window._detail.quick_test
     folder = Path(resources.__file__).parent / "recipes"
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]

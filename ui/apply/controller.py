@@ -1,4 +1,4 @@
-"""A change of a mount from the window: plan, dialog, apply, and the question whether to keep it."""
+"""Apply controller: plan, dialog, change, and the question whether to keep it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from PySide6.QtCore import QObject, Signal
 from app.errors import AppError, ErrorKind
 from app.mounts.change_model import KeepArgs
 from resources.decoding import converted
-from ui.apply.questions import BusyDialog
-from ui.dialogs.apply import ApplyDialog
-from ui.dialogs.keep import KeepDialog
+from ui.apply.dialog import ApplyDialog
+from ui.apply.questions import BusyDialog, KeepDialog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from PySide6.QtWidgets import QWidget
 
-    from app.mounts.change_model import ApplyArgs, ApplyEvent, ApplyReport, Keeper, Plan
+    from app.mounts.change_model import ApplyArgs, ApplyEvent, ApplyPlan, ApplyReport, SaveTarget
     from app.mounts.model import Holder
     from ui.common.bridge import BridgeCall
 
 
-class Applying(QObject):
+class ApplyController(QObject):
     """Does one change at a time; nothing is written or unmounted before the person has agreed.
 
     Signals:
@@ -58,7 +57,7 @@ class Applying(QObject):
         """Whether a change is being made."""
         return self._call is not None
 
-    def open(self, window: QWidget, args: ApplyArgs, *, active: bool, kept: Keeper) -> bool:
+    def open(self, window: QWidget, args: ApplyArgs, *, active: bool, kept: SaveTarget) -> bool:
         """Open the dialog for a change; return whether it is open now, and none was before."""
         if self._dialog is not None:
             return False
@@ -71,7 +70,7 @@ class Applying(QObject):
         dialog.start()
         return True
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """The host is gone, and what was being done with it: its agent reverts what nobody kept."""
         self._planning = None
         self._call = None
@@ -91,7 +90,7 @@ class Applying(QObject):
             call.succeeded.connect(partial(self._on_plan, call, args))
             call.failed.connect(partial(self._on_plan_failed, call, args))
 
-    def _on_plan(self, call: BridgeCall, args: ApplyArgs, plan: Plan) -> None:
+    def _on_plan(self, call: BridgeCall, args: ApplyArgs, plan: ApplyPlan) -> None:
         if call is self._planning and self._dialog is not None:
             self._dialog.show_plan(args, plan)
 
@@ -105,7 +104,7 @@ class Applying(QObject):
 
     # The change
 
-    def _on_agreed(self, args: ApplyArgs, plan: Plan) -> None:
+    def _on_agreed(self, args: ApplyArgs, plan: ApplyPlan) -> None:
         approved = plan.approval is not None
         args = msgspec.structs.replace(args, expected_sha256=plan.sha256, approved=approved)
         unmounts = any(step.kind == "unmount" for step in plan.steps)

@@ -1,4 +1,4 @@
-"""Tells of changes that the end of an earlier program interrupted, one after the other."""
+"""Interrupted changes: reports those that ended with an earlier run of the program, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The steps of a change, numbered, each with its exact command; they tick off while it is carried out."""
+"""Plan view: steps of a change with their exact commands, differences of files, and warnings.
+
+While the change is made, the steps are ticked off.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,24 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
+from advisor.options import catalogue
+from app.mounts.approval import approval_sentences
+from app.mounts.entry_options import added_sentences
+from app.mounts.findings import finding_text, findings_before_writing
 from ui.common import theme
 from ui.common.labels import MutedLabel, enlarge, plain_label
+from ui.common.message_list import MessageList
+from ui.common.status_text import diff_files, value_label
+from ui.common.text_view import TextView
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.mounts.change_model import Step, StepKind, StepState
+    from app.errors import AppError
+    from app.mounts.change_model import ApplyPlan, ApplyStep, PlannedOptionChange, StepKind, StepState
+    from app.mounts.model import Holder
 
 _SIGNS: dict[StepState, str] = {"begun": "▸", "done": "✓", "failed": "✖", "skipped": "–"}  # noqa: RUF001
 _MEANINGS: dict[StepState, str] = {"begun": "info", "done": "ok", "failed": "error", "skipped": "muted"}
@@ -25,7 +37,7 @@ class StepList(QWidget):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self._steps: list[Step] = []
+        self._steps: list[ApplyStep] = []
         self._states: dict[int, StepState] = {}
         self._signs: list[QLabel] = []
         self._notes: list[QLabel] = []
@@ -40,7 +52,7 @@ class StepList(QWidget):
         self._grid.addWidget(self._title, 0, 0, 1, 3)
         self.hide()
 
-    def show_steps(self, steps: Sequence[Step]) -> None:
+    def show_steps(self, steps: Sequence[ApplyStep]) -> None:
         """Show these steps, none of them begun."""
         self._steps = list(steps)
         self._states = {}
@@ -51,7 +63,7 @@ class StepList(QWidget):
         self._signs, self._notes, self._widgets = [], [], []
         for number, step in enumerate(steps):
             self._add(number, step)
-        self._colour()
+        self._update_colors()
         self.setVisible(bool(steps))
 
     def kind(self, number: int) -> StepKind | None:
@@ -72,7 +84,7 @@ class StepList(QWidget):
         said = "" if note == self._steps[number].text else note
         self._notes[number].setText(said)
         self._notes[number].setVisible(bool(said))
-        self._colour()
+        self._update_colors()
 
     def _word(self, state: StepState) -> str:
         return {
@@ -82,7 +94,7 @@ class StepList(QWidget):
             "skipped": self.tr("skipped"),
         }[state]
 
-    def _add(self, number: int, step: Step) -> None:
+    def _add(self, number: int, step: ApplyStep) -> None:
         sign = plain_label(" ")
         sign.setMinimumWidth(self.fontMetrics().horizontalAdvance("✖ "))
         enlarge(sign, 1.0, bold=True)
@@ -106,12 +118,12 @@ class StepList(QWidget):
         self._signs.append(sign)
         self._notes.append(note)
 
-    def _colour(self) -> None:
-        colours = theme.colours()
+    def _update_colors(self) -> None:
+        colors = theme.colors()
         for number, state in self._states.items():
-            theme.tint(self._signs[number], getattr(colours, _MEANINGS[state]))
+            theme.tint(self._signs[number], getattr(colors, _MEANINGS[state]))
             if state == "failed":
-                theme.tint(self._notes[number], colours.error)
+                theme.tint(self._notes[number], colors.error)
 
     # Qt overrides
 
@@ -119,4 +131,118 @@ class StepList(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_grid"):
-            self._colour()
+            self._update_colors()
+
+
+#: Of the raw text of a failure.
+_DETAIL_LINES = 6
+
+
+def process_line(holder: Holder) -> str:
+    """Return a process in one line: name, number, owner, and what it uses."""
+    user = f", {holder.user}" if holder.user else ""
+    return f"{holder.command} ({holder.pid}{user}): {holder.use}"
+
+
+class PlanView(QWidget):
+    """Shows a Plan, and while it is carried out how far it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._problem = MessageList("", "error")
+        self._problem.setObjectName("plan-problem")
+        self._approval = MessageList("", "warn")
+        self._approval.setObjectName("plan-approval")
+        self._warnings = MessageList("", "warn")
+        self._warnings.setObjectName("plan-warnings")
+        self._holders = MessageList(self.tr("Programs that use it now"), "warn")
+        self._holders.setObjectName("plan-holders")
+        self._added = MessageList("", "info")
+        self._added.setObjectName("plan-added")
+        self._changes = MessageList(self.tr("What changes"), "info")
+        self._changes.setObjectName("plan-changes")
+        self.steps = StepList(self.tr("What will be done"))
+        self._diff_title = plain_label(wrap=True)
+        enlarge(self._diff_title, 1.0, bold=True)
+        self._diff = TextView(self.tr("Change of the file"), lines=16, diff=True)
+        self._diff.setObjectName("plan-diff")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 8, 0)
+        layout.setSpacing(12)
+        for widget in (self._problem, self._approval, self._warnings, self._holders, self._changes,
+                       self._added, self.steps, self._diff_title, self._diff):  # fmt: skip
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        self._all = (
+            self._problem, self._approval, self._warnings, self._holders, self._changes, self._added,
+        )  # fmt: skip
+        self.clear()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        for shown in self._all:
+            shown.show_sentences([])
+        self.steps.show_steps([])
+        self._show_diff("")
+
+    def show_plan(self, plan: ApplyPlan) -> None:
+        """Show a plan."""
+        self._problem.show_sentences([])
+        self._approval.show_sentences(approval_sentences(plan.approval) if plan.approval is not None else [])
+        warnings: list[str] = []
+        if plan.sharing:
+            warnings.append(
+                self.tr("These mounts share the server's connections; what belongs to those stays as it is "
+                        "while any of them is mounted: {places}.").format(places=", ".join(plan.sharing))
+            )  # fmt: skip
+        missing = [finding_text(finding) for finding in findings_before_writing(plan.findings)]
+        self._warnings.show_sentences([*missing, *warnings, *plan.warnings])
+        self._holders.show_sentences([process_line(holder) for holder in plan.holders])
+        self._changes.show_sentences([self._change_line(change) for change in plan.changes])
+        self._added.show_sentences(added_sentences(plan.for_safety, plan.for_boot))
+        self.steps.show_steps(plan.steps)
+        self._show_diff(plan.diff + plan.rule_diff)
+
+    def show_problem(self, error: AppError) -> None:
+        """Show why there is no plan, or what failed of it; the steps stay."""
+        texts = [error.message, error.hint, *error.detail.splitlines()[:_DETAIL_LINES]]
+        self._problem.show_sentences(["\n".join(text for text in texts if text)])
+
+    def show_progress_only(self) -> None:
+        """Hide what belongs to the choice."""
+        for shown in self._all:
+            shown.show_sentences([])
+        self._show_diff("")
+
+    def show_waiting_for(self, holders: list[Holder]) -> None:
+        """Show the processes that are waited for."""
+        self._holders.show_sentences([process_line(holder) for holder in holders])
+
+    def problem(self) -> str:
+        """Return what is wrong, "" if nothing."""
+        return " ".join(self._problem.sentences())
+
+    def _show_diff(self, diff: str) -> None:
+        names = diff_files(diff)
+        self._diff_title.setText(self.tr("What is written to {files}").format(files=", ".join(names)))
+        self._diff.show_text(diff)
+        self._diff_title.setVisible(bool(diff))
+        self._diff.setVisible(bool(diff))
+
+    def _change_line(self, change: PlannedOptionChange) -> str:
+        option = catalogue().find(change.name)
+        named = option.label if option is not None else self.tr("Readahead")  # which is no mount option
+        label = f"{named} ({change.name})"
+        takes = {
+            "live": self.tr("takes effect at once"),
+            "remount": self.tr("takes effect by a remount"),
+            "mount": self.tr("takes effect by unmounting and mounting"),
+            "host": self.tr("for the whole computer"),
+            "boot": self.tr("takes effect at the next start"),
+        }[change.takes]
+        note = f" {change.note}" if change.note and change.takes != "boot" else ""
+        before, after = (
+            self.tr("not given") if value is None else value_label(change.name, value)
+            for value in (change.before, change.after)
+        )
+        return f"{label}: {before} → {after}; {takes}.{note}"

@@ -1,14 +1,16 @@
-"""Programs stand in the way of an unmount: which they are, and what can be done."""
+"""Questions during a change: programs that block the unmount, and whether to keep the settings."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QDeadlineTimer, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QButtonGroup,
     QDialog,
+    QHBoxLayout,
     QHeaderView,
     QPushButton,
     QRadioButton,
@@ -18,9 +20,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.common.dialogs import add_buttons, fit, show_outline
-from ui.common.labels import MutedLabel, heading, plain_label
-from ui.common.tables import make_calm
+from ui.common.dialogs import add_buttons, fit_to_text, show_outline
+from ui.common.labels import MutedLabel, enlarge, heading, plain_label
+from ui.common.tables import style_read_only
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from app.mounts.model import Holder
 
 #: At most so many names stand in a sentence.
-_NAMES = 4
+_MAX_NAMES = 4
 
 
 class BusyDialog(QDialog):
@@ -99,7 +101,7 @@ class BusyDialog(QDialog):
         self._choices["wait"].setChecked(True)
         self._group.buttonClicked.connect(self._show_action)
         self._show_action()
-        fit(self, 88)
+        fit_to_text(self, 88)
 
     def _stop_text(self, holders: Sequence[Holder], foreign: Sequence[Holder]) -> str:
         if not holders:
@@ -148,8 +150,8 @@ class BusyDialog(QDialog):
 
 
 def _names(holders: Sequence[Holder]) -> str:
-    names = [f"{holder.command} ({holder.pid})" for holder in holders[:_NAMES]]
-    return ", ".join([*names, "…"] if len(holders) > _NAMES else names)
+    names = [f"{holder.command} ({holder.pid})" for holder in holders[:_MAX_NAMES]]
+    return ", ".join([*names, "…"] if len(holders) > _MAX_NAMES else names)
 
 
 def _table(dialog: QDialog, holders: Sequence[Holder]) -> QTableWidget:
@@ -157,7 +159,7 @@ def _table(dialog: QDialog, holders: Sequence[Holder]) -> QTableWidget:
     table = QTableWidget(len(holders), len(headings))
     table.setObjectName("busy-holders")
     table.setAccessibleName(dialog.tr("Programs that use it"))
-    make_calm(table)
+    style_read_only(table)
     table.setHorizontalHeaderLabels(headings)
     table.verticalHeader().hide()
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -173,3 +175,91 @@ def _table(dialog: QDialog, holders: Sequence[Holder]) -> QTableWidget:
     rows = min(6, len(holders))
     table.setFixedHeight(table.horizontalHeader().sizeHint().height() + rows * table.rowHeight(0) + 4)
     return table
+
+
+#: How often the seconds are looked at, milliseconds.
+_TICK_MS = 100
+
+
+class KeepDialog(QDialog):
+    """Counts down. The agent reverts by itself when nobody answers it.
+
+    Signals:
+        kept: the person wants to keep them.
+        reverted: the person wants them back as they were, now.
+    """
+
+    kept = Signal()
+    reverted = Signal()
+
+    def __init__(self, parent: QWidget, mount_point: str, seconds: float) -> None:
+        super().__init__(parent)
+        self.setObjectName("keep")
+        self.setWindowTitle(self.tr("Keep these settings?"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._answered = False
+        self._deadline = QDeadlineTimer(int(seconds * 1000))
+        self._seconds = plain_label()
+        self._seconds.setObjectName("keep-seconds")
+        enlarge(self._seconds, 3.2, bold=True)
+        self._seconds.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._seconds.setMinimumWidth(self._seconds.fontMetrics().horizontalAdvance("000"))
+        self._text = plain_label(
+            self.tr("{path} is mounted with the new settings. Look whether all works as it should: without "
+                    "an answer, everything goes back to what it was.").format(path=mount_point), wrap=True
+        )  # fmt: skip
+        self._keep = QPushButton(self.tr("&Keep these settings"))
+        self._keep.setObjectName("keep-keep")
+        self._keep.clicked.connect(self._on_keep)
+        texts = QVBoxLayout()
+        texts.addWidget(heading(self.tr("Keep these settings?"), scale=1.3))
+        texts.addWidget(self._text)
+        top = QHBoxLayout()
+        top.setSpacing(18)
+        top.addWidget(self._seconds)
+        top.addLayout(texts, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(18, 18, 18, 14)
+        layout.setSpacing(14)
+        layout.addLayout(top)
+        self._back = add_buttons(self, layout, self.tr("&Revert now"), [self._keep], None)
+        self._tick = QTimer(self)
+        self._tick.setInterval(_TICK_MS)
+        self._tick.timeout.connect(self._show_seconds)
+        self._tick.start()
+        self._show_seconds()
+        fit_to_text(self, 76)
+
+    def set_remaining(self, seconds: float) -> None:
+        """Take the agent's word for the time that is left."""
+        self._deadline = QDeadlineTimer(int(seconds * 1000))
+
+    def done(self, result: int) -> None:
+        """Qt: closing it in any other way than by Keep reverts."""
+        self._tick.stop()
+        if not self._answered:
+            self._answered = True
+            self.reverted.emit()
+        super().done(result)
+
+    def finish(self) -> None:
+        """Close it: the change has ended."""
+        self._answered = True
+        self.reject()
+
+    def _show_seconds(self) -> None:
+        left = math.ceil(self._deadline.remainingTime() / 1000)
+        if left == 0:
+            self._keep.setEnabled(False)
+            self._back.setEnabled(False)
+            self._text.setText(self.tr("Nobody answered: everything goes back to what it was…"))
+            self._answered = True  # the agent does it
+            self._tick.stop()
+        if self._seconds.text() != str(left):
+            self._seconds.setText(str(left))
+            self._seconds.setAccessibleName(self.tr("{count} seconds left").format(count=left))
+
+    def _on_keep(self) -> None:
+        self._answered = True
+        self.kept.emit()
+        self.accept()

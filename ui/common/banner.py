@@ -1,4 +1,4 @@
-"""The message area: what happened, what to do, and the raw text behind a disclosure. Never in the way."""
+"""Message area: what happened, what to do, and the raw text behind Details. It never blocks the window."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
-from app.errors import AppError, ErrorKind, remains_text
+from app.errors import AppError, ErrorKind, leftover_files_text
 from app.helper_client.polkit import install_command
 from ui.common import theme
 from ui.common.labels import enlarge, plain_label
-from ui.common.speed_units import in_chosen_unit
+from ui.common.speed_units import convert_to_chosen_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,8 +156,8 @@ class Banner(QFrame):
         self._meaning = meaning
         self.number += 1
         self._word.setText(word)
-        self._message.setText(in_chosen_unit(error.message))
-        hint = f"{error.hint} {remains_text(error.remains)}".strip()
+        self._message.setText(convert_to_chosen_unit(error.message))
+        hint = f"{error.hint} {leftover_files_text(error.remains)}".strip()
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
         self._detail.setPlainText(error.detail)
@@ -170,7 +170,7 @@ class Banner(QFrame):
         self._action_button.hide()
         self._on_details(shown=False)
         self.setAccessibleName(f"{word}: {error.message} {hint}".strip())
-        self._colour()
+        self._update_colors()
         self.show()
         # A note without details goes by itself; everything else waits for the person.
         if meaning == "info" and not error.detail and not error.remains:
@@ -198,10 +198,10 @@ class Banner(QFrame):
                                            self._detail.toPlainText()) if part)  # fmt: skip
         QGuiApplication.clipboard().setText(text)
 
-    def _colour(self) -> None:
-        colour: str = getattr(theme.colours(), self._meaning)
-        theme.tint(self._word, colour)
-        theme.tint(self._bar, colour, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
+    def _update_colors(self) -> None:
+        color: str = getattr(theme.colors(), self._meaning)
+        theme.tint(self._word, color)
+        theme.tint(self._bar, color, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
 
     # Qt overrides
 
@@ -209,7 +209,7 @@ class Banner(QFrame):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_detail"):
-            self._colour()
+            self._update_colors()
 
 
 def _copy_install_command() -> None:

@@ -1,4 +1,7 @@
-"""What a person does with the tests of the history: every change runs on a thread, and is said when done."""
+"""History actions: baseline, tags, notes, deletion, export and import of saved tests.
+
+Each runs on a thread, and its outcome is reported.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.errors import AppError
-    from app.history.import_export import Imported
-    from app.history.model import Row, Run
-    from app.report.export import Format
+    from app.history.import_export import ImportResult
+    from app.history.model import Run, RunSummary
+    from app.report.export import ExportFormat
     from ui.common.bridge import RunInThread
 
 
-class _Asked(NamedTuple):
+class _Prompt(NamedTuple):
     """What a person is asked.
 
     Attributes:
@@ -39,7 +42,7 @@ class _Asked(NamedTuple):
     action: str
 
 
-class HistoryKeeping(QObject):
+class HistoryActions(QObject):
     """Changes the history.
 
     Signals:
@@ -58,17 +61,17 @@ class HistoryKeeping(QObject):
         self._going: set[int] = set()
         self._gone: set[int] = set()
 
-    def set_baseline(self, row: Row) -> None:
+    def set_baseline(self, row: RunSummary) -> None:
         """Let later tests of its share be compared with it; or no longer, if they are."""
         if row.baseline:
             text = self.tr("Later tests are no longer compared with it.")
-            self._do(partial(queries.change, lambda store: store.clear_baseline(row.id)), text)
+            self._do(partial(queries.change_store, lambda store: store.clear_baseline(row.id)), text)
         else:
             call = self._run("history", lambda: queries.set_baseline(row.id))
             call.succeeded.connect(partial(self._on_baseline, row))
             call.failed.connect(self.failed)
 
-    def ask_tags(self, rows: Sequence[Row]) -> None:
+    def ask_tags(self, rows: Sequence[RunSummary]) -> None:
         """Ask for the tags of some runs and write them."""
         numbers = [row.id for row in rows]
         common = [tag for tag in rows[0].tags if all(tag in row.tags for row in rows)]
@@ -77,46 +80,46 @@ class HistoryKeeping(QObject):
             wanted = text.replace(",", " ").split()
             gone = set(common) - set(wanted)
             self._do(
-                partial(queries.change, lambda store: store.tag(numbers, add=wanted, remove=gone)),
+                partial(queries.change_store, lambda store: store.tag(numbers, add=wanted, remove=gone)),
                 self.tr("The tags are written."),
             )
 
-        asked = _Asked(self.tr("Tags"), self.tr("Words, such as before-upgrade:"), self.tr("&Save"))
+        asked = _Prompt(self.tr("Tags"), self.tr("Words, such as before-upgrade:"), self.tr("&Save"))
         self._ask(asked, " ".join(common), write)
 
-    def ask_note(self, row: Row) -> None:
+    def ask_note(self, row: RunSummary) -> None:
         """Ask for the note of a run and write it."""
 
         def write(text: str) -> None:
-            work = partial(queries.change, lambda store: store.note(row.id, text))
+            work = partial(queries.change_store, lambda store: store.note(row.id, text))
             self._do(work, self.tr("The note is written."))
 
         label = self.tr("What is to be remembered of this test:")
-        self._ask(_Asked(self.tr("Note"), label, self.tr("&Save")), row.note, write)
+        self._ask(_Prompt(self.tr("Note"), label, self.tr("&Save")), row.note, write)
 
-    def delete(self, rows: Sequence[Row]) -> None:
+    def delete(self, rows: Sequence[RunSummary]) -> None:
         """Take runs out; they can be brought back while the program runs."""
         numbers = [row.id for row in rows if row.id not in self._going | self._gone]
         if not numbers:
             return
         self._going.update(numbers)
-        call = self._run("history", lambda: queries.delete(numbers))
+        call = self._run("history", lambda: queries.delete_runs(numbers))
         call.succeeded.connect(partial(self._on_deleted, numbers))
         call.failed.connect(partial(self._on_not_deleted, numbers))
 
-    def takes_out(self, numbers: Sequence[int]) -> bool:
+    def is_deleted(self, numbers: Sequence[int]) -> bool:
         """Return whether one of these runs is being taken out, or is out though still in the list."""
         return not (self._going | self._gone).isdisjoint(numbers)
 
-    def take_list(self) -> None:
+    def list_reloaded(self) -> None:
         """The list was read again: what it shows is there, and may have the number of what was taken out."""
         self._gone.clear()
 
-    def bring_back(self, runs: Sequence[Run]) -> None:
+    def restore_runs(self, runs: Sequence[Run]) -> None:
         """Add runs again that were taken out."""
-        self._do(lambda: queries.bring_back(runs), self.tr("They are back."))
+        self._do(lambda: queries.restore_runs(runs), self.tr("They are back."))
 
-    def ask_export(self, rows: Sequence[Row], kind: Format) -> None:
+    def ask_export(self, rows: Sequence[RunSummary], kind: ExportFormat) -> None:
         """Ask for a new file and write runs to it."""
         numbers = [row.id for row in rows]
 
@@ -129,9 +132,9 @@ class HistoryKeeping(QObject):
         if len(rows) > 1:
             label = self.tr("{count} tests go to a new file:").format(count=len(rows))
         path = default_folder() / f"mountwright-history.{kind}"
-        self._ask(_Asked(self.tr("Export"), label, self.tr("&Write")), str(path), write)
+        self._ask(_Prompt(self.tr("Export"), label, self.tr("&Write")), str(path), write)
 
-    def ask_export_experiment(self, number: int, kind: Format) -> None:
+    def ask_export_experiment(self, number: int, kind: ExportFormat) -> None:
         """Ask for a new file and write an experiment to it."""
 
         def write(path: str) -> None:
@@ -141,21 +144,21 @@ class HistoryKeeping(QObject):
 
         path = default_folder() / f"mountwright-experiment-{number}.{kind}"
         label = self.tr("The experiment goes to a new file:")
-        self._ask(_Asked(self.tr("Export"), label, self.tr("&Write")), str(path), write)
+        self._ask(_Prompt(self.tr("Export"), label, self.tr("&Write")), str(path), write)
 
     def ask_import(self) -> None:
         """Ask for a file that was exported elsewhere and add its runs."""
         label = self.tr("A file of “Export as JSON”, or of “mountwright test --json”:")
-        self._ask(_Asked(self.tr("Import"), label, self.tr("&Import")), f"{default_folder()}/", self.take)
+        self._ask(_Prompt(self.tr("Import"), label, self.tr("&Import")), f"{default_folder()}/", self.take)
 
     def take(self, path: str) -> None:
         """Add the runs of this file."""
         path = path.strip()
-        call = self._run("history", lambda: queries.take(path))
+        call = self._run("history", lambda: queries.import_file(path))
         call.succeeded.connect(partial(self._on_taken, path))
         call.failed.connect(self.failed)
 
-    def _ask(self, asked: _Asked, text: str, answered: Callable[[str], None]) -> None:
+    def _ask(self, asked: _Prompt, text: str, answered: Callable[[str], None]) -> None:
         dialog = QInputDialog(self._parent)
         dialog.setObjectName("history-ask")
         dialog.setWindowTitle(asked.title)
@@ -181,7 +184,7 @@ class HistoryKeeping(QObject):
     def _on_done(self, text: str, _none: object) -> None:
         self.changed.emit(text, ())
 
-    def _on_baseline(self, row: Row, gone: list[Row]) -> None:
+    def _on_baseline(self, row: RunSummary, gone: list[RunSummary]) -> None:
         texts = [
             self.tr("Later tests of {share} like this one are compared with it.").format(share=row.share)
         ]
@@ -204,7 +207,7 @@ class HistoryKeeping(QObject):
         self._going.difference_update(numbers)
         self.failed.emit(error)
 
-    def _on_taken(self, path: str, taken: Imported) -> None:
+    def _on_taken(self, path: str, taken: ImportResult) -> None:
         one, many = self.tr("1 test new here"), self.tr("{count} tests new here")
         new = one if len(taken.added) == 1 else many.format(count=len(taken.added))
         text = self.tr("{name}: {new}, {known} here already").format(

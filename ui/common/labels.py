@@ -1,14 +1,18 @@
-"""Labels: plain text only, headings, and one that elides what does not fit."""
+"""Labels: plain text, headings, elided text, states, problems, and speeds in the chosen unit.
+
+All show plain text: servers and exports choose their own names, and Qt guesses markup.
+"""
 
 from __future__ import annotations
 
 import html
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ui.common import theme
+from ui.common.speed_units import SPEED_UNITS, convert_to_chosen_unit
 
 
 def plain_label(text: str = "", parent: QWidget | None = None, *, wrap: bool = False) -> QLabel:
@@ -57,7 +61,7 @@ class MutedLabel(QLabel):
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
 
 
-class Line(QWidget):
+class Separator(QWidget):
     """A thin horizontal line between two parts of the window."""
 
     def __init__(self) -> None:
@@ -89,8 +93,8 @@ class ElidedLabel(QWidget):
         self.updateGeometry()
         self.update()
 
-    def ink(self) -> QColor:
-        """Return the colour of the text."""
+    def text_color(self) -> QColor:
+        """Return the color of the text."""
         return self.palette().color(self.foregroundRole())
 
     # Qt overrides
@@ -111,13 +115,13 @@ class ElidedLabel(QWidget):
         painter = QPainter(self)
         text = self.fontMetrics().elidedText(self._text, self._mode, self.width())
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        painter.setPen(self.ink())
+        painter.setPen(self.text_color())
         painter.drawText(self.rect(), flags, text)
         painter.end()
 
 
 class StateLabel(QWidget):
-    """A dot and a word in a colour of meaning: the state of a mount."""
+    """A dot and a word in a color of meaning: the state of a mount."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,7 +134,7 @@ class StateLabel(QWidget):
         return self._word
 
     def set_state(self, word: str, meaning: str) -> None:
-        """Show this word in the colour of that meaning (a field of :class:`ui.common.theme.Colours`)."""
+        """Show this word in the color of that meaning (a field of :class:`ui.common.theme.Colors`)."""
         self._word = word
         self._meaning = meaning
         self.setAccessibleName(word)
@@ -148,26 +152,71 @@ class StateLabel(QWidget):
         """Qt: paint them."""
         del event
         painter = QPainter(self)
-        colour = getattr(theme.colours(), self._meaning)
-        draw_dot(painter, self.rect().left(), self.rect().center().y(), self.fontMetrics().height(), colour,
+        color = getattr(theme.colors(), self._meaning)
+        draw_dot(painter, self.rect().left(), self.rect().center().y(), self.fontMetrics().height(), color,
                  filled=self._meaning != "muted")  # fmt: skip
-        painter.setPen(colour)
+        painter.setPen(color)
         area = self.rect().adjusted(self.fontMetrics().height(), 0, 0, 0)
         painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._word)
         painter.end()
 
 
 def draw_dot(
-    painter: QPainter, left: int, middle: int, line_height: int, colour: str, *, filled: bool
+    painter: QPainter, left: int, middle: int, line_height: int, color: str, *, filled: bool
 ) -> None:
     """Draw a state's dot, sized by the line of text beside it; hollow for what is not there."""
     size = line_height * 0.5
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     pen = painter.pen()
-    pen.setColor(colour)
+    pen.setColor(color)
     pen.setWidthF(1.5)
     painter.setPen(pen)
     painter.setBrush(pen.color() if filled else Qt.BrushStyle.NoBrush)
     painter.drawEllipse(int(left) + 1, int(middle - size / 2), int(size), int(size))
     painter.restore()
+
+
+class UnitAwareLabel(QLabel):
+    """Plain text that wraps and can be selected; the speeds in it follow the unit chosen."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._said = ""
+        self.say(text)
+        SPEED_UNITS.changed.connect(self._show)
+
+    def say(self, text: str) -> None:
+        """Show this text."""
+        self._said = text
+        self._show()
+
+    def _show(self) -> None:
+        self.setText(convert_to_chosen_unit(self._said))
+
+
+class ProblemLabel(QLabel):
+    """Is seen only while something is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        theme.tint(self, theme.colors().error)
+        self.hide()
+
+    def show_problem(self, text: str) -> None:
+        """Say what is wrong, "" for nothing."""
+        self.setText(text)
+        self.setVisible(bool(text))
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark; tinted as it is already, it does not change again."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            theme.tint(self, theme.colors().error)

@@ -1,4 +1,4 @@
-"""A titled list of sentences that a person should read: each with a sign, so that colour is not needed."""
+"""Message list: sentences below a title, each with a sign, so that color is not needed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ui.common import theme
-from ui.common.labels import enlarge, plain_label
-from ui.widgets.spoken_label import SpokenLabel
+from ui.common.labels import UnitAwareLabel, enlarge, plain_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
 _SIGNS: dict[str, str] = {"ok": "✓", "warn": "⚠", "error": "✖", "info": "ℹ"}  # noqa: RUF001 - the sign
 
 
-class Sentences(QWidget):
+class MessageList(QWidget):
     """Shows sentences below a title; hidden when there are none.
 
     Args:
         title: what they are, "" for none.
-        meaning: their sign and colour.
+        meaning: their sign and color.
     """
 
     def __init__(self, title: str, meaning: Meaning) -> None:
@@ -34,7 +33,7 @@ class Sentences(QWidget):
         self._title.setVisible(bool(title))
         enlarge(self._title, 1.0, bold=True)
         self._sentences: list[str] = []
-        self._labels: list[SpokenLabel] = []
+        self._labels: list[UnitAwareLabel] = []
         self._signs: list[QLabel] = []
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -58,17 +57,17 @@ class Sentences(QWidget):
             label.hide()
             label.deleteLater()
         self._signs = [plain_label(_SIGNS[self._meaning]) for _ in sentences]
-        self._labels = [SpokenLabel(text) for text in sentences]
+        self._labels = [UnitAwareLabel(text) for text in sentences]
         for row, (sign, label) in enumerate(zip(self._signs, self._labels, strict=True), 1):
             self._grid.addWidget(sign, row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(label, row, 1)
-        self._colour()
+        self._update_colors()
         self.setVisible(bool(sentences))
 
-    def _colour(self) -> None:
-        colour: str = getattr(theme.colours(), self._meaning)
+    def _update_colors(self) -> None:
+        color: str = getattr(theme.colors(), self._meaning)
         for sign in self._signs:
-            theme.tint(sign, colour)
+            theme.tint(sign, color)
 
     # Qt overrides
 
@@ -76,4 +75,4 @@ class Sentences(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_signs"):
-            self._colour()
+            self._update_colors()

@@ -1,4 +1,4 @@
-"""A mount as the form spells it, before anything is done with it."""
+"""Mount request: share, mount point and options as the form spells them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.service.protocol import MountArgs
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MountRequest:
     """A mount as the person spelled it: share, mount point, option string, and the readahead for “Apply…”."""
 
     share: str

@@ -1,4 +1,4 @@
-"""Finds options by any word that a person may know them by. Plain data, no Qt."""
+"""Option search: finds mount options by any word that people use for them. Plain data, no Qt."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from advisor.options import catalogue
 
 if TYPE_CHECKING:
-    from advisor.catalogue import Group, Option
+    from advisor.catalogue import Option, OptionGroup
 
 #: What people call the things of a group, beside the words of label and help.
-_GROUP_WORDS: dict[Group, str] = {
+_GROUP_WORDS: dict[OptionGroup, str] = {
     "general": "general",
     "transfer": "transfer network speed throughput bandwidth performance",
     "timing": "timing timeout time-out delay wait",

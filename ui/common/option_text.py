@@ -1,4 +1,4 @@
-"""Option values as people read them: plain words first, the real spelling beside them."""
+"""Texts of mount options: values in plain words with their spelling, defaults, help and limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def value_text(option: Option, value: str) -> str:
     word = _words().get(value)
     if option.kind == "enum" and word is not None:
         return f"{word} ({value})"
-    if not (option.is_number and is_count(value)):
+    if not (option.is_number and is_plain_number(value)):
         return value
     return _number_text(option, value)
 
@@ -59,7 +59,7 @@ def size_item(count: int) -> str:
     return f"{count} ({format_size(count)})" if count >= 1024 else str(count)
 
 
-def is_count(value: str) -> bool:
+def is_plain_number(value: str) -> bool:
     """Whether a text is a plain number that can be reckoned with; the string may hold anything."""
     return value.isascii() and value.isdigit() and len(value) < _TOO_MANY_DIGITS
 

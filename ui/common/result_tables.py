@@ -1,20 +1,35 @@
-"""The figures of a finished test as a table: a row for each, a column for each direction."""
+"""Tables of a test's figures: speeds, times and losses, and the grid cells that fio measured."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPalette
+from PySide6.QtWidgets import (
+    QFrame,
+    QHeaderView,
+    QSizePolicy,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QTableWidgetItem,
+    QWidget,
+)
 
-from advisor.transfer_sizes import SMALL_READ
+from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS
 from app.units import format_duration, format_size
+from ui.common import theme
+from ui.common.figure_text import interval_text, interval_title, kind_text
 from ui.common.speed_units import speed_text
-from ui.models.figure_text import interval_text, interval_title
+from ui.common.tables import AutoHeightTable, style_read_only, wrapped_title
+from ui.common.translation import tr
 
 if TYPE_CHECKING:
-    from app.speedtest.model import Figure, TestResult, Transfer
+    from app.speedtest.model import Figure, GridCell, GridRun, TestResult, Transfer
 
+if TYPE_CHECKING:
     #: One direction, and its repeats if there are several.
     Column = tuple[Transfer, Figure | None]
 
@@ -49,7 +64,7 @@ class ResultModel(QAbstractTableModel):
             (self.tr("To the server"), "write", result.write),
             (self.tr("From the server"), "read", result.read),
             (
-                self.tr("Small reads ({size} a call)").format(size=format_size(SMALL_READ)),
+                self.tr("Small reads ({size} a call)").format(size=format_size(SMALL_READ_SIZE)),
                 SMALL_READS,
                 result.small_read,
             ),
@@ -180,3 +195,138 @@ def _time(seconds: float) -> str:
 def _disorder(transfer: Transfer) -> str | None:
     part = transfer.disorder
     return None if part is None else f"{100 * part:.2g} %"
+
+
+class _WarnDelegate(QStyledItemDelegate):
+    """Colors the cells that deserve a look."""
+
+    # Qt overrides
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Qt: prepare a cell."""
+        super().initStyleOption(option, index)
+        if index.data(WarnRole):
+            palette: QPalette = option.palette
+            dark = palette.color(QPalette.ColorRole.Base).lightness() < 128
+            palette.setColor(QPalette.ColorRole.Text, QColor((theme.DARK if dark else theme.LIGHT).warn))
+            option.palette = palette
+
+
+class ResultTable(QTableView):
+    """Shows a :class:`ResultModel`."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = ResultModel(self)
+        self.setObjectName("results")
+        self.setAccessibleName(self.tr("Result of the test"))
+        style_read_only(self)
+        self.setModel(self._model)
+        self.setItemDelegate(_WarnDelegate(self))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAlternatingRowColors(True)
+        self.setCornerButtonEnabled(False)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        columns = self.horizontalHeader()
+        columns.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        columns.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        rows = self.verticalHeader()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.45))
+        rows.hide()
+
+    def show_result(self, result: TestResult | None) -> None:
+        """Show these figures."""
+        self._model.show_result(result)
+        unit = self.fontMetrics().averageCharWidth()
+        for column in range(self._model.columnCount()):
+            needed = max(self.sizeHintForColumn(column), self.horizontalHeader().sectionSizeHint(column))
+            self.setColumnWidth(column, max(needed + 3 * unit, 20 * unit))
+        self.updateGeometry()
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        """Qt: as large as the whole table."""
+        rows, columns = self.verticalHeader(), self.horizontalHeader()
+        return QSize(columns.length() + 2, columns.sizeHint().height() + rows.length() + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: never less than the whole table."""
+        return self.sizeHint()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Qt: copy the whole table as tab-separated text."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.text())
+            return
+        super().keyPressEvent(event)
+
+    def text(self) -> str:
+        """Return the table as tab-separated text."""
+        model = self._model
+        columns = range(model.columnCount())
+        lines = [[str(model.headerData(column, Qt.Orientation.Horizontal)) for column in columns]]
+        lines += [
+            [str(model.index(row, column).data()) for column in columns] for row in range(model.rowCount())
+        ]
+        return "\n".join("\t".join(line) for line in lines)
+
+
+_JOBS = 2
+
+
+class GridCellTable(AutoHeightTable):
+    """Hidden while there are none."""
+
+    def __init__(self) -> None:
+        titles = [
+            tr("Pattern"), tr("Request"), tr("Jobs"), tr("At once"),
+            tr("Requests/s"), tr("Speed"), tr("Mean time"), tr("99 % within"), tr("Held back by"),
+        ]  # fmt: skip
+        super().__init__("grid", tr("Result of the grid"), [wrapped_title(title) for title in titles])
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.horizontalHeader().setStretchLastSection(True)
+        self.hide()
+
+    def show_cells(self, cells: list[GridCell]) -> None:
+        """Show these; of several repeats the one with the median number of requests."""
+        self.setVisible(bool(cells))
+        self.setRowCount(len(cells))
+        self.setColumnHidden(_JOBS, all(cell.jobs == 1 for cell in cells))
+        names = {
+            "seqread": self.tr("Read in order"), "seqwrite": self.tr("Write in order"),
+            "randread": self.tr("Read at random"), "randwrite": self.tr("Write at random"),
+        }  # fmt: skip
+        for row, cell in enumerate(cells):
+            texts = [
+                names[cell.pattern],
+                format_size(cell.record),
+                str(cell.jobs),
+                str(cell.depth),
+                *_figures(cell.median_run),
+                self._held_text(cell),
+            ]
+            for column, text in enumerate(texts):
+                item = QTableWidgetItem(text)
+                if 0 < column < len(texts) - 1:
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                self.setItem(row, column, item)
+        self.updateGeometry()
+
+    def _held_text(self, cell: GridCell) -> str:
+        found = cell.bottleneck
+        if found is None:
+            return "—"
+        return self.tr("not clear") if found.kind == "unclear" else kind_text(found)
+
+
+def _figures(run: GridRun | None) -> list[str]:
+    if run is None:
+        return ["—"] * 4
+    p99 = format_duration(run.p99_s) if run.p99_s else "—"
+    return [f"{run.iops:,.0f}", speed_text(run.bytes_per_s), format_duration(run.latency_s), p99]

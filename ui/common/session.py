@@ -1,4 +1,8 @@
-"""The host that the window works on: opened in the background, watched, and replaced by another."""
+"""The host that the window works on: opened in the background, watched, and replaced by another.
+
+Hosts are this computer (an agent as a child process) and the lab with one of its emulated links
+(``resources/links.toml``).
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from app.stats.model import SpeedsSample
     from ui.common.bridge import Bridge, BridgeCall
 
+if TYPE_CHECKING:
     #: Opens the host of a key; blocks, and gives up when the token is set.
     Opener = Callable[[str, CancelToken], "OpenHost"]
 
@@ -267,3 +272,50 @@ def _close_when_open(future: Future[OpenHost]) -> None:
     """Close a host that nobody wants any more, as soon as it is there."""
     if future.exception() is None:
         future.result().close()
+
+
+@dataclass(frozen=True, slots=True)
+class LabLink:
+    """A link of the lab as a choice.
+
+    Attributes:
+        key: what ``parse_link`` takes: a profile's name, or the link spelled out.
+        title: what the person reads.
+    """
+
+    key: str
+    title: str
+
+
+def lab_links() -> list[LabLink]:
+    """Return the lab's link profiles in their file's order."""
+    from app.links import load_links
+
+    return [LabLink(link.name, link.title) for link in load_links().values()]
+
+
+def open_host(key: str, token: CancelToken) -> OpenHost:
+    """Open a host; blocks until it runs, so call it on a thread.
+
+    Args:
+        key: "" for this computer, else a link of the lab.
+        token: gives up.
+
+    Raises:
+        AppError: if it cannot be opened.
+    """
+    if key == LOCAL:
+        from app.service.hosts import LocalAgent
+
+        agent = LocalAgent()
+        return OpenHost(agent.client, agent.close)
+    from app.lab.guest import Guest
+    from app.lab.guest_monitor import GuestState
+    from app.links import parse_link
+
+    guest = Guest.boot(parse_link(key), token=token)
+
+    def watch(tell: Callable[[bool], None]) -> None:
+        guest.listen(lambda state: tell(state is GuestState.SLOW))
+
+    return OpenHost(guest.client, guest.close, watch)

@@ -1,10 +1,11 @@
-"""The unit in which the whole window shows speeds: chosen in one place, followed everywhere."""
+"""Unit of speeds: chosen in one place, followed by the whole window."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QComboBox
 
-from advisor.speeds import SpeedUnit, format_speed, in_unit
+from advisor.speeds import SpeedUnit, convert_speeds, format_speed
 
 
 class SpeedUnits(QObject):
@@ -41,6 +42,27 @@ def speed_text(bytes_per_s: float) -> str:
     return format_speed(bytes_per_s, SPEED_UNITS.unit)
 
 
-def in_chosen_unit(text: str) -> str:
+def convert_to_chosen_unit(text: str) -> str:
     """Return a text with its speeds in the unit chosen."""
-    return in_unit(text, SPEED_UNITS.unit)
+    return convert_speeds(text, SPEED_UNITS.unit)
+
+
+class SpeedUnitBox(QComboBox):
+    """A small list of units; every one in the window shows the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("speed-unit")
+        self.setAccessibleName(self.tr("Unit of speeds"))
+        self.setToolTip(self.tr("The unit of all speeds in this window."))
+        for unit in SpeedUnit:
+            self.addItem(str(unit), str(unit))
+        self._follow()
+        self.activated.connect(self._on_chosen)
+        SPEED_UNITS.changed.connect(self._follow)
+
+    def _on_chosen(self) -> None:
+        SPEED_UNITS.choose(SpeedUnit(str(self.currentData())))
+
+    def _follow(self) -> None:
+        self.setCurrentIndex(self.findData(str(SPEED_UNITS.unit)))

@@ -1,4 +1,7 @@
-"""Sentences about facts and about what was done; what is not known says so."""
+"""Status texts: a mount at the next boot, a link in one line, the outcome of a change.
+
+What is not known is called unknown.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from advisor.options import catalogue
 from advisor.speeds import format_rate
-from app.mounts.option_comparison import not_taken
+from app.mounts.option_comparison import overridden_options
 from app.units import format_duration
 from ui.common.option_text import value_text
 from ui.common.translation import tr
@@ -44,7 +47,7 @@ def link_line(facts: Facts | None) -> str:
     """Return the link in one line: adapter, rate, duplex, round trip."""
     if facts is None or facts.link is None:
         return tr("Link: not known yet")
-    return "  ·  ".join([_name(facts.link), *link_figures(facts.link)])
+    return "  ·  ".join([_link_name(facts.link), *link_figures(facts.link)])
 
 
 def link_figures(link: LinkFacts) -> list[str]:
@@ -78,7 +81,7 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
         message = tr("The settings of {path} are kept in {files}; what is mounted stays as it is.").format(
             path=point, files=files
         )
-    values = not_taken(report.report.values) if report.report is not None else []
+    values = overridden_options(report.report.values) if report.report is not None else []
     # What the plan has said already, and what is said of a value below, is not said again.
     told = [
         text
@@ -86,13 +89,13 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
         if text not in report.plan.warnings and not any(f"“{value.name}" in text for value in values)
     ]
     for value in values:
-        asked = value_of(value.name, value.requested)
+        asked = value_label(value.name, value.requested)
         if value.effective is None:
             sentence = tr("{name}: {asked} was asked for. {note}").format(
                 name=value.name, asked=asked, note=value.note)  # fmt: skip
         else:
             sentence = tr("{name}: {asked} was asked for, {used} is in use. {note}").format(
-                name=value.name, asked=asked, used=value_of(value.name, value.effective), note=value.note
+                name=value.name, asked=asked, used=value_label(value.name, value.effective), note=value.note
             )  # fmt: skip
         told.append(sentence.strip())
     details = [tr("The file as it was: {path}").format(path=report.backup)] if report.backup else []
@@ -105,7 +108,7 @@ def diff_files(diff: str) -> list[str]:
     return [line.removeprefix("--- ") for line in diff.splitlines() if line.startswith("--- /")]
 
 
-def value_of(name: str, value: str | None) -> str:
+def value_label(name: str, value: str | None) -> str:
     """Return a value of an option, as people read it."""
     option = catalogue().find(name)
     if value is None:
@@ -113,12 +116,12 @@ def value_of(name: str, value: str | None) -> str:
     return (value_text(option, value) if option is not None else value) or tr("given")
 
 
-def when(started_at: str) -> str:
+def local_time(started_at: str) -> str:
     """Return a moment (ISO 8601, UTC) as this computer's clock said it."""
     return datetime.fromisoformat(started_at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def _name(link: LinkFacts) -> str:
+def _link_name(link: LinkFacts) -> str:
     if link.emulated:
         return tr("Emulated link {name}").format(name=link.name)
     names = [part for part in (link.interface or link.name, link.adapter) if part]

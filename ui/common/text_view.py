@@ -1,4 +1,4 @@
-"""Text of files and commands, fixed width, to be read and copied; a diff in colours and signs."""
+"""Text view: files and commands in fixed width, to be read and copied; a unified diff in colors and signs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TextView(QPlainTextEdit):
     Args:
         name: accessible name.
         lines: height to ask for at most, in lines.
-        diff: whether lines that begin with + and - are coloured, and it is as high as its text.
+        diff: whether lines that begin with + and - are colored, and it is as high as its text.
     """
 
     def __init__(self, name: str, *, lines: int = 12, diff: bool = False) -> None:
@@ -27,8 +27,8 @@ class TextView(QPlainTextEdit):
         self.setTabChangesFocus(True)
         self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._colours = _DiffColours(self.document()) if diff else None
-        self._colour()
+        self._colors = _DiffHighlighter(self.document()) if diff else None
+        self._update_colors()
 
     def show_text(self, text: str) -> None:
         """Show this text from its beginning."""
@@ -38,9 +38,9 @@ class TextView(QPlainTextEdit):
                 self.setFixedHeight(self.sizeHint().height())
             self.updateGeometry()
 
-    def _colour(self) -> None:
-        if self._colours is not None:
-            self._colours.set_colours(theme.colours())
+    def _update_colors(self) -> None:
+        if self._colors is not None:
+            self._colors.set_colors(theme.colors())
 
     # Qt overrides
 
@@ -59,35 +59,35 @@ class TextView(QPlainTextEdit):
     def changeEvent(self, event: QEvent) -> None:
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_colours"):
-            self._colour()
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_colors"):
+            self._update_colors()
 
 
-class _DiffColours(QSyntaxHighlighter):
-    """Colours the lines of a unified diff by the sign that they begin with."""
+class _DiffHighlighter(QSyntaxHighlighter):
+    """Colors the lines of a unified diff by the sign that they begin with."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
         self._formats: dict[str, QTextCharFormat] = {}
 
-    def set_colours(self, colours: theme.Colours) -> None:
+    def set_colors(self, colors: theme.Colors) -> None:
         """Use this table."""
         self._formats = {
-            sign: _format(colour)
-            for sign, colour in (("+", colours.ok), ("-", colours.error), ("@", colours.muted))
+            sign: _format(color)
+            for sign, color in (("+", colors.ok), ("-", colors.error), ("@", colors.muted))
         }
         self.rehighlight()
 
     # Qt overrides
 
     def highlightBlock(self, text: str) -> None:
-        """Qt: colour one line."""
+        """Qt: color one line."""
         sign = "@" if text.startswith(("+++", "---")) else text[:1]
         if sign in self._formats:
             self.setFormat(0, len(text), self._formats[sign])
 
 
-def _format(colour: str) -> QTextCharFormat:
+def _format(color: str) -> QTextCharFormat:
     made = QTextCharFormat()
-    made.setForeground(QColor(colour))
+    made.setForeground(QColor(color))
     return made

@@ -1,6 +1,6 @@
-"""Colours of the window: two palettes and one table of meanings, light and dark.
+"""Theme: two palettes, light and dark, and one table of colors by meaning.
 
-The program ships its palettes because a colour scheme is not followed on every platform (Qt's xcb and
+The program ships its palettes because a color scheme is not followed on every platform (Qt's xcb and
 offscreen plug-ins without a desktop's theme ignore it).
 """
 
@@ -26,13 +26,13 @@ class Appearance(StrEnum):
     DARK = "dark"
 
 
-#: Fields of :class:`Colours` that mark what is drawn on a plot.
-Meaning = Literal["write", "read", "trip", "ok", "warn", "error", "text"]
+#: Fields of :class:`Colors` that mark what is drawn on a plot.
+ColorName = Literal["write", "read", "trip", "ok", "warn", "error", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Colours:
-    """Colours by meaning, as #rrggbb.
+class Colors:
+    """Colors by meaning, as #rrggbb.
 
     Attributes:
         window: background of the window.
@@ -69,13 +69,13 @@ class Colours:
     trip: str
 
 
-LIGHT = Colours(
+LIGHT = Colors(
     window="#f4f5f7", base="#ffffff", raised="#fbfbfc", text="#1c2127", muted="#59626e", border="#d3d8df",
     accent="#1a5fb4", on_accent="#ffffff", ok="#14713a", warn="#875300", error="#b3261e", info="#1a5fb4",
     write="#0067a3", read="#b34700", trip="#7b3fa0",
 )  # fmt: skip
 
-DARK = Colours(
+DARK = Colors(
     window="#1f2227", base="#17191d", raised="#2b2f36", text="#e7e9ec", muted="#a6aeb9", border="#3b414a",
     accent="#7ab0f5", on_accent="#0d1a2b", ok="#5fcb80", warn="#e8b34b", error="#ff8f85", info="#7ab0f5",
     write="#5bb8ec", read="#f0a53a", trip="#c9a0f0",
@@ -83,22 +83,22 @@ DARK = Colours(
 
 
 def contrast(first: str, second: str) -> float:
-    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.1, relative luminance)."""
+    """Return the contrast ratio of two colors, 1 to 21 (WCAG 2.1, relative luminance)."""
     lights = sorted((_luminance(QColor(first)), _luminance(QColor(second))))
     return (lights[1] + 0.05) / (lights[0] + 0.05)
 
 
-def _luminance(colour: QColor) -> float:
+def _luminance(color: QColor) -> float:
     def channel(value: float) -> float:
         return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
 
-    parts = (channel(colour.redF()), channel(colour.greenF()), channel(colour.blueF()))
+    parts = (channel(color.redF()), channel(color.greenF()), channel(color.blueF()))
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
-def blend(colour: str, ground: str, part: float) -> str:
-    """Return an opaque mixture of two colours: what is opaque is painted much faster than what is not."""
-    first, second = QColor(colour), QColor(ground)
+def blend(color: str, ground: str, part: float) -> str:
+    """Return an opaque mixture of two colors: what is opaque is painted much faster than what is not."""
+    first, second = QColor(color), QColor(ground)
     mixed = QColor.fromRgbF(
         first.redF() * part + second.redF() * (1 - part),
         first.greenF() * part + second.greenF() * (1 - part),
@@ -107,7 +107,7 @@ def blend(colour: str, ground: str, part: float) -> str:
     return mixed.name()
 
 
-def make_palette(table: Colours) -> QPalette:
+def make_palette(table: Colors) -> QPalette:
     """Return the Qt palette of a table."""
     palette = QPalette()
     role = QPalette.ColorRole
@@ -119,22 +119,22 @@ def make_palette(table: Colours) -> QPalette:
         role.ToolTipBase: table.raised, role.ToolTipText: table.text,
         role.PlaceholderText: table.muted, role.Mid: table.border, role.Accent: table.accent,
     }  # fmt: skip
-    for colour_role, value in mapping.items():
-        palette.setColor(colour_role, QColor(value))
+    for color_role, value in mapping.items():
+        palette.setColor(color_role, QColor(value))
     base = QColor(table.raised)
     dark = base.lightness() < 128
     palette.setColor(role.Light, base.lighter(130 if dark else 102))
     palette.setColor(role.Midlight, base.lighter(115 if dark else 101))
     palette.setColor(role.Dark, QColor(table.border).darker(140 if dark else 118))
     palette.setColor(role.Shadow, QColor("#000000") if dark else QColor(table.border).darker(140))
-    for colour_role in (role.WindowText, role.Text, role.ButtonText):
-        palette.setColor(QPalette.ColorGroup.Disabled, colour_role, QColor(table.muted))
+    for color_role in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, color_role, QColor(table.muted))
     palette.setColor(QPalette.ColorGroup.Disabled, role.Base, QColor(table.window))
     palette.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(table.border))
     return palette
 
 
-def colours() -> Colours:
+def colors() -> Colors:
     """Return the table that is shown now.
 
     It is the program's: a widget's palette follows a change later than its parent's, and has what it was
@@ -161,9 +161,9 @@ def apply_appearance(app: QApplication, appearance: Appearance) -> None:
     app.setPalette(make_palette(DARK if dark else LIGHT))
 
 
-def tint(widget: QWidget, colour: str, *roles: QPalette.ColorRole) -> None:
-    """Give some roles of one widget a colour; without roles, its text."""
+def tint(widget: QWidget, color: str, *roles: QPalette.ColorRole) -> None:
+    """Give some roles of one widget a color; without roles, its text."""
     palette = widget.palette()
     for role in roles or (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text):
-        palette.setColor(role, QColor(colour))
+        palette.setColor(role, QColor(color))
     widget.setPalette(palette)

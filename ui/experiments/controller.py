@@ -1,4 +1,4 @@
-"""One experiment of the window: planned, run, kept trial by trial, resumed."""
+"""Experiment controller: plans, runs, records and resumes one experiment of the window."""
 
 from __future__ import annotations
 
@@ -9,27 +9,31 @@ from typing import TYPE_CHECKING, Any, Literal
 from PySide6.QtCore import QObject, Signal
 
 from app.errors import AppError, ErrorKind
-from app.experiment.model import SEARCH, UNLIMITED_S, BestArgs, ExperimentArgs, ExperimentRunArgs
+from app.experiment.model import SEARCH_NAME, UNLIMITED_S, ExperimentArgs, ExperimentRunArgs, SearchArgs
 from app.history import experiment_store
-from ui.experiment_beginning import ExperimentBeginning
-from ui.experiments.recorder import ExperimentClaim
-from ui.outcome_keeping import OutcomeKeeping
+from ui.experiments.recorder import ExperimentLockHolder, ExperimentStart, TrialRecorder
 from ui.plots.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.experiment.measurements import Outcome
-    from app.experiment.model import BestResult, ExperimentEvent, ExperimentPlan, ExperimentResult, Struck
-    from app.experiment.recipes import Recipe, Size
-    from app.history.experiment_store import KeptExperiment
+    from advisor.experiment.measurements import TrialOutcome
+    from app.experiment.model import (
+        BestSettings,
+        ExcludedSet,
+        ExperimentEvent,
+        ExperimentPlan,
+        ExperimentResult,
+    )
+    from app.experiment.recipes import Recipe, RecipeSize
+    from app.history.experiment_store import StoredExperiment
     from app.service.protocol import HelloResult
     from ui.common.bridge import BridgeCall, RunInThread
 
-State = Literal["idle", "planning", "running"]
+ExperimentState = Literal["idle", "planning", "running"]
 
 
-class Experimenting(QObject):
+class ExperimentController(QObject):
     """Knows the experiment that is planned, runs, or is looked at.
 
     Signals:
@@ -46,35 +50,35 @@ class Experimenting(QObject):
         super().__init__(parent)
         self._submit = submit
         self._run = run
-        self._keeping = OutcomeKeeping(run, self)
+        self._keeping = TrialRecorder(run, self)
         self._keeping.settled.connect(self._on_settled)
         self._keeping.failed.connect(self.failed)
-        self._claim = ExperimentClaim(run)
-        self._beginning = ExperimentBeginning(run, self._claim, self)
+        self._claim = ExperimentLockHolder(run)
+        self._beginning = ExperimentStart(run, self._claim, self)
         self._beginning.kept.connect(self._on_kept)
-        self._beginning.taken_up.connect(self._on_taken_up)
-        self._beginning.overtaken.connect(self._keeping.keep_apart)
-        self._beginning.failed.connect(self._on_not_begun)
+        self._beginning.reopened.connect(self._on_reopened)
+        self._beginning.superseded.connect(self._keeping.save_detached)
+        self._beginning.failed.connect(self._on_start_failed)
         self._beginning.lost.connect(self.failed)
         #: What is under way on the host, and an experiment that is read.
         self._call: BridgeCall | None = None
         self._opening: BridgeCall | None = None
-        self.state: State = "idle"
+        self.state: ExperimentState = "idle"
         self.share = ""
         self.number = 0
         #: The file that it was imported from, "" if it ran here.
         self.origin = ""
         self.plan: ExperimentPlan | None = None
-        self.outcomes: dict[int, Outcome] = {}
+        self.outcomes: dict[int, TrialOutcome] = {}
         self.result: ExperimentResult | None = None
-        self.best: BestResult | None = None
+        self.best: BestSettings | None = None
         self.progress: ExperimentEvent | None = None
         self.timeline = Timeline()
         self.stopping = False
         #: It should have stopped by now, and may be abandoned.
         self.overdue = False
         self._trial: tuple[str, int, str] | None = None
-        self._seen: list[Struck] | None = None
+        self._seen: list[ExcludedSet] | None = None
         #: Seconds that the trials may take from their start on, None for no limit.
         self._budget_s: float | None = None
 
@@ -91,7 +95,7 @@ class Experimenting(QObject):
     @property
     def lost(self) -> int:
         """Trials that could not be kept in the history."""
-        return self._keeping.owed
+        return self._keeping.unsaved_count
 
     @property
     def resumable(self) -> bool:
@@ -102,22 +106,22 @@ class Experimenting(QObject):
             and bool(self.number)
             and not self.origin
             and plan is not None
-            and experiment_store.unfinished(plan, list(self.outcomes.values()))
+            and experiment_store.is_unfinished(plan, list(self.outcomes.values()))
         )
 
     @property
     def searches(self) -> bool:
         """Whether it is a search for the best setting."""
-        return self.plan is not None and self.plan.experiment.recipe == SEARCH
+        return self.plan is not None and self.plan.experiment.recipe == SEARCH_NAME
 
     def make_plan(
         self,
         recipe: Recipe,
         share: str,
-        size: Size,
+        size: RecipeSize,
         budget_s: float | None,
         *,
-        seen: list[Struck] | None = None,
+        seen: list[ExcludedSet] | None = None,
     ) -> None:
         """Have every option set tried on the share.
 
@@ -146,7 +150,7 @@ class Experimenting(QObject):
             return
         self._clear()
         self.share = share
-        args = BestArgs(
+        args = SearchArgs(
             share=share, options=options, budget_s=budget_s or UNLIMITED_S, budget_bytes=budget_bytes,
             seed=secrets.randbelow(2**31),
         )  # fmt: skip
@@ -172,7 +176,7 @@ class Experimenting(QObject):
         """Look at an experiment of the history."""
         self._open(number, self._on_opened)
 
-    def go_on(self, number: int, budget_s: float | None) -> None:
+    def resume_saved(self, number: int, budget_s: float | None) -> None:
         """Look at an experiment of the history and run what is left of it, within so many seconds."""
         self._open(number, partial(self._on_opened_to_resume, budget_s))
 
@@ -188,26 +192,26 @@ class Experimenting(QObject):
             self._call.cancel()
         self.changed.emit()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Another host is shown now: what runs there ends with it."""
         self._call = None
         self.state = "idle"
         self._clear()
         self.changed.emit()
 
-    def _open(self, number: int, done: Callable[[KeptExperiment], None]) -> None:
+    def _open(self, number: int, done: Callable[[StoredExperiment], None]) -> None:
         if self.busy:
             return
-        call = self._run("history", lambda: experiment_store.load(number))
+        call = self._run("history", lambda: experiment_store.load_experiment(number))
         self._opening = call
         call.succeeded.connect(partial(self._on_read, call, done))
-        call.failed.connect(partial(self._on_unread, call))
+        call.failed.connect(partial(self._on_read_failed, call))
 
     def _clear(self) -> None:
         self._opening = None
-        self._beginning.forget()
-        self._keeping.forget()
-        self._claim.let_go()
+        self._beginning.reset()
+        self._keeping.reset()
+        self._claim.release()
         self.number = 0
         self.origin = ""
         self.plan = self.result = self.best = self.progress = None
@@ -215,12 +219,12 @@ class Experimenting(QObject):
         self.timeline = Timeline()
         self.stopping = self.overdue = False
 
-    def _begin(self, state: State, verb: str, args: Any, done: Callable[[Any], None]) -> None:
+    def _begin(self, state: ExperimentState, verb: str, args: Any, done: Callable[[Any], None]) -> None:
         try:
             call = self._submit(verb, args)
         except AppError as error:
             self.state = "idle"
-            self._claim.let_go()
+            self._claim.release()
             self.failed.emit(error)
             self.changed.emit()
             return
@@ -273,7 +277,7 @@ class Experimenting(QObject):
             return
         self.state = "running"
         if self.number:
-            self._beginning.take_up(self.number)
+            self._beginning.reopen(self.number)
         else:
             self._beginning.keep(plan, self.outcomes)
 
@@ -290,16 +294,16 @@ class Experimenting(QObject):
         return AppError(ErrorKind.USAGE, lab.format(link=link) if link else real, hint=hint)
 
     def _on_read(
-        self, call: BridgeCall, done: Callable[[KeptExperiment], None], kept: KeptExperiment
+        self, call: BridgeCall, done: Callable[[StoredExperiment], None], kept: StoredExperiment
     ) -> None:
         if call is self._opening:  # else something newer was chosen, or begun
             done(kept)
 
-    def _on_unread(self, call: BridgeCall, error: AppError) -> None:
+    def _on_read_failed(self, call: BridgeCall, error: AppError) -> None:
         if call is self._opening:
             self.failed.emit(error)
 
-    def _on_opened(self, kept: KeptExperiment) -> None:
+    def _on_opened(self, kept: StoredExperiment) -> None:
         self._clear()
         self.share = kept.plan.experiment.share
         self.number = kept.number
@@ -308,7 +312,7 @@ class Experimenting(QObject):
         self.outcomes = {outcome.order: outcome for outcome in kept.outcomes}
         self.changed.emit()
 
-    def _on_opened_to_resume(self, budget_s: float | None, kept: KeptExperiment) -> None:
+    def _on_opened_to_resume(self, budget_s: float | None, kept: StoredExperiment) -> None:
         self._on_opened(kept)
         self.resume(budget_s)
 
@@ -330,7 +334,7 @@ class Experimenting(QObject):
             self.stopping = False
         self.changed.emit()
 
-    def _on_taken_up(self, kept: KeptExperiment) -> None:
+    def _on_reopened(self, kept: StoredExperiment) -> None:
         if self.stopping:  # before there was anything to cancel
             self._on_failed(AppError(ErrorKind.CANCELLED, ""))
             return
@@ -341,7 +345,7 @@ class Experimenting(QObject):
             self.outcomes = {o: one for o, one in self.outcomes.items() if one.state != "failed"}
         self._run_trials()
 
-    def _on_not_begun(self, error: AppError) -> None:
+    def _on_start_failed(self, error: AppError) -> None:
         if self._waiting:
             self._on_failed(error)
         else:
@@ -369,7 +373,7 @@ class Experimenting(QObject):
         self._beginning.keep(plan, self.outcomes)
         self.changed.emit()
 
-    def _take(self, outcome: Outcome) -> None:
+    def _take(self, outcome: TrialOutcome) -> None:
         self.outcomes[outcome.order] = outcome
         if self.number:
             self._keeping.keep(self.number, [outcome])
@@ -379,13 +383,13 @@ class Experimenting(QObject):
 
     def _on_settled(self) -> None:
         if self.settled:
-            self._claim.let_go()
+            self._claim.release()
             self.changed.emit()
 
     def _on_result(self, result: ExperimentResult) -> None:
         self.result = result
 
-    def _on_best(self, result: BestResult) -> None:
+    def _on_best(self, result: BestSettings) -> None:
         self.best = result
 
     def _on_done(self, call: BridgeCall, done: Callable[[Any], None], answer: Any) -> None:
@@ -413,4 +417,4 @@ class Experimenting(QObject):
         """Nothing runs any more: others may go on with it once all of it is in the history."""
         self._keeping.finish()
         if self.settled:
-            self._claim.let_go()
+            self._claim.release()

@@ -1,10 +1,24 @@
-"""What an experiment can vary, as a form offers it: factors with their help, levels, and a good start."""
+"""Factor picker: everything that an experiment can vary, with help, levels and good starting levels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import (
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QScrollArea,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from advisor.catalogue import NO
 from advisor.options import catalogue
@@ -19,19 +33,23 @@ from app.experiment.factors import (
     STREAMS,
     TRANSFER_SIZE,
     YES_LEVEL,
-    label,
+    factor_label,
 )
+from ui.common import theme
+from ui.common.labels import MutedLabel
 from ui.common.option_search import find_options
 from ui.common.option_text import help_line, value_text
 from ui.common.translation import tr
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from advisor.catalogue import Option
 
 #: With a mount that cannot be written to, nothing can be copied to it.
-_USELESS = frozenset({"ro"})
+_EXCLUDED_OPTIONS = frozenset({"ro"})
 #: Sizes that tell most with few trials; anything else can be typed.
-_START = {
+_STARTING_LEVELS = {
     "rsize": ("65536", "262144", "1048576"), "wsize": ("65536", "262144", "1048576"),
     "nconnect": ("1", "2", "4", "8"), "timeo": ("10", "100", "600"), "retrans": ("2", "5"),
     "vers": ("3", "4.2"), "proto": ("tcp", "udp"), "actimeo": (DEFAULT, "0", "60"),
@@ -73,7 +91,7 @@ def factor_choices() -> tuple[FactorChoice, ...]:
     options = [
         option
         for option in catalogue()
-        if option.scope != "fstab" and option.helper and option.name not in _USELESS
+        if option.scope != "fstab" and option.helper and option.name not in _EXCLUDED_OPTIONS
     ]
     return (*_special(), *map(_of_option, options))
 
@@ -84,7 +102,7 @@ def choice_of(name: str) -> FactorChoice:
         if choice.name == name:
             return choice
     return FactorChoice(
-        name=name, label=label(name), help="", start=(), hint=tr("Levels, with commas between")
+        name=name, label=factor_label(name), help="", start=(), hint=tr("Levels, with commas between")
     )
 
 
@@ -105,7 +123,7 @@ def _of_option(option: Option) -> FactorChoice:
         offered = (YES_LEVEL, NO)
     elif option.values:
         offered = tuple(value for value in option.values if value not in option.synonyms)
-    start = _START.get(option.name) or offered[:2] or (DEFAULT,)
+    start = _STARTING_LEVELS.get(option.name) or offered[:2] or (DEFAULT,)
     return FactorChoice(
         name=option.name,
         label=option.label,
@@ -124,14 +142,14 @@ def _range_text(option: Option) -> str:
         return tr("Values with commas between; or default")
     low, high = option.minimum or 0, option.maximum or 0
     numbers = tr("Numbers from {low} to {high}").format(low=low, high=high)
-    if high >= _ENDLESS:
+    if high >= _NO_UPPER_BOUND:
         numbers = tr("Numbers from {low} up").format(low=low)
     unit = tr(" ({unit})").format(unit=option.unit) if option.unit else ""
     return tr("{numbers}{unit}, with commas between; or default").format(numbers=numbers, unit=unit)
 
 
 #: A limit as high as this is the kernel's type, and says nothing to people.
-_ENDLESS = 10**6
+_NO_UPPER_BOUND = 10**6
 
 
 def _special() -> tuple[FactorChoice, ...]:
@@ -160,6 +178,129 @@ def _special() -> tuple[FactorChoice, ...]:
          ("sequential", "random"), ("sequential", "random"), ""),
     ]  # fmt: skip
     return tuple(
-        FactorChoice(name=name, label=label(name), help=text, offered=offered, start=start, hint=hint)
+        FactorChoice(name=name, label=factor_label(name), help=text, offered=offered, start=start, hint=hint)
         for name, text, offered, start, hint in entries
     )
+
+
+_NAME = Qt.ItemDataRole.UserRole
+
+
+class FactorPicker(QWidget):
+    """Ticks factors; Space or a double click ticks the present one.
+
+    Signals:
+        picked: a factor's name, and whether it is to be varied.
+    """
+
+    picked = Signal(str, bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._search = QLineEdit()
+        self._search.setObjectName("factor-search")
+        self._search.setPlaceholderText(self.tr("Find, for example “readahead”"))
+        self._search.setClearButtonEnabled(True)
+        self._search.textChanged.connect(self._filter)
+        self._list = QListWidget()
+        self._list.setObjectName("factor-list")
+        self._list.setAccessibleName(self.tr("What can be varied"))
+        self._list.setUniformItemSizes(True)
+        self._list.setItemDelegate(_CheckBoxDelegate(self._list))
+        for choice in factor_choices():
+            item = QListWidgetItem(choice.label)
+            item.setData(_NAME, choice.name)
+            item.setFlags(
+                Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+            )
+            item.setCheckState(Qt.CheckState.Unchecked)
+            item.setToolTip(f"{choice.label} ({choice.name})")
+            item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, choice.help)
+            self._list.addItem(item)
+        self._help = MutedLabel(wrap=True)
+        self._help.setObjectName("factor-help")
+        self._help.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._list.itemChanged.connect(self._on_changed)
+        self._list.itemDoubleClicked.connect(_toggle)
+        self._list.currentItemChanged.connect(self._on_current)
+        self._search.returnPressed.connect(self._on_return)
+        self._lay_out()
+        self._list.setCurrentRow(0)
+
+    def _lay_out(self) -> None:
+        label = QLabel(self.tr("&Vary"))
+        label.setBuddy(self._search)
+        about = QScrollArea()
+        about.setWidget(self._help)
+        about.setWidgetResizable(True)
+        about.setFrameShape(QScrollArea.Shape.NoFrame)
+        about.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        about.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        about.setFixedHeight(self.fontMetrics().lineSpacing() * 8)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(label)
+        layout.addWidget(self._search)
+        layout.addWidget(self._list, 1)
+        layout.addWidget(about)
+
+    def show_selected(self, names: Collection[str]) -> None:
+        """Tick these and no others."""
+        self._list.blockSignals(True)  # noqa: FBT003
+        for item in self._items():
+            chosen = item.data(_NAME) in names
+            item.setCheckState(Qt.CheckState.Checked if chosen else Qt.CheckState.Unchecked)
+        self._list.blockSignals(False)  # noqa: FBT003
+
+    def _items(self) -> list[QListWidgetItem]:
+        return [self._list.item(row) for row in range(self._list.count())]
+
+    def _filter(self, query: str) -> None:
+        found = find_factors(query)
+        for item in self._items():
+            item.setHidden(item.data(_NAME) not in found)
+        shown = [item for item in self._items() if not item.isHidden()]
+        if query and shown:
+            self._list.setCurrentItem(min(shown, key=lambda item: _distance(item, query.casefold().strip())))
+
+    def _on_return(self) -> None:
+        """Enter in the search ticks what was found first."""
+        current = self._list.currentItem()
+        if not current.isHidden():
+            _toggle(current)
+
+    def _on_changed(self, item: QListWidgetItem) -> None:
+        self.picked.emit(item.data(_NAME), item.checkState() == Qt.CheckState.Checked)
+
+    def _on_current(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            choice = next(one for one in factor_choices() if one.name == item.data(_NAME))
+            self._help.setText(choice.help)
+
+
+class _CheckBoxDelegate(QStyledItemDelegate):
+    """Lets the boxes be seen in the dark, where the style paints them in the color of the list."""
+
+    # Qt overrides
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Qt: prepare a line."""
+        super().initStyleOption(option, index)
+        colors = theme.colors()
+        if colors is theme.DARK:
+            palette: QPalette = option.palette
+            palette.setColor(QPalette.ColorRole.Base, QColor(colors.border))
+            option.palette = palette
+
+
+def _toggle(item: QListWidgetItem) -> None:
+    ticked = item.checkState() == Qt.CheckState.Checked
+    item.setCheckState(Qt.CheckState.Unchecked if ticked else Qt.CheckState.Checked)
+
+
+def _distance(item: QListWidgetItem, query: str) -> int:
+    """Return how far from the query an item is: what is called so comes before what speaks of it."""
+    name, title = item.data(_NAME), item.text().casefold()
+    return [name == query, title.startswith(query), query in title or query in name, True].index(True)

@@ -1,4 +1,4 @@
-"""What a recipe that is being written would take: reckoned at once, and tried on the share if wanted."""
+"""Live estimate: what a recipe takes while it is written, and whether the share accepts its sets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from advisor.facts import ClientFacts, Facts
-from app.bench.experiment.guess import guess
-from app.bench.experiment.sift import possible_factors
 from app.errors import AppError, ErrorKind
-from app.experiment.model import Experiment, ExperimentArgs, Struck
+from app.experiment.feasibility import possible_factors
+from app.experiment.model import ExcludedSet, Experiment, ExperimentArgs
+from app.experiment.plan import estimated_plan
 from app.service.protocol import FactsArgs
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from ui.common.bridge import BridgeCall, RunInThread
 
 #: So long nothing is typed before it is reckoned, and before it is tried.
-_RECKON_MS, _TRY_MS = 250, 900
+_ESTIMATE_PAUSE_MS, _PROBE_PAUSE_MS = 250, 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class LiveEstimate:
     """What is known of an experiment before it runs.
 
     Attributes:
@@ -40,10 +40,10 @@ class Estimate:
     plan: ExperimentPlan | None = None
     error: AppError | None = None
     tried: bool = False
-    offered: list[Struck] = field(default_factory=list[Struck])
+    offered: list[ExcludedSet] = field(default_factory=list[ExcludedSet])
 
 
-class Estimating(QObject):
+class LiveEstimator(QObject):
     """Reckons, and tries, the newest experiment; older ones are given up.
 
     Args:
@@ -53,7 +53,7 @@ class Estimating(QObject):
         parent: owner.
 
     Signals:
-        told: an Estimate.
+        told: a LiveEstimate.
         trying: number of the option set being tried, and of how many.
         idle: nothing is tried any more.
     """
@@ -72,15 +72,15 @@ class Estimating(QObject):
         self._facts = Facts(client=ClientFacts())
         self._experiment: Experiment | None = None
         self._offered: list[Factor] = []
-        self._struck: list[Struck] = []
+        self._struck: list[ExcludedSet] = []
         #: Of the experiment, once it was tried: what is reckoned afterwards takes nothing back.
         self._tried: ExperimentPlan | None = None
         self._on = False
         self._call: BridgeCall | None = None
         self._reckon_timer, self._try_timer = QTimer(self), QTimer(self)
         for timer, interval, slot in (
-            (self._reckon_timer, _RECKON_MS, self._reckon),
-            (self._try_timer, _TRY_MS, self._try),
+            (self._reckon_timer, _ESTIMATE_PAUSE_MS, self._compute_estimate),
+            (self._try_timer, _PROBE_PAUSE_MS, self._try),
         ):
             timer.setSingleShot(True)
             timer.setInterval(interval)
@@ -135,23 +135,23 @@ class Estimating(QObject):
     def _on_facts(self, facts: Facts) -> None:
         self._facts = facts
         if not self._reckon_timer.isActive():
-            self._reckon()
+            self._compute_estimate()
 
-    def _reckon(self) -> None:
+    def _compute_estimate(self) -> None:
         experiment, offered, facts = self._experiment, self._offered, self._facts
         if experiment is not None:
-            call = self._run("estimate", lambda: _reckoned(experiment, offered, facts))
-            call.succeeded.connect(partial(self._on_reckoned, experiment))
-            call.failed.connect(partial(self._on_not_reckoned, experiment))
+            call = self._run("estimate", lambda: _estimate_of(experiment, offered, facts))
+            call.succeeded.connect(partial(self._on_estimated, experiment))
+            call.failed.connect(partial(self._on_estimate_failed, experiment))
 
-    def _on_reckoned(self, experiment: Experiment, estimate: Estimate) -> None:
+    def _on_estimated(self, experiment: Experiment, estimate: LiveEstimate) -> None:
         if experiment is self._experiment:
             self._struck = estimate.offered
             self.told.emit(estimate if self._tried is None else self._as_tried(self._tried))
 
-    def _on_not_reckoned(self, experiment: Experiment, error: AppError) -> None:
+    def _on_estimate_failed(self, experiment: Experiment, error: AppError) -> None:
         if experiment is self._experiment:
-            self.told.emit(Estimate(error=error, offered=self._struck))
+            self.told.emit(LiveEstimate(error=error, offered=self._struck))
 
     def _try(self) -> None:
         experiment = self._experiment
@@ -160,28 +160,28 @@ class Estimating(QObject):
         try:
             call = self._submit("experiment.plan", ExperimentArgs(experiment=experiment))
         except AppError as error:
-            self.told.emit(Estimate(error=error, offered=self._struck))
+            self.told.emit(LiveEstimate(error=error, offered=self._struck))
             return
         self._call = call
         call.progressed.connect(self._on_event)
-        call.succeeded.connect(partial(self._on_tried, experiment))
+        call.succeeded.connect(partial(self._on_probed, experiment))
         call.failed.connect(partial(self._on_failed, experiment))
         call.finished.connect(self._on_finished)
 
     def _on_event(self, event: ExperimentEvent) -> None:
         self.trying.emit(event.number, event.total)
 
-    def _on_tried(self, experiment: Experiment, plan: ExperimentPlan) -> None:
+    def _on_probed(self, experiment: Experiment, plan: ExperimentPlan) -> None:
         if experiment is self._experiment:
             self._tried = plan
             self.told.emit(self._as_tried(plan))
 
-    def _as_tried(self, plan: ExperimentPlan) -> Estimate:
-        return Estimate(plan=plan, tried=True, offered=self._struck)
+    def _as_tried(self, plan: ExperimentPlan) -> LiveEstimate:
+        return LiveEstimate(plan=plan, tried=True, offered=self._struck)
 
     def _on_failed(self, experiment: Experiment, error: AppError) -> None:
         if experiment is self._experiment and error.kind is not ErrorKind.CANCELLED:
-            self.told.emit(Estimate(error=error, offered=self._struck))
+            self.told.emit(LiveEstimate(error=error, offered=self._struck))
             self._experiment = None  # not again and again
 
     def _on_finished(self) -> None:
@@ -192,10 +192,10 @@ class Estimating(QObject):
         self.idle.emit()
 
 
-def _reckoned(experiment: Experiment, offered: list[Factor], facts: Facts) -> Estimate:
+def _estimate_of(experiment: Experiment, offered: list[Factor], facts: Facts) -> LiveEstimate:
     could = msgspec.structs.replace(experiment, factors=offered)
     struck = possible_factors(could, facts)[1]
     try:
-        return Estimate(plan=guess(experiment, facts), offered=struck)
+        return LiveEstimate(plan=estimated_plan(experiment, facts), offered=struck)
     except AppError as error:
-        return Estimate(error=error, offered=struck)
+        return LiveEstimate(error=error, offered=struck)

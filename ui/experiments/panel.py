@@ -1,4 +1,4 @@
-"""Experiment: a study repeated on this share, or one of one's own: planned, run, ranked, and put to use."""
+"""Experiments page: a study or a recipe of the user: planned, run, ranked, and its winner used."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from advisor.options import MountOptions, to_mount
+from advisor.options import MountOptions, options_for_mount
 from app.errors import AppError, ErrorKind
-from app.experiment.model import SEARCH
-from app.experiment.recipe_store import Cookbook, delete_recipe, read_cookbook, recipe_source
-from app.experiment.recipes import Recipe, RecipeWork
+from app.experiment.model import SEARCH_NAME
+from app.experiment.recipe_store import RecipeCollection, delete_recipe, read_recipes, recipe_source
+from app.experiment.recipes import Recipe, RecipeWorkload
 from app.history import experiment_store
-from ui.common.history_actions import HistoryKeeping
-from ui.common.labels import Line, MutedLabel, plain_label, plain_tip
-from ui.common.layout import PageScroll
-from ui.dialogs.confirm import confirm
-from ui.experiments.controller import Experimenting
-from ui.experiments.live_estimate import Estimating
+from ui.common.dialogs import confirm
+from ui.common.history_actions import HistoryActions
+from ui.common.labels import MutedLabel, Separator, plain_label, plain_tip
+from ui.common.layout import PageScrollArea
+from ui.experiments.controller import ExperimentController
+from ui.experiments.live_estimate import LiveEstimator
+from ui.experiments.plan_view import ExperimentPlanView
 from ui.experiments.progress import ExperimentProgress
-from ui.experiments.recipe_dialog import Draft, RecipeDialog
+from ui.experiments.recipe_dialog import RecipeDialog, RecipeDraft
+from ui.experiments.results import ExperimentResults
 from ui.experiments.setup import ExperimentSetup
-from ui.panels.experiment_results import ExperimentResults
-from ui.widgets.experiment_plan import ExperimentPlanView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from PySide6.QtGui import QShowEvent
 
-    from app.experiment.model import Struck
-    from app.experiment.recipes import Size, Study
-    from app.history.experiment_store import ExperimentLine
-    from app.report.export import Format
+    from app.experiment.model import ExcludedSet
+    from app.experiment.recipes import RecipeSize, Study
+    from app.history.experiment_store import ExperimentSummary
+    from app.report.export import ExportFormat
     from ui.common.bridge import BridgeCall, RunInThread
 
 
@@ -48,7 +48,7 @@ class ExperimentPanel(QWidget):
     Signals:
         failed: something did not work (AppError).
         running_changed: whether an experiment is planned or runs.
-        use_chosen: the WantedSet whose settings are wanted for the mount.
+        use_chosen: the ChosenSet whose settings are wanted for the mount.
     """
 
     failed = Signal(object)
@@ -69,12 +69,12 @@ class ExperimentPanel(QWidget):
         #: What was written to a file, until something else begins, and the experiment that it was of.
         self._written = ""
         self._exported = 0
-        self._experimenting = Experimenting(submit, run, self)
+        self._experimenting = ExperimentController(submit, run, self)
         self._experimenting.changed.connect(self._refresh)
         self._experimenting.failed.connect(self.failed)
         self._setup = ExperimentSetup()
         self._setup.chosen.connect(self._refresh)
-        self._setup.other_chosen.connect(self._experimenting.forget)
+        self._setup.other_chosen.connect(self._experimenting.reset)
         self._setup.plan_clicked.connect(self._on_plan)
         self._setup.stop_clicked.connect(self._experimenting.cancel)
         self._setup.earlier_chosen.connect(self._experimenting.open)
@@ -101,7 +101,7 @@ class ExperimentPanel(QWidget):
         self._experimenting.ticked.connect(self._progress.refresh)
         self._results = ExperimentResults(self._experimenting, run)
         self._results.use_clicked.connect(self.use_chosen)
-        self._keeping = HistoryKeeping(run, self)
+        self._keeping = HistoryActions(run, self)
         self._keeping.failed.connect(self.failed)
         self._keeping.changed.connect(self._on_written)
         self._results.export_clicked.connect(self._on_export)
@@ -117,7 +117,7 @@ class ExperimentPanel(QWidget):
         begin.addWidget(self._start)
         begin.addWidget(self._ended, 1)
         begin.addStretch(0)
-        for widget in (self._setup, self._about, Line(), self._plan):
+        for widget in (self._setup, self._about, Separator(), self._plan):
             layout.addWidget(widget)
         layout.addLayout(begin)
         layout.addWidget(self._progress)
@@ -125,7 +125,7 @@ class ExperimentPanel(QWidget):
         layout.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(PageScroll(page, self.tr("Experiment")))
+        outer.addWidget(PageScrollArea(page, self.tr("Experiment")))
 
     # What the window tells
 
@@ -149,24 +149,24 @@ class ExperimentPanel(QWidget):
         self._results.set_share(share)
         self._setup.show_earlier([])  # those of the share before are not to be gone on with here
         if not self._experimenting.busy:
-            self._experimenting.forget()
+            self._experimenting.reset()
         if self.isVisible():
             self._read()
         self._refresh()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Another host is shown now."""
-        self._experimenting.forget()
+        self._experimenting.reset()
 
     # What happens
 
     def _read(self) -> None:
         """Read the recipes and what the history has of the share."""
         share = self._share
-        found = self._run("recipes", read_cookbook)
+        found = self._run("recipes", read_recipes)
         found.succeeded.connect(partial(self._on_recipes, ""))
         found.failed.connect(self.failed)
-        earlier = self._run("history", lambda: experiment_store.of_share(share))
+        earlier = self._run("history", lambda: experiment_store.experiments_of_share(share))
         earlier.succeeded.connect(partial(self._on_earlier, share))
         earlier.failed.connect(partial(self._on_no_earlier, share))
 
@@ -174,7 +174,7 @@ class ExperimentPanel(QWidget):
         if share == self._share:
             self.failed.emit(error)
 
-    def _on_earlier(self, share: str, lines: list[ExperimentLine]) -> None:
+    def _on_earlier(self, share: str, lines: list[ExperimentSummary]) -> None:
         if share == self._share:
             self._setup.show_earlier(lines)
             self._refresh()
@@ -219,16 +219,16 @@ class ExperimentPanel(QWidget):
         if now.busy or now.plan is None or not now.number:
             return "" if self._share else self.tr("Name a share in the settings first.")
         done = sum(outcome.state != "failed" for outcome in now.outcomes.values())
-        if now.plan.experiment.recipe == SEARCH:
+        if now.plan.experiment.recipe == SEARCH_NAME:
             text = self.tr("Search {number} of the history: {done} trials on {share}.")
             text = text.format(number=now.number, done=done, share=now.share)
-            return self._with_end(text, now.best.stopped if now.best is not None else "")
+            return self._with_end_reason(text, now.best.stopped if now.best is not None else "")
         text = self.tr("Experiment {number} of the history: {done} of {planned} trials on {share}.").format(
             number=now.number, done=done, planned=now.plan.trials, share=now.share
         )
-        return self._with_end(text, now.result.stopped if now.result is not None else "")
+        return self._with_end_reason(text, now.result.stopped if now.result is not None else "")
 
-    def _with_end(self, text: str, stopped: str) -> str:
+    def _with_end_reason(self, text: str, stopped: str) -> str:
         """Add why it ended, and what a person should know of it."""
         now = self._experimenting
         parts = [text, stopped]
@@ -263,9 +263,9 @@ class ExperimentPanel(QWidget):
             self._experimenting.start()
 
     def _on_continue(self, number: int) -> None:
-        self._experimenting.go_on(number, self._setup.budget_s)
+        self._experimenting.resume_saved(number, self._setup.budget_s)
 
-    def _on_export(self, kind: Format) -> None:
+    def _on_export(self, kind: ExportFormat) -> None:
         self._exported = self._experimenting.number
         self._keeping.ask_export_experiment(self._exported, kind)
 
@@ -287,20 +287,20 @@ class ExperimentPanel(QWidget):
 
     def _on_new(self) -> None:
         """Begin with what the share is mounted with, and nothing varied yet."""
-        options = str(to_mount(MountOptions.parse(self._options)))
-        work = RecipeWork(name="", size="64M", quick_size="16M")
+        options = str(options_for_mount(MountOptions.parse(self._options)))
+        work = RecipeWorkload(name="", size="64M", quick_size="16M")
         title = self.tr("My experiment")
         self._edit(Recipe(title=title, options=options, factor=[], workload=[work]), "", "my-experiment")
 
     def _edit(self, recipe: Recipe, text: str, name: str) -> None:
-        estimating = Estimating(self._submit, self._run, self._share, self)
-        draft = Draft(recipe=recipe, text=text, name=name, size=self._setup.extent)
+        estimating = LiveEstimator(self._submit, self._run, self._share, self)
+        draft = RecipeDraft(recipe=recipe, text=text, name=name, size=self._setup.extent)
         dialog = RecipeDialog(self.window(), draft, estimating, self._run)
         dialog.saved.connect(self._on_saved)
         dialog.run_wanted.connect(partial(self._on_run, estimating.share))
         dialog.open()
 
-    def _on_run(self, share: str, recipe: Recipe, size: Size, seen: list[Struck]) -> None:
+    def _on_run(self, share: str, recipe: Recipe, size: RecipeSize, seen: list[ExcludedSet]) -> None:
         # On the share that it was tried on: the list may show another since that one was unmounted.
         if self._blocked:
             self.failed.emit(AppError(ErrorKind.UNAVAILABLE, self._blocked))
@@ -308,7 +308,7 @@ class ExperimentPanel(QWidget):
             self._experimenting.make_plan(recipe, share, size, self._setup.budget_s, seen=seen)
 
     def _on_saved(self, recipe: Recipe) -> None:
-        found = self._run("recipes", read_cookbook)
+        found = self._run("recipes", read_recipes)
         found.succeeded.connect(partial(self._on_recipes, recipe.name))
         found.failed.connect(self.failed)
 
@@ -329,7 +329,7 @@ class ExperimentPanel(QWidget):
         call.succeeded.connect(self._on_removed)
         call.failed.connect(self.failed)
 
-    def _on_recipes(self, name: str, book: Cookbook) -> None:
+    def _on_recipes(self, name: str, book: RecipeCollection) -> None:
         self._recipes = book.recipes
         self._setup.show_recipes(book.recipes, name)
         if book.unreadable:

@@ -1,25 +1,32 @@
-"""Sentences on experiments that several parts of the window say."""
+"""Plan of an experiment: its share, size and levels, and the excluded levels, each with its reason."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+
+from advisor.experiment.measurements import sorted_levels
 from advisor.text.experiment import set_text
-from app.experiment.factors import SPOKEN
-from app.experiment.model import SEARCH
+from app.experiment.factors import DISPLAY_NAMES, factor_label, level_label
+from app.experiment.model import SEARCH_NAME
 from app.units import format_duration, format_size
+from ui.common.labels import MutedLabel, heading, plain_label
+from ui.common.layout import CollapsibleSection
+from ui.common.message_list import MessageList
 from ui.common.translation import tr
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from app.experiment.model import ExperimentPlan, PlannedSet
+    from app.experiment.model import ExcludedSet, ExperimentPlan, OptionSet
 
 
 def size_sentence(plan: ExperimentPlan) -> str:
     """Return how much a plan is, in trials, time and bytes."""
     experiment = plan.experiment
-    if experiment.recipe == SEARCH:
+    if experiment.recipe == SEARCH_NAME:
         over = tr("{bytes} over the network").format(bytes=format_size(plan.bytes))
         limit = over if plan.bytes else format_duration(plan.seconds)
         return tr(
@@ -39,12 +46,12 @@ def size_sentence(plan: ExperimentPlan) -> str:
     )  # fmt: skip
 
 
-def levels_words(levels: Mapping[str, str]) -> str:
+def levels_text(levels: Mapping[str, str]) -> str:
     """Return the levels of a set, each with its factor."""
-    return set_text(levels, names=SPOKEN) if levels else ""
+    return set_text(levels, names=DISPLAY_NAMES) if levels else ""
 
 
-def setting_text(one: PlannedSet) -> str:
+def setting_text(one: OptionSet) -> str:
     """Return what a set is mounted with."""
     options = one.options or tr("the default options")
     if one.read_ahead_kb is None:
@@ -54,3 +61,125 @@ def setting_text(one: PlannedSet) -> str:
 
 def _count(count: int, one: str, many: str) -> str:
     return one if count == 1 else many.format(count=count)
+
+
+class ExcludedLevels(QWidget):
+    """Shows them; hidden when there are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._struck: list[ExcludedSet] = []
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(14)
+        self._grid.setVerticalSpacing(3)
+        self._grid.setColumnStretch(1, 1)
+        self.hide()
+
+    def show_excluded(self, struck: Sequence[ExcludedSet]) -> None:
+        """Show these instead of the ones before."""
+        self.setVisible(bool(struck))
+        if list(struck) == self._struck:
+            return
+        self._struck = list(struck)
+        while (item := self._grid.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for row, (text, reason) in enumerate(_grouped(struck)):
+            out = plain_label(text, wrap=True)
+            font = out.font()
+            font.setStrikeOut(True)
+            out.setFont(font)
+            out.setAccessibleName(self.tr("Not measured: {levels}").format(levels=text))
+            out.setMinimumWidth(min(out.fontMetrics().horizontalAdvance(text) + 2,
+                                    out.fontMetrics().averageCharWidth() * 30))  # fmt: skip
+            self._grid.addWidget(out, row, 0, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(MutedLabel(reason, wrap=True), row, 1, Qt.AlignmentFlag.AlignTop)
+
+
+def _grouped(struck: Sequence[ExcludedSet]) -> list[tuple[str, str]]:
+    """Return what is struck out in words, with its reason; levels of one factor for one reason together."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for one in struck:
+        words = [levels_text(one.levels)]
+        if len(one.levels) == 1:
+            ((factor, level),) = one.levels.items()
+            words = [factor_label(factor), level_label(factor, level)]
+        rows.setdefault((words[0], one.reason), []).extend(words[1:])
+    return [
+        (f"{name}: {', '.join(levels)}" if levels else name, reason)
+        for (name, reason), levels in rows.items()
+    ]
+
+
+class ExperimentPlanView(QWidget):
+    """Shows a plan; hidden without one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("experiment-plan-view")
+        self._plan: ExperimentPlan | None = None
+        self._title = heading("", scale=1.0)
+        self._text = plain_label(wrap=True)
+        self._text.setObjectName("experiment-plan-text")
+        self._levels = QWidget()
+        self._grid = QGridLayout(self._levels)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(14)
+        self._grid.setVerticalSpacing(3)
+        self._grid.setColumnStretch(1, 1)
+        self._struck = ExcludedLevels()
+        self._fold = CollapsibleSection("experiment-varied", [self._levels, self._struck])
+        self._open: bool | None = None
+        self._notes = MessageList("", "info")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._title)
+        layout.addWidget(self._text)
+        layout.addWidget(self._fold)
+        layout.addWidget(self._notes)
+        self.hide()
+
+    def show_plan(self, plan: ExperimentPlan | None, *, ahead: bool) -> None:
+        """Show this plan.
+
+        Args:
+            plan: None for none.
+            ahead: whether it is still to be run; afterwards what it found is of more interest.
+        """
+        self.setVisible(plan is not None)
+        if ahead != self._open or plan is not self._plan:
+            self._open = ahead
+            self._fold.set_open(on=ahead)
+        if plan is self._plan:
+            return
+        self._plan = plan
+        if plan is None:
+            return
+        title = plan.experiment.title
+        self._title.setText(self.tr("Plan: {title}").format(title=title) if title else self.tr("Plan"))
+        share = self.tr("Share: {share}.").format(share=plan.experiment.share)
+        self._text.setText(f"{share} {size_sentence(plan)}")
+        varied = self.tr("What is varied")
+        struck = self.tr("What is varied, and what is struck out ({count})").format(count=len(plan.struck))
+        self._fold.set_title(struck if plan.struck else varied)
+        self._show_levels(plan)
+        self._notes.show_sentences(plan.notes)
+
+    def _show_levels(self, plan: ExperimentPlan) -> None:
+        while (item := self._grid.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        for row, factor in enumerate(plan.experiment.factors):
+            used = dict.fromkeys(one.levels[factor.name] for one in plan.sets if factor.name in one.levels)
+            text = ",  ".join(level_label(factor.name, level) for level in sorted_levels(list(used)))
+            self._grid.addWidget(plain_label(factor_label(factor.name)), row, 0, _TOP)
+            self._grid.addWidget(plain_label(text or "—", wrap=True), row, 1)
+        self._struck.show_excluded(plan.struck)
+
+
+_TOP = Qt.AlignmentFlag.AlignTop

@@ -1,4 +1,4 @@
-"""A running experiment: how far it is, what the present trial does, and its curve."""
+"""Progress of an experiment: trials done, the running trial, and its curve."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QV
 
 from app.units import format_duration
 from ui.common.labels import MutedLabel, plain_label
-from ui.experiments.plan_view import levels_words
+from ui.experiments.plan_view import levels_text
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QHideEvent, QShowEvent
 
     from app.experiment.model import ExperimentEvent
-    from ui.experiments.controller import Experimenting
+    from ui.experiments.controller import ExperimentController
 
 _FRAME_MS = 50
 
@@ -29,7 +29,7 @@ class ExperimentProgress(QWidget):
 
     stop_clicked = Signal()
 
-    def __init__(self, experimenting: Experimenting) -> None:
+    def __init__(self, experimenting: ExperimentController) -> None:
         super().__init__()
         self._experimenting = experimenting
         self._plot: Any = None
@@ -77,7 +77,7 @@ class ExperimentProgress(QWidget):
         event = now.progress
         self._show_bar()
         self._text.setText(self._words())
-        levels = levels_words(event.levels) if event is not None else ""
+        levels = levels_text(event.levels) if event is not None else ""
         work = event.workload if event is not None and not now.searches else ""
         self._trial.setText(f"{work}  {levels}".strip())
 
@@ -108,9 +108,9 @@ class ExperimentProgress(QWidget):
             )
         if event.phase == "warm-up":
             return self.tr("Warming up; this does not count.")
-        return self._trial_words(event)
+        return self._trial_text(event)
 
-    def _trial_words(self, event: ExperimentEvent) -> str:
+    def _trial_text(self, event: ExperimentEvent) -> str:
         if event.phase == "retest":
             return self.tr(
                 "Testing the winner again, in turns with the present setting: trial {number} of {total}…"

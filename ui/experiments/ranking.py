@@ -1,18 +1,36 @@
-"""The option sets of an experiment as a table, the best first; those struck out stand at the end."""
+"""Ranking tables: option sets of an experiment, effects of each level, and the result of a search."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QTableView,
+    QTableWidgetItem,
+)
 
-from app.experiment.factors import label, level_label
-from ui.common.figure_text import between, written
-from ui.common.tables import in_lines
+from advisor.experiment.measurements import WRITE
+from app.experiment.analysis import figure_label, level_rows, search_rows, set_with_levels
+from app.experiment.factors import factor_label, level_label
+from ui.common.figure_text import interval_with_unit, with_unit
+from ui.common.speed_units import SPEED_UNITS
+from ui.common.tables import AutoHeightTable, style_as_list, wrapped_title
+from ui.experiments.plan_view import setting_text
 
 if TYPE_CHECKING:
-    from advisor.experiment.ranking import Ranking, Standing
+    from collections.abc import Mapping
 
+    from PySide6.QtCore import QLocale, QPoint
+
+    from advisor.experiment.ranking import RankedSet, Ranking
+    from app.experiment.analysis import FigureAnalysis, LevelRow, SearchRow
+    from app.experiment.model import BestSettings
+
+if TYPE_CHECKING:
     AnyIndex = QModelIndex | QPersistentModelIndex
 
 #: Columns that may have nothing to tell.
@@ -44,7 +62,7 @@ class RankingModel(QAbstractTableModel):
         ] or names
         self.endResetModel()
 
-    def standing(self, place: int) -> Standing | None:
+    def standing(self, place: int) -> RankedSet | None:
         """Return the option set of a line."""
         standings = self._ranking.standings if self._ranking is not None else []
         return standings[place] if 0 <= place < len(standings) else None
@@ -56,23 +74,23 @@ class RankingModel(QAbstractTableModel):
                 TIMEOUTS: any(one.timeouts for one in standings)}  # fmt: skip
         return [column for column, tells in told.items() if not tells]
 
-    def _first_like(self, standing: Standing) -> int:
+    def _tied_rank(self, standing: RankedSet) -> int:
         """Return the place of the first that it cannot be told apart from, 0 if that is none before it."""
         group = self._ranking.group(standing.group) if self._ranking is not None and standing.group else []
         return group[0].place if group and group[0].place < standing.place else 0
 
-    def _text(self, standing: Standing, column: int) -> str:
+    def _text(self, standing: RankedSet, column: int) -> str:
         figure = self._ranking.figure if self._ranking is not None else ""
         if column == _PLACE:
-            first = self._first_like(standing)
+            first = self._tied_rank(standing)
             like = self.tr("  (like {place})").format(place=first) if first else ""
             return f"{standing.place}{like}"
         if column == _MEDIAN:
-            return written(figure, standing.median)
+            return with_unit(figure, standing.median)
         if column == INTERVAL and len(standing.values) < 2:
             return "—"
         if column == INTERVAL:
-            return between(figure, standing.low, standing.high)
+            return interval_with_unit(figure, standing.low, standing.high)
         if column == TIMEOUTS:
             return f"{standing.timeouts:.3g}"
         name = self._factors[column - TIMEOUTS - 1]
@@ -100,7 +118,7 @@ class RankingModel(QAbstractTableModel):
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         titles = [self.tr("Place"), self.tr("Median"), self.tr("Interval"), self.tr("Time-outs")]
-        return [*titles, *(in_lines(label(name)) for name in self._factors)][section]
+        return [*titles, *(wrapped_title(factor_label(name)) for name in self._factors)][section]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Qt: texts, and where they stand."""
@@ -109,10 +127,8 @@ class RankingModel(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(standing, index.column())
-        if role == Qt.ItemDataRole.ToolTipRole and index.column() == _PLACE and self._first_like(standing):
-            return self.tr("Cannot be told apart from place {place}.").format(
-                place=self._first_like(standing)
-            )
+        if role == Qt.ItemDataRole.ToolTipRole and index.column() == _PLACE and self._tied_rank(standing):
+            return self.tr("Cannot be told apart from place {place}.").format(place=self._tied_rank(standing))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(index.column())
         return None
@@ -121,3 +137,229 @@ class RankingModel(QAbstractTableModel):
 def _alignment(column: int) -> int:
     side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
     return int(side | Qt.AlignmentFlag.AlignVCenter)
+
+
+#: Lines that are seen without scrolling.
+_LINES = 10
+
+
+class _Number(QStyledItemDelegate):
+    """Keeps a number from the text in the next column, which begins where the number ends."""
+
+    def displayText(self, value: Any, locale: QLocale | QLocale.Language) -> str:
+        """Qt: the text, and a space of half its height."""
+        return f"{super().displayText(value, locale)}\N{EN SPACE}"
+
+
+class RankingTable(QTableView):
+    """Shows a ranking; no line is chosen until the person chooses one.
+
+    Signals:
+        chosen: the levels of the line that was chosen, None for none.
+        menu_asked: the levels of a line whose menu is wanted, and where on the screen (QPoint).
+    """
+
+    chosen = Signal(object)
+    menu_asked = Signal(object, object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("experiment-ranking")
+        self.setAccessibleName(self.tr("Ranking"))
+        style_as_list(self)
+        self._model = RankingModel(self)
+        self.setModel(self._model)
+        number = _Number(self)
+        for column in NUMBERS:
+            self.setItemDelegateForColumn(column, number)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        self.selectionModel().selectionChanged.connect(self._on_selection)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._on_menu)
+
+    def show_ranking(self, ranking: Ranking | None) -> None:
+        """Show this one; the set that was chosen stays so."""
+        kept = self.levels()
+        self._model.show_ranking(ranking)
+        for column in (INTERVAL, TIMEOUTS):
+            self.setColumnHidden(column, column in self._model.empty_columns())
+        line = self.verticalHeader().defaultSectionSize()
+        lines = min(max(self._model.rowCount(), 2), _LINES)
+        header, bar = self.horizontalHeader(), self.horizontalScrollBar()
+        self.setFixedHeight(header.sizeHint().height() + bar.sizeHint().height() + line * lines + 8)
+        if kept is not None:
+            self.choose(kept)
+
+    def choose(self, levels: Mapping[str, str]) -> bool:
+        """Choose the line of an option set; return whether it has one."""
+        standings = [self._model.standing(row) for row in range(self._model.rowCount())]
+        place = next((row for row, one in enumerate(standings) if one and one.levels == levels), None)
+        if place is None:
+            self.clearSelection()
+            return False
+        self.selectRow(place)
+        return True
+
+    def levels(self) -> dict[str, str] | None:
+        """Return the levels of the line chosen, None for none."""
+        rows = self.selectionModel().selectedRows()
+        standing = self._model.standing(rows[0].row()) if rows else None
+        return standing.levels if standing is not None else None
+
+    def _on_menu(self, position: QPoint) -> None:
+        index = self.indexAt(position)
+        standing = self._model.standing(index.row()) if index.isValid() else None
+        if standing is not None:
+            self.menu_asked.emit(standing.levels, self.viewport().mapToGlobal(position))
+
+    def _on_selection(self, *_changes: object) -> None:
+        self.chosen.emit(self.levels())
+
+
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class EffectsTable(AutoHeightTable):
+    """A row for each level, the strongest factor first; hidden unless every combination was tried."""
+
+    def __init__(self) -> None:
+        super().__init__("experiment-effects", "", [""] * 5)
+        self.setAccessibleName(self.tr("What each setting does"))
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.hide()
+
+    def show_findings(self, found: FigureAnalysis | None) -> None:
+        """Show what was found of the factors; what is best by more than chance is bold."""
+        rows = level_rows(found) if found is not None else []
+        self.setVisible(bool(rows))
+        if found is None or not rows:
+            return
+        self.setHorizontalHeaderLabels([
+            self.tr("Setting"), self.tr("Level"), wrapped_title(figure_label(found.figure)),
+            self.tr("Sum of\nplaces"), self.tr("Average\nplace"),
+        ])  # fmt: skip
+        tips = {
+            2: self.tr("Beside the average of the setting's levels, everything else being equal."),
+            3: self.tr("All trials sorted, the best in place 1: the lower the sum, the better."),
+        }
+        for column in range(self.columnCount()):
+            title = self.horizontalHeaderItem(column)
+            if title is not None:
+                title.setTextAlignment(_RIGHT if column > 1 else _LEFT)
+                title.setToolTip(tips.get(column, ""))
+        self.setRowCount(len(rows))
+        for number, row in enumerate(rows):
+            self._fill(number, row, first=not number or rows[number - 1].factor != row.factor)
+        self.updateGeometry()
+
+    def _fill(self, number: int, row: LevelRow, *, first: bool) -> None:
+        texts = [
+            (factor_label(row.factor) if first else "", False),
+            (level_label(row.factor, row.level), False),
+            (row.beside, row.best),
+            (f"{row.sum:g}", row.ahead),
+            (f"{row.mean:.1f}", row.ahead),
+        ]
+        for column, (text, bold) in enumerate(texts):
+            item = QTableWidgetItem(text)
+            item.setToolTip(text)
+            font = item.font()
+            font.setBold(bold)
+            item.setFont(font)
+            if column > 1:
+                item.setTextAlignment(_RIGHT)
+            self.setItem(number, column, item)
+
+
+_RIGHT_ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class SearchResultTable(AutoHeightTable):
+    """A row for each; hidden without an answer. No row is chosen until the person chooses one.
+
+    Signals:
+        chosen: the levels of the row that was chosen.
+        menu_asked: the levels of a row whose menu is wanted, and where on the screen (QPoint).
+    """
+
+    chosen = Signal(object)
+    menu_asked = Signal(object, object)
+
+    def __init__(self) -> None:
+        super().__init__("experiment-answer", "", [""] * 5)
+        self.setAccessibleName(self.tr("What was found"))
+        self.setHorizontalHeaderLabels([
+            "", self.tr("Speed"), self.tr("Likely between"), self.tr("Trials"), self.tr("Setting"),
+        ])  # fmt: skip
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        self._result: BestSettings | None = None
+        self._unit = SPEED_UNITS.unit
+        self._rows: list[dict[str, str]] = []
+        self.itemSelectionChanged.connect(self._on_selection)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._on_menu)
+        self.hide()
+
+    def show_result(self, result: BestSettings | None) -> None:
+        """Show what this search ended with, or nothing."""
+        self.setVisible(result is not None)
+        if result is None or (result is self._result and SPEED_UNITS.unit is self._unit):
+            return
+        # In another unit it is still the same answer: the row that was chosen stays so.
+        rows = self.selectionModel().selectedRows()
+        kept = rows[0].row() if rows and result is self._result else -1
+        self._result = result
+        self._unit = SPEED_UNITS.unit
+        shown = search_rows(result)
+        self.blockSignals(True)  # noqa: FBT003
+        self.clearSelection()
+        self.setRowCount(len(shown))
+        self._rows = [row.levels for row in shown]
+        for place, row in enumerate(shown):
+            self._fill(place, row, result)
+        if kept >= 0:
+            self.selectRow(kept)
+        self.blockSignals(False)  # noqa: FBT003
+        self.updateGeometry()
+
+    def _fill(self, place: int, row: SearchRow, result: BestSettings) -> None:
+        names = {
+            "winner": self.tr("Winner"), "present": self.tr("As it is now"), "next": self.tr("Next"),
+            "default": self.tr("Kernel's default"),
+        }  # fmt: skip
+        name = names[row.name]
+        one = set_with_levels(row.levels, result.plan.sets)
+        if one is None and row.name == "present":
+            one = result.plan.present
+        texts = [
+            self.tr("{name}, tested again").format(name=name) if row.again else name,
+            with_unit(WRITE, row.median),
+            interval_with_unit(WRITE, row.low, row.high),
+            str(row.trials),
+            setting_text(one) if one is not None else "",
+        ]
+        for column, text in enumerate(texts):
+            item = QTableWidgetItem(text)
+            item.setToolTip(text)
+            if 0 < column < 4:
+                item.setTextAlignment(_RIGHT_ALIGNED)
+            self.setItem(place, column, item)
+
+    def _on_selection(self) -> None:
+        rows = self.selectionModel().selectedRows()
+        if rows:
+            self.chosen.emit(self._rows[rows[0].row()])
+
+    def _on_menu(self, position: QPoint) -> None:
+        item = self.itemAt(position)
+        if item is not None:
+            self.menu_asked.emit(self._rows[item.row()], self.viewport().mapToGlobal(position))

@@ -1,9 +1,9 @@
-"""One factor of an experiment: its levels, ticked or typed, and what the others are compared with."""
+"""Cards of the recipe form: one factor with its levels, one workload with its sizes."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
@@ -18,16 +18,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.experiment.factors import normal
-from app.experiment.recipes import RecipeFactor
+from app.experiment.factors import normalized_level
+from app.experiment.recipes import CP_BLOCK_SIZE, RecipeFactor, RecipeWorkload
+from app.units import format_size, parse_size
 from ui.common.dialogs import show_outline
-from ui.common.labels import MutedLabel, enlarge, plain_label, plain_tip
+from ui.common.inputs import NoWheelComboBox, NoWheelSpinBox
+from ui.common.labels import MutedLabel, ProblemLabel, enlarge, plain_label, plain_tip
 from ui.experiments.factor_picker import choice_of
-from ui.widgets.option_editor import CalmComboBox
-from ui.widgets.problem_label import ProblemLabel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from app.speedtest.model import Direction, WorkloadKind
 
 #: Check boxes beside each other.
 _COLUMNS = 4
@@ -64,7 +66,7 @@ class FactorCard(QWidget):
         self._away.setAccessibleName(self.tr("{label}: do not vary it").format(label=self._choice.label))
         self._away.clicked.connect(self.removed)
         levels = self._ticked(factor.levels) if self._choice.offered else self._line(factor.levels)
-        self._base = CalmComboBox()
+        self._base = NoWheelComboBox()
         self._base.setObjectName(f"base-{factor.name}")
         self._base.setAccessibleName(self.tr("{label}: compared with").format(label=self._choice.label))
         self._quick = QLineEdit(", ".join(factor.quick))
@@ -155,13 +157,13 @@ class FactorCard(QWidget):
         wrong = next((text for level in factor.levels if (text := self._wrong(level))), "")
         if wrong:
             return wrong
-        known = {normal(self.name, level) for level in factor.levels}
+        known = {normalized_level(self.name, level) for level in factor.levels}
         for level in factor.quick:
-            if self._wrong(level) or normal(self.name, level) not in known:
+            if self._wrong(level) or normalized_level(self.name, level) not in known:
                 return self.tr("“{level}” of the quick size is not among the levels.").format(level=level)
         return ""
 
-    def show_reasons(self, reasons: Mapping[str, str]) -> None:
+    def show_exclusions(self, reasons: Mapping[str, str]) -> None:
         """Strike out the levels that cannot be measured here.
 
         Args:
@@ -170,7 +172,7 @@ class FactorCard(QWidget):
         said: dict[str, list[str]] = {}
         chosen = self._levels()
         for level in dict.fromkeys([*self._boxes, *chosen]):
-            reason = "" if self._wrong(level) else reasons.get(normal(self.name, level), "")
+            reason = "" if self._wrong(level) else reasons.get(normalized_level(self.name, level), "")
             box = self._boxes.get(level)
             if box is not None:
                 font = box.font()
@@ -190,7 +192,7 @@ class FactorCard(QWidget):
 
     def _wrong(self, level: str) -> str:
         try:
-            normal(self.name, level)
+            normalized_level(self.name, level)
         except ValueError as error:
             return str(error)
         return ""
@@ -216,3 +218,162 @@ class FactorCard(QWidget):
 
 def _split(text: str) -> list[str]:
     return list(dict.fromkeys(part for part in (one.strip() for one in text.split(",")) if part))
+
+
+_MAX_FILES = 100_000
+_SEVERAL = frozenset({"files", "streams"})
+
+
+class WorkloadCard(QWidget):
+    """Edits one workload.
+
+    Args:
+        work: as it is at the beginning.
+
+    Signals:
+        changed: it is another one now.
+        removed: it is not to be copied.
+    """
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(self, work: RecipeWorkload) -> None:
+        super().__init__()
+        self.setObjectName("work")
+        self._kind = _combo([
+            (self.tr("one file"), "file"), (self.tr("many small files"), "files"),
+            (self.tr("several files at once"), "streams"), (self.tr("records in random order"), "random"),
+        ], work.kind)  # fmt: skip
+        self._direction = _combo([
+            (self.tr("to the server and back"), "both"), (self.tr("to the server"), "write"),
+            (self.tr("from the server"), "read"),
+        ], work.direction)  # fmt: skip
+        self._name = QLineEdit(work.name)
+        self._size, self._quick_size = QLineEdit(work.size), QLineEdit(work.quick_size)
+        self._block = QLineEdit("" if work.block_size == CP_BLOCK_SIZE else work.block_size)
+        self._block.setPlaceholderText(self.tr("As cp does"))
+        self._count, self._quick_count = _spin(1, work.count), _spin(0, work.quick_count)
+        self._quick_size.setPlaceholderText(self.tr("the same"))
+        self._quick_count.setSpecialValueText(self.tr("the same"))
+        self._problem = ProblemLabel()
+        self._away = QToolButton()
+        self._away.setText("✕")
+        self._away.setAutoRaise(True)
+        self._away.setToolTip(self.tr("Do not copy it."))
+        self._away.setAccessibleName(self.tr("Remove this workload"))
+        self._away.clicked.connect(self.removed)
+        for line in (self._name, self._size, self._quick_size, self._block):
+            line.setMinimumWidth(line.fontMetrics().averageCharWidth() * 8)
+        self._labels: dict[QWidget, QLabel] = {}
+        self._lay_out()
+        for field in (self._name, self._size, self._quick_size, self._block):
+            field.textChanged.connect(self._on_changed)
+        for box in (self._kind, self._direction):
+            box.currentIndexChanged.connect(self._on_changed)
+        for spin in (self._count, self._quick_count):
+            spin.valueChanged.connect(self._on_changed)
+        self._show()
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(4)
+        places: list[tuple[str, str, QWidget, int, int]] = [
+            ("kind", self.tr("Copy"), self._kind, 0, 0),
+            ("direction", self.tr("Direction"), self._direction, 0, 2),
+            ("size", self.tr("Size of a file"), self._size, 1, 0),
+            ("count", self.tr("Files"), self._count, 1, 2),
+            ("quick-size", self.tr("Quick: size"), self._quick_size, 2, 0),
+            ("quick-count", self.tr("Quick: files"), self._quick_count, 2, 2),
+            ("block", self.tr("Bytes a call"), self._block, 3, 0),
+            ("name", self.tr("Named"), self._name, 3, 2),
+        ]
+        for name, text, field, row, column in places:
+            label = QLabel(text)
+            label.setBuddy(field)
+            field.setObjectName(f"work-{name}")
+            field.setAccessibleName(text)
+            self._labels[field] = label
+            grid.addWidget(label, row, column)
+            grid.addWidget(field, row, column + 1)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
+        grid.addWidget(self._away, 0, 4)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 6)
+        layout.addLayout(grid)
+        layout.addWidget(self._problem)
+
+    def work(self) -> RecipeWorkload:
+        """Return what was chosen, right or wrong."""
+        several = self._several()
+        return RecipeWorkload(
+            name=self._name.text().strip() or self._usual_name(),
+            kind=cast("WorkloadKind", self._kind.currentData()),
+            size=self._size.text().strip(),
+            quick_size=self._quick_size.text().strip(),
+            count=self._count.value() if several else 1,
+            quick_count=self._quick_count.value() if several else 0,
+            block_size=self._block.text().strip() or CP_BLOCK_SIZE,
+            direction=cast("Direction", self._direction.currentData()),
+        )
+
+    def problem(self) -> str:
+        """Return what is wrong with it, or ""."""
+        for field in (self._size, self._quick_size, self._block):
+            text = field.text().strip()
+            if field is not self._size and not text:
+                continue
+            if field is self._block and text == CP_BLOCK_SIZE:
+                continue
+            try:
+                size = parse_size(text)
+            except ValueError as error:
+                return str(error)
+            if size < 1:
+                return self.tr("It must be at least one byte.")
+        return ""
+
+    def _several(self) -> bool:
+        return self._kind.currentData() in _SEVERAL
+
+    def _usual_name(self) -> str:
+        try:
+            size = format_size(parse_size(self._size.text()))
+        except ValueError:
+            size = self._size.text().strip()
+        kind = self._kind.currentData()
+        if kind in _SEVERAL:
+            at_once = self.tr("{count} files of {size} at once")
+            text = at_once if kind == "streams" else self.tr("{count} files of {size}")
+            return text.format(count=self._count.value(), size=size)
+        text = self.tr("{size} file at random") if kind == "random" else self.tr("{size} file")
+        return text.format(size=size)
+
+    def _on_changed(self, *_value: object) -> None:
+        self._show()
+        self.changed.emit()
+
+    def _show(self) -> None:
+        several = self._several()
+        for field in (self._count, self._quick_count):
+            field.setVisible(several)
+            self._labels[field].setVisible(several)
+        self._name.setPlaceholderText(self._usual_name())
+        self._problem.show_problem(self.problem())
+
+
+def _combo(items: list[tuple[str, str]], chosen: str) -> NoWheelComboBox:
+    box = NoWheelComboBox()
+    for text, data in items:
+        box.addItem(text, data)
+    box.setCurrentIndex(max(box.findData(chosen), 0))
+    return box
+
+
+def _spin(least: int, value: int) -> NoWheelSpinBox:
+    spin = NoWheelSpinBox()
+    spin.setRange(least, _MAX_FILES)
+    spin.setValue(value)
+    return spin

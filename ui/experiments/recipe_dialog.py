@@ -1,4 +1,4 @@
-"""An experiment of one's own: a form, or the text of its file for those who prefer that; one recipe."""
+"""Recipe dialog: a user's experiment as a form, or as the text of its file."""
 
 from __future__ import annotations
 
@@ -24,31 +24,29 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.bench.experiment.recipe_text import parse_recipe
-from app.bench.experiment.recipe_toml import recipe_toml
 from app.errors import AppError
 from app.experiment.model import Factor
 from app.experiment.recipe_store import save_recipe
+from app.experiment.recipes import parse_recipe, recipe_toml
 from ui.common.dialogs import add_buttons, show_outline
 from ui.common.labels import plain_label
-from ui.experiments.plan_view import size_sentence
+from ui.experiments.plan_view import ExcludedLevels, size_sentence
 from ui.experiments.recipe_form import RecipeForm
-from ui.widgets.struck_list import StruckList
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QSize
     from PySide6.QtGui import QKeyEvent
 
-    from app.experiment.model import Struck
-    from app.experiment.recipes import Recipe, Size
+    from app.experiment.model import ExcludedSet
+    from app.experiment.recipes import Recipe, RecipeSize
     from ui.common.bridge import RunInThread
-    from ui.experiments.live_estimate import Estimate, Estimating
+    from ui.experiments.live_estimate import LiveEstimate, LiveEstimator
 
 _LONGEST_NAME = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class RecipeDraft:
     """What the dialog begins with.
 
     Attributes:
@@ -61,7 +59,7 @@ class Draft:
     recipe: Recipe
     text: str
     name: str
-    size: Size
+    size: RecipeSize
 
 
 class RecipeDialog(QDialog):
@@ -81,7 +79,9 @@ class RecipeDialog(QDialog):
     saved = Signal(object)
     run_wanted = Signal(object, str, object)
 
-    def __init__(self, parent: QWidget, draft: Draft, estimating: Estimating, run: RunInThread) -> None:
+    def __init__(
+        self, parent: QWidget, draft: RecipeDraft, estimating: LiveEstimator, run: RunInThread
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("recipe")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -89,7 +89,7 @@ class RecipeDialog(QDialog):
         self._run = run
         self._estimating = estimating
         estimating.setParent(self)
-        self._seen: list[Struck] = []
+        self._seen: list[ExcludedSet] = []
         #: What is edited, None while it is not a recipe.
         self._recipe: Recipe | None = None
         self._problem = ""
@@ -118,7 +118,7 @@ class RecipeDialog(QDialog):
         self._told = plain_label(wrap=True)
         self._told.setObjectName("recipe-told")
         self._told.setMinimumHeight(self.fontMetrics().lineSpacing() * 2)
-        self._struck = StruckList()
+        self._struck = ExcludedLevels()
         self._name = QLineEdit(draft.name)
         self._name.setObjectName("recipe-name")
         self._as_text = QPushButton()
@@ -178,7 +178,7 @@ class RecipeDialog(QDialog):
         self._as_text.clicked.connect(self._on_page)
         self._save.clicked.connect(self._on_save)
         self._start.clicked.connect(self._on_run)
-        self._estimating.told.connect(self._on_told)
+        self._estimating.told.connect(self._on_estimate)
         self._estimating.trying.connect(self._on_trying)
         self._estimating.idle.connect(self._on_idle)
         #: A new one is named after its title until somebody names it.
@@ -189,7 +189,7 @@ class RecipeDialog(QDialog):
     def _is_form(self) -> bool:
         return self._pages.currentWidget() is self._form
 
-    def _extent(self) -> Size:
+    def _extent(self) -> RecipeSize:
         return "full" if self._size.currentData() == "full" else "quick"
 
     # One recipe, two pages
@@ -234,7 +234,7 @@ class RecipeDialog(QDialog):
             self._told.setText(problem)
         self._problem = problem
         if recipe is None:
-            self._show_struck([])
+            self._show_excluded([])
             self._estimating.ask(None, [])
             return
         could = self._form.offered() if self._is_form else []
@@ -251,7 +251,7 @@ class RecipeDialog(QDialog):
             self.tr("Trying option set {number} of {total}…").format(number=number, total=total)
         )
 
-    def _on_told(self, estimate: Estimate) -> None:
+    def _on_estimate(self, estimate: LiveEstimate) -> None:
         struck = list(estimate.offered)
         if estimate.error is not None:
             self._told.setText(f"{estimate.error.message} {estimate.error.hint}".strip())
@@ -263,11 +263,11 @@ class RecipeDialog(QDialog):
             self._told.setText(" ".join([text, *plan.notes]))
             struck += plan.struck
             self._seen = plan.struck
-            self._show_struck([one for one in plan.struck if len(one.levels) > 1 or not self._is_form])
-        self._form.show_struck(struck)
+            self._show_excluded([one for one in plan.struck if len(one.levels) > 1 or not self._is_form])
+        self._form.show_excluded(struck)
 
-    def _show_struck(self, struck: list[Struck]) -> None:
-        self._struck.show_struck(struck)
+    def _show_excluded(self, struck: list[ExcludedSet]) -> None:
+        self._struck.show_excluded(struck)
         self._struck_area.setVisible(bool(struck))
 
     # What the person does

@@ -1,4 +1,4 @@
-"""A recipe as a form: what is varied, what each trial copies, and how often."""
+"""Recipe form: what is varied, what each trial copies, and how often."""
 
 from __future__ import annotations
 
@@ -18,25 +18,22 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from advisor.options import MountOptions, check
-from app.experiment.factors import normal
-from app.experiment.recipes import Extent, Recipe, RecipeFactor, RecipeWork
-from ui.common.inputs import CalmSpinBox
+from advisor.options import MountOptions, check_options
+from app.experiment.factors import normalized_level
+from app.experiment.recipes import Recipe, RecipeFactor, RecipeRepeats, RecipeWorkload
+from ui.common.inputs import NoWheelComboBox, NoWheelSpinBox
 from ui.common.labels import MutedLabel, heading
-from ui.common.layout import PageScroll
-from ui.experiments.factor_picker import choice_of
-from ui.experiments.recipe_cards import FactorCard
-from ui.widgets.factor_picker import FactorPicker
-from ui.widgets.option_editor import CalmComboBox
-from ui.widgets.work_card import WorkCard
+from ui.common.layout import PageScrollArea
+from ui.experiments.factor_picker import FactorPicker, choice_of
+from ui.experiments.recipe_cards import FactorCard, WorkloadCard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from app.experiment.model import Strategy, Struck
+    from app.experiment.model import ExcludedSet, Strategy
 
-_MOST_REPEATS = 100
-_NEW_WORK = RecipeWork(name="", size="64M", quick_size="16M")
+_MAX_REPEATS = 100
+_NEW_WORKLOAD = RecipeWorkload(name="", size="64M", quick_size="16M")
 
 
 class RecipeForm(QWidget):
@@ -52,7 +49,7 @@ class RecipeForm(QWidget):
         super().__init__()
         self._recipe = Recipe(title="", factor=[], workload=[])
         self._factors: list[FactorCard] = []
-        self._works: list[WorkCard] = []
+        self._works: list[WorkloadCard] = []
         self._picker = FactorPicker()
         self._picker.picked.connect(self._on_picked)
         self._title = QLineEdit()
@@ -60,7 +57,7 @@ class RecipeForm(QWidget):
         self._text.setPlaceholderText(self.tr("A sentence for the list of recipes"))
         self._options = QLineEdit()
         self._options.setPlaceholderText(self.tr("none, for example vers=4.2,hard"))
-        self._strategy = CalmComboBox()
+        self._strategy = NoWheelComboBox()
         for text, strategy in (
             (self.tr("in all combinations"), "full"), (self.tr("one at a time, the others at their base"),
                                                        "one-at-a-time"),
@@ -73,7 +70,7 @@ class RecipeForm(QWidget):
         self._add_work = QPushButton(self.tr("A&dd something to copy"))
         self._add_work.setObjectName("work-add")
         self._add_work.setAutoDefault(False)
-        self._add_work.clicked.connect(self._on_add_work)
+        self._add_work.clicked.connect(self._on_add_workload)
         self._factor_area, self._work_area = QVBoxLayout(), QVBoxLayout()
         self._fields = QGridLayout()
         self._lay_out()
@@ -116,7 +113,7 @@ class RecipeForm(QWidget):
             self.tr("Within each repeat the order is random, so that a server that slows down hits all "
                     "alike; the base comes again and again to show it."), wrap=True))  # fmt: skip
         layout.addStretch(1)
-        self._scroll = PageScroll(page, self.tr("Recipe"))
+        self._scroll = PageScrollArea(page, self.tr("Recipe"))
         self._scroll.setObjectName("recipe-scroll")
         outer = QHBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -157,8 +154,8 @@ class RecipeForm(QWidget):
         for factor in recipe.factor:
             self._add_factor(factor)
         for work in recipe.workload:
-            self._add_work_card(work)
-        self._show_picked()
+            self._add_workload_card(work)
+        self._show_selected()
         self.blockSignals(False)  # noqa: FBT003
 
     def recipe(self) -> Recipe:
@@ -174,8 +171,8 @@ class RecipeForm(QWidget):
             row=self._rows() if strategy == "rows" else [],
             workload=[card.work() for card in self._works],
             title=self._title.text().strip(),
-            full=Extent(repeats=self._repeats.value()),
-            quick=Extent(repeats=self._quick_repeats.value()),
+            full=RecipeRepeats(repeats=self._repeats.value()),
+            quick=RecipeRepeats(repeats=self._quick_repeats.value()),
         )
 
     def _rows(self) -> list[dict[str, str]]:
@@ -191,14 +188,14 @@ class RecipeForm(QWidget):
             return self.tr("Tick at least one thing to vary.")
         if not self._works:
             return self.tr("Add something to copy.")
-        cards: Sequence[FactorCard | WorkCard] = [*self._factors, *self._works]
+        cards: Sequence[FactorCard | WorkloadCard] = [*self._factors, *self._works]
         wrong = next((text for card in cards if (text := card.problem())), "")
         if wrong:
             return wrong
         names = [card.work().name for card in self._works]
         if len(set(names)) < len(names):
             return self.tr("Two workloads have the same name.")
-        found = check(MountOptions.parse(self._options.text().strip()))
+        found = check_options(MountOptions.parse(self._options.text().strip()))
         return found[0].message if found else ""
 
     def offered(self) -> list[RecipeFactor]:
@@ -206,10 +203,10 @@ class RecipeForm(QWidget):
         return [RecipeFactor(name=card.name, levels=levels)
                 for card in self._factors if (levels := card.offered())]  # fmt: skip
 
-    def show_struck(self, struck: Sequence[Struck]) -> None:
+    def show_excluded(self, struck: Sequence[ExcludedSet]) -> None:
         """Strike out the levels that cannot be measured here."""
         for card in self._factors:
-            card.show_reasons({
+            card.show_exclusions({
                 level: one.reason
                 for one in struck if list(one.levels) == [card.name] for level in one.levels.values()
             })  # fmt: skip
@@ -224,21 +221,21 @@ class RecipeForm(QWidget):
             self._scroll.ensureWidgetVisible(card)
         else:
             self._remove_factor(next(card for card in self._factors if card.name == name))
-        self._show_picked()
+        self._show_selected()
         self._on_changed()
 
-    def _on_away(self, card: FactorCard) -> None:
+    def _on_factor_removed(self, card: FactorCard) -> None:
         self._remove_factor(card)
-        self._show_picked()
+        self._show_selected()
         self._on_changed()
 
-    def _on_add_work(self) -> None:
-        card = self._add_work_card(_NEW_WORK)
+    def _on_add_workload(self) -> None:
+        card = self._add_workload_card(_NEW_WORKLOAD)
         card.show()
         self._order()
         self._on_changed()
 
-    def _on_work_away(self, card: WorkCard) -> None:
+    def _on_workload_removed(self, card: WorkloadCard) -> None:
         self._works.remove(card)
         _drop(card)
         self._on_changed()
@@ -249,7 +246,7 @@ class RecipeForm(QWidget):
     def _add_factor(self, factor: RecipeFactor) -> FactorCard:
         card = FactorCard(factor)
         card.changed.connect(self._on_changed)
-        card.removed.connect(partial(self._on_away, card))
+        card.removed.connect(partial(self._on_factor_removed, card))
         self._factors.append(card)
         self._factor_area.addWidget(card)
         return card
@@ -258,10 +255,10 @@ class RecipeForm(QWidget):
         self._factors.remove(card)
         _drop(card)
 
-    def _add_work_card(self, work: RecipeWork) -> WorkCard:
-        card = WorkCard(work)
+    def _add_workload_card(self, work: RecipeWorkload) -> WorkloadCard:
+        card = WorkloadCard(work)
         card.changed.connect(self._on_changed)
-        card.removed.connect(partial(self._on_work_away, card))
+        card.removed.connect(partial(self._on_workload_removed, card))
         self._works.append(card)
         self._work_area.addWidget(card)
         return card
@@ -283,15 +280,15 @@ class RecipeForm(QWidget):
         for one, other in itertools.pairwise(stops):
             QWidget.setTabOrder(one, other)
 
-    def _show_picked(self) -> None:
+    def _show_selected(self) -> None:
         self._order()
-        self._picker.show_picked({card.name for card in self._factors})
+        self._picker.show_selected({card.name for card in self._factors})
         self._empty.setVisible(not self._factors)
 
 
-def _repeats() -> CalmSpinBox:
-    spin = CalmSpinBox()
-    spin.setRange(1, _MOST_REPEATS)
+def _repeats() -> NoWheelSpinBox:
+    spin = NoWheelSpinBox()
+    spin.setRange(1, _MAX_REPEATS)
     return spin
 
 
@@ -302,7 +299,7 @@ def _drop(widget: QWidget) -> None:
 
 def _right(name: str, level: str) -> bool:
     try:
-        normal(name, level)
+        normalized_level(name, level)
     except ValueError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""What an experiment is to be: the recipe, its study, its size, and the time it may take."""
+"""Setup of an experiment: recipe, study, size, and time limit."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from PySide6.QtWidgets import (
 )
 
 from app.units import format_size
+from ui.common.inputs import NoWheelComboBox
 from ui.common.labels import plain_label, plain_tip
-from ui.common.status_text import when
+from ui.common.status_text import local_time
 from ui.experiments.study_view import StudyView
-from ui.widgets.option_editor import CalmComboBox
 
 if TYPE_CHECKING:
-    from app.experiment.recipes import Recipe, Size
-    from app.history.experiment_store import ExperimentLine
+    from app.experiment.recipes import Recipe, RecipeSize
+    from app.history.experiment_store import ExperimentSummary
 
-_MINUTES = (2, 5, 15, 60, 240)
+_BUDGET_MINUTES = (2, 5, 15, 60, 240)
 #: Minutes of a search, if nothing else is asked for.
-_USUAL = 5
-_SIZES = (2**30, 10 * 2**30, 100 * 2**30)
+_DEFAULT_MINUTES = 5
+_BUDGET_BYTES = (2**30, 10 * 2**30, 100 * 2**30)
 
 
-class _Limit(NamedTuple):
+class _Budget(NamedTuple):
     """What an experiment may take: seconds or bytes, None for no limit of the kind."""
 
     seconds: float | None = None
@@ -66,13 +66,13 @@ class ExperimentSetup(QWidget):
         super().__init__()
         self._recipes: list[Recipe] = []
         self._planning = self._shown = False
-        self._recipe = CalmComboBox()
+        self._recipe = NoWheelComboBox()
         self._recipe.setObjectName("experiment-recipe")
-        self._size = CalmComboBox()
+        self._size = NoWheelComboBox()
         self._size.setObjectName("experiment-size")
         self._size.addItem(self.tr("Quick: minutes"), "quick")
         self._size.addItem(self.tr("Full: as in the study"), "full")
-        self._budget = CalmComboBox()
+        self._budget = NoWheelComboBox()
         self._budget.setObjectName("experiment-budget")
         self._offer_budgets()
         for box in (self._recipe, self._size, self._budget):
@@ -96,7 +96,7 @@ class ExperimentSetup(QWidget):
         self._remove = QPushButton(self.tr("Re&move"))
         self._remove.setObjectName("experiment-remove")
         self._remove.clicked.connect(self.remove_clicked)
-        self._earlier = CalmComboBox()
+        self._earlier = NoWheelComboBox()
         self._earlier.view().setMinimumWidth(self.fontMetrics().averageCharWidth() * 60)
         self._earlier.setObjectName("experiment-earlier")
         self._earlier.setAccessibleName(self.tr("Earlier experiments on this share"))
@@ -118,18 +118,18 @@ class ExperimentSetup(QWidget):
         self._budget.clear()
         if not searches:
             self._budget.addItem(self.tr("as long as it takes"), None)
-        for minutes in _MINUTES:
+        for minutes in _BUDGET_MINUTES:
             text = self.tr("{count} minutes").format(count=minutes)
-            self._budget.addItem(text, _Limit(seconds=minutes * 60.0))
-        for size in _SIZES if searches else ():
+            self._budget.addItem(text, _Budget(seconds=minutes * 60.0))
+        for size in _BUDGET_BYTES if searches else ():
             text = self.tr("{size} over the network").format(size=format_size(size))
-            self._budget.addItem(text, _Limit(bytes=size))
-        self._budget.setCurrentIndex(_MINUTES.index(_USUAL) if searches else 0)
+            self._budget.addItem(text, _Budget(bytes=size))
+        self._budget.setCurrentIndex(_BUDGET_MINUTES.index(_DEFAULT_MINUTES) if searches else 0)
 
     def _lay_out(self) -> None:
         # Rows that fit a narrow window, too.
         what, extent, earlier = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        fields: list[tuple[QHBoxLayout, str, CalmComboBox]] = [
+        fields: list[tuple[QHBoxLayout, str, NoWheelComboBox]] = [
             (what, self.tr("&Experiment"), self._recipe),
             (extent, self.tr("Si&ze"), self._size),
             (extent, self.tr("&Within"), self._budget),
@@ -144,7 +144,7 @@ class ExperimentSetup(QWidget):
             row.addWidget(label)
             row.addWidget(box, 1)
         for box in (self._recipe, self._earlier):
-            box.setSizeAdjustPolicy(CalmComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setSizeAdjustPolicy(NoWheelComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         actions = QHBoxLayout()
         for button in (self._plan, self._new, self._change, self._remove):
             actions.addWidget(button)
@@ -181,13 +181,13 @@ class ExperimentSetup(QWidget):
         self._recipe.blockSignals(False)  # noqa: FBT003
         self._on_chosen()
 
-    def show_earlier(self, lines: list[ExperimentLine]) -> None:
+    def show_earlier(self, lines: list[ExperimentSummary]) -> None:
         """Offer the experiments that the history has of the share."""
         self._earlier.clear()
         self._earlier.addItem(self.tr("none") if not lines else self.tr("choose…"), 0)
         for line in lines:
             self._earlier.addItem(
-                f"{when(line.started_at)}  {line.title}  ({self._state_of(line)})", line.number
+                f"{local_time(line.started_at)}  {line.title}  ({self._state_of(line)})", line.number
             )
         self._earlier.setEnabled(bool(lines))
         left = next((line for line in lines if line.unfinished), None)
@@ -195,10 +195,10 @@ class ExperimentSetup(QWidget):
         if left is not None:
             text = self.tr("“{title}” of {when} is not finished: {state}.")
             self._unfinished.setText(
-                text.format(title=left.title, when=when(left.started_at), state=self._state_of(left))
+                text.format(title=left.title, when=local_time(left.started_at), state=self._state_of(left))
             )
 
-    def _state_of(self, line: ExperimentLine) -> str:
+    def _state_of(self, line: ExperimentSummary) -> str:
         if not line.planned:
             return self.tr("{done} trials").format(done=line.done)
         return self.tr("{done} of {planned} trials").format(done=line.done, planned=line.planned)
@@ -246,20 +246,20 @@ class ExperimentSetup(QWidget):
         return self._recipes[place] if 0 <= place < len(self._recipes) else None
 
     @property
-    def extent(self) -> Size:
+    def extent(self) -> RecipeSize:
         """The one chosen."""
         return "full" if self._size.currentData() == "full" else "quick"
 
     @property
     def budget_s(self) -> float | None:
         """Seconds that it may take, None for no limit."""
-        limit: _Limit | None = self._budget.currentData()
+        limit: _Budget | None = self._budget.currentData()
         return limit.seconds if limit is not None else None
 
     @property
     def budget_bytes(self) -> int | None:
         """Bytes that a search may move over the network, None for no limit."""
-        limit: _Limit | None = self._budget.currentData()
+        limit: _Budget | None = self._budget.currentData()
         return limit.bytes if limit is not None else None
 
     # What the person does

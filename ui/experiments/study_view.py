@@ -1,4 +1,4 @@
-"""What a study measured and concluded then, for comparison."""
+"""Study view: what a published study measured and concluded, for comparison."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QFontDatabase
 
 from ui.common.labels import heading, plain_label
-from ui.widgets.fold import Fold
+from ui.common.layout import CollapsibleSection
 
 if TYPE_CHECKING:
     from app.experiment.recipes import Study
 
 
-class StudyView(Fold):
+class StudyView(CollapsibleSection):
     """Shows one study; hidden without one.
 
     Args:

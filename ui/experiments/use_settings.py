@@ -1,24 +1,24 @@
-"""Asks whether the settings of an experiment's set are to be used: what changes, how sure that is, lint."""
+"""Question before measured settings are used: what changes, how certain that is, and lint findings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.experiment.factors import READ_AHEAD, label, level_label
+from app.experiment.factors import READ_AHEAD, factor_label, level_label
+from ui.common.dialogs import confirm
 from ui.common.translation import tr
-from ui.dialogs.confirm import confirm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from PySide6.QtWidgets import QWidget
 
-    from advisor.recommend import Measured
-    from app.experiment.model import ExperimentPlan, PlannedSet
-    from app.experiment.proposed_options import Change, Proposal
+    from advisor.recommend import MeasuredOption
+    from app.experiment.model import ExperimentPlan, OptionSet
+    from app.experiment.proposed_options import OptionProposal, ProposedChange
 
 
-class WantedSet(NamedTuple):
+class ChosenSet(NamedTuple):
     """An option set that a person wants to use.
 
     Attributes:
@@ -31,14 +31,16 @@ class WantedSet(NamedTuple):
     """
 
     plan: ExperimentPlan
-    chosen: PlannedSet
+    chosen: OptionSet
     shown: str
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredOption, ...]
     share: str
     link: str
 
 
-def ask_use(parent: QWidget, wanted: WantedSet, proposal: Proposal, agreed: Callable[[], None]) -> None:
+def ask_use_settings(
+    parent: QWidget, wanted: ChosenSet, proposal: OptionProposal, agreed: Callable[[], None]
+) -> None:
     """Ask; run ``agreed`` on a yes.
 
     Args:
@@ -69,8 +71,8 @@ def ask_use(parent: QWidget, wanted: WantedSet, proposal: Proposal, agreed: Call
     )
 
 
-def _change(one: Change) -> str:
-    name, default = label(one.option), tr("default")
+def _change(one: ProposedChange) -> str:
+    name, default = factor_label(one.option), tr("default")
     before = default if one.before is None else _value(one.option, one.before)
     if one.option == READ_AHEAD and one.before is None:
         return f"{name}: {_value(one.option, one.after or '')}"

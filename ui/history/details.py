@@ -1,4 +1,4 @@
-"""What the chosen tests of the history say: one with everything measured, two beside each other, or more."""
+"""Details of selected tests: one with all its figures, two compared, or several drawn over each other."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
-from app.bench.verdict import beyond_the_figures
-from app.history.compare_runs import settings_of
+from app.history.compare_runs import settings_text
+from app.speedtest.analysis import unmeasured_effects
+from ui.common.figure_text import bottleneck_title
 from ui.common.labels import MutedLabel, heading, plain_label
-from ui.common.message_list import Sentences
-from ui.common.status_text import when
-from ui.models.figure_text import bottleneck_title
-from ui.models.overlay import SERIES, lines_of, options_of
+from ui.common.message_list import MessageList
+from ui.common.result_tables import GridCellTable, ResultTable
+from ui.common.status_text import local_time
 from ui.plots.legend import Swatch
-from ui.widgets.grid_table import GridTable
-from ui.widgets.result_table import ResultTable
+from ui.plots.timeline import SERIES_COLORS, differing_options, overlay_lines
 
 if TYPE_CHECKING:
-    from app.history.compare_runs import Differing
+    from app.history.compare_runs import DifferingValue
     from app.history.model import Run
-    from app.history.queries import Laid
+    from app.history.queries import SelectedRuns
 
 #: Of a verdict to the sign in front of its sentence.
 _MEANINGS = {"faster": "ok", "slower": "warn", "same": "info", "unknown": "info"}
 
 
-class HistoryAnswer(QWidget):
-    """Shows a :class:`app.history.queries.Laid`."""
+class HistoryDetails(QWidget):
+    """Shows a :class:`app.history.queries.SelectedRuns`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._plot: Any = None
-        self._laid: Laid | None = None
+        self._laid: SelectedRuns | None = None
         self._title = heading("", scale=1.0)
         self._title.setObjectName("history-title")
         self._keys = QWidget()
@@ -44,10 +43,10 @@ class HistoryAnswer(QWidget):
         self._plot_layout.setContentsMargins(1, 1, 1, 1)
         self._result = ResultTable()
         self._result.setObjectName("history-results")
-        self._grid = GridTable()
+        self._grid = GridCellTable()
         self._grid.setObjectName("history-grid")
         self._said = {
-            "ok": Sentences("", "ok"), "warn": Sentences("", "warn"), "info": Sentences("", "info")
+            "ok": MessageList("", "ok"), "warn": MessageList("", "warn"), "info": MessageList("", "info")
         }  # fmt: skip
         for name, sentences in self._said.items():
             sentences.setObjectName(f"history-{name}")
@@ -71,7 +70,7 @@ class HistoryAnswer(QWidget):
             layout.addWidget(widget)
         layout.addStretch(1)
 
-    def show_laid(self, laid: Laid | None) -> None:
+    def show_tests(self, laid: SelectedRuns | None) -> None:
         """Show these tests, or nothing."""
         self._laid = laid
         self.setVisible(laid is not None)
@@ -83,12 +82,12 @@ class HistoryAnswer(QWidget):
 
             self._plot = OverlayPlot()
             self._plot_layout.addWidget(self._plot)
-        results = [run.result for run in laid.runs[: len(SERIES)]]
-        lines = lines_of(results)
+        results = [run.result for run in laid.runs[: len(SERIES_COLORS)]]
+        lines = overlay_lines(results)
         self._plot.draw(lines)
         self._plot_box.setVisible(bool(lines))
         self._title.setText(self._title_of(laid))
-        self._show_keys(laid.runs[: len(SERIES)], drawn=bool(lines))
+        self._show_keys(laid.runs[: len(SERIES_COLORS)], drawn=bool(lines))
         one = results[0] if len(laid.runs) == 1 else None
         self._grid.show_cells(one.grid if one is not None else [])
         self._result.setVisible(one is not None and not one.grid)
@@ -96,27 +95,27 @@ class HistoryAnswer(QWidget):
         self._show_sentences(laid)
         self._show_table(laid)
 
-    def _title_of(self, laid: Laid) -> str:
+    def _title_of(self, laid: SelectedRuns) -> str:
         if len(laid.runs) == 1:
             result = laid.runs[0].result
             return self.tr("Test of {share} on {when}").format(
-                share=result.share or result.path, when=when(result.started_at)
+                share=result.share or result.path, when=local_time(result.started_at)
             )
         if len(laid.runs) == 2:
             return self.tr("The newer test beside the older")
         text = self.tr("{count} tests over each other").format(count=len(laid.runs))
-        if len(laid.runs) > len(SERIES):
-            text += self.tr(" (the {count} oldest are drawn)").format(count=len(SERIES))
+        if len(laid.runs) > len(SERIES_COLORS):
+            text += self.tr(" (the {count} oldest are drawn)").format(count=len(SERIES_COLORS))
         return text
 
     def _show_keys(self, runs: list[Run], *, drawn: bool) -> None:
-        """Say which colour is whose if something is drawn; solid is to the server, dashed from it."""
+        """Say which color is whose if something is drawn; solid is to the server, dashed from it."""
         _clear(self._keys_layout)
-        options = options_of([run.result for run in runs])
+        options = differing_options([run.result for run in runs])
         for row, run in enumerate(runs):
             if drawn:
-                self._keys_layout.addWidget(Swatch(SERIES[row]), row, 0, Qt.AlignmentFlag.AlignTop)
-            text = f"{when(run.result.started_at)}   {options[row] or self.tr('the same options')}"
+                self._keys_layout.addWidget(Swatch(SERIES_COLORS[row]), row, 0, Qt.AlignmentFlag.AlignTop)
+            text = f"{local_time(run.result.started_at)}   {options[row] or self.tr('the same options')}"
             label = plain_label(text, wrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._keys_layout.addWidget(label, row, 1)
@@ -125,7 +124,7 @@ class HistoryAnswer(QWidget):
             self._keys_layout.addWidget(note, len(runs), 1)
         self._keys_layout.setColumnStretch(1, 1)
 
-    def _show_sentences(self, laid: Laid) -> None:
+    def _show_sentences(self, laid: SelectedRuns) -> None:
         said: dict[str, list[str]] = {"ok": [], "warn": [], "info": []}
         if laid.problem:
             said["warn"].append(laid.problem)
@@ -138,22 +137,22 @@ class HistoryAnswer(QWidget):
             result = laid.runs[0].result
             found = result.bottleneck
             held = [bottleneck_title(found), *found.evidence] if found is not None else []
-            said["info"] = [*held, *result.notes, *beyond_the_figures(result), *result.enough]
+            said["info"] = [*held, *result.notes, *unmeasured_effects(result), *result.enough]
         for name, sentences in self._said.items():
             sentences.show_sentences(said[name])
 
-    def _show_table(self, laid: Laid) -> None:
+    def _show_table(self, laid: SelectedRuns) -> None:
         """Show what differs between two, or where one was measured."""
         _clear(self._table_layout)
         if laid.compared is not None:
             self._fill(laid.compared.differing)
         elif len(laid.runs) == 1:
-            for row, (name, value) in enumerate(settings_of(laid.runs[0].result).items()):
+            for row, (name, value) in enumerate(settings_text(laid.runs[0].result).items()):
                 self._table_layout.addWidget(MutedLabel(name), row, 0, Qt.AlignmentFlag.AlignTop)
                 self._table_layout.addWidget(_selectable(value), row, 1)
             self._table_layout.setColumnStretch(1, 1)
 
-    def _fill(self, differing: list[Differing]) -> None:
+    def _fill(self, differing: list[DifferingValue]) -> None:
         titles = (self.tr("What differs"), self.tr("older"), self.tr("newer"))
         if not differing:
             titles = (self.tr("Options and environment are the same in both."), "", "")

@@ -1,4 +1,4 @@
-"""History: the tests that were made, found, laid over each other, compared, and kept for later."""
+"""History page: saved tests are found, compared, tagged, deleted, restored, and exported."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from PySide6.QtWidgets import (
 
 from app.history import queries
 from ui.common import theme
-from ui.common.history_actions import HistoryKeeping
+from ui.common.history_actions import HistoryActions
 from ui.common.labels import MutedLabel, plain_label
-from ui.history.details import HistoryAnswer
-from ui.history.table import HistoryModel
-from ui.widgets.history_table import HistoryTable
+from ui.history.details import HistoryDetails
+from ui.history.table import HistoryModel, HistoryTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
     from app.errors import AppError
-    from app.history.model import Row, Run
-    from app.history.queries import Laid, Looked
-    from app.report.export import Format
+    from app.history.model import Run, RunSummary
+    from app.history.queries import HistoryPage, SelectedRuns
+    from app.report.export import ExportFormat
     from ui.common.bridge import BridgeCall, RunInThread
 
 #: After a key, the rest of the word is waited for.
@@ -59,7 +58,7 @@ class HistoryPanel(QWidget):
         self._laying: BridgeCall | None = None
         self._gone: Sequence[Run] = ()
         self._changeable = True
-        self._keeping = HistoryKeeping(run, self)
+        self._keeping = HistoryActions(run, self)
         self._keeping.failed.connect(self.failed)
         self._keeping.changed.connect(self._on_changed)
         self._timer = QTimer(self)
@@ -86,7 +85,7 @@ class HistoryPanel(QWidget):
         self._undo = self._button(self.tr("Bring &back"), "history-undo", self._on_undo)
         self._count = MutedLabel(wrap=True)
         self._count.setObjectName("history-count")
-        self._answer = HistoryAnswer()
+        self._answer = HistoryDetails()
         self._baseline = self._button(self.tr("&Baseline"), "history-baseline", self._on_baseline)
         self._baseline.setToolTip(
             self.tr("Compare later tests like it with it, and warn when they are slower:\n"
@@ -100,7 +99,7 @@ class HistoryPanel(QWidget):
         self._lay_out()
         self._show_undo("", ())
         self._show_buttons()
-        self._answer.show_laid(None)
+        self._answer.show_tests(None)
 
     def _set_up_more(self) -> None:
         menu = QMenu(self)
@@ -178,17 +177,17 @@ class HistoryPanel(QWidget):
         share = self._share if self._scope.currentIndex() == 0 else ""
         self._view.show_scope(one_share=bool(share))
         text = self._words.text()
-        call = self._run("history", lambda: queries.look(text, share))
+        call = self._run("history", lambda: queries.find_runs(text, share))
         self._looking = call
-        call.succeeded.connect(partial(self._on_looked, call))
-        call.failed.connect(partial(self._on_not_looked, call))
+        call.succeeded.connect(partial(self._on_listed, call))
+        call.failed.connect(partial(self._on_list_failed, call))
 
     # What happens
 
-    def _on_looked(self, call: BridgeCall, looked: Looked) -> None:
+    def _on_listed(self, call: BridgeCall, looked: HistoryPage) -> None:
         if call is not self._looking:
             return
-        self._keeping.take_list()
+        self._keeping.list_reloaded()
         chosen = [row.id for row in self._chosen()]
         self._model.show_rows(looked.rows)
         self._changeable = not looked.read_only
@@ -205,11 +204,11 @@ class HistoryPanel(QWidget):
         self._view.selectionModel().select(selection, flags)
         self._on_selection()
 
-    def _on_not_looked(self, call: BridgeCall, error: AppError) -> None:
+    def _on_list_failed(self, call: BridgeCall, error: AppError) -> None:
         if call is self._looking:
             self.failed.emit(error)
 
-    def _count_text(self, looked: Looked) -> str:
+    def _count_text(self, looked: HistoryPage) -> str:
         if not looked.total:
             if self._words.text():
                 return self.tr("No test has these words.")
@@ -221,7 +220,7 @@ class HistoryPanel(QWidget):
             return self.tr("1 test")
         return self.tr("{count} tests; choose two to compare them").format(count=looked.total)
 
-    def _chosen(self) -> list[Row]:
+    def _chosen(self) -> list[RunSummary]:
         return [self._model.row_at(index.row()) for index in self._view.selectionModel().selectedRows()]
 
     def _on_selection(self, *_changes: QItemSelection) -> None:
@@ -229,20 +228,20 @@ class HistoryPanel(QWidget):
         numbers = [row.id for row in self._chosen()]
         if not numbers:
             self._laying = None
-            self._answer.show_laid(None)
+            self._answer.show_tests(None)
             return
-        call = self._run("history", lambda: queries.lay(numbers))
+        call = self._run("history", lambda: queries.select_runs(numbers))
         self._laying = call
-        call.succeeded.connect(partial(self._on_laid, call))
-        call.failed.connect(partial(self._on_not_laid, call, numbers))
+        call.succeeded.connect(partial(self._on_compared, call))
+        call.failed.connect(partial(self._on_compare_failed, call, numbers))
 
-    def _on_laid(self, call: BridgeCall, laid: Laid) -> None:
+    def _on_compared(self, call: BridgeCall, laid: SelectedRuns) -> None:
         if call is self._laying:
-            self._answer.show_laid(laid)
+            self._answer.show_tests(laid)
 
-    def _on_not_laid(self, call: BridgeCall, numbers: Sequence[int], error: AppError) -> None:
+    def _on_compare_failed(self, call: BridgeCall, numbers: Sequence[int], error: AppError) -> None:
         # What was deleted while it was read is missing, as was asked.
-        if call is self._laying and not self._keeping.takes_out(numbers):
+        if call is self._laying and not self._keeping.is_deleted(numbers):
             self.failed.emit(error)
 
     def _on_changed(self, text: str, gone: Sequence[Run]) -> None:
@@ -288,9 +287,9 @@ class HistoryPanel(QWidget):
         self._keeping.delete(self._chosen())
 
     def _on_undo(self) -> None:
-        self._keeping.bring_back(self._gone)
+        self._keeping.restore_runs(self._gone)
 
-    def _on_export(self, kind: Format) -> None:
+    def _on_export(self, kind: ExportFormat) -> None:
         self._keeping.ask_export(self._chosen(), kind)
 
     # Qt overrides
@@ -304,4 +303,4 @@ class HistoryPanel(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_told"):
-            theme.tint(self._told, theme.colours().muted)
+            theme.tint(self._told, theme.colors().muted)

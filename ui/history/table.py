@@ -1,19 +1,24 @@
-"""The tests of the history as a table."""
+"""Table of saved tests; in a narrow window the least important columns give way."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from app.units import format_size
 from ui.common.labels import plain_tip
 from ui.common.speed_units import SPEED_UNITS, speed_text
-from ui.common.status_text import when
+from ui.common.status_text import local_time
+from ui.common.tables import style_as_list
 
 if TYPE_CHECKING:
-    from app.history.model import Row
+    from PySide6.QtGui import QResizeEvent
 
+    from app.history.model import RunSummary
+
+if TYPE_CHECKING:
     AnyIndex = QModelIndex | QPersistentModelIndex
 
 
@@ -28,20 +33,20 @@ class HistoryModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: list[Row] = []
+        self._rows: list[RunSummary] = []
         self._titles = [
             self.tr("When"), self.tr("Share"), self.tr("Copied"), self.tr("To the server"),
             self.tr("From the server"), self.tr("Remarks"),
         ]  # fmt: skip
         SPEED_UNITS.changed.connect(self._on_unit)
 
-    def show_rows(self, rows: list[Row]) -> None:
+    def show_rows(self, rows: list[RunSummary]) -> None:
         """Show these."""
         self.beginResetModel()
         self._rows = rows
         self.endResetModel()
 
-    def row_at(self, place: int) -> Row:
+    def row_at(self, place: int) -> RunSummary:
         """Return what a line shows."""
         return self._rows[place]
 
@@ -53,9 +58,9 @@ class HistoryModel(QAbstractTableModel):
         if self._rows:
             self.dataChanged.emit(self.index(0, WRITE), self.index(len(self._rows) - 1, READ))
 
-    def _text(self, row: Row, column: int) -> str:
+    def _text(self, row: RunSummary, column: int) -> str:
         if column == WHEN:
-            return when(row.started_at)
+            return local_time(row.started_at)
         if column == SHARE:
             return f"{row.share}  ({row.link})" if row.link else row.share
         if column == WHAT:
@@ -71,14 +76,14 @@ class HistoryModel(QAbstractTableModel):
             return "—"
         return self.tr("{speed} (cached)").format(speed=speed_text(speed)) if cached else speed_text(speed)
 
-    def _what(self, row: Row) -> str:
+    def _what(self, row: RunSummary) -> str:
         if row.kind == "grid":
             return self.tr("grid of fio")
         each = format_size(row.size / row.count)
         text = f"{row.count} × {each}" if row.count > 1 else each  # noqa: RUF001 - the sign
         return f"{text}, {row.repeats}×" if row.repeats > 1 else text  # noqa: RUF001 - the sign
 
-    def _tip(self, row: Row, column: int) -> str:
+    def _tip(self, row: RunSummary, column: int) -> str:
         if column == READ and row.read_cached:
             return self.tr("The client's cache had a part in it: this is not the server's speed.")
         lines = [self._text(row, column)]
@@ -121,3 +126,56 @@ class HistoryModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole and column in {WRITE, READ}:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
+
+
+#: Letters of each column.
+_LETTERS = {WHEN: 18, SHARE: 26, WHAT: 20, WRITE: 15, READ: 19, REMARKS: 10}
+#: Letters of a column that has to make room, before it is left out.
+_LEAST = 12
+
+
+class HistoryTable(QTableView):
+    """Lists tests, of which several can be chosen.
+
+    Args:
+        model: of the tests.
+    """
+
+    def __init__(self, model: HistoryModel) -> None:
+        super().__init__()
+        self._one_share = True
+        self.setObjectName("history")
+        self.setAccessibleName(self.tr("Tests"))
+        style_as_list(self)
+        self.setModel(model)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setCornerButtonEnabled(False)
+        header = self.horizontalHeader()
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        unit = self.fontMetrics().averageCharWidth()
+        for column, letters in _LETTERS.items():
+            self.setColumnWidth(column, letters * unit)
+        header.setSectionResizeMode(REMARKS, QHeaderView.ResizeMode.Stretch)
+
+    def show_scope(self, *, one_share: bool) -> None:
+        """Show tests of one share, which needs no column then, or of all."""
+        self._one_share = one_share
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave out what says least, make the next narrower, and leave it out, too, if nothing else helps."""
+        unit = self.fontMetrics().averageCharWidth()
+        first, second = (SHARE, WHAT) if self._one_share else (WHAT, SHARE)
+        room, needed = self.viewport().width() // unit, sum(_LETTERS.values())
+        self.setColumnHidden(first, needed > room)
+        needed -= _LETTERS[first] if needed > room else 0
+        letters = max(_LETTERS[second] - max(needed - room, 0), 0)
+        self.setColumnHidden(second, letters < _LEAST)
+        self.setColumnWidth(second, letters * unit)
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width has room for other columns."""
+        super().resizeEvent(event)
+        self._fit()

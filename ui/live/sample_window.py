@@ -1,11 +1,11 @@
-"""The last two minutes of a mount as curves."""
+"""Sample window: the last two minutes of a mount as curves, and the losses in them. Plain data, no Qt."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from ui.plots.timeline import Curve, Incident, Timeline
+from ui.plots.timeline import LossEvent, SpeedCurve, Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SPAN_S = 120.0
 
 
-class Trouble(NamedTuple):
+class LossCounts(NamedTuple):
     """What went wrong in the time that is kept; None where nobody counts it.
 
     Attributes:
@@ -36,7 +36,7 @@ class Trouble(NamedTuple):
     errors: int | None
 
 
-class LiveWindow:
+class SampleWindow:
     """Keeps samples and forgets those that have gone out of sight. Plain data, no Qt."""
 
     def __init__(self) -> None:
@@ -60,10 +60,10 @@ class LiveWindow:
         while sample.t_s - self._samples[0].t_s > SPAN_S:
             self._since_s = self._samples.popleft().t_s
 
-    def trouble(self) -> Trouble:
+    def trouble(self) -> LossCounts:
         """Return what went wrong in all of it."""
         samples = self._samples
-        return Trouble(
+        return LossCounts(
             span_s=samples[-1].t_s - self._since_s if samples else 0.0,
             timeouts=sum(sample.timeouts for sample in samples),
             retransmissions=sum(sample.retransmissions for sample in samples),
@@ -78,16 +78,16 @@ class LiveWindow:
         if not self._samples:
             return timeline
         start = self._samples[0].t_s
-        write, read = Curve("write", 0.0), Curve("read", 0.0)
+        write, read = SpeedCurve("write", 0.0), SpeedCurve("read", 0.0)
         for sample in self._samples:
             time_s = sample.t_s - start
             write.add(time_s, sample.write_bytes_per_s, sample.rtt_s)
             read.add(time_s, sample.read_bytes_per_s, None)
             if sample.timeouts:
-                timeline.incidents.append(Incident(time_s, "timeout", sample.timeouts))
+                timeline.loss_events.append(LossEvent(time_s, "timeout", sample.timeouts))
             again = sample.retransmissions + (sample.segments or 0)
             if again:
-                timeline.incidents.append(Incident(time_s, "retransmission", again))
+                timeline.loss_events.append(LossEvent(time_s, "retransmission", again))
         timeline.curves = [write, read]
         return timeline
 

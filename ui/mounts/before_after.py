@@ -1,4 +1,4 @@
-"""A change tried out: quick tests, the change with its questions, the same tests, and the comparison."""
+"""Test before and after: quick tests, the change with its questions, the same tests, and the comparison."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.errors import AppError, ErrorKind
 from app.history.model import link_name
 from app.speedtest.model import DEFAULT_SIZE, TestSpec
-from app.speedtest.result_comparison import REPEATS, compare, findings
+from app.speedtest.result_comparison import TESTS_PER_SIDE, compare_results, measured_recommendations
 from app.units import format_duration, format_size
+from ui.common.dialogs import confirm
 from ui.common.translation import tr
-from ui.dialogs.confirm import confirm
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from app.mounts.change_model import ApplyArgs, ApplyReport
     from app.service.advice import AdviceResult
     from app.speedtest.model import TestResult
-    from app.speedtest.result_comparison import Comparison
-    from ui.apply.controller import Applying
-    from ui.panels.advice import AdvicePanel
-    from ui.test.panel import QuickTestPanel
+    from app.speedtest.result_comparison import FigureComparison
+    from ui.apply.controller import ApplyController
+    from ui.overview.panel import AdvicePanel
+    from ui.test.panel import SpeedTestPanel
 
-State = Literal["idle", "before", "apply", "after"]
+BeforeAfterState = Literal["idle", "before", "apply", "after"]
 
 #: One copy shall take about this long, seconds.
-_COPY_S = 3.0
-_SMALLEST, _LARGEST = 4 * 2**20, 256 * 2**20
+_TARGET_COPY_S = 3.0
+_MIN_COPY_SIZE, _MAX_COPY_SIZE = 4 * 2**20, 256 * 2**20
 
 
-class Trial(QObject):
+class BeforeAfterTest(QObject):
     """Tries out the recommendations for one mount at a time.
 
     Args:
@@ -48,27 +48,27 @@ class Trial(QObject):
     """
 
     apply_wanted = Signal(object)
-    back_wanted = Signal()
+    restore_wanted = Signal()
     failed = Signal(object)
 
     def __init__(
-        self, window: QWidget, quick_test: QuickTestPanel, applying: Applying, advice: AdvicePanel
+        self, window: QWidget, quick_test: SpeedTestPanel, applying: ApplyController, advice: AdvicePanel
     ) -> None:
         super().__init__(window)
         self._window = window
         self._panel = advice
         self._quick_test = quick_test
-        self._state: State = "idle"
+        self._state: BeforeAfterState = "idle"
         self._advice: AdviceResult | None = None
         self._spec: TestSpec | None = None
         self._share = self._link = ""
-        self._results: dict[State, list[TestResult]] = {}
+        self._results: dict[BeforeAfterState, list[TestResult]] = {}
         quick_test.ended.connect(self._on_test)
         applying.applied.connect(self._on_applied)
         applying.closed.connect(self._on_dialog_closed)
         advice.try_chosen.connect(self._ask)
         advice.trial.stop_clicked.connect(self.stop)
-        advice.trial.back_clicked.connect(self.back_wanted)
+        advice.trial.back_clicked.connect(self.restore_wanted)
 
     def _ask(self, advice: AdviceResult, mount_point: str) -> None:
         """Say what would be done, and for how long, before anything is."""
@@ -92,7 +92,7 @@ class Trial(QObject):
                     "small calls and removed, {count} times before the change and {count} times after it: "
                     "{time} in all. In between, “Apply…” shows what the "
                     "change would do, and asks.")
-            .format(size=format_size(spec.size), count=REPEATS, time=_time_text(advice, spec.size)),
+            .format(size=format_size(spec.size), count=TESTS_PER_SIDE, time=_time_text(advice, spec.size)),
             self.tr("&Test"),
             lambda: self._begin(advice, spec),
         )  # fmt: skip
@@ -137,7 +137,7 @@ class Trial(QObject):
             if self._state == "before"
             else self.tr("Testing with the recommended settings, {number} of {count}…")
         )
-        self._say(text.format(number=number, count=REPEATS), running=True)
+        self._say(text.format(number=number, count=TESTS_PER_SIDE), running=True)
         if self._is_shown() and self._spec is not None and not self._quick_test.start(self._spec):
             self._stop(self.tr("The test could not begin: the test before and after was given up."))
 
@@ -156,7 +156,7 @@ class Trial(QObject):
             return
         self._share, self._link = result.share or "", link_name(result)
         self._results[self._state].append(result)
-        if len(self._results[self._state]) < REPEATS:
+        if len(self._results[self._state]) < TESTS_PER_SIDE:
             self._test()
         elif self._state == "before":
             if not self._is_shown():
@@ -167,13 +167,15 @@ class Trial(QObject):
             )
             self.apply_wanted.emit(self._advice)
         else:
-            found: list[Comparison] = compare(self._results["before"], self._results["after"])
+            found: list[FigureComparison] = compare_results(self._results["before"], self._results["after"])
             self._state = "idle"
             self._say(comparison_text(found), running=False)
             if self._advice is not None and self._spec is not None:
-                self._panel.remember(self._share, self._link, findings(found, self._advice.recommendations))
+                self._panel.remember(
+                    self._share, self._link, measured_recommendations(found, self._advice.recommendations)
+                )
                 slower = any(item.verdict == "slower" for item in found)
-                self._panel.trial.offer_way_back(offered=slower)
+                self._panel.trial.offer_restore(offered=slower)
 
     def _stop(self, text: str) -> None:
         self._state = "idle"
@@ -189,8 +191,8 @@ def copy_size(advice: AdviceResult) -> int:
     speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
     if not speeds:
         return DEFAULT_SIZE
-    size = _SMALLEST
-    while size * 2 <= min(speeds) * _COPY_S and size < _LARGEST:
+    size = _MIN_COPY_SIZE
+    while size * 2 <= min(speeds) * _TARGET_COPY_S and size < _MAX_COPY_SIZE:
         size *= 2
     return size
 
@@ -200,14 +202,14 @@ def _time_text(advice: AdviceResult, size: int) -> str:
     speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
     if not speeds:
         return tr("how long depends on the link, which is not known,")
-    seconds = 2 * REPEATS * sum(size / speed for speed in speeds)
+    seconds = 2 * TESTS_PER_SIDE * sum(size / speed for speed in speeds)
     return tr("about {time}").format(time=format_duration(seconds))
 
 
-def comparison_text(comparisons: list[Comparison]) -> str:
+def comparison_text(comparisons: list[FigureComparison]) -> str:
     """Return what came out, a line for each way."""
     if not comparisons:
         return tr("The figures cannot be compared: reads came from this computer's own cache.")
     lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in comparisons]
     note = tr("Each figure is the median of {count} tests. Other load meanwhile can make a difference, too.")
-    return "\n".join([*lines, note.format(count=REPEATS)])
+    return "\n".join([*lines, note.format(count=TESTS_PER_SIDE)])

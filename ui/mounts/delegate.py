@@ -1,37 +1,170 @@
-"""A curve the size of a word."""
+"""Delegate of the list of mounts: paints mount point, speed with its sparkline, state, and export."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QPointF, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette, QPen, QPolygonF
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from ui.mounts.list_model import KEPT
+from ui.common import theme
+from ui.common.labels import draw_dot
+from ui.common.speed_units import speed_text
+from ui.mounts.list_model import SAMPLES_KEPT, BootRole, MountRole, SpeedHistoryRole, StateRole, export_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from PySide6.QtCore import QRect
+    from app.mounts.model import Mount
+    from ui.mounts.list_model import SpeedHistory
 
 
-def draw_sparkline(painter: QPainter, area: QRect, values: Sequence[float], colour: str) -> None:
-    """Draw values from 0 to their greatest; the newest is at the right edge, and KEPT fill the area."""
+def draw_sparkline(painter: QPainter, area: QRect, values: Sequence[float], color: str) -> None:
+    """Draw values from 0 to their greatest; the newest at the right edge; SAMPLES_KEPT fill the area."""
     top = max(values, default=0.0)
     if top <= 0:
         return
-    step = area.width() / (KEPT - 1)
+    step = area.width() / (SAMPLES_KEPT - 1)
     left = area.right() - step * (len(values) - 1)
     base = float(area.bottom())
     points = [
         QPointF(left + number * step, base - (area.height() - 2) * value / top)
         for number, value in enumerate(values)
     ]
-    fill = QColor(colour)
+    fill = QColor(color)
     fill.setAlphaF(0.18)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(fill)
     painter.drawPolygon(QPolygonF([QPointF(points[0].x(), base), *points, QPointF(points[-1].x(), base)]))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.setPen(QPen(QColor(colour), 1))
+    painter.setPen(QPen(QColor(color), 1))
     painter.drawPolyline(QPolygonF(points))
+
+
+#: State to a field of :class:`ui.common.theme.Colors`.
+STATE_MEANING = {
+    "mounted": "ok", "not-mounted": "muted", "not-responding": "error", "stale": "error", "differs": "warn",
+}  # fmt: skip
+
+
+class MountDelegate(QStyledItemDelegate):
+    """Paints servers as headings and mounts in two lines."""
+
+    # Qt overrides
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """Qt: two lines with air around them, for a server as for a mount."""
+        del index
+        line = option.fontMetrics.lineSpacing()
+        return QSize(line * 8, int(line * 2.9))
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Qt: paint the row."""
+        mount: Mount | None = index.data(MountRole)
+        painter.save()
+        if mount is None:
+            _paint_server(painter, option, str(index.data()), str(index.data(StateRole)))
+        else:
+            words = str(index.data(StateRole)), str(index.data(BootRole))
+            _paint_mount(painter, option, mount, words, index.data(SpeedHistoryRole))
+        painter.restore()
+
+
+def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str, count: str) -> None:
+    """Paint the heading in the lower line, near the mounts that it is for, and their number behind it."""
+    rect: QRect = option.rect
+    palette: QPalette = option.palette
+    heading = QFont(option.font)
+    heading.setWeight(QFont.Weight.DemiBold)
+    painter.setFont(heading)
+    painter.setPen(palette.color(QPalette.ColorRole.PlaceholderText))
+    metrics = QFontMetrics(heading)
+    area = rect.adjusted(metrics.averageCharWidth(), 0, -metrics.averageCharWidth(), -6)
+    bottom = Qt.AlignmentFlag.AlignBottom
+    room = area.width() - QFontMetrics(option.font).horizontalAdvance(count) - 2 * metrics.averageCharWidth()
+    text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
+    painter.drawText(area, bottom | Qt.AlignmentFlag.AlignLeft, text)
+    painter.setFont(option.font)
+    painter.drawText(area, bottom | Qt.AlignmentFlag.AlignRight, count)
+
+
+def _trend_width(option: QStyleOptionViewItem) -> int:
+    """Return the room of a speed and its curve: the same for every speed, so that the curve does not jump."""
+    metrics = QFontMetrics(option.font)
+    return metrics.horizontalAdvance(speed_text(888e6)) + 10 * metrics.averageCharWidth()
+
+
+def _paint_trend(
+    painter: QPainter, option: QStyleOptionViewItem, colors: theme.Colors, trend: SpeedHistory, top: int
+) -> int:
+    """Paint the speed now and its last minute at the right; return the width that they take."""
+    metrics = QFontMetrics(option.font)
+    line, unit = metrics.lineSpacing(), metrics.averageCharWidth()
+    rect: QRect = option.rect
+    text = speed_text(trend.now) if trend.now else ""
+    room = metrics.horizontalAdvance(speed_text(888e6))
+    right = rect.right() - unit
+    painter.setPen(QColor(colors.muted))
+    painter.drawText(QPoint(right - metrics.horizontalAdvance(text), top + metrics.ascent()), text)
+    width = 7 * unit
+    area = QRect(right - room - unit - width, top + 2, width, line - 4)
+    draw_sparkline(painter, area, trend.values, colors.warn if trend.timeouts else colors.accent)
+    return _trend_width(option)
+
+
+def _paint_mount(
+    painter: QPainter,
+    option: QStyleOptionViewItem,
+    mount: Mount,
+    words: tuple[str, str],
+    trend: SpeedHistory | None,
+) -> None:
+    rect: QRect = option.rect
+    font: QFont = option.font
+    palette: QPalette = option.palette
+    state: QStyle.StateFlag = option.state
+    selected = bool(state & QStyle.StateFlag.State_Selected)
+    focused = bool(state & QStyle.StateFlag.State_HasFocus) and selected
+    dark = palette.color(QPalette.ColorRole.Base).lightness() < 128
+    colors = theme.DARK if dark else theme.LIGHT
+    color = getattr(colors, STATE_MEANING[mount.state])
+    if selected:
+        back = QColor(colors.accent)
+        back.setAlphaF(0.30 if dark else 0.13)
+        painter.fillRect(rect, back)
+        painter.fillRect(QRect(rect.topLeft(), QSize(3, rect.height())), QColor(colors.accent))
+    metrics = QFontMetrics(font)
+    line, unit = metrics.lineSpacing(), metrics.averageCharWidth()
+    top = rect.top() + (rect.height() - 2 * line) // 2
+    left = rect.left() + 2 * unit + line
+    width = rect.right() - left - unit
+    draw_dot(
+        painter, rect.left() + 2 * unit, top + line // 2, line, color, filled=mount.state != "not-mounted"
+    )
+    strong = QFont(font)
+    strong.setWeight(QFont.Weight.Medium)
+    # In a narrow list the curve makes room: which mount it is counts more.
+    needed = min(QFontMetrics(strong).horizontalAdvance(mount.mount_point), width // 2)
+    roomy = width - _trend_width(option) >= needed
+    taken = _paint_trend(painter, option, colors, trend, top) if trend is not None and roomy else 0
+    painter.setFont(strong)
+    painter.setPen(QColor(colors.text))
+    name = QFontMetrics(strong).elidedText(mount.mount_point, Qt.TextElideMode.ElideMiddle, width - taken)
+    painter.drawText(QPoint(left, top + metrics.ascent()), name)
+    painter.setFont(font)
+    painter.setPen(QColor(color))
+    word, lasting = words
+    painter.drawText(QPoint(left, top + line + metrics.ascent()), word)
+    used = metrics.horizontalAdvance(word + " ")
+    painter.setPen(QColor(colors.muted))
+    text = f"· {lasting}  {export_of(mount.share)}"
+    export = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width - used)
+    painter.drawText(QPoint(left + used, top + line + metrics.ascent()), export)
+    if focused:
+        pen = painter.pen()
+        pen.setColor(QColor(colors.accent))
+        painter.setPen(pen)
+        painter.drawRect(rect.adjusted(0, 0, -1, -1))

@@ -1,4 +1,4 @@
-"""Asks for the facts of the mount that is shown, and for those of this computer while one is drafted."""
+"""Facts loader: asks for the facts of the mount shown, or of this computer while a mount is drafted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.service.protocol import FactsArgs
-from ui.latest_call import LatestCall
+from ui.common.bridge import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PAUSE_MS = 500
 
 
-class FactsAsking(QObject):
+class FactsLoader(QObject):
     """Asks about one share at a time: what is known of one mount's link and server is not to judge another.
 
     Of a new mount only this computer is asked, as no server is to be contacted while its name is typed.
@@ -47,12 +47,12 @@ class FactsAsking(QObject):
 
     def ask(self, share: str) -> None:
         """Forget what was known, and ask about this share."""
-        self.forget()
+        self.reset()
         self._call.ask("facts.get", FactsArgs(share=share), self.known.emit, self._on_unknown)
 
     def ask_client(self, options: str) -> None:
         """Forget what was known, and ask about this computer for a new mount with these options."""
-        self.forget()
+        self.reset()
         self._options = options
         self._ask_client()
 
@@ -65,10 +65,10 @@ class FactsAsking(QObject):
             self._options = options
             self._pause.start()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Know nothing."""
         self._pause.stop()
-        self._call.forget()
+        self._call.reset()
         self.known.emit(None)
 
     def _ask_client(self) -> None:

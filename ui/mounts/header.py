@@ -1,21 +1,40 @@
-"""The free space of a mount in a few words; a warning has a sign, a colour and the reason as its tool tip."""
+"""Header of a mount: what it is, its state and free space, the actions, and a card with what is wrong."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
+from advisor.dialects.linux import FSTAB_FILE as FSTAB
+from advisor.options import MountOptions
 from app.mounts.space import space_text
+from app.text.mounts import mount_state_text, trouble_text
 from ui.common import theme
-from ui.common.labels import ElidedLabel, plain_tip
+from ui.common.labels import ElidedLabel, MutedLabel, StateLabel, enlarge, plain_label, plain_tip
+from ui.common.status_text import boot_text
+from ui.mounts.delegate import STATE_MEANING
 
 if TYPE_CHECKING:
+    from app.mounts.change_model import SaveTarget
+    from app.mounts.model import Configured, Mount
+    from app.mounts.mount_users import WaitingProcesses
     from app.mounts.space import Space
+    from app.text.mounts import Remedy
 
 
-class SpaceLabel(ElidedLabel):
+class FreeSpaceLabel(ElidedLabel):
     """Shows what is free; hidden while nothing is known."""
 
     def __init__(self) -> None:
@@ -36,7 +55,339 @@ class SpaceLabel(ElidedLabel):
         self.setToolTip(plain_tip(warning or line))
         self.setAccessibleName(warning or line)
 
-    def ink(self) -> QColor:
-        """Return the colour of the text."""
-        colours = theme.colours()
-        return QColor(colours.warn if self._warns else colours.muted)
+    def text_color(self) -> QColor:
+        """Return the color of the text."""
+        colors = theme.colors()
+        return QColor(colors.warn if self._warns else colors.muted)
+
+
+_BAR_WIDTH = 4
+
+
+class ProblemCard(QFrame):
+    """Hidden while nothing is wrong.
+
+    Signals:
+        force_clicked: unmount it by force.
+        detach_clicked: take it out of sight.
+        remount_clicked: unmount it and mount it again.
+    """
+
+    force_clicked = Signal()
+    detach_clicked = Signal()
+    remount_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("trouble")
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self._bar = QWidget()
+        self._bar.setFixedWidth(_BAR_WIDTH)
+        self._bar.setAutoFillBackground(True)
+        self._message = plain_label(wrap=True)
+        self._message.setObjectName("trouble-message")
+        self._message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._choices = QGridLayout()
+        self._choices.setColumnStretch(1, 1)
+        self._choices.setHorizontalSpacing(12)
+        self._choices.setVerticalSpacing(4)
+        self._shown: list[Remedy] = []
+        self._buttons: list[QPushButton] = []
+        texts = QVBoxLayout()
+        texts.setContentsMargins(12, 8, 12, 8)
+        texts.setSpacing(8)
+        texts.addWidget(self._message)
+        texts.addLayout(self._choices)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addLayout(texts, 1)
+        self._update_colors()
+        self.hide()
+
+    def show_problem(self, mount: Mount | None, now: float, waiting: WaitingProcesses | None) -> None:
+        """Show what is wrong with a mount; arguments as of :func:`app.text.mounts.trouble_text`."""
+        text = trouble_text(mount, now, waiting) if mount is not None else None
+        if text is None:
+            self.hide()
+            return
+        if self._message.text() != text.message:
+            self._message.setText(text.message)
+        if text.choices != self._shown:
+            self._show_choices(text.choices)
+        self.show()
+
+    def enable_actions(self, *, busy: bool) -> None:
+        """Enable the buttons, or not while something is under way."""
+        for button in self._buttons:
+            button.setEnabled(not busy)
+
+    def _show_choices(self, choices: list[Remedy]) -> None:
+        self._shown = choices
+        self._buttons = []
+        while (item := self._choices.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        actions = {
+            "Unmount by force": (self.tr("Unmount by &Force…"), "trouble-force", self.force_clicked),
+            "Detach": (self.tr("De&tach…"), "trouble-detach", self.detach_clicked),
+            "Remount": (self.tr("&Remount…"), "trouble-remount", self.remount_clicked),
+        }
+        for row, choice in enumerate(choices):
+            action = actions.get(choice.name)
+            if action is None:
+                name: QWidget = plain_label(choice.name)
+            else:
+                text, object_name, clicked = action
+                button = QPushButton(text)
+                button.setObjectName(object_name)
+                button.setAccessibleDescription(choice.meaning)
+                button.clicked.connect(clicked)
+                self._buttons.append(button)
+                name = button
+            self._choices.addWidget(name, row, 0)
+            self._choices.addWidget(MutedLabel(choice.meaning, wrap=True), row, 1)
+
+    def _update_colors(self) -> None:
+        theme.tint(self._bar, theme.colors().error, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_bar"):
+            self._update_colors()
+
+
+_TICK_MS = 1000
+
+
+class MountHeader(QWidget):
+    """Shows a mount or a draft in two lines, and offers what can be done with it.
+
+    Attributes:
+        trouble: what is wrong with the mount.
+
+    Signals:
+        mount_clicked: mount it as the form says.
+        apply_clicked: preview a change, or a mount that is kept.
+        forget_clicked: take it out of what keeps it.
+        import_clicked: draft it for fstab.
+        unmount_clicked: unmount it.
+        cancel_clicked: end what is under way.
+        log_clicked: show what the system's log says of it.
+        discard_clicked: give up what was typed of a new mount.
+    """
+
+    mount_clicked = Signal()
+    apply_clicked = Signal()
+    remove_clicked = Signal()
+    import_clicked = Signal()
+    unmount_clicked = Signal()
+    cancel_clicked = Signal()
+    log_clicked = Signal()
+    discard_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._title = ElidedLabel()
+        enlarge(self._title, 1.4, bold=True)
+        self._state = StateLabel()
+        self._space = FreeSpaceLabel()
+        self.trouble = ProblemCard()
+        self._mount: Mount | None = None
+        self._waiting: WaitingProcesses | None = None
+        self._clock_ahead_s = 0.0
+        #: Runs while something lasts.
+        self._tick = QTimer(self)
+        self._tick.setInterval(_TICK_MS)
+        self._tick.timeout.connect(self._show_state)
+        self._mount_button = _button(self.tr("&Mount"), "mount", self.mount_clicked)
+        self._apply_button = _button(self.tr("&Apply…"), "apply", self.apply_clicked)
+        self._forget_button = _button(self.tr("&Forget…"), "forget", self.remove_clicked)
+        self._forget_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
+        self._discard_button = _button(self.tr("Discard Draf&t"), "discard", self.discard_clicked)
+        self._discard_button.hide()
+        self._import_button = _button(self.tr("&Import into fstab…"), "import", self.import_clicked)
+        self._unmount_button = _button(self.tr("Unm&ount…"), "unmount", self.unmount_clicked)
+        self._log_button = _button(self.tr("Lo&g"), "log", self.log_clicked)
+        self._log_button.setToolTip(
+            self.tr("Show what this computer's log says about the mount and its server.")
+        )
+        #: Of each of the two buttons that may be the one to press, whether it is.
+        self._loud = {self._mount_button: False, self._apply_button: False}
+        self._busy_bar, self._busy_text, self._busy_row = QProgressBar(), plain_label(), QFrame()
+        self._busy_bar.setTextVisible(False)
+        self._busy_bar.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
+        self._cancel = _button(self.tr("&Cancel"), "cancel", self.cancel_clicked)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(self._title)
+        texts.addWidget(self._state, 0, Qt.AlignmentFlag.AlignLeft)
+        # A line of its own: the state before it may be long.
+        texts.addWidget(self._space)
+        top = QHBoxLayout()
+        top.setSpacing(10)
+        top.addLayout(texts, 1)
+        for button in (
+            self._log_button,
+            self._discard_button,
+            self._import_button,
+            self._forget_button,
+            self._unmount_button,
+            self._apply_button,
+            self._mount_button,
+        ):
+            top.addWidget(button)
+        busy = QHBoxLayout(self._busy_row)
+        busy.setContentsMargins(0, 0, 0, 0)
+        busy.addWidget(self._busy_bar)
+        busy.addWidget(self._busy_text, 1)
+        busy.addWidget(self._cancel)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 14, 16, 8)
+        layout.addLayout(top)
+        layout.addWidget(self.trouble)
+        layout.addWidget(self._busy_row)
+
+    @property
+    def can_mount(self) -> bool:
+        """Whether the button that mounts is offered."""
+        return self._mount_button.isVisible() and self._mount_button.isEnabled()
+
+    def set_clock(self, ahead_s: float) -> None:
+        """Take by how much the host's clock is ahead of the one here, in seconds."""
+        self._clock_ahead_s = ahead_s
+
+    def show_draft(self) -> None:
+        """Head a form for a new mount."""
+        self._mount = None
+        self._tick.stop()
+        self._show_state()
+        self._title.setText(self.tr("New mount"))
+        self._state.set_state(self.tr("Not mounted"), "muted")
+
+    def show_mount(self, mount: Mount) -> None:
+        """Say what this mount is and how it is."""
+        self._mount = mount
+        if mount.since is not None:
+            self._tick.start()
+        else:
+            self._tick.stop()
+        self._title.setText(f"{mount.share}  →  {mount.mount_point}")
+        self._show_state()
+
+    def _now(self) -> float:
+        return time.time() + self._clock_ahead_s
+
+    def show_waiting(self, waiting: WaitingProcesses | None) -> None:
+        """Say who waits for the mount, None while that is not known."""
+        self._waiting = waiting
+        self._show_state()
+
+    def _show_state(self) -> None:
+        self.trouble.show_problem(self._mount, self._now(), self._waiting)
+        if self._mount is not None:
+            self._state.set_state(self.state_text(self._mount), STATE_MEANING[self._mount.state])
+
+    def show_space(self, space: Space | None) -> None:
+        """Say how full the mount is, None while that is not known."""
+        self._space.show_space(space)
+
+    def show_busy(self, text: str) -> None:
+        """Say what is under way and offer to end it; "" for nothing."""
+        self._busy_row.setVisible(bool(text))
+        # A hidden bar must not go on moving.
+        self._busy_bar.setRange(0, 0 if text else 1)
+        self._busy_bar.setAccessibleName(text)
+        self._busy_text.setText(text)
+
+    def show_buttons(
+        self, mount: Mount | None, *, busy: bool, complete: bool, dirty: bool, typed: bool = False
+    ) -> None:
+        """Offer what can be done now.
+
+        Args:
+            mount: shown, None for a draft.
+            busy: something is under way.
+            complete: the form says what to mount, and where.
+            dirty: it says something else than what is.
+            typed: something was typed into it.
+        """
+        active = mount is not None and mount.active is not None
+        configured = mount.configured if mount is not None else None
+        self._unmount_button.setVisible(active)
+        self._unmount_button.setEnabled(not busy)
+        self.trouble.enable_actions(busy=busy)
+        self._log_button.setVisible(mount is not None)
+        on_demand = configured is not None and configured.keeper == "autofs"
+        self._mount_button.setVisible(not active and not on_demand)
+        self._mount_button.setEnabled(not busy and complete)
+        self._apply_button.setText(self.tr("&Apply…") if mount is not None else self.tr("Mount and &keep…"))
+        self._apply_button.setEnabled(not busy and complete)
+        self._forget_button.setVisible(config_target_of(configured) != "nowhere")
+        self._forget_button.setEnabled(not busy)
+        self._discard_button.setVisible(mount is None and typed)
+        self._discard_button.setEnabled(not busy)
+        self._import_button.setVisible(configured is not None and not configured.ours)
+        self._import_button.setEnabled(not busy)
+        self._loud = {self._mount_button: not active, self._apply_button: active and dirty}
+        self._update_colors()
+
+    def state_text(self, mount: Mount) -> str:
+        """Return how a mount is, in words."""
+        word = mount_state_text(mount, self._now())
+        if mount.state == "not-mounted" and mount.configured is not None:
+            word = self.tr("Not mounted, saved in {file}").format(file=mount.configured.origin)
+        if mount.configured is not None and not mount.configured.ours:
+            word = self.tr("{state} (read only: {file})").format(
+                state=self.tr("Not mounted") if mount.active is None else word, file=mount.configured.origin
+            )
+        if mount.active is not None:
+            version = MountOptions.parse(mount.active.options).get("vers")
+            word = f"{word}, NFS {version}" if version else word
+        return f"{word} · {self._next_boot_text(mount)}"
+
+    def _next_boot_text(self, mount: Mount) -> str:
+        """Return what becomes of a mount at the next boot, and that it is not saved if so."""
+        text = boot_text(mount)
+        return self.tr("{text}, not saved").format(text=text) if mount.configured is None else text
+
+    def _update_colors(self) -> None:
+        colors = theme.colors()
+        for button, wanted in self._loud.items():
+            chosen = wanted and button.isEnabled()
+            theme.tint(button, colors.accent if chosen else colors.raised, QPalette.ColorRole.Button)
+            text = colors.text if button.isEnabled() else colors.muted
+            theme.tint(button, colors.on_accent if chosen else text, QPalette.ColorRole.ButtonText)
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_loud"):
+            self._update_colors()
+
+
+def config_target_of(configured: Configured | None) -> SaveTarget:
+    """Return where a mount is kept now, as far as this program may change it there."""
+    if configured is None or not configured.ours:
+        return "nowhere"
+    return "fstab" if configured.origin == FSTAB else "systemd"
+
+
+def _button(text: str, name: str, clicked: SignalInstance) -> QPushButton:
+    button = QPushButton(text)
+    button.setObjectName(name)
+    button.clicked.connect(clicked)
+    return button

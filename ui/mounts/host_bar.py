@@ -1,4 +1,4 @@
-"""The top of the window: the host, what is known of it, and the menu."""
+"""Host bar at the top of the window: the host, what is known of it, and the menu."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
     from app.service.protocol import HelloResult
-    from ui.hosts import LabLink
+    from ui.common.session import LabLink
 
 
 class HostBar(QFrame):

@@ -1,4 +1,4 @@
-"""The system log's lines about a mount and its server, to be read and copied."""
+"""Log dialog: the system log's lines about a mount and its server, to be read and copied."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
-from app.mounts.system_log import Log, LogArgs, log_text
+from app.mounts.system_log import LogArgs, MountLog, log_text
+from ui.common.bridge import LatestCall
 from ui.common.dialogs import add_buttons
-from ui.common.labels import plain_label
+from ui.common.labels import ProblemLabel, plain_label
 from ui.common.text_view import TextView
-from ui.latest_call import LatestCall
-from ui.widgets.problem_label import ProblemLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +101,7 @@ class LogDialog(QDialog):
         self._tell(self.tr("Reading the log…"))
         self._refresh.setEnabled(not self._call.ask("mounts.log", args, self._on_log, self._on_failed))
 
-    def _on_log(self, log: Log) -> None:
+    def _on_log(self, log: MountLog) -> None:
         self._refresh.setEnabled(True)
         self._lines.show_text(
             "\n".join(f"{_moment(line.time_s)}  {line.program}: {line.text}" for line in log.lines)

@@ -1,4 +1,4 @@
-"""One mount, or a new one: its header with what can be done, and the tabs below."""
+"""Mount page: one mount, or a new one: its header with the actions, and the tabs below."""
 
 from __future__ import annotations
 
@@ -11,44 +11,40 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from advisor.lint import LintContext
-from app.experiment.proposed_options import propose
+from app.experiment.proposed_options import propose_options
 from app.mounts.change_model import ApplyArgs
-from ui.apply.controller import Applying
+from ui.apply.controller import ApplyController
+from ui.common.layout import TabBar
 from ui.experiments.panel import ExperimentPanel
-from ui.experiments.use_settings import ask_use
-from ui.forgetting import Forgetting
+from ui.experiments.use_settings import ask_use_settings
 from ui.history.panel import HistoryPanel
-from ui.mounts.actions import Mounting
-from ui.mounts.before_after import Trial
+from ui.live.panel import LivePanel
+from ui.mounts.actions import MountController, RemoveController, UnmountPrompt
+from ui.mounts.before_after import BeforeAfterTest
+from ui.mounts.header import MountHeader, config_target_of
 from ui.mounts.log_dialog import LogDialog
-from ui.mounts.readahead import ReadAheadBar
-from ui.mounts.status_queries import SpaceAsking
-from ui.overview.advice_text import read_ahead_of
-from ui.panels.advice import AdvicePanel
-from ui.panels.detail_header import DetailHeader, keeper_of
-from ui.panels.live import LivePanel
-from ui.panels.settings import SettingsPanel
-from ui.readahead_saving import ReadaheadSaving
-from ui.test.panel import QuickTestPanel
-from ui.unmount_asking import UnmountAsking
-from ui.waiting_asking import WaitingAsking
-from ui.widgets.tab_bar import TabBar
+from ui.mounts.readahead import ReadaheadBar, ReadaheadController
+from ui.mounts.status_queries import FreeSpaceQuery, WaitingProcessesQuery
+from ui.overview.advice_text import recommended_readahead
+from ui.overview.panel import AdvicePanel
+from ui.settings.panel import SettingsPanel
+from ui.test.panel import SpeedTestPanel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.facts import LinkFacts
     from app.errors import AppError
-    from app.experiment.proposed_options import Proposal
-    from app.mounts.change_model import ApplyReport, Keeper
+    from app.experiment.proposed_options import OptionProposal
+    from app.mounts.change_model import ApplyReport, SaveTarget
     from app.mounts.model import Mount, MountReport
     from app.service.advice import AdviceResult
     from ui.common.bridge import BridgeCall, RunInThread
-    from ui.common.mount_request import Wish
-    from ui.experiments.use_settings import WantedSet
+    from ui.common.mount_request import MountRequest
+    from ui.experiments.use_settings import ChosenSet
 
 
-class DetailPanel(QWidget):
+class MountPage(QWidget):
     """Shows a mount or a draft.
 
     Signals:
@@ -75,7 +71,7 @@ class DetailPanel(QWidget):
     applied = Signal(object)
     reverted = Signal(object, bool)
     settled = Signal()
-    forgotten = Signal(str, object)
+    removed = Signal(str, object)
     imported = Signal(object)
     discarded = Signal()
 
@@ -84,45 +80,45 @@ class DetailPanel(QWidget):
         self._mount: Mount | None = None
         self._submit = submit
         self._made = False
-        self._before: Wish | None = None
+        self._before: MountRequest | None = None
         #: The page that the last error belongs to.
         self._failed_page: QWidget | None = None
-        self._mounting = Mounting(submit, self)
+        self._mounting = MountController(submit, self)
         self._mounting.busy.connect(self._on_busy)
         self._mounting.mounted.connect(self._on_mounted)
         self._mounting.unmounted.connect(self.unmounted)
         self._mounting.failed.connect(self._on_failed)
         self._mounting.stuck.connect(self.stuck)
-        self._asking = UnmountAsking(self._mounting, self, submit)
-        self._applying = Applying(submit, self)
+        self._asking = UnmountPrompt(self._mounting, self, submit)
+        self._applying = ApplyController(submit, self)
         self._applying.changed.connect(self._on_applying)
         self._applying.applied.connect(self._on_applied)
         self._applying.reverted.connect(self.reverted)
-        self._forgetting = Forgetting(submit, self)
+        self._forgetting = RemoveController(submit, self)
         self._forgetting.changed.connect(self._show_buttons)
         self._forgetting.failed.connect(self._on_failed)
-        self._forgetting.forgotten.connect(self.forgotten)
-        self._header = DetailHeader()
+        self._forgetting.removed.connect(self.removed)
+        self._header = MountHeader()
         self._connect_header()
-        self._space = SpaceAsking(submit, lambda: self.busy or not self.window().isVisible(), self)
+        self._space = FreeSpaceQuery(submit, lambda: self.busy or not self.window().isVisible(), self)
         self.settings = SettingsPanel(submit)
         self.settings.edited.connect(self._show_buttons)
-        self.settings.asked.connect(self._let_one_begin)
+        self.settings.asked.connect(self._block_concurrent_starts)
         self.settings.submitted.connect(self._on_submitted)
         self.advice = AdvicePanel(submit, run)
         self.advice.use_chosen.connect(self._on_use_recommended)
         self.advice.advised.connect(self._on_advised)
         self.live = LivePanel(submit)
-        self.quick_test = QuickTestPanel(submit, run)
+        self.quick_test = SpeedTestPanel(submit, run)
         self.quick_test.busy_changed.connect(self._on_running)
         self.experiment = ExperimentPanel(submit, run)
         self.experiment.running_changed.connect(self._on_running)
         self.experiment.use_chosen.connect(self._on_use_set)
         self.history = HistoryPanel(run)
         self.quick_test.kept.connect(self.history.refresh)
-        self._trial = Trial(self, self.quick_test, self._applying, self.advice)
-        self._trial.apply_wanted.connect(self._on_trial_apply)
-        self._trial.back_wanted.connect(self._on_way_back)
+        self._trial = BeforeAfterTest(self, self.quick_test, self._applying, self.advice)
+        self._trial.apply_wanted.connect(self._on_before_after_apply)
+        self._trial.restore_wanted.connect(self._on_restore_previous)
         for page in (self.live, self.quick_test, self.history, self.advice, self.experiment):
             page.failed.connect(partial(self._fail, page))
         self._trial.failed.connect(partial(self._fail, self.advice))
@@ -136,7 +132,7 @@ class DetailPanel(QWidget):
     def _connect_header(self) -> None:
         self._header.mount_clicked.connect(self._on_mount_clicked)
         self._header.apply_clicked.connect(self._ask_apply)
-        self._header.forget_clicked.connect(self._on_forget_clicked)
+        self._header.remove_clicked.connect(self._on_remove_clicked)
         self._header.import_clicked.connect(self._on_import_clicked)
         self._header.discard_clicked.connect(self.discarded)
         self._header.unmount_clicked.connect(self.ask_unmount)
@@ -156,10 +152,10 @@ class DetailPanel(QWidget):
         self._tabs.addTab(self.history, self.tr("History"))
 
     def _follow_read_ahead(self) -> None:
-        self._saving = ReadaheadSaving(self._submit, self)
+        self._saving = ReadaheadController(self._submit, self)
         self._saving.changed.connect(self._show_buttons)
         self._saving.failed.connect(self._on_failed)
-        self._read_ahead = ReadAheadBar()
+        self._read_ahead = ReadaheadBar()
         self._read_ahead.keep_clicked.connect(self._on_keep_read_ahead)
         self._read_ahead.remove_clicked.connect(self._on_remove_read_ahead)
         self._read_ahead.undo_clicked.connect(self._saving.undo)
@@ -176,7 +172,7 @@ class DetailPanel(QWidget):
         self._header.trouble.force_clicked.connect(self._on_force_clicked)
         self._header.trouble.detach_clicked.connect(self._on_detach_clicked)
         self._header.trouble.remount_clicked.connect(self._on_remount_clicked)
-        self._waiting = WaitingAsking(self._submit, self)
+        self._waiting = WaitingProcessesQuery(self._submit, self)
         self._waiting.known.connect(self._header.show_waiting)
 
     def _make_shortcuts(self) -> None:
@@ -237,22 +233,22 @@ class DetailPanel(QWidget):
         """Take by how much the host's clock is ahead of the one here, in seconds."""
         self._header.set_clock(ahead_s)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Another host is shown now."""
-        self._mounting.forget()
-        self._applying.forget()
-        self._forgetting.forget()
-        self._saving.forget()
+        self._mounting.reset()
+        self._applying.reset()
+        self._forgetting.reset()
+        self._saving.reset()
         self._trial.stop()
-        self.advice.forget()
-        self.quick_test.forget()
-        self.live.forget()
-        self.experiment.forget()
+        self.advice.reset()
+        self.quick_test.reset()
+        self.live.reset()
+        self.experiment.reset()
         self.show_draft("", "")
 
     def take_link(self, link: LinkFacts) -> None:
         """The lab's link is another now: what was found out over the old one holds no more."""
-        self.quick_test.forget_plan()
+        self.quick_test.discard_plan()
         self.advice.take_link(link.name)
 
     def _show_tabs(self) -> None:
@@ -302,25 +298,25 @@ class DetailPanel(QWidget):
             self._on_mount_clicked()
 
     def _on_mount_clicked(self) -> None:
-        if self._form_is_sound():
-            self._mounting.mount(self.settings.wish())
+        if self._form_is_valid():
+            self._mounting.mount(self.settings.request())
 
     def _ask_apply(self) -> bool:
         """Open the dialog for what the form says; return whether it is open."""
-        if not self._form_is_sound():
+        if not self._form_is_valid():
             return False
-        wish, mount = self.settings.wish(), self._mount
+        request, mount = self.settings.request(), self._mount
         configured = mount.configured if mount is not None else None
-        kept = keeper_of(configured)
+        kept = config_target_of(configured)
         # A new mount is most likely meant to last; a mount that was made by hand is not made to last unasked.
-        keeper: Keeper = "fstab" if mount is None else kept
+        keeper: SaveTarget = "fstab" if mount is None else kept
         args = ApplyArgs(
-            share=wish.share,
-            mount_point=wish.mount_point,
-            options=wish.options,
+            share=request.share,
+            mount_point=request.mount_point,
+            options=request.options,
             exact=True,  # the form shows every word, and the dialog asks about those of a new entry
             keeper=keeper,
-            read_ahead_kb=wish.read_ahead_kb,
+            read_ahead_kb=request.read_ahead_kb,
         )
         active = mount is not None and mount.active is not None
         return self._applying.open(self.window(), args, active=active, kept=kept)
@@ -347,17 +343,17 @@ class DetailPanel(QWidget):
         args = ApplyArgs(
             share=mount.share,
             mount_point=mount.mount_point,
-            options=self.settings.original_wish(mount).options,
+            options=self.settings.original_request(mount).options,
             fstype=configured.fstype if configured is not None else "nfs",
             again=True,
         )
-        self._applying.open(self.window(), args, active=True, kept=keeper_of(configured))
+        self._applying.open(self.window(), args, active=True, kept=config_target_of(configured))
 
     def _on_import_clicked(self) -> None:
         if self._mount is not None:
             self.imported.emit(self._mount)
 
-    def _on_forget_clicked(self) -> None:
+    def _on_remove_clicked(self) -> None:
         mount = self._mount
         if mount is not None:
             active = mount.active is not None
@@ -372,7 +368,7 @@ class DetailPanel(QWidget):
         if self._mount is not None:
             self._saving.ask(self.window(), self._mount.mount_point, None)
 
-    def _form_is_sound(self) -> bool:
+    def _form_is_valid(self) -> bool:
         problem = self.settings.problem()
         if problem is not None:
             self._on_failed(problem)
@@ -419,49 +415,49 @@ class DetailPanel(QWidget):
             self._made = report.report is None  # what is kept is told by the next table alone
         self.applied.emit(report)
 
-    def _on_mounted(self, wish: Wish, report: MountReport) -> None:
+    def _on_mounted(self, request: MountRequest, report: MountReport) -> None:
         self.mounted.emit(report)
 
     def _on_use_recommended(self, result: AdviceResult) -> None:
         """Put the advice into the form; nothing is mounted by that."""
-        wish, advised = self.settings.wish(), read_ahead_of(result)
+        request, advised = self.settings.request(), recommended_readahead(result)
         self.settings.load_entry(
-            wish.share,
-            wish.mount_point,
+            request.share,
+            request.mount_point,
             result.advised_options,
-            wish.read_ahead_kb if advised is None else advised,
+            request.read_ahead_kb if advised is None else advised,
         )
         self._tabs.setCurrentWidget(self.settings)
 
-    def _on_use_set(self, wanted: WantedSet) -> None:
+    def _on_use_set(self, wanted: ChosenSet) -> None:
         """Ask, and put the settings that an experiment varied into the form; nothing is mounted by that."""
-        mount, wish = self._mount, self.settings.wish()
+        mount, request = self._mount, self.settings.request()
         ahead = mount.active.read_ahead_kb if mount is not None and mount.active is not None else None
-        context = LintContext(share=wish.share, mount_point=wish.mount_point)
-        proposal = propose(
-            wanted.plan, wanted.chosen, wish.options,
-            read_ahead_kb=ahead if wish.read_ahead_kb is None else wish.read_ahead_kb, context=context,
+        context = LintContext(share=request.share, mount_point=request.mount_point)
+        proposal = propose_options(
+            wanted.plan, wanted.chosen, request.options,
+            read_ahead_kb=ahead if request.read_ahead_kb is None else request.read_ahead_kb, context=context,
         )  # fmt: skip
-        ask_use(self.window(), wanted, proposal, partial(self._use_set, wanted, proposal))
+        ask_use_settings(self.window(), wanted, proposal, partial(self._use_set, wanted, proposal))
 
-    def _use_set(self, wanted: WantedSet, proposal: Proposal) -> None:
-        wish = self.settings.wish()
+    def _use_set(self, wanted: ChosenSet, proposal: OptionProposal) -> None:
+        request = self.settings.request()
         self.advice.remember(wanted.share, wanted.link, wanted.measured)
-        ahead = wish.read_ahead_kb if proposal.read_ahead_kb is None else proposal.read_ahead_kb
-        self.settings.load_entry(wish.share, wish.mount_point, proposal.options, ahead)
+        ahead = request.read_ahead_kb if proposal.read_ahead_kb is None else proposal.read_ahead_kb
+        self.settings.load_entry(request.share, request.mount_point, proposal.options, ahead)
         self._tabs.setCurrentWidget(self.settings)
 
-    def _on_trial_apply(self, result: AdviceResult) -> None:
+    def _on_before_after_apply(self, result: AdviceResult) -> None:
         mount = self._mount
         if mount is not None and mount.active is not None:
-            before = self.settings.original_wish(mount)
+            before = self.settings.original_request(mount)
             self._before = replace(before, read_ahead_kb=mount.active.read_ahead_kb)
         self._on_use_recommended(result)
         self._tabs.setCurrentWidget(self.advice)
         if not self._ask_apply():
             self._trial.end_without_change()
 
-    def _on_way_back(self) -> None:
+    def _on_restore_previous(self) -> None:
         """Put what was before a change that was tested into the form, and ask to apply it."""
         before = self._before
         if before is not None and self._mount is not None and self._mount.mount_point == before.mount_point:
@@ -475,19 +471,21 @@ class DetailPanel(QWidget):
         count = len([item for item in items if item.option not in typed])
         text = self.tr("Advice • {count}").format(count=count) if count else self.tr("Advice")
         self._tabs.setTabText(self._tabs.indexOf(self.advice), text)
-        self.settings.show_advised({item.option: item for item in items if item.scope != "host"})
+        self.settings.show_recommended({item.option: item for item in items if item.scope != "host"})
 
     def _show_buttons(self) -> None:
         mount = self._mount
         can_undo = mount is not None and self._saving.can_undo(mount.mount_point)
         self._read_ahead.show_mount(mount, can_undo=can_undo, busy=self.busy)
-        wish = self.settings.wish()
-        self.advice.set_subject(self._mount, wish)
+        request = self.settings.request()
+        self.advice.set_target(self._mount, request)
         self.advice.trial.look_at(self._mount.mount_point if self._mount is not None else "")
-        self.quick_test.set_wish(wish)
-        self.experiment.set_share(self._mount.share if self._mount is not None else wish.share, wish.options)
-        self._let_one_begin()
-        self._say_what_is_private()
+        self.quick_test.set_request(request)
+        self.experiment.set_share(
+            self._mount.share if self._mount is not None else request.share, request.options
+        )
+        self._block_concurrent_starts()
+        self._show_private_measurement()
         settings = self.settings
         self._header.show_buttons(
             self._mount, busy=self.busy, complete=settings.complete, dirty=settings.dirty,
@@ -495,16 +493,16 @@ class DetailPanel(QWidget):
         )  # fmt: skip
         settings.set_busy(busy=self.busy)
 
-    def _say_what_is_private(self) -> None:
+    def _show_private_measurement(self) -> None:
         """An experiment, and a test of a share that is not mounted, leave this mount still."""
         text = ""
         if self.experiment.running:
             text = self.tr("An experiment uses private mounts. Their traffic is not counted here.")
-        elif self.quick_test.runs_privately:
+        elif self.quick_test.uses_private_mount:
             text = self.tr("A test uses a private mount. Its traffic is not counted here.")
         self.live.show_elsewhere(text)
 
-    def _let_one_begin(self) -> None:
+    def _block_concurrent_starts(self) -> None:
         """What is measured while something else is measured or changed would be wrong."""
         why = self.tr(
             "Something else is being measured or changed on this host. Wait until it has finished, or "

@@ -1,21 +1,34 @@
-"""The line that says how long a mount's readahead lasts, with what saves it, or removes what is saved."""
+"""Saved readahead: how long a mount's readahead lasts, and the udev rule that saves it.
+
+The rule is shown before it is written. The kernel sets the readahead back at every mount; only the rule
+outlives that.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from app.mounts.change_model import ReadaheadArgs
 from app.units import format_size
-from ui.common.labels import plain_label
+from ui.common.bridge import LatestCall
+from ui.common.dialogs import add_buttons, fit_to_text
+from ui.common.labels import heading, plain_label
+from ui.common.text_view import TextView
 from ui.common.translation import tr
 
 if TYPE_CHECKING:
-    from app.mounts.model import Mount
+    from collections.abc import Callable
+
+    from app.errors import AppError
+    from app.mounts.model import Mount, ReadaheadReport
+    from ui.common.bridge import BridgeCall
 
 
-class ReadAheadBar(QFrame):
+class ReadaheadBar(QFrame):
     """Hidden while the readahead is the kernel's own, or nfs.conf's.
 
     Signals:
@@ -100,3 +113,147 @@ def lasting_text(mount: Mount) -> str:
     if not later:
         return ""
     return tr("Readahead {size}: saved, for each time it is mounted.").format(size=now or later)
+
+
+class SaveReadaheadDialog(QDialog):
+    """Shows what is written.
+
+    Args:
+        parent: the window.
+        report: the preview.
+
+    Signals:
+        agreed: the person wants it.
+    """
+
+    agreed = Signal()
+
+    def __init__(self, parent: QWidget, report: ReadaheadReport) -> None:
+        super().__init__(parent)
+        self.setObjectName("save-readahead-dialog")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if report.after is None:
+            title = self.tr("Remove the Saved Readahead?")
+            text = self.tr("The next mount at {path} begins with the kernel's own readahead. A mount that is "
+                           "there now keeps its readahead until unmounted.")  # fmt: skip
+            action = self.tr("&Remove")
+        else:
+            title = self.tr("Keep the Readahead for Good?")
+            text = self.tr("Each mount at {path} gets a readahead of {size}. A udev rule does that, for this "
+                           "mount point alone. Nothing is interrupted.")  # fmt: skip
+            action = self.tr("&Keep for Good")
+        self.setWindowTitle(title)
+        size = format_size(report.after * 1024) if report.after is not None else ""
+        diff = TextView(self.tr("What is written to {files}").format(files=report.file), lines=10, diff=True)
+        diff.setObjectName("save-readahead-diff")
+        diff.show_text(report.diff)
+        do = QPushButton(action)
+        do.setObjectName("save-readahead-do")
+        do.clicked.connect(self._on_do)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(18, 16, 18, 14)
+        layout.setSpacing(10)
+        layout.addWidget(heading(title, scale=1.3))
+        layout.addWidget(plain_label(text.format(path=report.mount_point, size=size), wrap=True))
+        layout.addWidget(diff)
+        add_buttons(self, layout, self.tr("&Cancel"), [do], do if report.after is not None else None)
+        fit_to_text(self, 104)
+
+    def _on_do(self) -> None:
+        self.accept()
+        self.agreed.emit()
+
+
+class ReadaheadController(QObject):
+    """Saves, or removes what is saved, one mount point at a time, after a yes.
+
+    Signals:
+        changed: whether something is being written, or can be undone, is another answer now.
+        failed: the AppError.
+    """
+
+    changed = Signal()
+    failed = Signal(object)
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
+        super().__init__(parent)
+        self._call = LatestCall(submit)
+        self._dialog: SaveReadaheadDialog | None = None
+        self._writing = False
+        self._last: ReadaheadReport | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being written."""
+        return self._writing
+
+    def can_undo(self, mount_point: str) -> bool:
+        """Whether what was written last was for this mount point."""
+        return self._last is not None and self._last.mount_point == mount_point
+
+    def ask(self, window: QWidget, mount_point: str, read_ahead_kb: int | None) -> None:
+        """Show the rule that would be written, with None removed, and ask."""
+        if self._dialog is None and not self._writing:
+            args = ReadaheadArgs(mount_point=mount_point, read_ahead_kb=read_ahead_kb, preview=True)
+            self._start(args, partial(self._on_preview, window))
+
+    def undo(self) -> None:
+        """Let be saved what was saved before the last change."""
+        last = self._last
+        if last is not None and not self._writing:
+            args = ReadaheadArgs(
+                mount_point=last.mount_point, read_ahead_kb=last.before, expected_sha256=last.written_sha256
+            )
+            self._start(args, self._on_undone)
+
+    def look_at(self, mount_point: str) -> None:
+        """Another mount is shown: what was done before is not undone from there."""
+        if self._last is not None and self._last.mount_point != mount_point:
+            self._last = None
+
+    def reset(self) -> None:
+        """The host is gone."""
+        self._last = None
+        self._end()
+        if self._dialog is not None:
+            self._dialog.reject()
+
+    def _start(self, args: ReadaheadArgs, then: Callable[[ReadaheadReport], None]) -> None:
+        if self._call.ask("mounts.readahead", args, partial(self._on_answer, then), self._on_failed):
+            self._writing = not args.preview
+            self.changed.emit()
+
+    def _on_answer(self, then: Callable[[ReadaheadReport], None], report: ReadaheadReport) -> None:
+        then(report)
+        self._end()
+
+    def _on_failed(self, error: AppError) -> None:
+        self._last = None
+        self._end()
+        self.failed.emit(error)
+
+    def _end(self) -> None:
+        self._call.reset()
+        self._writing = False
+        self.changed.emit()
+
+    def _on_preview(self, window: QWidget, report: ReadaheadReport) -> None:
+        if not report.diff:
+            return  # it is so already: the table of mounts says that in a moment
+        dialog = SaveReadaheadDialog(window, report)
+        self._dialog = dialog
+        real = ReadaheadArgs(
+            mount_point=report.mount_point, read_ahead_kb=report.after, expected_sha256=report.sha256
+        )
+        dialog.agreed.connect(partial(self._start, real, self._on_written))
+        dialog.finished.connect(self._on_closed)
+        dialog.open()
+
+    def _on_written(self, report: ReadaheadReport) -> None:
+        self._last = report if report.written else None
+
+    def _on_undone(self, _report: ReadaheadReport) -> None:
+        self._last = None
+
+    def _on_closed(self, _result: int) -> None:
+        self._dialog = None

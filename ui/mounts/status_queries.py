@@ -1,4 +1,7 @@
-"""Asks once a minute how full the mount is that is shown, and no other; not while something is measured."""
+"""Status queries about the mount shown: its free space, and the processes that wait for its silent server.
+
+The agent answers them: the window touches no NFS path.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.mounts.space import FRESH_S, SpaceArgs
-from ui.latest_call import LatestCall
+from app.mounts.mount_users import WaitingArgs
+from app.mounts.space import MAX_AGE_S, SpaceArgs
+from ui.common.bridge import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,12 +20,11 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
     from ui.common.bridge import BridgeCall
 
-
 #: When to look again whether it may be asked, milliseconds.
-_REST_MS = 5000
+_MIN_INTERVAL_MS = 5000
 
 
-class SpaceAsking(QObject):
+class FreeSpaceQuery(QObject):
     """Follows one mount at a time.
 
     Args:
@@ -67,11 +70,59 @@ class SpaceAsking(QObject):
         if self._followed is None or self._call.is_pending:
             return
         if self._rests():
-            self._timer.start(_REST_MS)
+            self._timer.start(_MIN_INTERVAL_MS)
             return
-        self._timer.start(int(FRESH_S * 1000))
+        self._timer.start(int(MAX_AGE_S * 1000))
         args = SpaceArgs(mount_point=self._followed[0])
         self._call.ask("mounts.space", args, self.known.emit, self._on_unknown)
+
+    def _on_unknown(self, _error: AppError) -> None:
+        self.known.emit(None)
+
+
+_INTERVAL_MS = 5000
+
+
+class WaitingProcessesQuery(QObject):
+    """Follows one mount at a time.
+
+    Args:
+        submit: sends a request to the agent.
+        parent: owner.
+
+    Signals:
+        known: the Waiting, None while it is not known.
+    """
+
+    known = Signal(object)
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
+        super().__init__(parent)
+        self._call = LatestCall(submit)
+        self._point = ""
+        self._timer = QTimer(self)
+        self._timer.setInterval(_INTERVAL_MS)
+        self._timer.timeout.connect(self._ask)
+
+    def follow(self, mount: Mount | None) -> None:
+        """Ask about this mount if its server does not answer; None, or any other, ends that."""
+        silent = mount is not None and mount.state == "not-responding"
+        point = mount.mount_point if mount is not None and silent else ""
+        if point == self._point:
+            return
+        self._point = point
+        self._call.reset()
+        self.known.emit(None)
+        if point:
+            self._timer.start()
+            self._ask()
+        else:
+            self._timer.stop()
+
+    def _ask(self) -> None:
+        if not self._call.is_pending:
+            args = WaitingArgs(mount_point=self._point)
+            self._call.ask("mounts.waiting", args, self.known.emit, self._on_unknown)
 
     def _on_unknown(self, _error: AppError) -> None:
         self.known.emit(None)

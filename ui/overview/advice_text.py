@@ -1,4 +1,4 @@
-"""Advice in words: what changes, how sure it is, and what the workloads are called."""
+"""Texts of advice: options and values, confidence, scope, workloads, and the model's expectation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from advisor.recommend import NotRecommended, Recommendation
-    from advisor.throughput_curve import Curve
+    from advisor.throughput_curve import PredictedCurve
     from app.service.advice import AdviceResult, Expected
 
 
@@ -88,7 +88,7 @@ def replaced_text(items: Iterable[Recommendation]) -> str:
     return tr("“Use recommended” replaces what you asked for: {values}.").format(values=", ".join(own))
 
 
-def read_ahead_of(result: AdviceResult) -> int | None:
+def recommended_readahead(result: AdviceResult) -> int | None:
     """Return the readahead that is recommended for the mount, KiB; None to leave it."""
     for item in result.recommendations:
         if item.option == "read_ahead_kb" and item.included and item.proposed is not None:
@@ -136,7 +136,7 @@ def expected_text(expected: list[Expected]) -> list[str]:
     return lines
 
 
-def curve_text(curve: Curve | None) -> list[str]:
+def curve_text(curve: PredictedCurve | None) -> list[str]:
     """Return what the drawn curve says in figures; nothing where :func:`expected_text` says it."""
     if curve is None or curve.over == "read_ahead_kb":
         return []

@@ -1,4 +1,4 @@
-"""One recommendation as a card: what changes, why, on what evidence, at what risk, and who says so."""
+"""Recommendation cards: what changes, why, on what evidence, at what risk, and the source."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from advisor.recommend import undo_of
+from advisor.recommend import undo_text
 from ui.common import theme
 from ui.common.dialogs import show_outline
-from ui.common.labels import MutedLabel, enlarge, plain_label, plain_tip
+from ui.common.labels import MutedLabel, UnitAwareLabel, enlarge, plain_label, plain_tip
 from ui.overview.advice_text import change_text, confidence_names, option_label, scope_names, status_names
-from ui.widgets.spoken_label import SpokenLabel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.recommend import Attention, Recommendation
+    from advisor.recommend import Recommendation, SystemWarning
 
 
 class AdviceCard(QFrame):
@@ -40,7 +39,7 @@ class AdviceCard(QFrame):
         layout.setContentsMargins(14, 10, 14, 10)
         layout.setSpacing(5)
         layout.addLayout(self._changes(items))
-        layout.addWidget(SpokenLabel(first.reason))
+        layout.addWidget(UnitAwareLabel(first.reason))
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(2)
@@ -48,13 +47,13 @@ class AdviceCard(QFrame):
         evidence = "; ".join(first.evidence)
         rows = [
             (self.tr("Expect"), first.effect), (self.tr("Risk"), first.risk),
-            (self.tr("Because of"), evidence), (self.tr("Undo"), undo_of(items, option_label)),
+            (self.tr("Because of"), evidence), (self.tr("Undo"), undo_text(items, option_label)),
         ]  # fmt: skip
         for name, text in rows:
             if text:
                 row = grid.rowCount()
                 grid.addWidget(MutedLabel(name), row, 0, Qt.AlignmentFlag.AlignTop)
-                grid.addWidget(SpokenLabel(text), row, 1)
+                grid.addWidget(UnitAwareLabel(text), row, 1)
         layout.addLayout(grid)
         self._steps = _steps(first.how_to)
         layout.addWidget(self._steps)
@@ -109,10 +108,10 @@ class AdviceCard(QFrame):
         layout.addLayout(foot)
 
 
-class AttentionBox(QFrame):
-    """Something that no mount option mends, in a colour of warning."""
+class SystemWarningBox(QFrame):
+    """Something that no mount option mends, in a color of warning."""
 
-    def __init__(self, matter: Attention) -> None:
+    def __init__(self, matter: SystemWarning) -> None:
         super().__init__()
         self.setObjectName("attention")
         self.setFrameShape(QFrame.Shape.StyledPanel)
@@ -121,19 +120,19 @@ class AttentionBox(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 10, 14, 10)
         layout.addWidget(self._word)
-        layout.addWidget(SpokenLabel(f"{matter.text} {matter.reason}"))
+        layout.addWidget(UnitAwareLabel(f"{matter.text} {matter.reason}"))
         foot = QHBoxLayout()
-        foot.addWidget(SpokenLabel("; ".join(matter.evidence)), 1)
+        foot.addWidget(UnitAwareLabel("; ".join(matter.evidence)), 1)
         if matter.how_to:
             steps = _steps(matter.how_to)
             layout.addWidget(steps)
             foot.addWidget(_steps_button(self.tr("How to…"), steps))
         foot.addWidget(source_button(matter.source, matter.link))
         layout.addLayout(foot)
-        self._colour()
+        self._update_colors()
 
-    def _colour(self) -> None:
-        theme.tint(self._word, theme.colours().warn)
+    def _update_colors(self) -> None:
+        theme.tint(self._word, theme.colors().warn)
 
     # Qt overrides
 
@@ -141,7 +140,7 @@ class AttentionBox(QFrame):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_word"):
-            self._colour()
+            self._update_colors()
 
 
 def source_button(source: str, link: str) -> QWidget:
@@ -159,7 +158,7 @@ def source_button(source: str, link: str) -> QWidget:
 
 
 def _steps(lines: Sequence[str]) -> QWidget:
-    steps = SpokenLabel("\n".join(lines))
+    steps = UnitAwareLabel("\n".join(lines))
     steps.setObjectName("how-to-steps")
     steps.hide()
     return steps

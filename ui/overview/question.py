@@ -1,4 +1,4 @@
-"""What advice is asked for: this mount or a machine that the person describes, and its use."""
+"""Question of the advice page: this mount or another computer, described by hand, and its workload."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from advisor.cards import cards
-from advisor.identify import server_kinds
+from advisor.identify import network_cards, server_kinds
 from app.links import load_links
 from app.service.advice import AdviceArgs
 from ui.common.dialogs import show_outline
@@ -36,7 +35,7 @@ _RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?:[.-].*)?", re.ASCII)
 _MTU = (68, 65536)
 
 
-class AdviceQuestion(QWidget):
+class AdviceForm(QWidget):
     """The fields above the advice.
 
     Signals:
@@ -155,7 +154,7 @@ class AdviceQuestion(QWidget):
         return self._elsewhere.isChecked()
 
     def args(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
-        """Return the question, or None if something is missing; :meth:`wanting` says what."""
+        """Return the question, or None if something is missing; :meth:`missing_text` says what."""
         args = self._of_fields(mount_point, share, options)
         return msgspec.structs.replace(args, **self._more.chosen()) if args is not None else None
 
@@ -193,7 +192,7 @@ class AdviceQuestion(QWidget):
             kernel=self._release(),
         )
 
-    def wanting(self) -> str:
+    def missing_text(self) -> str:
         """Return what is missing for a question."""
         if self.elsewhere:
             return self.tr("Name the other machine's adapter, its link or its server.")
@@ -292,7 +291,7 @@ def _card_box(unknown: str, name: str) -> QComboBox:
     box = QComboBox()
     box.setObjectName(name)
     box.addItem(unknown, "")
-    for key, card in cards().items():
+    for key, card in network_cards().items():
         box.addItem(card.title, key)
     return box
 

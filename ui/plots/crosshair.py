@@ -1,23 +1,57 @@
-"""A line below the mouse, and what the curves say there."""
+"""Crosshair: a line below the mouse, and what the curves show there."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
+import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtWidgets import QFrame, QLabel
 
-os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
-
-import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
-
+from app.units import format_duration
 from ui.common.labels import plain_label
+from ui.common.speed_units import speed_text
+from ui.common.translation import tr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ui.common.theme import Colours
+    from ui.common.theme import Colors
+    from ui.plots.timeline import CursorReadout, SpeedCurve, Timeline
+
+
+def readout_text(timeline: Timeline, time_s: float) -> str:
+    """Return what is drawn at a moment, a line for each curve; "" where nothing is."""
+    found = timeline.readings(time_s)
+    if not found:
+        return ""
+    several = len(timeline.rounds()) > 1
+    head = tr("{time} on the axis").format(time=format_duration(found[0].time_s))
+    return "\n".join([head, *(_readout_line(reading, several=several) for reading in found)])
+
+
+def _readout_line(reading: CursorReadout, *, several: bool) -> str:
+    curve = reading.curve
+    parts = [_curve_name(curve, several=several), speed_text(reading.speed)]
+    if reading.average is not None:
+        parts.append(tr("average {speed}").format(speed=speed_text(reading.average)))
+    if reading.trip_s is not None:
+        parts.append(tr("round trip {time}").format(time=format_duration(reading.trip_s)))
+    if reading.phase is not None:
+        parts.append(tr("waiting for fsync") if reading.phase == "fsync" else tr("closing"))
+    return " · ".join(parts)
+
+
+def _curve_name(curve: SpeedCurve, *, several: bool) -> str:
+    way = tr("To the server") if curve.way == "write" else tr("From the server")
+    if curve.warm_up:
+        return tr("{way}, warm-up").format(way=way)
+    return tr("{way}, repeat {number}").format(way=way, number=curve.round) if several else way
+
+
+os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
+
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph
@@ -67,9 +101,9 @@ class Crosshair(QObject):
         self.line.hide()
         self.label.hide()
 
-    def colour(self, colours: Colours) -> None:
+    def update_colors(self, colors: Colors) -> None:
         """Follow the palette."""
-        self.line.setPen(pg.mkPen(colours.muted, width=1))
+        self.line.setPen(pg.mkPen(colors.muted, width=1))
 
     def _on_moved(self, place: Any) -> None:
         box = self._plot.getPlotItem().getViewBox()

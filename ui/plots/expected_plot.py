@@ -1,4 +1,4 @@
-"""The throughput model's expectation as a curve with its error as a band, and now and advised on it."""
+"""Expected throughput: the model's curve with its error band, the present and the recommended values."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from advisor.speeds import speed_scale
 from app.units import format_size
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
-from ui.plots.axes import colour_axes
+from ui.plots.axes import color_axes
 
 if TYPE_CHECKING:
-    from advisor.throughput_curve import Curve
+    from advisor.throughput_curve import PredictedCurve
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph
@@ -28,8 +28,8 @@ pg: Any = pyqtgraph
 _HEIGHT_LINES = 11
 #: At most so many values have a number below the axis.
 _TICKS = 8
-#: Part of the curve's colour in its band.
-_BAND = 0.22
+#: Part of the curve's color in its band.
+_BAND_OPACITY = 0.22
 
 
 class ExpectedPlot(QWidget):
@@ -64,10 +64,10 @@ class ExpectedPlot(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._plot)
-        self._curve: Curve | None = None
-        self._colour()
+        self._curve: PredictedCurve | None = None
+        self._update_colors()
 
-    def draw(self, curve: Curve) -> None:
+    def draw(self, curve: PredictedCurve) -> None:
         """Show this curve."""
         self._curve = curve
         places = [math.log2(size) for size in curve.sizes]
@@ -110,19 +110,19 @@ class ExpectedPlot(QWidget):
         self._item.setRange(xRange=(places[0] - margin, places[-1] + margin), yRange=(0, top), padding=0)
         self.setAccessibleName(self.tr("Expected speed over {name}").format(name=names[curve.over]))
         self.setAccessibleDescription(self.tr("The figures stand beside it in words."))
-        self._colour()
+        self._update_colors()
 
-    def _colour(self) -> None:
-        colours = theme.colours()
-        colour_axes(self._plot, pg, colours, self.font())
-        line = colours.write if self._curve is not None and self._curve.over == "wsize" else colours.read
+    def _update_colors(self) -> None:
+        colors = theme.colors()
+        color_axes(self._plot, pg, colors, self.font())
+        line = colors.write if self._curve is not None and self._curve.over == "wsize" else colors.read
         self._line.setPen(pg.mkPen(line, width=2))
-        self._band.setBrush(pg.mkBrush(theme.blend(line, colours.base, _BAND)))
-        for name, colour in (("now", colours.muted), ("advised", colours.ok)):
+        self._band.setBrush(pg.mkBrush(theme.blend(line, colors.base, _BAND_OPACITY)))
+        for name, color in (("now", colors.muted), ("advised", colors.ok)):
             point, text = self._marks[name]
-            point.setBrush(pg.mkBrush(colour))
-            point.setPen(pg.mkPen(colours.base))
-            text.setColor(colour)
+            point.setBrush(pg.mkBrush(color))
+            point.setPen(pg.mkPen(colors.base))
+            text.setColor(color)
             text.setFont(self.font())
 
     # Qt overrides
@@ -131,4 +131,4 @@ class ExpectedPlot(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_curve"):
-            self._colour()
+            self._update_colors()

@@ -1,4 +1,4 @@
-"""A figure against the levels of one factor, with its interval; the best level is marked."""
+"""Factor plot: a figure against the levels of one factor, with its interval; the best level is marked."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
-from advisor.experiment.measurements import QUANTITIES, TIMEOUTS
+from advisor.experiment.measurements import FIGURE_INFO, TIMEOUTS
 from advisor.speeds import speed_scale
-from app.experiment.factors import label, level_label
+from app.experiment.factors import factor_label, level_label
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
-from ui.plots.axes import colour_axes
+from ui.plots.axes import color_axes
 
 if TYPE_CHECKING:
-    from advisor.experiment.tables import Curve, CurvePoint
+    from advisor.experiment.tables import CurvePoint, FactorCurve
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph
@@ -28,7 +28,7 @@ pg: Any = pyqtgraph
 _HEIGHT_LINES = 11
 
 
-class CurvePlot(QWidget):
+class FactorPlot(QWidget):
     """Draws one curve of an experiment."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -56,9 +56,9 @@ class CurvePlot(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._plot)
-        self._curve: Curve | None = None
+        self._curve: FactorCurve | None = None
 
-    def draw(self, curve: Curve) -> None:
+    def draw(self, curve: FactorCurve) -> None:
         """Show this curve."""
         self._curve = curve
         factor, unit = self._scale(curve)
@@ -71,7 +71,7 @@ class CurvePlot(QWidget):
             bottom=_array([(point.median - point.low) * factor for point in curve.points]),
         )  # fmt: skip
         self._points.setData(places, middles)
-        quantity = QUANTITIES[curve.figure]
+        quantity = FIGURE_INFO[curve.figure]
         figure = quantity.label[:1].upper() + quantity.label[1:]
         self._item.setLabel("left", unit or self.tr("Number"))
         ticks = [(place, self._tick(curve, point)) for place, point in zip(places, curve.points, strict=True)]
@@ -81,36 +81,34 @@ class CurvePlot(QWidget):
         bottom.setHeight(self.fontMetrics().lineSpacing() * lines + 10)
         top = max(point.high for point in curve.points) * factor
         self._item.setRange(xRange=(-0.3, len(places) - 0.7), yRange=(0, top * 1.1 or 1), padding=0)
-        text = self.tr("{figure} over {factor}").format(figure=figure, factor=label(curve.factor))
+        text = self.tr("{figure} over {factor}").format(figure=figure, factor=factor_label(curve.factor))
         self.setAccessibleName(text)
-        self._colour()
+        self._update_colors()
 
-    def _tick(self, curve: Curve, point: CurvePoint) -> str:
+    def _tick(self, curve: FactorCurve, point: CurvePoint) -> str:
         """Return a level, and how many time-outs a repeat had if any level had some."""
         text = level_label(curve.factor, point.level)
         if not any(one.timeouts for one in curve.points) or curve.figure == TIMEOUTS:
             return text
         return self.tr("{level}\ntime-outs: {count}").format(level=text, count=f"{point.timeouts:.3g}")
 
-    def _scale(self, curve: Curve) -> tuple[float, str]:
-        unit = QUANTITIES[curve.figure].unit
+    def _scale(self, curve: FactorCurve) -> tuple[float, str]:
+        unit = FIGURE_INFO[curve.figure].unit
         if unit != "bytes/s":
             return 1.0, unit
         return speed_scale(max(point.high for point in curve.points), SPEED_UNITS.unit)
 
-    def _colour(self) -> None:
-        colours = theme.colours()
-        colour_axes(self._plot, pg, colours, self.font())
-        line = colours.read if self._curve is not None and self._curve.figure == "read" else colours.write
+    def _update_colors(self) -> None:
+        colors = theme.colors()
+        color_axes(self._plot, pg, colors, self.font())
+        line = colors.read if self._curve is not None and self._curve.figure == "read" else colors.write
         self._line.setPen(pg.mkPen(line, width=1))
-        self._bars.setData(pen=pg.mkPen(colours.muted))
+        self._bars.setData(pen=pg.mkPen(colors.muted))
         curve = self._curve
         if curve is not None:
-            brushes = [
-                pg.mkBrush(colours.ok if point.level == curve.best else line) for point in curve.points
-            ]
+            brushes = [pg.mkBrush(colors.ok if point.level == curve.best else line) for point in curve.points]
             self._points.setBrush(brushes)
-        self._points.setPen(pg.mkPen(colours.base))
+        self._points.setPen(pg.mkPen(colors.base))
 
     # Qt overrides
 
@@ -118,7 +116,7 @@ class CurvePlot(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_curve"):
-            self._colour()
+            self._update_colors()
 
 
 def _array(values: list[float]) -> Any:

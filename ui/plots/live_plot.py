@@ -1,4 +1,4 @@
-"""The plot of a running test: speeds, round trips, phases and losses, and what to compare them with.
+"""Plot of a running test: speeds, round-trip times, phases and losses, with reference lines.
 
 Cheap by construction (measured): one-pixel opaque pens without antialiasing, and axes that paint into a
 cache of their own, because a grid otherwise redraws every tick and label with each frame.
@@ -19,19 +19,24 @@ import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 from advisor.speeds import speed_scale
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
-from ui.models.reading_text import readings_text
-from ui.plots.axes import colour_axes
-from ui.plots.crosshair import Crosshair
-from ui.plots.curves import Curves, round_up
-from ui.plots.layers import EVERYTHING, Sheet
-from ui.plots.marks import Losses, Phases, Rounds
-from ui.plots.references import References
+from ui.plots.axes import color_axes
+from ui.plots.crosshair import Crosshair, readout_text
+from ui.plots.layers import (
+    WHOLE_AXIS,
+    LossMarkers,
+    PhaseAreas,
+    PlotCanvas,
+    ReferenceLines,
+    RepeatMarkers,
+    SpeedCurves,
+    round_up,
+)
 from ui.plots.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ui.plots.timeline import Way
+    from ui.plots.timeline import TransferDirection
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph
@@ -61,16 +66,16 @@ class LivePlot(QWidget):
         self._right = 0.0
         self._zoomed = False
         self._set_up()
-        self._references = References()
-        self._phases = Phases()
-        self._rounds = Rounds(self.font())
-        self._curves = Curves(self._item.getAxis("right"))
-        self._losses = Losses()
+        self._references = ReferenceLines()
+        self._phases = PhaseAreas()
+        self._rounds = RepeatMarkers(self.font())
+        self._curves = SpeedCurves(self._item.getAxis("right"))
+        self._losses = LossMarkers()
         self._parts = (self._phases, self._references, self._rounds, self._curves, self._losses)
         box = self._item.getViewBox()
-        self._sheet = Sheet(box, self._parts)
+        self._sheet = PlotCanvas(box, self._parts)
         box.sigRangeChanged.connect(self._on_range)
-        self._crosshair = Crosshair(self._plot, lambda time_s: readings_text(self._timeline, time_s))
+        self._crosshair = Crosshair(self._plot, lambda time_s: readout_text(self._timeline, time_s))
         self.setAccessibleName(self.tr("Speed over time"))
         self.setAccessibleDescription(self.tr("The figures of a finished test stand in the table below."))
         layout = QVBoxLayout(self)
@@ -78,7 +83,7 @@ class LivePlot(QWidget):
         layout.addWidget(self._plot)
         SPEED_UNITS.changed.connect(self._on_units)
         self.clear()
-        self._colour()
+        self._update_colors()
 
     def _set_up(self) -> None:
         item = self._item
@@ -111,21 +116,21 @@ class LivePlot(QWidget):
 
     # What to compare with
 
-    def set_limits(self, limits: Mapping[Way, float]) -> None:
+    def set_limits(self, limits: Mapping[TransferDirection, float]) -> None:
         """Draw the most that the link can carry in each way, bytes a second; nothing where it is unknown."""
         self._references.limits = limits
-        self._sheet.repaint([EVERYTHING])
+        self._sheet.repaint([WHOLE_AXIS])
         self._fit()
 
-    def set_expected(self, expected: Mapping[Way, tuple[float, float]]) -> None:
+    def set_expected(self, expected: Mapping[TransferDirection, tuple[float, float]]) -> None:
         """Draw what the model expects of each way: bytes a second, and the fraction it may be off by."""
         self._references.expected = expected
-        self._sheet.repaint([EVERYTHING])
+        self._sheet.repaint([WHOLE_AXIS])
 
-    def set_best(self, best: Mapping[Way, float]) -> None:
+    def set_best(self, best: Mapping[TransferDirection, float]) -> None:
         """Draw the best speed of an earlier test of each way, bytes a second."""
         self._references.best = best
-        self._sheet.repaint([EVERYTHING])
+        self._sheet.repaint([WHOLE_AXIS])
 
     # The test
 
@@ -204,12 +209,12 @@ class LivePlot(QWidget):
         self._label_speeds()
         self._crosshair.refresh()
 
-    def _colour(self) -> None:
-        colours = theme.colours()
-        colour_axes(self._plot, pg, colours, self.font())
+    def _update_colors(self) -> None:
+        colors = theme.colors()
+        color_axes(self._plot, pg, colors, self.font())
         for part in (*self._parts, self._crosshair):
-            part.colour(colours)
-        self._sheet.repaint([EVERYTHING])
+            part.update_colors(colors)
+        self._sheet.repaint([WHOLE_AXIS])
 
     # Qt overrides
 
@@ -217,7 +222,7 @@ class LivePlot(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_crosshair"):
-            self._colour()
+            self._update_colors()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt: the wheel scrolls the page; with Ctrl it zooms."""

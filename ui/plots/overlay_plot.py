@@ -1,4 +1,4 @@
-"""Several tests over each other: speed over the time since each transfer began."""
+"""Overlay plot: several tests over each other, speed over the time since each transfer began."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 from advisor.speeds import speed_scale
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
-from ui.models.overlay import SERIES
-from ui.plots.axes import colour_axes
+from ui.plots.axes import color_axes
+from ui.plots.timeline import SERIES_COLORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ui.models.overlay import Line
+    from ui.plots.timeline import OverlayLine
 
 #: It has no type information; this module is its typed face.
 pg: Any = pyqtgraph
@@ -44,7 +44,7 @@ class OverlayPlot(QWidget):
         for part in (self._plot, self._plot.viewport()):
             part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._plot.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self._lines: Sequence[Line] = ()
+        self._lines: Sequence[OverlayLine] = ()
         self._curves: list[Any] = []
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -52,7 +52,7 @@ class OverlayPlot(QWidget):
         SPEED_UNITS.changed.connect(self._draw)
         self._draw()
 
-    def draw(self, lines: Sequence[Line]) -> None:
+    def draw(self, lines: Sequence[OverlayLine]) -> None:
         """Show these instead of those before."""
         self._lines = lines
         self._draw()
@@ -60,14 +60,14 @@ class OverlayPlot(QWidget):
     def _draw(self) -> None:
         top = max((speed for line in self._lines for speed in line.speeds), default=0.0)
         factor, unit = speed_scale(top, SPEED_UNITS.unit)
-        colours = theme.colours()
-        colour_axes(self._plot, pg, colours, self.font())
+        colors = theme.colors()
+        color_axes(self._plot, pg, colors, self.font())
         for curve in self._curves:
             self._item.removeItem(curve)
         self._curves = []
         for line in self._lines:
             style = Qt.PenStyle.SolidLine if line.way == "write" else Qt.PenStyle.DashLine
-            pen = pg.mkPen(getattr(colours, SERIES[line.place]), width=1, style=style)
+            pen = pg.mkPen(getattr(colors, SERIES_COLORS[line.place]), width=1, style=style)
             curve = pg.PlotCurveItem(line.times_s, [speed * factor for speed in line.speeds], pen=pen)
             self._item.addItem(curve)
             self._curves.append(curve)

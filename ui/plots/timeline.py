@@ -1,29 +1,39 @@
-"""A running test as curves: speed and round trip over time, its phases, and what was lost on the way."""
+"""Timeline of a test: its events or samples as curves of speed and round-trip time, with phases and losses.
+
+Plain data, no Qt. Finished tests become curves over the time since each transfer began, to be drawn over
+each other.
+"""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from app.history.model import option_string
+from app.speedtest.model import TestEvent
 
 if TYPE_CHECKING:
-    from app.speedtest.model import Phase, Sample, TestEvent
+    from collections.abc import Sequence
 
-Way = Literal["write", "read"]
+    from app.speedtest.model import Sample, TestPhase, TestResult
+    from ui.common.theme import ColorName
+
+TransferDirection = Literal["write", "read"]
 #: What is told of a request that was lost or late.
-Trouble = Literal["timeout", "retransmission"]
+LossKind = Literal["timeout", "retransmission"]
 
 #: Speed is taken over at least this long: the server's counters step with each finished request.
 WINDOW_S = 0.5
 #: Room between two transfers: what lies between them (making, dropping and removing files) is not drawn.
 GAP_S = 0.5
 #: Phases that are shaded on the plot: a read has nothing to flush.
-_SHADED = frozenset({("write", "fsync"), ("write", "close")})
+_SHADED_PHASES = frozenset({("write", "fsync"), ("write", "close")})
 
 
 @dataclass(slots=True)
-class Curve:
+class SpeedCurve:
     """One direction of one repeat.
 
     Attributes:
@@ -39,7 +49,7 @@ class Curve:
         longest_trip_s: the longest round trip, 0 for none.
     """
 
-    way: Way
+    way: TransferDirection
     start_s: float
     times_s: list[float] = field(default_factory=list[float])
     speeds: list[float] = field(default_factory=list[float])
@@ -64,7 +74,7 @@ class Curve:
         if not self.samples:
             return None
         last = self.samples[-1]
-        earlier = _before(self.samples, last.t_s - 1.0)
+        earlier = _sample_before(self.samples, last.t_s - 1.0)
         elapsed = last.t_s - earlier.t_s if earlier else last.t_s
         moved = last.server_bytes - (earlier.server_bytes if earlier else 0)
         return max(0, moved) / elapsed if elapsed > 0 else None
@@ -91,25 +101,25 @@ class Curve:
 
 
 @dataclass(slots=True)
-class Span:
+class PhaseInterval:
     """A phase that took a while."""
 
-    phase: Phase
+    phase: TestPhase
     start_s: float
     end_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class LossEvent:
     """Requests or segments that were late or sent again."""
 
     time_s: float
-    trouble: Trouble
+    trouble: LossKind
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CursorReadout:
     """What one curve says of a moment.
 
     Attributes:
@@ -121,12 +131,12 @@ class Reading:
         phase: fsync or close, None for copying.
     """
 
-    curve: Curve
+    curve: SpeedCurve
     time_s: float
     speed: float
     average: float | None
     trip_s: float | None
-    phase: Phase | None
+    phase: TestPhase | None
 
 
 class Timeline:
@@ -139,17 +149,17 @@ class Timeline:
     """
 
     def __init__(self, *, warm_up: bool = False) -> None:
-        self.curves: list[Curve] = []
-        self.spans: list[Span] = []
-        self.incidents: list[Incident] = []
-        self.way: Way | None = None
-        self.phase: Phase | None = None
+        self.curves: list[SpeedCurve] = []
+        self.phase_intervals: list[PhaseInterval] = []
+        self.loss_events: list[LossEvent] = []
+        self.way: TransferDirection | None = None
+        self.phase: TestPhase | None = None
         self.round = 0
         self.version = 0
         #: Bytes that the transfer which runs will move, 0 if that is not known.
         self.total = 0
         self._warm_up = warm_up
-        self._open: Span | None = None
+        self._open: PhaseInterval | None = None
 
     @property
     def end_s(self) -> float:
@@ -166,7 +176,7 @@ class Timeline:
         """The longest round trip so far, 0 for none."""
         return max((curve.longest_trip_s for curve in self.curves), default=0.0)
 
-    def latest(self, way: Way) -> Curve | None:
+    def latest(self, way: TransferDirection) -> SpeedCurve | None:
         """Return the curve of this direction that is drawn or was drawn last."""
         return next((curve for curve in reversed(self.curves) if curve.way == way), None)
 
@@ -177,7 +187,7 @@ class Timeline:
             found.setdefault(curve.round if self._warm_up else curve.round + 1, curve.start_s)
         return [(start_s, number) for number, start_s in found.items()]
 
-    def readings(self, time_s: float) -> list[Reading]:
+    def readings(self, time_s: float) -> list[CursorReadout]:
         """Return what each curve that is drawn there says of a moment."""
         return [
             self._reading(curve, time_s)
@@ -197,10 +207,10 @@ class Timeline:
     def _on_phase(self, event: TestEvent) -> None:
         self.way, self.phase, self.round = event.direction, event.phase, event.round
         self._open = None
-        if (event.direction, event.phase) in _SHADED:
+        if (event.direction, event.phase) in _SHADED_PHASES:
             end_s = self._curve(event).end_s
-            self._open = Span(event.phase, end_s, end_s)
-            self.spans.append(self._open)
+            self._open = PhaseInterval(event.phase, end_s, end_s)
+            self.phase_intervals.append(self._open)
 
     def _on_sample(self, event: TestEvent, sample: Sample) -> None:
         curve = self._curve(event)
@@ -209,49 +219,51 @@ class Timeline:
             if curve.samples:
                 self._begin(event)
             return
-        earlier = _before(curve.samples, sample.t_s - WINDOW_S)
+        earlier = _sample_before(curve.samples, sample.t_s - WINDOW_S)
         elapsed = sample.t_s - earlier.t_s if earlier else sample.t_s
         if elapsed <= 0:
             return
         moved = sample.server_bytes - (earlier.server_bytes if earlier else 0)
         time_s = curve.start_s + sample.t_s
-        self._note_trouble(curve, sample, time_s)
+        self._add_losses(curve, sample, time_s)
         curve.samples.append(sample)
         curve.add(time_s, max(0, moved) / elapsed, sample.rtt_s)
         if self._open is not None:
             self._open.end_s = time_s
 
-    def _note_trouble(self, curve: Curve, sample: Sample, time_s: float) -> None:
+    def _add_losses(self, curve: SpeedCurve, sample: Sample, time_s: float) -> None:
         last = curve.samples[-1] if curve.samples else None
         timeouts = sample.timeouts - (last.timeouts if last else 0)
         resent = sample.retransmissions - (last.retransmissions if last else 0)
         if timeouts > 0:
-            self.incidents.append(Incident(time_s, "timeout", timeouts))
+            self.loss_events.append(LossEvent(time_s, "timeout", timeouts))
         if resent > 0:
-            self.incidents.append(Incident(time_s, "retransmission", resent))
+            self.loss_events.append(LossEvent(time_s, "retransmission", resent))
 
-    def _curve(self, event: TestEvent) -> Curve:
+    def _curve(self, event: TestEvent) -> SpeedCurve:
         for curve in reversed(self.curves):
             if (curve.way, curve.round) == (event.direction, event.round):
                 return curve
         return self._begin(event)
 
-    def _begin(self, event: TestEvent) -> Curve:
+    def _begin(self, event: TestEvent) -> SpeedCurve:
         start = self.end_s + GAP_S if self.curves else 0.0
         warm_up = self._warm_up and event.round == 0
-        curve = Curve(event.direction, start, round=event.round, warm_up=warm_up)
+        curve = SpeedCurve(event.direction, start, round=event.round, warm_up=warm_up)
         self.curves.append(curve)
         return curve
 
-    def _reading(self, curve: Curve, time_s: float) -> Reading:
+    def _reading(self, curve: SpeedCurve, time_s: float) -> CursorReadout:
         place = min(bisect_left(curve.times_s, time_s), len(curve.times_s) - 1)
         if place and time_s - curve.times_s[place - 1] < curve.times_s[place] - time_s:
             place -= 1
         moment = curve.times_s[place]
         trip_s = curve.trips_s[place]
-        phases: list[Phase] = [span.phase for span in self.spans if span.start_s < moment <= span.end_s]
+        phases: list[TestPhase] = [
+            span.phase for span in self.phase_intervals if span.start_s < moment <= span.end_s
+        ]
         phase = phases[0] if phases and curve.way == "write" else None
-        return Reading(
+        return CursorReadout(
             curve,
             moment,
             curve.speeds[place],
@@ -261,9 +273,53 @@ class Timeline:
         )
 
 
-def _before(samples: list[Sample], moment_s: float) -> Sample | None:
+def _sample_before(samples: list[Sample], moment_s: float) -> Sample | None:
     """Return the latest sample at or before the moment, else None (the transfer began at 0 with 0 bytes)."""
     for sample in reversed(samples):
         if sample.t_s <= moment_s + 1e-9:
             return sample
     return None
+
+
+#: Fields of ui.common.theme.Colors by place: as many tests can be told apart.
+SERIES_COLORS: tuple[ColorName, ...] = ("write", "read", "trip", "ok", "text")
+_DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
+
+
+class OverlayLine(NamedTuple):
+    """One direction of one test.
+
+    Attributes:
+        place: of the test among those that are shown, from 0: its color.
+        way: to the server or from it.
+        times_s: moments since the transfer began.
+        speeds: bytes a second at each.
+    """
+
+    place: int
+    way: TransferDirection
+    times_s: list[float]
+    speeds: list[float]
+
+
+def differing_options(results: Sequence[TestResult]) -> list[str]:
+    """Return the options in use in each test, of several only those that are not the same in all."""
+    names = list(dict.fromkeys(name for result in results for name in result.effective))
+    if len(results) > 1:
+        names = [name for name in names if len({result.effective.get(name) for result in results}) > 1]
+    shown = [{name: each.effective[name] for name in names if name in each.effective} for each in results]
+    # With blanks, so that the line can be broken.
+    return [option_string(values).replace(",", ", ") for values in shown]
+
+
+def overlay_lines(results: Sequence[TestResult]) -> list[OverlayLine]:
+    """Return the lines of some tests: of several repeats, the one with the median speed is kept."""
+    found: list[OverlayLine] = []
+    for place, result in enumerate(results):
+        for way in _DIRECTIONS:
+            transfer = result.write if way == "write" else result.read
+            timeline = Timeline()
+            for sample in transfer.samples if transfer is not None else ():
+                timeline.take(TestEvent(direction=way, phase=way, sample=sample))
+            found += [OverlayLine(place, way, curve.times_s, curve.speeds) for curve in timeline.curves]
+    return found

@@ -1,4 +1,4 @@
-"""A mount as another program or system writes it, with that system's limits and what it cannot say."""
+"""Copy As dialog: a mount as another program or system writes it, with that system's limits."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from advisor.dialects import DIALECTS, DialectError, Entry
+from advisor.dialects import DIALECTS, DialectError, MountSpec
 from app.files.safe_write import default_folder, save_text
 from ui.common.dialogs import add_buttons
 from ui.common.labels import MutedLabel, plain_label
-from ui.common.message_list import Sentences
+from ui.common.message_list import MessageList
 from ui.common.text_view import TextView
 
 if TYPE_CHECKING:
@@ -39,17 +39,19 @@ class CopyAsDialog(QDialog):
 
     Args:
         parent: the window.
-        wish: share, mount point and options, as written in the form.
+        request: share, mount point and options, as written in the form.
         dialect: the name of the first dialect to show.
         run: for saving.
     """
 
-    def __init__(self, parent: QWidget, wish: tuple[str, str, str], dialect: str, run: RunInThread) -> None:
+    def __init__(
+        self, parent: QWidget, request: tuple[str, str, str], dialect: str, run: RunInThread
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("copy-as-dialog")
         self.setWindowTitle(self.tr("Copy as"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._wish = wish
+        self._request = request
         self._run = run
         self._saving = ""
         self._dialects = QComboBox()
@@ -60,10 +62,10 @@ class CopyAsDialog(QDialog):
         self._view = TextView(self.tr("Text"), lines=22)
         self._view.setObjectName("copy-as-text")
         self._where = MutedLabel(wrap=True)
-        self._refused = Sentences("", "error")
-        self._untranslated = Sentences(self.tr("What it cannot say"), "warn")
+        self._refused = MessageList("", "error")
+        self._untranslated = MessageList(self.tr("What it cannot say"), "warn")
         self._untranslated.setObjectName("copy-as-untranslated")
-        self._problems = Sentences(self.tr("What that system limits or changes"), "warn")
+        self._problems = MessageList(self.tr("What that system limits or changes"), "warn")
         self._problems.setObjectName("copy-as-problems")
         self._path = QLineEdit()
         self._path.setObjectName("copy-as-path")
@@ -110,7 +112,7 @@ class CopyAsDialog(QDialog):
         dialect = DIALECTS[str(self._dialects.currentData())]
         self._told.setText("")
         try:
-            written = dialect.write(Entry.make(*self._wish))
+            written = dialect.write(MountSpec.make(*self._request))
         except DialectError as error:
             self._refused.show_sentences([str(error)])
             written = None

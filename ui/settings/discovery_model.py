@@ -1,4 +1,4 @@
-"""What the window asks of servers: one question at a time, counted down, and what a typed share means."""
+"""Discovery for the share field: one query at a time with its countdown, and suggestions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.discovery.model import DEADLINE_S
-from ui.latest_call import LatestCall
+from ui.common.bridge import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.errors import AppError
     from ui.common.bridge import BridgeCall
 
-State = Literal["idle", "waiting", "asking", "answered", "failed"]
+QueryState = Literal["idle", "waiting", "asking", "answered", "failed"]
 #: What a row is: something to choose, a sentence about the search, or something to do.
 RowKind = Literal["choice", "status", "scan", "forget"]
 
@@ -63,12 +63,12 @@ def split_share(text: str) -> PartialShare:
     return PartialShare(server, colon=bool(colon), export=export)
 
 
-def spell_server(name: str) -> str:
+def server_in_share(name: str) -> str:
     """Return the server as a share spells it: an IPv6 address stands in brackets."""
     return f"[{name}]" if ":" in name else name
 
 
-class Inquiry(QObject):
+class DiscoveryQuery(QObject):
     """Asks a host's agent one question; a newer question cancels the older one and drops its answer.
 
     Args:
@@ -98,7 +98,7 @@ class Inquiry(QObject):
         self._make_args = make_args
         self._clock = clock
         self._began = 0.0
-        self.state: State = "idle"
+        self.state: QueryState = "idle"
         self.server = ""
         self.result: Any = None
         #: What came before the result.
@@ -139,9 +139,9 @@ class Inquiry(QObject):
     def cancel(self) -> None:
         """Stop asking; what was answered stays."""
         if self.is_asking:
-            self.forget()
+            self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Stop asking, and forget the answer."""
         self._drop()
         self.changed.emit()
@@ -171,13 +171,13 @@ class Inquiry(QObject):
     def _on_failed(self, error: AppError) -> None:
         self._end("failed", error=error)
 
-    def _end(self, state: State, *, result: Any = None, error: AppError | None = None) -> None:
+    def _end(self, state: QueryState, *, result: Any = None, error: AppError | None = None) -> None:
         self._tick.stop()
         self.state, self.result, self.error = state, result, error
         self.changed.emit()
 
 
-class Words(NamedTuple):
+class SuggestionTexts(NamedTuple):
     """What is said of a suggestion, translated."""
 
     everyone: str
@@ -187,18 +187,18 @@ class Words(NamedTuple):
     sources: dict[str, str]
 
 
-def suggest_servers(typed: str, known: Iterable[KnownServer], words: Words) -> list[Suggestion]:
+def suggest_servers(typed: str, known: Iterable[KnownServer], words: SuggestionTexts) -> list[Suggestion]:
     """Return the known servers that contain what is typed, those that begin with it first."""
     wanted = typed.removeprefix("[").removesuffix("]").casefold()
     found = [
-        Suggestion(spell_server(server.name), _note_of(server, words), spell_server(server.name) + ":")
+        Suggestion(server_in_share(server.name), _note_of(server, words), server_in_share(server.name) + ":")
         for server in known
         if wanted in server.name.casefold() or wanted in server.calls_itself.casefold()
     ]
     return sorted(found, key=lambda row: not row.label.removeprefix("[").casefold().startswith(wanted))
 
 
-def _note_of(server: KnownServer, words: Words) -> str:
+def _note_of(server: KnownServer, words: SuggestionTexts) -> str:
     sources = ", ".join(words.sources.get(source, source) for source in server.sources)
     # Beside a name its address, beside an address the name that is not known here.
     other = server.calls_itself or (server.address if server.address != server.name else "")
@@ -206,7 +206,7 @@ def _note_of(server: KnownServer, words: Words) -> str:
 
 
 def suggest_exports(
-    share: PartialShare, result: ExportsResult | None, known: Iterable[KnownServer], words: Words
+    share: PartialShare, result: ExportsResult | None, known: Iterable[KnownServer], words: SuggestionTexts
 ) -> list[Suggestion]:
     """Return the exports that contain what is typed: listed, seen in version 4's root, and known."""
     notes: dict[str, str] = {}
@@ -221,5 +221,5 @@ def suggest_exports(
     wanted = share.export.casefold()
     paths = [path for path in notes if wanted in path.casefold()]
     paths.sort(key=lambda path: not path.casefold().startswith(wanted))
-    server_part = spell_server(share.host)
+    server_part = server_in_share(share.host)
     return [Suggestion(path, notes[path], f"{server_part}:{path}") for path in paths]

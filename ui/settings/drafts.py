@@ -1,7 +1,7 @@
-"""Drafts: what was typed into the forms of each host, until it is applied or discarded.
+"""Drafts: contents of each host's forms until they are applied or discarded.
 
-Those of new mounts are saved, and are there again at the next start. Edits of a mount that exists are kept
-until the window closes: by the next start the mount may be another one.
+Drafts of new mounts are saved and return at the next start. Edits of an existing mount last until the window
+closes: by the next start the mount may be another one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.errors import AppError
-from app.mounts.drafts import Draft, DraftFile
+from app.mounts.drafts import DraftFile, MountDraft
 from app.tasks import run_in_thread
 from ui.settings.form_state import FormState
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ui.common.bridge import RunInThread
 
 #: Share and mount point of a mount, None for a new one.
-Place = tuple[str, str] | None
+DraftKey = tuple[str, str] | None
 
 #: Typing pauses so long before it is saved, milliseconds.
 _PAUSE_MS = 1000
@@ -48,7 +48,7 @@ class Drafts(QObject):
         super().__init__(parent)
         self._run = run
         self._file = DraftFile()
-        self._states: dict[tuple[str, Place], FormState] = {}
+        self._states: dict[tuple[str, DraftKey], FormState] = {}
         #: Hosts whose new mount was touched since the start: what was saved of them is out of date.
         self._touched: set[str] = set()
         self._number = 0
@@ -65,7 +65,7 @@ class Drafts(QObject):
         call.succeeded.connect(self._on_read)
         call.failed.connect(self._on_failed)
 
-    def keep(self, host: str, place: Place, state: FormState | None) -> None:
+    def keep(self, host: str, place: DraftKey, state: FormState | None) -> None:
         """Keep what a form holds; None if it holds nothing of the person's own."""
         if state == self.get(host, place):
             return
@@ -77,7 +77,7 @@ class Drafts(QObject):
             self._touched.add(host)
             self._pause.start()
 
-    def get(self, host: str, place: Place) -> FormState | None:
+    def get(self, host: str, place: DraftKey) -> FormState | None:
         """Return what was typed there, None if nothing was."""
         return self._states.get((host, place))
 
@@ -95,7 +95,7 @@ class Drafts(QObject):
         """Return the work that saves the present state."""
         self._number += 1
         drafts = [
-            Draft(host=host, **state._asdict())
+            MountDraft(host=host, **state._asdict())
             for (host, place), state in self._states.items()
             if place is None
         ]
@@ -105,7 +105,7 @@ class Drafts(QObject):
         if self._ready:  # until then, those of the last start would be lost
             self._run("drafts", self._write()).failed.connect(self._on_failed)
 
-    def _on_read(self, drafts: list[Draft]) -> None:
+    def _on_read(self, drafts: list[MountDraft]) -> None:
         self._ready = True
         for draft in drafts:
             if draft.host not in self._touched:

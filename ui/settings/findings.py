@@ -1,4 +1,4 @@
-"""What lint says of the options in the form: severity, what and why, and a button that mends it."""
+"""Findings panel: lint results on the options in the form: severity, reason, and a button that fixes them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class FindingsPanel(QScrollArea):
         for number, finding in enumerate(findings):
             self._add(grid, 2 * number, finding)
         self.setWidget(page)  # the page before is deleted by Qt
-        self._colour()
+        self._update_colors()
         self.setVisible(bool(findings))
         self.updateGeometry()
 
@@ -83,10 +83,10 @@ class FindingsPanel(QScrollArea):
             button.clicked.connect(partial(self.fix_chosen.emit, finding))
             grid.addWidget(button, row, 2, 2, 1, Qt.AlignmentFlag.AlignTop)
 
-    def _colour(self) -> None:
-        colours = theme.colours()
+    def _update_colors(self) -> None:
+        colors = theme.colors()
         for label, severity in self._words:
-            theme.tint(label, getattr(colours, _MEANINGS[severity]))
+            theme.tint(label, getattr(colors, _MEANINGS[severity]))
 
     # Qt overrides
 
@@ -113,4 +113,4 @@ class FindingsPanel(QScrollArea):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_words"):
-            self._colour()
+            self._update_colors()

@@ -1,12 +1,33 @@
-"""A command of any length, to be read and copied: it is broken where the window ends, also in a word."""
+"""Footer of the settings form: help, findings, the option string, and the command."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QResizeEvent, QTextLayout, QTextOption
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QFontDatabase, QGuiApplication, QResizeEvent, QTextLayout, QTextOption
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QLineEdit,
+    QMenu,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from advisor.dialects import DIALECTS
+from ui.common.labels import MutedLabel, plain_tip
+from ui.common.status_text import added_lines
+from ui.settings.findings import FindingsPanel
+
+if TYPE_CHECKING:
+    from advisor.lint import Finding
+    from app.mounts.model import AddedOption
 
 _WRAP = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 _LETTERS = 20
@@ -61,3 +82,171 @@ class CommandView(QPlainTextEdit):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit()
+
+
+class CopyAsButton(QPushButton):
+    """A menu of all dialects.
+
+    Signals:
+        dialect_chosen: a dialect's name.
+    """
+
+    dialect_chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setText(self.tr("Cop&y as"))
+        self.setObjectName("copy-as")
+        self.setAccessibleName(self.tr("Copy the mount as another program or system writes it"))
+        menu = QMenu(self)
+        for dialect in DIALECTS.values():
+            action = menu.addAction(dialect.label)
+            action.setObjectName(f"copy-as-{dialect.name}")
+            action.triggered.connect(partial(self._on_chosen, dialect.name))
+        self.setMenu(menu)
+
+    def _on_chosen(self, name: str, _checked: bool = False) -> None:  # noqa: FBT001, FBT002 - a slot
+        self.dialect_chosen.emit(name)
+
+
+#: Help that needs more is in the tool tip: the rows need the room.
+_HELP_LINES = 2
+_WRAPPED = Qt.TextFlag.TextWordWrap.value
+
+
+class SettingsFooter(QWidget):
+    """Shows what the form comes to.
+
+    Signals:
+        raw_edited: the text of the option string, as typed.
+        fix_chosen: the Finding that is to be mended.
+        dialect_chosen: the mount is wanted as this dialect writes it.
+    """
+
+    raw_edited = Signal(str)
+    fix_chosen = Signal(object)
+    dialect_chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        self._help = _HelpLine()
+        self._help.setObjectName("option-help")
+        self.show_help("")
+        self._findings = FindingsPanel()
+        self._findings.fix_chosen.connect(self.fix_chosen)
+        self.raw = QLineEdit()
+        self.raw.setObjectName("options")
+        self.raw.setFont(fixed)
+        self.raw.setPlaceholderText(self.tr("none"))
+        self.raw.setAccessibleName(self.tr("All options, as text"))
+        self.raw.setToolTip(
+            self.tr("All options as they are written after -o, with commas between.\n"
+                    "Nothing that is written here is lost or changed, also what has no row above.")
+        )  # fmt: skip
+        self.raw.textEdited.connect(self.raw_edited)
+        self._added = MutedLabel(wrap=True)
+        self._added.setObjectName("added-options")
+        self._added.setToolTip(
+            self.tr("mount.nfs reads these options from nfsmount.conf and adds them to this mount.")
+        )
+        self._added_title = MutedLabel(self.tr("Added"))
+        self._command = CommandView()
+        self._command.setObjectName("command")
+        self._command.setFont(fixed)
+        self._command.setAccessibleName(self.tr("Command"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 4, 16, 12)
+        layout.setSpacing(4)
+        layout.addWidget(self._help)
+        layout.addWidget(self._findings)
+        layout.addWidget(self._make_box())
+
+    def _make_box(self) -> QFrame:
+        copy_button = QPushButton(self.tr("&Copy"))
+        copy_button.setAccessibleName(self.tr("Copy the command"))
+        copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command.text()))
+        copy_as = CopyAsButton()
+        copy_as.dialect_chosen.connect(self.dialect_chosen)
+        label = MutedLabel(self.tr("O&ptions"))
+        label.setBuddy(self.raw)
+        box = QFrame()
+        box.setFrameShape(QFrame.Shape.StyledPanel)
+        grid = QGridLayout(box)
+        grid.setContentsMargins(12, 8, 8, 8)
+        grid.setHorizontalSpacing(12)
+        grid.addWidget(label, 0, 0)
+        grid.addWidget(self.raw, 0, 1, 1, 3)
+        grid.addWidget(self._added_title, 1, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self._added, 1, 1, 1, 3)
+        grid.addWidget(MutedLabel(self.tr("Command")), 2, 0)
+        grid.addWidget(self._command, 2, 1)
+        grid.addWidget(copy_button, 2, 2)
+        grid.addWidget(copy_as, 2, 3)
+        self.show_added([])
+        grid.setColumnStretch(1, 1)
+        return box
+
+    def show_raw(self, text: str) -> None:
+        """Show the option string; the caret stays where it is if it is the one shown."""
+        if self.raw.text() != text:
+            self.raw.setText(text)
+
+    def show_added(self, added: list[AddedOption]) -> None:
+        """Show what nfsmount.conf adds to the mount."""
+        self._added.setText("\n".join(added_lines(added)))
+        self._added.setVisible(bool(added))
+        self._added_title.setVisible(bool(added))
+
+    def show_command(self, text: str) -> None:
+        """Show the command."""
+        self._command.show_text(text)
+
+    def show_findings(self, findings: list[Finding]) -> None:
+        """Show findings."""
+        self._findings.show_findings(findings)
+
+    def show_help(self, text: str) -> None:
+        """Say what the row with the focus is about, or how to learn that."""
+        hint = self.tr("Go to a row to read about its option. Ctrl+F searches, Ctrl+Z takes back.")
+        self._help.show_text(text or hint)
+
+    def set_busy(self, *, busy: bool) -> None:
+        """Let the person edit, or not."""
+        self.raw.setEnabled(not busy)
+        self._findings.setEnabled(not busy)
+
+
+class _HelpLine(MutedLabel):
+    """Two lines of text; what does not fit is in the tool tip."""
+
+    def __init__(self) -> None:
+        super().__init__(wrap=True)
+        self._whole = ""
+        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * _HELP_LINES + 2)
+
+    def show_text(self, text: str) -> None:
+        """Show as much of a text as fits."""
+        self._whole = text
+        self.setToolTip(plain_tip(text))
+        self._fit()
+
+    def _fit(self) -> None:
+        words = self._whole.split(" ")
+        fitting = self._whole
+        while words and not self._fits(fitting):
+            words.pop()
+            fitting = " ".join(words) + " …"
+        self.setText(fitting)
+
+    def _fits(self, text: str) -> bool:
+        room = self.contentsRect().adjusted(0, 0, 0, self.height() * _HELP_LINES)
+        return self.fontMetrics().boundingRect(room, _WRAPPED, text).height() <= self.height()
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: another width takes other words."""
+        super().resizeEvent(event)
+        self._fit()

@@ -1,20 +1,21 @@
-"""What the settings form edits: the text of an option string, which is never taken apart and put together.
+"""State of the settings form: share, mount point, and the option string, edited item by item.
 
-Plain data, no Qt. A field changes its own item of the text and leaves every other one as it is written.
+Plain data, no Qt. The string is never parsed and printed anew: a field changes its own item of the text and
+leaves every other one as it is written.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from advisor.dialects.entry import set_when
+from advisor.dialects.entry import set_mount_time
 from advisor.options import YES, MountOptions
 from app.mounts.entry_options import DEFAULT_OPTIONS
 
 if TYPE_CHECKING:
-    from advisor.dialects.entry import When
+    from advisor.dialects.entry import MountTime
 
-__all__ = ["DEFAULT_OPTIONS", "FormState", "with_value", "with_when"]
+__all__ = ["DEFAULT_OPTIONS", "FormState", "with_mount_time", "with_value"]
 
 
 class FormState(NamedTuple):
@@ -41,7 +42,7 @@ def with_value(text: str, name: str, value: str | None) -> str:
     return str(options)
 
 
-def with_when(text: str, when: When) -> str:
+def with_mount_time(text: str, when: MountTime) -> str:
     """Return the option string of a mount that is made then.
 
     What is mounted at start-up gets the words that keep an absent server from holding it up, as a new entry
@@ -51,7 +52,7 @@ def with_when(text: str, when: When) -> str:
         ValueError: if the text is broken, so that nothing can be added.
     """
     options = MountOptions.parse(text)
-    set_when(options, when)
+    set_mount_time(options, when)
     if when == "start-up":
         for name in DEFAULT_OPTIONS.split(","):
             options = _room_at_end(options, name)

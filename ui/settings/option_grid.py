@@ -1,20 +1,36 @@
-"""A group of options in the settings form: a heading, what is always shown, and the rest behind a click."""
+"""Option grid: all options of the catalogue as a form, in groups; each row is made when it is first shown."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
 
-from ui.common.labels import enlarge, heading
+from advisor.catalogue import NO, YES, catalogue
+from advisor.dialects.entry import mount_time_of
+from ui.common.labels import MutedLabel, enlarge, heading
+from ui.common.option_text import help_line
+from ui.settings.option_rows import (
+    COLUMN_DEFAULT,
+    COLUMN_IN_USE,
+    COLUMN_LABEL,
+    COLUMN_RECOMMENDED,
+    COLUMN_REQUESTED,
+    GRID_ROWS,
+    MOUNT_TIME_OPTIONS,
+    MountTimeRow,
+    OptionRow,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from PySide6.QtWidgets import QLabel
-
-    from advisor.catalogue import Option
+    from advisor.catalogue import Option, OptionGroup
+    from advisor.lint import Finding
+    from advisor.options import MountOptions
+    from app.mounts.model import OptionValue
+    from ui.settings.option_rows import RecommendedValue
 
 
 class OptionSection(QObject):
@@ -49,7 +65,7 @@ class OptionSection(QObject):
         if self.label is None:
             enlarge(self.button, 1.15, bold=True)
         self.button.clicked.connect(self._on_clicked)
-        self.show_given(0)
+        self.show_counts(0)
         self._show()
 
     def names(self) -> set[str]:
@@ -61,12 +77,12 @@ class OptionSection(QObject):
         self.is_open = True
         self._show()
 
-    def settle(self) -> None:
+    def collapse(self) -> None:
         """Close it, unless the person opened it."""
         self.is_open = self._pinned
         self._show()
 
-    def show_given(self, count: int) -> None:
+    def show_counts(self, count: int) -> None:
         """Say how many of its options there are, and how many of them have a value."""
         text = f"{self._text} ({len(self.more)})"
         self.button.setText(
@@ -82,3 +98,320 @@ class OptionSection(QObject):
         self.is_open = self._pinned = not self.is_open
         self._show()
         self.toggled.emit()
+
+
+_IDLE_TIMEOUT = "x-systemd.idle-timeout"
+#: Always in sight beside the basic options.
+_SHOWN_WITHOUT_CLICK = frozenset({_IDLE_TIMEOUT, "proto", "nconnect", "sec", "xprtsec"})
+#: Told by the line below the choice of when to mount, so that they need not be seen.
+_SAID_BY_MOUNT_TIME = frozenset({"nofail", "_netdev"})
+
+
+#: Letters of the whole form that have room with every column.
+_WIDE = 100
+#: Letters of the column of editors.
+_EDITOR_LETTERS, _NARROW_EDITOR_LETTERS = 26, 20
+
+
+class OptionGrid(QWidget):
+    """Shows and edits options; what they are is kept by whoever listens.
+
+    Args:
+        place: labels and fields above the options: where the mount is.
+
+    Signals:
+        edited: the canonical name of an option and the value that the person gave it.
+        when_edited: the When that the person chose.
+        row_made: the field of a row that is new, and its help.
+    """
+
+    edited = Signal(str, object)
+    when_edited = Signal(str)
+    row_made = Signal(object, str)
+
+    def __init__(self, place: Sequence[tuple[str, QWidget]]) -> None:
+        super().__init__()
+        self.rows: dict[str, OptionRow] = {}
+        self._place_rows: list[QWidget] = []
+        self._place_shown = True
+        self._when_shown = True
+        self._values: dict[str, str] = {}
+        self._was: dict[str, str] = {}
+        self._used: dict[str, OptionValue] = {}
+        self._refused: frozenset[str] = frozenset()
+        self._advice: Mapping[str, RecommendedValue] = {}
+        self._carrier = ("", "")
+        self._hits: frozenset[str] | None = None
+        self._sections: list[OptionSection] = []
+        self._lines: dict[str, int] = {}
+        self._chain: list[QWidget | str] = []
+        self._grid = QGridLayout(self)
+        self._narrow = False
+        self._default_heading = MutedLabel(self.tr("Default"))
+        self._used_heading = MutedLabel(self.tr("In use"))
+        self._advised_heading = MutedLabel(self.tr("Advised"))
+        self._advised_heading.hide()
+        self._fill(place)
+
+    # Making
+
+    def _fill(self, place: Sequence[tuple[str, QWidget]]) -> None:
+        grid = self._grid
+        grid.setContentsMargins(6, 8, 16, 12)
+        grid.setHorizontalSpacing(6)
+        grid.setVerticalSpacing(4)
+        titles: dict[OptionGroup, str] = {
+            "general": self.tr("General"), "transfer": self.tr("Transfer"), "timing": self.tr("Timing"),
+            "caching": self.tr("Caching"), "security": self.tr("Security"), "advanced": self.tr("Advanced"),
+        }  # fmt: skip
+        row = 0
+        for group, title in titles.items():
+            options = [o for o in catalogue() if o.group == group and o.name not in MOUNT_TIME_OPTIONS]
+            always = frozenset(o.name for o in options if _always(o))
+            section = OptionSection(title, options, always, self)
+            section.toggled.connect(self._on_toggled)
+            self._sections.append(section)
+            row = self._add_section(row, section, place if group == "general" else ())
+        grid.setColumnMinimumWidth(COLUMN_REQUESTED, self._editor_width())
+        grid.setColumnStretch(COLUMN_DEFAULT, 2)
+        grid.setColumnStretch(COLUMN_IN_USE, 3)
+        grid.setRowStretch(row, 1)
+
+    def _add_section(self, row: int, section: OptionSection, place: Sequence[tuple[str, QWidget]]) -> int:
+        if section.label is not None:
+            if row:
+                section.label.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
+            self._grid.addWidget(section.label, row, COLUMN_LABEL, 1, -1)
+            row += 1
+        for text, field in place:
+            self._add_place(row, text, field)
+            row += 1
+        if place:
+            row = self._add_headings(row)
+        for option in section.always:
+            row = self._reserve(row, option)
+        self._grid.addWidget(section.button, row, COLUMN_LABEL, 1, -1)
+        self._chain.append(section.button)
+        row += 1
+        for option in section.more:
+            row = self._reserve(row, option)
+        return row
+
+    def _add_place(self, row: int, text: str, field: QWidget) -> None:
+        label = QLabel(text)
+        label.setBuddy(field)
+        field.setAccessibleName(text.replace("&", ""))
+        self._grid.addWidget(label, row, COLUMN_LABEL)
+        self._grid.addWidget(field, row, COLUMN_DEFAULT, 1, COLUMN_RECOMMENDED - COLUMN_DEFAULT)
+        self._place_rows += [label, field]
+        self._chain.append(field)
+
+    def _add_headings(self, row: int) -> int:
+        self._grid.addWidget(self._default_heading, row, COLUMN_DEFAULT)
+        self._grid.addWidget(MutedLabel(self.tr("Asked for")), row, COLUMN_REQUESTED)
+        self._grid.addWidget(self._used_heading, row, COLUMN_IN_USE)
+        self._grid.addWidget(self._advised_heading, row, COLUMN_RECOMMENDED)
+        self.when = MountTimeRow(self._grid, row + 1, self)
+        self.when.edited.connect(self.when_edited)
+        self._chain.append("")
+        return row + 1 + GRID_ROWS
+
+    def _reserve(self, row: int, option: Option) -> int:
+        self._lines[option.name] = row
+        self._chain.append(option.name)
+        return row + GRID_ROWS
+
+    def _make_row(self, option: Option) -> OptionRow:
+        row = OptionRow(option, self._grid, self._lines[option.name], self)
+        row.edited.connect(self.edited)
+        self.rows[option.name] = row
+        row.cells.set_narrow(narrow=self._narrow)
+        self._show_row(row)
+        self.row_made.emit(row.editor.field, help_line(option))
+        return row
+
+    def _order_tabs(self) -> None:
+        """Let Tab go from row to row; new widgets come last otherwise."""
+        before: QWidget | None = None
+        for link in self._chain:
+            for widget in self._links(link):
+                if before is not None:
+                    QWidget.setTabOrder(before, widget)
+                before = widget
+
+    def _links(self, link: QWidget | str) -> list[QWidget]:
+        if isinstance(link, QWidget):
+            return [link]
+        cells = self.when.cells if not link else self.rows[link].cells if link in self.rows else None
+        return cells.focus_chain() if cells is not None else []
+
+    # What the panel tells
+
+    def set_available_width(self, width: int) -> None:
+        """Do with so many pixels if that is possible: without the column of defaults, and narrower ones."""
+        narrow = width < self.fontMetrics().averageCharWidth() * _WIDE
+        if narrow == self._narrow:
+            return
+        self._narrow = narrow
+        self._default_heading.setVisible(not narrow)
+        self._grid.setColumnMinimumWidth(COLUMN_REQUESTED, self._editor_width())
+        for cells in (self.when.cells, *(row.cells for row in self.rows.values())):
+            cells.set_narrow(narrow=narrow)
+
+    def _editor_width(self) -> int:
+        return self.fontMetrics().averageCharWidth() * (
+            _NARROW_EDITOR_LETTERS if self._narrow else _EDITOR_LETTERS
+        )
+
+    def show_place(self, *, visible: bool) -> None:
+        """Show the fields above the options, or not."""
+        self._place_shown = visible
+        self._show_rows()
+
+    def show_when(self, *, visible: bool) -> None:
+        """Show when it is mounted, or not: a mount that is saved nowhere is mounted at no boot."""
+        self._when_shown = visible
+        self._show_rows()
+
+    def show_options(self, options: MountOptions, was: MountOptions, *, fresh: bool) -> None:
+        """Show what is asked for.
+
+        Args:
+            options: now.
+            was: before the person's edits.
+            fresh: another mount is shown: what somebody looked into is closed again.
+        """
+        values = options.values()
+        new = set(values) - (set() if fresh else set(self._values))
+        self._values, self._was = values, was.values()
+        self._carrier = self._carrier if self._used else (values.get("vers", ""), values.get("proto", ""))
+        for section in self._sections:
+            if fresh:
+                section.collapse()
+            given = [option.name for option in section.more if option.name in values]
+            section.show_counts(len(given))
+            if any(name in new and not self._is_told(name) for name in given):
+                section.open()
+        waits = values.get("nofail") != YES
+        self.when.show_value(mount_time_of(options), mount_time_of(was), waits=waits)
+        for row in self.rows.values():
+            self._show_row(row)
+        self._show_rows()
+
+    def show_in_use(self, values: Iterable[OptionValue], refused: Iterable[str], *, active: bool) -> None:
+        """Take what is in use, and which values are asked for and not in force; the options come next."""
+        self._used = {value.name: value for value in values}
+        self._refused = frozenset(refused)
+        found = [self._used.get(name) for name in ("vers", "proto")]
+        self._carrier = tuple(value.effective or "" if value else "" for value in found)  # type: ignore[assignment]
+        self._used_heading.setVisible(active)
+
+    def show_recommended(self, advice: Mapping[str, RecommendedValue]) -> None:
+        """Show recommended values; the column is there only if there are any."""
+        self._advice = advice
+        self._advised_heading.setVisible(bool(advice))
+        for row in self.rows.values():
+            row.show_recommended(advice.get(row.option.name))
+
+    def show_findings(self, findings: Iterable[Finding]) -> None:
+        """Mark the rows that lint speaks of; the gravest finding of each counts, which comes first."""
+        first: dict[str, Finding] = {}
+        for finding in findings:
+            for name in finding.options:
+                first.setdefault(name, finding)
+        for name, row in self.rows.items():
+            if name in first:
+                row.cells.show_finding(first[name].severity, first[name].title)
+            else:
+                row.cells.show_finding(None)
+
+    def show_hits(self, names: frozenset[str] | None) -> int:
+        """Show only these options, or all again; return how many rows that is."""
+        self._hits = names
+        self._show_rows()
+        if names is None:
+            return len(self._lines) + self._when_shown
+        return len(names & self._lines.keys()) + (self._when_shown and bool(names & MOUNT_TIME_OPTIONS))
+
+    def focus_first(self) -> None:
+        """Go to the first row that is shown."""
+        for link in self._chain:
+            row = self.rows.get(link) if isinstance(link, str) else None
+            if row is not None and not row.editor.isHidden():
+                row.editor.setFocus()
+                return
+
+    def problem(self) -> OptionRow | None:
+        """Return the first row in which something wrong was typed."""
+        return next(
+            (self.rows[name] for name in self._lines if name in self.rows and self.rows[name].problem()), None
+        )
+
+    # Inside
+
+    def _is_told(self, name: str) -> bool:
+        return name in _SAID_BY_MOUNT_TIME and self._values.get(name) == YES
+
+    def _show_row(self, row: OptionRow) -> None:
+        name = row.option.name
+        row.show_value(self._values.get(name), self._was.get(name))
+        row.show_in_use(self._used.get(name), refused=name in self._refused)
+        if row.option.defaults:
+            row.show_default(*self._carrier)
+        row.show_recommended(self._advice.get(name))
+
+    def _show_rows(self) -> None:
+        made = len(self.rows)
+        self.setUpdatesEnabled(False)  # else each of hundreds of widgets reckons what it uncovers
+        for widget in self._place_rows:
+            widget.setVisible(self._place_shown and self._hits is None)
+        hit = self._hits is None or bool(self._hits & MOUNT_TIME_OPTIONS)
+        self.when.cells.set_visible(visible=self._when_shown and hit)
+        for section in self._sections:
+            hits = self._hits
+            if section.label is not None:
+                section.label.setVisible(
+                    hits is None or bool(hits & section.names()) or self._when_hit(section)
+                )
+            section.button.setVisible(hits is None)
+            for option in section.always:
+                self._show_option(option, wanted=self._is_shown(option))
+            for option in section.more:
+                self._show_option(option, wanted=section.is_open)
+        self.setUpdatesEnabled(True)
+        if len(self.rows) != made:
+            self._order_tabs()
+
+    def _when_hit(self, section: OptionSection) -> bool:
+        first = section is self._sections[0] and self._when_shown
+        return first and bool((self._hits or frozenset()) & MOUNT_TIME_OPTIONS)
+
+    def _is_shown(self, option: Option) -> bool:
+        if option.name != _IDLE_TIMEOUT:
+            return True
+        on_demand = self._values.get("x-systemd.automount") not in {None, NO}
+        return on_demand or _IDLE_TIMEOUT in self._values
+
+    def _show_option(self, option: Option, *, wanted: bool) -> None:
+        wanted = wanted if self._hits is None else option.name in self._hits
+        row = self.rows.get(option.name)
+        if wanted and row is None:
+            row = self._make_row(option)
+        if row is not None:
+            row.cells.set_visible(visible=wanted)
+
+    def _on_toggled(self) -> None:
+        self._show_rows()
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change between light and dark."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "when"):
+            for cells in (self.when.cells, *(row.cells for row in self.rows.values())):
+                cells.update_colors()
+
+
+def _always(option: Option) -> bool:
+    return option.basic or option.name in _SHOWN_WITHOUT_CLICK

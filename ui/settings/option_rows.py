@@ -1,10 +1,27 @@
-"""An option's label with its real name beside it, as far as there is room for that."""
+"""Rows of the option grid: title, default, editor, value in use, recommended value and notes of one option.
+
+One row stands for several words of the option string: when the share is mounted.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QToolButton, QWidget
+
+from app.units import format_size
+from ui.common import theme
+from ui.common.inputs import NoWheelComboBox, make_editor
+from ui.common.labels import ElidedLabel, plain_label, plain_tip
+from ui.common.option_text import default_text, help_text, is_plain_number, spelling, value_text
+
+if TYPE_CHECKING:
+    from advisor.catalogue import Option
+    from advisor.dialects.entry import MountTime
+    from advisor.lint import Severity
+    from app.mounts.model import OptionValue
 
 #: The room that a label gets at least, in letters; longer ones are elided where there is no more.
 _LETTERS = 17
@@ -50,3 +67,425 @@ class OptionTitle(QWidget):
                 self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, self.name
             )
         painter.end()
+
+
+(
+    COLUMN_MARK,
+    COLUMN_LABEL,
+    COLUMN_DEFAULT,
+    COLUMN_REQUESTED,
+    COLUMN_BUTTONS,
+    COLUMN_IN_USE,
+    COLUMN_RECOMMENDED,
+) = range(7)
+#: Each row has its note in a grid row of its own below it.
+GRID_ROWS = 2
+
+#: What has room in the column of values in use, in a wide window and in a narrow one.
+_WIDE, _NARROW = "262144 (256 KiB)", "262144 (…"
+
+Tone = Literal["muted", "warn", "error"]
+_SIGNS: dict[Severity, str] = {"error": "✖", "warning": "⚠", "info": "ℹ"}  # noqa: RUF001 - the sign
+_SEVERITY_COLORS: dict[Severity, str] = {"error": "error", "warning": "warn", "info": "info"}
+
+
+class RowTexts(NamedTuple):
+    """What stands in a row from the beginning.
+
+    Attributes:
+        label: a few plain words.
+        spelling: how it is written, beside the label.
+        tip: tool tip with the help.
+    """
+
+    label: str
+    spelling: str
+    tip: str
+
+
+class OptionCells(QObject):
+    """Fills one row of a grid, around an editor.
+
+    Args:
+        editor: edits the value.
+        texts: what stands in the row.
+        grid: where to.
+        row: first of its two grid rows.
+
+    Signals:
+        reverted: the value is to be again what it was.
+        left_out: the option is to be left out.
+        taken: the advised value is wanted.
+    """
+
+    reverted = Signal()
+    left_out = Signal()
+    taken = Signal()
+
+    def __init__(self, editor: QWidget, texts: RowTexts, grid: QGridLayout, row: int) -> None:
+        super().__init__(editor)
+        self._name = texts.label
+        self._tone: Tone = "muted"
+        self._reason = ""
+        self._severity: Severity | None = None
+        self._visible = self._narrow = False
+        self._change: tuple[str | None, bool] | None = None
+        self._finding = plain_label()
+        self._changed = plain_label("●")
+        self._changed.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        for sign in (self._finding, self._changed):
+            _keep_room(sign)
+            sign.hide()
+        self._finding.setFixedWidth(self._finding.fontMetrics().averageCharWidth() * 2)
+        self._title, self._default = OptionTitle(texts.label, texts.spelling), _default()
+        self._revert = _button("↺")
+        self._revert.clicked.connect(self.reverted)
+        self._leave_out = _button("✕")
+        self._leave_out.setToolTip(self.tr("Leave it out: the default counts."))
+        self._leave_out.setAccessibleName(self.tr("{label}: leave it out").format(label=texts.label))
+        self._leave_out.clicked.connect(self.left_out)
+        self._used = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(_WIDE) + 2)
+        self._advised = QToolButton()
+        self._advised.setAutoRaise(True)
+        self._advised.setVisible(False)
+        self._advised.clicked.connect(self.taken)
+        self._note = plain_label(wrap=True)
+        self._note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        for widget in (self._title, self._default, editor):
+            widget.setToolTip(plain_tip(f"{texts.label}\n{texts.tip}"))
+        self._cells = {
+            COLUMN_MARK: _together(self._finding, self._changed), COLUMN_LABEL: self._title,
+            COLUMN_DEFAULT: self._default, COLUMN_REQUESTED: editor,
+            COLUMN_BUTTONS: _together(self._revert, self._leave_out), COLUMN_IN_USE: self._used,
+        }  # fmt: skip
+        for column, cell in self._cells.items():
+            cell.hide()  # else Qt shows it later, in its own time
+            grid.addWidget(cell, row, column)
+        grid.addWidget(self._advised, row, COLUMN_RECOMMENDED, Qt.AlignmentFlag.AlignLeft)
+        grid.addWidget(self._note, row + 1, COLUMN_DEFAULT, 1, -1)
+        self._note.hide()
+        self.update_colors()
+
+    def focus_chain(self) -> list[QWidget]:
+        """Return what takes the focus, in its order, the editor first."""
+        return [self._cells[COLUMN_REQUESTED], self._revert, self._leave_out, self._advised]
+
+    def set_visible(self, *, visible: bool) -> None:
+        """Show the row or not; a hidden row takes no room."""
+        if visible == self._visible:
+            return
+        self._visible = visible
+        for cell in self._cells.values():
+            cell.setVisible(visible and not (cell is self._default and self._narrow))
+        self._advised.setVisible(visible and bool(self._advised.text()))
+        self._note.setVisible(visible and bool(self._note.text()))
+
+    def set_narrow(self, *, narrow: bool) -> None:
+        """Do without the default, which the tool tip of the label has, and without room for long values."""
+        if narrow == self._narrow:
+            return
+        self._narrow = narrow
+        self._default.setVisible(self._visible and not narrow)
+        letters = _NARROW if narrow else _WIDE
+        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(letters) + 2)
+
+    def show_default(self, text: str) -> None:
+        """Show the default."""
+        if text != self._default.text():
+            self._default.setText(text)
+
+    def show_change(self, was: str | None, *, given: bool) -> None:
+        """Mark an edited value.
+
+        Args:
+            was: what it was, in words; None if it is not edited.
+            given: whether it can be left out.
+        """
+        if (was, given) == self._change:
+            return
+        self._change = was, given
+        self._changed.setVisible(was is not None)
+        self._revert.setVisible(was is not None)
+        self._leave_out.setVisible(given)
+        if was is not None:
+            tip = plain_tip(self.tr("Edited; was {value}.").format(value=was))
+            back = self.tr("{label}: back to {value}").format(label=self._name, value=was)
+            self._changed.setToolTip(tip)
+            self._changed.setAccessibleName(tip)
+            self._revert.setToolTip(plain_tip(self.tr("Back to what it was: {value}").format(value=was)))
+            self._revert.setAccessibleName(back)
+
+    def show_in_use(self, text: str) -> None:
+        """Show what is in use."""
+        if text != self._used.text():
+            self._used.setText(text)
+
+    def show_note(self, text: str, tone: Tone = "muted") -> None:
+        """Show a sentence below the row; a value in use that is not the one asked for has its color too."""
+        if (text, tone) == (self._note.text(), self._tone):
+            return
+        self._tone = tone
+        self._note.setText(text)
+        self._note.setVisible(self._visible and bool(text))
+        self.update_colors()
+
+    def show_finding(self, severity: Severity | None, title: str = "") -> None:
+        """Show that lint has found something about it."""
+        if severity == self._severity and title == self._finding.accessibleName():
+            return
+        self._severity = severity
+        self._finding.setText("" if severity is None else _SIGNS[severity])
+        self._finding.setVisible(severity is not None)
+        self._finding.setToolTip(plain_tip(title))
+        self._finding.setAccessibleName(title)
+        self.update_colors()
+
+    def show_recommended(self, text: str, reason: str = "") -> None:
+        """Show the recommended value, "" for none."""
+        if text == self._advised.text() and reason == self._reason:
+            return
+        self._reason = reason
+        self._advised.setText(text)
+        self._advised.setToolTip(plain_tip(reason))
+        take = self.tr("{label}: take the advised {value}").format(label=self._name, value=text)
+        self._advised.setAccessibleName(take)
+        self._advised.setVisible(self._visible and bool(text))
+
+    def update_colors(self) -> None:
+        """Follow a change of what is shown, or between light and dark."""
+        colors = theme.colors()
+        theme.tint(self._changed, colors.accent)
+        theme.tint(self._note, getattr(colors, self._tone))
+        theme.tint(self._used, colors.text if self._tone == "muted" else getattr(colors, self._tone))
+        if self._severity is not None:
+            theme.tint(self._finding, getattr(colors, _SEVERITY_COLORS[self._severity]))
+
+
+def _default() -> ElidedLabel:
+    label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+    label.setMinimumWidth(label.fontMetrics().averageCharWidth() * 12)
+    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+    return label
+
+
+def _button(text: str) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setAutoRaise(True)
+    button.setFixedWidth(button.fontMetrics().height() + 4)
+    _keep_room(button)
+    button.hide()
+    return button
+
+
+def _keep_room(widget: QWidget) -> None:
+    policy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
+
+
+def _together(first: QWidget, second: QWidget) -> QWidget:
+    both = QWidget()
+    layout = QHBoxLayout(both)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    layout.addWidget(first)
+    layout.addWidget(second)
+    return both
+
+
+class RecommendedValue(Protocol):
+    """What a row shows of a recommendation (advisor.recommend.Recommendation is one).
+
+    Attributes:
+        option: canonical name.
+        proposed: canonical value, None to leave the option out.
+        reason: why, one or two sentences.
+    """
+
+    @property
+    def option(self) -> str: ...  # noqa: D102 - said above
+    @property
+    def proposed(self) -> str | None: ...  # noqa: D102
+    @property
+    def reason(self) -> str: ...  # noqa: D102
+
+
+class OptionRow(QObject):
+    """Fills one row of a grid and edits one option.
+
+    Signals:
+        edited: the canonical name and the value that the person gave it, None for the default.
+    """
+
+    edited = Signal(str, object)
+
+    def __init__(self, option: Option, grid: QGridLayout, row: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.option = option
+        self.editor = make_editor(option)
+        texts = RowTexts(option.label, spelling(option), help_text(option))
+        self.cells = OptionCells(self.editor, texts, grid, row)
+        self._value: str | None = None
+        self._was: str | None = None
+        self._advised: RecommendedValue | None = None
+        self._problem = ""
+        self._said: tuple[OptionValue | None, bool] = (None, False)
+        self.editor.changed.connect(self._on_changed)
+        self.cells.reverted.connect(self._on_reverted)
+        self.cells.left_out.connect(self._on_left_out)
+        self.cells.taken.connect(self._on_taken)
+        self.show_default("", "")
+
+    def show_value(self, value: str | None, was: str | None) -> None:
+        """Show what is asked for and whether that is edited, without telling anybody.
+
+        What was typed and cannot be written stays until the option has another value.
+        """
+        if not (self._problem and value == self._value):
+            self._clear_problem()
+            if self.editor.value() != value:
+                self.editor.blockSignals(True)  # noqa: FBT003
+                self.editor.set_value(value)
+                self.editor.blockSignals(False)  # noqa: FBT003
+        self._value, self._was = value, was
+        self.cells.show_change(self._words(was) if value != was else None, given=value is not None)
+
+    def show_in_use(self, value: OptionValue | None, *, refused: bool) -> None:
+        """Show what is in use.
+
+        Args:
+            value: it, or None where nothing is known.
+            refused: whether it was asked for with another value, which is not in force; that is marked.
+        """
+        self._said = value, refused
+        used = value.effective if value is not None else None
+        self.cells.show_in_use("" if used is None else value_text(self.option, used))
+        self._show_note()
+
+    def show_default(self, version: str, transport: str) -> None:
+        """Show the default on this version and transport."""
+        text = default_text(self.option, version, transport)
+        short, comma, _rest = text.partition(", ")
+        self.cells.show_default(short if comma and self.option.default is None else text)
+
+    def show_recommended(self, advised: RecommendedValue | None) -> None:
+        """Show the recommended value; None for none."""
+        self._advised = advised
+        text = "" if advised is None else self._short(advised.proposed)
+        self.cells.show_recommended(text, "" if advised is None else advised.reason)
+
+    def show_problem(self, text: str) -> None:
+        """Say why what was typed does not count."""
+        self._problem = text
+        self._show_note()
+
+    def problem(self) -> str:
+        """Return what is wrong with what was typed, or ""."""
+        return self._problem or self.editor.problem()
+
+    def _clear_problem(self) -> None:
+        if self._problem:
+            self._problem = ""
+            self._show_note()
+
+    def _show_note(self) -> None:
+        value, refused = self._said
+        note = value.note if value is not None else ""
+        if self._problem:
+            self.cells.show_note(f"✖ {self._problem}", "error")
+        elif refused and value is not None and value.effective is None:
+            self.cells.show_note(self.tr("⊘ Ignored: {reason}").format(reason=note), "warn")
+        elif refused:
+            reason = note or self.tr("The kernel uses another value.")
+            self.cells.show_note(self.tr("≠ Not as asked for: {reason}").format(reason=reason), "warn")
+        else:
+            self.cells.show_note(note)
+
+    def _words(self, value: str | None) -> str:
+        return self.tr("Default") if value is None else value_text(self.option, value)
+
+    def _short(self, value: str | None) -> str:
+        if value is not None and self.option.kind == "size" and is_plain_number(value):
+            return format_size(int(value))
+        return self._words(value)
+
+    def _on_changed(self) -> None:
+        self.edited.emit(self.option.name, self.editor.value())
+
+    def _on_reverted(self) -> None:
+        self.editor.setFocus()
+        self.edited.emit(self.option.name, self._was)
+
+    def _on_left_out(self) -> None:
+        self.editor.setFocus()
+        self.edited.emit(self.option.name, None)
+
+    def _on_taken(self) -> None:
+        if self._advised is not None:
+            self.edited.emit(self.option.name, self._advised.proposed)
+
+
+#: The options that the choice edits.
+MOUNT_TIME_OPTIONS = frozenset({"auto", "x-systemd.automount"})
+
+
+class MountTimeRow(QObject):
+    """Fills one row of a grid.
+
+    Signals:
+        edited: the When that the person chose.
+    """
+
+    edited = Signal(str)
+
+    def __init__(self, grid: QGridLayout, row: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._texts: dict[MountTime, str] = {
+            "start-up": self.tr("At start-up"),
+            "on demand": self.tr("On demand (automount)"),
+            "by hand": self.tr("By hand"),
+        }
+        self._was: MountTime = "start-up"
+        self.combo = NoWheelComboBox()
+        self.combo.setObjectName("option-when")
+        self.combo.setAccessibleName(self.tr("When to mount"))
+        for when, text in self._texts.items():
+            self.combo.addItem(text, when)
+        tip = self.tr("For what is kept in fstab. At start-up: with the computer. On demand: systemd mounts "
+                      "it when somebody enters the mount point (x-systemd.automount). By hand: only when it "
+                      "is asked for (noauto).")  # fmt: skip
+        self.help = tip
+        self.cells = OptionCells(
+            self.combo, RowTexts(self.tr("When to mount"), "auto/noauto", tip), grid, row
+        )
+        self.cells.show_default(self._texts["start-up"])
+        self.combo.currentIndexChanged.connect(self._on_changed)
+        self.cells.reverted.connect(self._on_reverted)
+
+    def show_value(self, when: MountTime, was: MountTime, *, waits: bool) -> None:
+        """Show the choice.
+
+        Args:
+            when: now.
+            was: before the edits.
+            waits: whether the start of the computer waits for an absent server.
+        """
+        self._was = was
+        if self.combo.currentData() != when:
+            self.combo.blockSignals(True)  # noqa: FBT003
+            self.combo.setCurrentIndex(self.combo.findData(when))
+            self.combo.blockSignals(False)  # noqa: FBT003
+        self.cells.show_change(self._texts[was] if when != was else None, given=False)
+        held_up = when == "start-up" and not waits
+        self.cells.show_note(
+            self.tr("An absent server does not hold up the start (nofail).") if held_up else ""
+        )
+
+    def _on_changed(self, _index: int) -> None:
+        self.edited.emit(self.combo.currentData())
+
+    def _on_reverted(self) -> None:
+        self.edited.emit(self._was)

@@ -1,16 +1,47 @@
-"""The line that says which readahead the form asks for: it is no mount option, so it has no row."""
+"""Settings page: every option of a mount as a row and as text, what is in use, and the resulting command."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
+from typing import TYPE_CHECKING, Any
 
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from advisor.dialects.linux import mount_command
+from advisor.lint import apply_fix
+from advisor.options import MountOptions, options_for_mount
+from advisor.share import is_share
 from advisor.tunables import tunables
+from app.errors import AppError, ErrorKind
+from app.mounts.findings import lint_mount
+from app.mounts.option_comparison import compare_options, overridden_options
 from app.units import format_size
-from ui.common.labels import plain_label, plain_tip
+from ui.common.labels import MutedLabel, plain_label, plain_tip
+from ui.common.mount_request import MountRequest
+from ui.common.option_search import find_options
+from ui.settings.footer import SettingsFooter
+from ui.settings.form_state import DEFAULT_OPTIONS, FormState, with_mount_time, with_value
+from ui.settings.option_grid import OptionGrid
+from ui.settings.server_probe import ServerProbeDialog
+from ui.settings.share_field import ShareField
+from ui.settings.toolbar import SettingsToolbar
+from ui.settings.undo import FormUndoStack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from PySide6.QtCore import QObject
+    from PySide6.QtGui import QResizeEvent
+
+    from advisor.dialects.entry import MountTime
+    from advisor.facts import Facts
+    from advisor.lint import Finding
+    from app.mounts.model import Mount
+    from ui.common.bridge import BridgeCall
+    from ui.settings.option_rows import RecommendedValue
 
 
-class ReadAheadWish(QFrame):
+class ReadaheadRequestRow(QFrame):
     """Hidden unless the form asks for another readahead.
 
     Signals:
@@ -21,7 +52,7 @@ class ReadAheadWish(QFrame):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("read-ahead-wish")
+        self.setObjectName("read-ahead-request")
         self._text = plain_label(wrap=True)
         self._text.setToolTip(plain_tip(tunables()["read_ahead_kb"].help))
         self._leave = QPushButton(self.tr("&Leave it"))
@@ -37,7 +68,7 @@ class ReadAheadWish(QFrame):
         """Return what is said."""
         return self._text.text()
 
-    def show_wish(self, kilobytes: int | None) -> None:
+    def show_request(self, kilobytes: int | None) -> None:
         """Show which readahead is asked for, KiB; None for none."""
         self.setVisible(kilobytes is not None)
         if kilobytes is not None:
@@ -48,3 +79,373 @@ class ReadAheadWish(QFrame):
     def set_busy(self, *, busy: bool) -> None:
         """Let the person change it, or not."""
         self._leave.setEnabled(not busy)
+
+
+#: Half a word is no mistake: findings wait until typing in the option string pauses, milliseconds.
+_PAUSE_MS = 400
+
+
+class SettingsPanel(QWidget):
+    """Edits the options of a mount or of a draft.
+
+    The text of the option string is the truth; rows show and change it, and every change is a step that can
+    be undone.
+
+    Signals:
+        edited: something is another value now.
+        submitted: Enter was pressed in the share or the mount point.
+        dialect_chosen: the mount is wanted as this dialect writes it.
+        asked: a server that was asked has answered, or not.
+    """
+
+    edited = Signal()
+    submitted = Signal()
+    dialect_chosen = Signal(str)
+    asked = Signal()
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
+        super().__init__()
+        self._submit = submit
+        self._probe: ServerProbeDialog | None = None
+        self._state = self._start = FormState("", "", "")
+        self._original = ""
+        self._mount: Mount | None = None
+        self._facts: Facts | None = None
+        self._mounts: Sequence[Mount] = ()
+        self._share = ShareField(submit)
+        self._share.check_wanted.connect(self._on_check)
+        self._share.answered.connect(self.asked)
+        self._share.setObjectName("share")
+        self._share.setPlaceholderText(self.tr("server:/export, for example nas01:/export/home"))
+        self._point = QLineEdit()
+        self._point.setObjectName("mount-point")
+        self._point.setPlaceholderText(self.tr("an empty or new directory, for example /mnt/home"))
+        self._history = FormUndoStack(self)
+        self._history.reached.connect(self._on_reached)
+        self._bar = SettingsToolbar(self._history, self)
+        self._grid = OptionGrid([(self.tr("&Share"), self._share), (self.tr("M&ount point"), self._point)])
+        self._rows = self._grid.rows
+        self._nothing = MutedLabel(wrap=True)
+        self._nothing.setObjectName("no-options")
+        self._nothing.setContentsMargins(24, 24, 24, 24)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._nothing.hide()
+        self._read_ahead = ReadaheadRequestRow()
+        self._foot = SettingsFooter()
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(_PAUSE_MS)
+        self._helps: dict[QObject, str] = {}
+        self._area = QScrollArea()
+        self._lay_out()
+        self._connect()
+        self.show_draft("", "")
+
+    def _lay_out(self) -> None:
+        self._area.setAccessibleName(self.tr("Options"))
+        self._area.setWidget(self._grid)
+        self._area.setWidgetResizable(True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._bar)
+        layout.addWidget(self._nothing, 1)
+        layout.addWidget(self._area, 1)
+        layout.addWidget(self._read_ahead)
+        layout.addWidget(self._foot)
+
+    def _connect(self) -> None:
+        for field in (self._share, self._point):
+            field.textEdited.connect(self._on_place_edited)
+            field.returnPressed.connect(self.submitted)
+            self._history.watch(field)
+        self._history.watch(self._foot.raw)
+        self._on_row_made(self._grid.when.combo, self._grid.when.help)
+        self._grid.edited.connect(self._on_row_edited)
+        self._grid.when_edited.connect(self._on_when_edited)
+        self._grid.row_made.connect(self._on_row_made)
+        self._foot.raw_edited.connect(self._on_raw_edited)
+        self._foot.fix_chosen.connect(self._on_fix)
+        self._foot.dialect_chosen.connect(self.dialect_chosen)
+        self._pause.timeout.connect(self._show_findings)
+        self._bar.searched.connect(self._on_searched)
+        self._bar.search_left.connect(self._grid.focus_first)
+        self._bar.all_reverted.connect(self._on_all_reverted)
+        self._read_ahead.dropped.connect(self._on_read_ahead_dropped)
+
+    # What the window tells
+
+    def show_draft(self, share: str, mount_point: str) -> None:
+        """Show the form of a new mount."""
+        self._reset_servers()
+        self._mount = None
+        self._original = DEFAULT_OPTIONS
+        self._show_in_use()
+        self._start = FormState(share, mount_point, DEFAULT_OPTIONS)
+        self._load(self._start)
+
+    def restore(self, state: FormState) -> None:
+        """Show what was typed before, as one step."""
+        self._record(state)
+
+    def show_mount(self, mount: Mount, *, keep_edits: bool) -> None:
+        """Show a mount; the person's unfinished edits of the same mount, and their steps, may be kept."""
+        keep_edits = keep_edits and self._mount is not None
+        edits = keep_edits and self.dirty
+        self._reset_servers()
+        self._mount = mount
+        self._original = mount.requested
+        self._show_in_use()
+        if edits or (keep_edits and self._original == self._state.options):
+            self._show(self._state, fresh=False)
+        else:
+            self._load(FormState(mount.share, mount.mount_point, self._original))
+
+    def load_entry(
+        self, share: str, mount_point: str, options: str, read_ahead_kb: int | None = None
+    ) -> None:
+        """Put an entry into the form, as one step; a mount keeps its own place.
+
+        Args:
+            share: server:/export.
+            mount_point: absolute path.
+            options: the option string.
+            read_ahead_kb: readahead to ask for, None to leave it.
+        """
+        state = FormState(share, mount_point, options, read_ahead_kb)
+        if self._mount is not None:
+            state = state._replace(share=self._state.share, mount_point=self._state.mount_point)
+        self._record(state)
+
+    def set_busy(self, *, busy: bool) -> None:
+        """Let the person edit, or not."""
+        for part in (self._bar, self._foot, self._read_ahead):
+            part.set_busy(busy=busy)
+        self._grid.setEnabled(not busy)
+        self._history.lock(locked=busy)
+
+    def set_facts(self, facts: Facts | None) -> None:
+        """Judge the options by what is known of the link, the server and this computer; None for nothing."""
+        self._facts = facts
+        self._judge()
+
+    def set_mounts(self, mounts: Sequence[Mount]) -> None:
+        """Judge the options by the mounts that are there: they may have opened the server's connections."""
+        self._mounts = mounts
+        self._judge()
+
+    def show_recommended(self, advice: Mapping[str, RecommendedValue]) -> None:
+        """Show recommended values beside the others, by canonical name; an empty mapping hides the column."""
+        self._grid.show_recommended(advice)
+
+    def _reset_servers(self) -> None:
+        """Another host or another mount is shown: what was asked of a server is of no use any more."""
+        self._share.reset()
+        if self._probe is not None:
+            self._probe.close()
+
+    def _on_check(self, server: str) -> None:
+        """Look at a server closely; a look at another one ends."""
+        if self._probe is not None:
+            self._probe.close()
+        self._probe = ServerProbeDialog(self.window(), self._submit, server)
+        self._probe.finished.connect(self._on_probe_closed)
+        self._probe.show()
+
+    def _on_probe_closed(self) -> None:
+        self._probe = None
+
+    # What the window asks
+
+    @property
+    def unfinished(self) -> FormState | None:
+        """What the person has put into the form and not applied, None if nothing."""
+        if self._mount is not None:
+            return self._state if self.dirty else None
+        return self._state if self._state != self._start else None
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the form asks for something else than the mount was made with."""
+        return self._mount is not None and (
+            self._state.options != self._original or self._state.read_ahead_kb is not None
+        )
+
+    def edited_options(self) -> set[str]:
+        """Return the names of the options that say something else than the mount was made with."""
+        if self._mount is None:
+            return set()
+        original = MountOptions.parse(self._original)
+        return {change.name for change in original.diff(MountOptions.parse(self._state.options))}
+
+    @property
+    def unknown_server(self) -> str:
+        """Why the server of a new mount cannot be reached by its name, "" where that is not known."""
+        return self._share.unknown_server() if self._mount is None else ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a share and a mount point."""
+        return bool(self._state.share.strip() and self._state.mount_point.strip())
+
+    def problem(self) -> AppError | None:
+        """Return what is wrong with a field, or None."""
+        row = self._grid.problem()
+        if row is None:
+            return None
+        self._bar.clear()
+        row.editor.setFocus()
+        return AppError(ErrorKind.OPTION_INVALID, row.problem(), hint=row.option.help)
+
+    def request(self) -> MountRequest:
+        """Return what the form asks for."""
+        state = self._state
+        return MountRequest(
+            state.share.strip(), state.mount_point.strip(), state.options, state.read_ahead_kb
+        )
+
+    def original_request(self, mount: Mount) -> MountRequest:
+        """Return what the mount was requested with."""
+        return MountRequest(mount.share, mount.mount_point, mount.requested)
+
+    # What the person does; each edit is a step, and the form follows the step
+
+    def _on_place_edited(self) -> None:
+        state = self._state._replace(share=self._share.text(), mount_point=self._point.text())
+        self._record(state, "place" if state.share == self._state.share else "share")
+
+    def _on_raw_edited(self, text: str) -> None:
+        self._pause.start()
+        self._record(self._state._replace(options=text), "raw")
+
+    def _on_row_edited(self, name: str, value: str | None) -> None:
+        try:
+            options = with_value(self._state.options, name, value)
+        except ValueError as error:
+            self._rows[name].show_problem(str(error))
+            return
+        self._rows[name].show_problem("")
+        self._record(self._state._replace(options=options), f"row-{name}")
+
+    def _on_when_edited(self, when: MountTime) -> None:
+        try:
+            options = with_mount_time(self._state.options, when)
+        except ValueError:
+            self._show(self._state, fresh=False)  # an open quotation mark: the findings say so
+            return
+        self._record(self._state._replace(options=options))
+
+    def _on_fix(self, finding: Finding) -> None:
+        """Put a finding's fix into the form; nothing is mounted by that."""
+        try:
+            options = apply_fix(MountOptions.parse(self._state.options), finding)
+        except ValueError:  # of the text before somebody typed an open quotation mark
+            self._show_findings()
+            return
+        self._record(self._state._replace(options=str(options)))
+
+    def _on_all_reverted(self) -> None:
+        self._record(self._state._replace(options=self._original, read_ahead_kb=None))
+
+    def _on_read_ahead_dropped(self) -> None:
+        self._record(self._state._replace(read_ahead_kb=None))
+
+    def _record(self, state: FormState, source: str = "") -> None:
+        self._history.record(self._state, state, source)
+
+    def _on_reached(self, state: FormState) -> None:
+        self._show(state, fresh=False)
+        self.edited.emit()
+
+    def _on_row_made(self, field: QWidget, help_text: str) -> None:
+        self._history.watch(field)
+        self._helps[field] = help_text
+        field.installEventFilter(self)
+
+    def _on_searched(self, words: str) -> None:
+        found = self._grid.show_hits(find_options(words) if words else None)
+        self._bar.show_hits(found)
+        self._nothing.setText(
+            self.tr("No option is called “{words}” or has to do with it. What this program does not know "
+                    "can be written into the line “Options” below.").format(words=words)
+        )  # fmt: skip
+        self._nothing.setVisible(found == 0)
+        self._area.setVisible(found != 0)
+        self._area.verticalScrollBar().setValue(0)
+
+    # Showing
+
+    def _load(self, state: FormState) -> None:
+        """Show what is there; there is nothing to undo."""
+        self._history.clear()
+        self._bar.clear()
+        self._foot.show_help("")
+        self._show(state, fresh=True)
+
+    def _show(self, state: FormState, *, fresh: bool) -> None:
+        self._state = state
+        for field, text in ((self._share, state.share), (self._point, state.mount_point)):
+            if field.text() != text:
+                field.setText(text)
+        options, original = MountOptions.parse(state.options), MountOptions.parse(self._original)
+        self._grid.show_place(visible=self._mount is None)
+        self._grid.show_when(visible=self._mount is None or self._mount.configured is not None)
+        self._grid.show_options(options, original, fresh=fresh)
+        self._foot.show_raw(state.options)
+        changes = len(original.diff(options)) or int(state.options != self._original)
+        self._read_ahead.show_request(state.read_ahead_kb)
+        self._bar.show_changes(changes + int(state.read_ahead_kb is not None))
+        share = state.share.strip() or self.tr("SHARE")
+        point = state.mount_point.strip() or self.tr("MOUNTPOINT")
+        self._foot.show_command(mount_command(share, point, options_for_mount(options)))
+        self._judge()
+
+    def _show_in_use(self) -> None:
+        mount = self._mount
+        active = mount.active if mount is not None else None
+        values = []
+        if mount is not None and active is not None:
+            values = compare_options(MountOptions.parse(mount.requested), active, mount.added)
+        self._foot.show_added(mount.added if mount is not None else [])
+        self._grid.show_in_use(
+            values, [value.name for value in overridden_options(values)], active=active is not None
+        )
+
+    def _judge(self) -> None:
+        if not self._pause.isActive():
+            self._show_findings()
+
+    def _show_findings(self) -> None:
+        mount = self._mount
+        configured = mount.configured if mount is not None else None
+        share, mount_point = self._state.share.strip(), self._state.mount_point.strip()
+        if mount is None:
+            # What is still being typed has a message of its own beside its field.
+            share = share if is_share(share) else ""
+            mount_point = mount_point if mount_point.startswith("/") else ""
+        found = lint_mount(
+            MountOptions.parse(self._state.options),
+            # A new mount is most likely meant to last, and its form says when it is to be mounted.
+            saved=mount is None or configured is not None,
+            share=share,
+            mount_point=mount_point,
+            fstype=configured.fstype if configured is not None else "nfs",
+            mounts=self._mounts,
+            facts=self._facts,
+        )
+        self._foot.show_findings(found)
+        self._grid.show_findings(found)
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: a narrow window has no room for every column."""
+        super().resizeEvent(event)
+        self._grid.set_available_width(self.width())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Qt: say what the row that gets the focus is about."""
+        if event.type() == QEvent.Type.FocusIn and watched in self._helps:
+            self._foot.show_help(self._helps[watched])
+        return super().eventFilter(watched, event)

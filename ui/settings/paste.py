@@ -1,11 +1,13 @@
-"""Paste anything that says how to mount NFS: what was understood is shown while the text changes."""
+"""Paste of a mount: any text that describes an NFS mount, from the menu or into the share field."""
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFontDatabase
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QClipboard, QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QFormLayout,
@@ -16,27 +18,29 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from advisor.dialects import UnreadableError, read_every
+from advisor.dialects import UnreadableMountError, read_every
 from ui.common.dialogs import add_buttons
 from ui.common.labels import MutedLabel, plain_label
-from ui.common.message_list import Sentences
+from ui.common.message_list import MessageList
 
 if TYPE_CHECKING:
-    from advisor.dialects import Entry, Reading
+    from PySide6.QtWidgets import QLineEdit
+
+    from advisor.dialects import MountSpec, ParseResult
 
 #: No fstab is longer, in characters; a longer text is not looked at while it is typed.
 MAX_TEXT = 200_000
 #: How long typing has to rest before the text is read, milliseconds.
-_REST_MS = 120
+_TYPING_PAUSE_MS = 120
 
 
-def readings_of(text: str) -> list[Reading]:
+def parse_results(text: str) -> list[ParseResult]:
     """Return what a text says, [] if it is nothing that says how to mount NFS."""
     if not text.strip() or len(text) > MAX_TEXT:
         return []
     try:
         return read_every(text)
-    except UnreadableError:
+    except UnreadableMountError:
         return []
 
 
@@ -44,7 +48,7 @@ class PasteDialog(QDialog):
     """Shows what a text says.
 
     Signals:
-        chosen: the advisor.dialects.Entry that is to fill the form.
+        chosen: the advisor.dialects.MountSpec that is to fill the form.
     """
 
     chosen = Signal(object)
@@ -54,7 +58,7 @@ class PasteDialog(QDialog):
         self.setObjectName("paste")
         self.setWindowTitle(self.tr("Paste a mount"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._readings: list[Reading] = []
+        self._readings: list[ParseResult] = []
         self._text = QPlainTextEdit()
         self._text.setObjectName("paste-text")
         self._text.setAccessibleName(self.tr("Text to read"))
@@ -69,7 +73,7 @@ class PasteDialog(QDialog):
         self._said = plain_label(wrap=True)
         self._said.setObjectName("paste-said")
         self._share, self._point, self._options = (plain_label(wrap=True) for _ in range(3))
-        self._untranslated = Sentences(self.tr("Not taken over"), "warn")
+        self._untranslated = MessageList(self.tr("Not taken over"), "warn")
         self._untranslated.setObjectName("paste-untranslated")
         self._result = QWidget()
         self._use = QPushButton(self.tr("&Fill the form"))
@@ -77,7 +81,7 @@ class PasteDialog(QDialog):
         self._use.clicked.connect(self._on_use)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
+        self._rest.setInterval(_TYPING_PAUSE_MS)
         self._rest.timeout.connect(self._read)
         self._lay_out()
         self._text.textChanged.connect(self._rest.start)
@@ -120,7 +124,7 @@ class PasteDialog(QDialog):
         elif text.strip():
             try:
                 self._readings = read_every(text)
-            except UnreadableError as error:
+            except UnreadableMountError as error:
                 problem = str(error)
         self._choice.blockSignals(True)  # noqa: FBT003
         self._choice.clear()
@@ -154,6 +158,87 @@ class PasteDialog(QDialog):
             self._read()
         row = max(0, self._choice.currentRow())
         if row < len(self._readings):
-            entry: Entry = self._readings[row].entry
+            entry: MountSpec = self._readings[row].entry
             self.accept()
             self.chosen.emit(entry)
+
+
+#: Fewer characters than this, added at once, are typed; no mount is shorter.
+_MIN_LENGTH = 8
+#: What a field makes of line ends and tabs.
+_BLANKS = re.compile(r"[\s\x00-\x1f\u2028\u2029]+")
+
+
+class PasteController(QObject):
+    """Opens the dialog that reads a pasted text.
+
+    Signals:
+        chosen: the advisor.dialects.MountSpec that is to fill the form.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window = window
+        self._before: dict[QLineEdit, str] = {}
+        self._dialog: PasteDialog | None = None
+
+    def ask(self) -> None:
+        """Open the dialog with the clipboard's text, if that says how to mount something."""
+        text = _clipboard()
+        self._open(text if parse_results(text) else "")
+
+    def close(self) -> None:
+        """Close the dialog: the host that it was for is left."""
+        if self._dialog is not None:
+            self._dialog.reject()
+
+    def watch(self, field: QLineEdit) -> None:
+        """Open the dialog when a whole command or line is pasted into this field."""
+        self._before[field] = field.text()
+        # Qt emits textEdited before textChanged, so the text before is known there.
+        field.textEdited.connect(partial(self._on_edited, field))
+        field.textChanged.connect(partial(self._on_changed, field))
+
+    def _on_changed(self, field: QLineEdit, _text: str) -> None:
+        self._before[field] = field.text()  # the argument is stale where _on_edited has put the text back
+
+    def _on_edited(self, field: QLineEdit, text: str) -> None:
+        before = self._before[field]
+        if len(text) - len(before) < _MIN_LENGTH or len(text) > MAX_TEXT or not _BLANKS.search(text):
+            return
+        found = next((one for one in _candidates(text) if parse_results(one)), "")
+        if found:
+            field.setText(before)
+            field.textEdited.emit(before)
+            self._open(found)
+
+    def _open(self, text: str) -> None:
+        dialog = PasteDialog(self._window, text)
+        self._dialog = dialog
+        dialog.chosen.connect(self.chosen)
+        dialog.finished.connect(self._on_closed)
+        dialog.open()
+
+    def _on_closed(self, _result: int) -> None:
+        self._dialog = None
+
+
+def _candidates(text: str) -> list[str]:
+    """Return what may have been pasted: a clipboard's text, which still has its lines, or the field's."""
+    flat = _single_line(text)
+    clipboards = [_clipboard(), _clipboard(QClipboard.Mode.Selection)]
+    return [one for one in clipboards if one.strip() and _single_line(one) in flat] + [text]
+
+
+def _single_line(text: str) -> str:
+    return _BLANKS.sub(" ", text).strip()
+
+
+def _clipboard(mode: QClipboard.Mode = QClipboard.Mode.Clipboard) -> str:
+    clipboard = QGuiApplication.clipboard()
+    if mode is QClipboard.Mode.Selection and not clipboard.supportsSelection():
+        return ""
+    text = clipboard.text(mode)
+    return text if len(text) <= MAX_TEXT else ""

@@ -1,4 +1,4 @@
-"""What a server offers: NFS versions over each transport, and which RPC services answer."""
+"""Server probe dialog: NFS versions over each transport, and which RPC services answer."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from app.discovery.model import ProbeArgs
 from ui.common import theme
 from ui.common.dialogs import add_buttons
 from ui.common.labels import MutedLabel, heading, plain_label, plain_tip
-from ui.common.message_list import Sentences
-from ui.settings.discovery_model import Inquiry
+from ui.common.message_list import MessageList
+from ui.settings.discovery_model import DiscoveryQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ _VERSIONS = ("3", "4.0", "4.1", "4.2")
 _TRANSPORTS = ("tcp", "udp")
 
 
-class ServerProbe(QDialog):
+class ServerProbeDialog(QDialog):
     """Asks one server as soon as it is shown; the window stays usable beside it.
 
     Args:
@@ -53,7 +53,7 @@ class ServerProbe(QDialog):
         self.setWindowTitle(self.tr("Check server"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._server = server
-        self._inquiry = Inquiry(submit, "discover.probe", lambda host: ProbeArgs(server=host), self)
+        self._inquiry = DiscoveryQuery(submit, "discover.probe", lambda host: ProbeArgs(server=host), self)
         self._said = plain_label(wrap=True)
         self._said.setObjectName("probe-status")
         self._hint = MutedLabel(wrap=True)
@@ -65,8 +65,8 @@ class ServerProbe(QDialog):
         self._cells: dict[tuple[str, str], QLabel] = {}
         self._services = QTreeWidget()
         self._services.setObjectName("probe-services")
-        self._no_services = Sentences("", "warn")
-        self._notes = Sentences("", "info")
+        self._no_services = MessageList("", "warn")
+        self._notes = MessageList("", "info")
         self._lay_out()
         self._inquiry.changed.connect(self._show)
         self.finished.connect(self._inquiry.cancel)
@@ -135,7 +135,7 @@ class ServerProbe(QDialog):
     # What happens
 
     def _ask(self) -> None:
-        self._inquiry.forget()
+        self._inquiry.reset()
         self._inquiry.ask(self._server)
 
     def _show(self) -> None:
@@ -151,7 +151,7 @@ class ServerProbe(QDialog):
         self._hint.setVisible(bool(self._hint.text()))
         self._said.setText(self._status())
         self._said.setToolTip(plain_tip(error.detail) if error is not None else "")
-        theme.tint(self._said, getattr(theme.colours(), "error" if error is not None else "text"))
+        theme.tint(self._said, getattr(theme.colors(), "error" if error is not None else "text"))
         if result is not None:
             self._show_result(result)
 
@@ -171,17 +171,17 @@ class ServerProbe(QDialog):
         )
 
     def _show_result(self, result: ProbeResult) -> None:
-        colours = theme.colours()
+        colors = theme.colors()
         for cell in self._cells.values():
             cell.setText(self._offer_word(None))
             cell.setToolTip("")
-            theme.tint(cell, colours.muted)
+            theme.tint(cell, colors.muted)
         for offer in result.versions:
             found = self._cells.get((offer.transport, offer.version))
             if found is not None:
                 found.setText(self._offer_word(offer.offered))
                 found.setToolTip(plain_tip(offer.note))
-                theme.tint(found, colours.ok if offer.offered else colours.muted)
+                theme.tint(found, colors.ok if offer.offered else colors.muted)
         self._services.clear()
         for service in result.services or []:
             item = QTreeWidgetItem(

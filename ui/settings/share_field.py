@@ -1,4 +1,4 @@
-"""The share as one line of text, with servers and exports to choose from as they become known."""
+"""Share field: one line of text with servers and exports to choose from as they become known."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.discovery.known_servers import join
+from app.discovery.known_servers import merge_servers
 from app.discovery.model import NFS_PORT, ExportsArgs, ScanArgs, ServersArgs
 from app.errors import ErrorKind
 from app.service.protocol import Empty
 from ui.common import theme
+from ui.common.dialogs import confirm
 from ui.common.labels import ElidedLabel, plain_tip
-from ui.dialogs.confirm import confirm
 from ui.settings.discovery_model import (
     DEBOUNCE_MS,
-    Inquiry,
+    DiscoveryQuery,
     Suggestion,
-    Words,
+    SuggestionTexts,
     split_share,
     suggest_exports,
     suggest_servers,
 )
-from ui.settings.suggestion_list import KindRole, ShareList, TextRole
+from ui.settings.suggestion_list import KindRole, SuggestionList, TextRole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ui.common.bridge import BridgeCall
 
 #: Keys that move in the list, and by how many rows.
-_STEPS: dict[int, int] = {
+_STEP_KEYS: dict[int, int] = {
     Qt.Key.Key_Down: 1,
     Qt.Key.Key_Up: -1,
     Qt.Key.Key_PageDown: 9,
@@ -59,9 +59,9 @@ _STEPS: dict[int, int] = {
 _MOUNT_MAY_TELL = {ErrorKind.ACCESS_DENIED, ErrorKind.VERSION_UNSUPPORTED}
 #: Where a server is known from that the network told of.
 _ON_NETWORK = {"mdns", "scan"}
-_ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+_ENTER_KEYS = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 #: How the focus goes to another field of the same window.
-_LEAVING = {
+_LEAVING_REASONS = {
     Qt.FocusReason.TabFocusReason,
     Qt.FocusReason.BacktabFocusReason,
     Qt.FocusReason.MouseFocusReason,
@@ -91,18 +91,22 @@ class ShareField(QWidget):
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
-        self._exports = Inquiry(submit, "discover.exports", self._exports_args, self)
+        self._exports = DiscoveryQuery(submit, "discover.exports", self._exports_args, self)
         self._try_server = ""  # the person agreed to a test mount of this one
         self._trying = False  # what is asked now includes it
-        self._servers = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(browse=False), self)
+        self._servers = DiscoveryQuery(
+            submit, "discover.servers", lambda _host: ServersArgs(browse=False), self
+        )
         # Listening on the network takes its time: what is known without is shown before.
-        self._announced = Inquiry(submit, "discover.servers", lambda _host: ServersArgs(), self)
-        self._subnets = Inquiry(submit, "discover.subnets", lambda _host: Empty(), self)
+        self._announced = DiscoveryQuery(submit, "discover.servers", lambda _host: ServersArgs(), self)
+        self._subnets = DiscoveryQuery(submit, "discover.subnets", lambda _host: Empty(), self)
         self._networks: list[str] = []  # the person agreed to a scan of these
-        self._scan = Inquiry(submit, "discover.scan", lambda _host: ScanArgs(networks=self._networks), self)
+        self._scan = DiscoveryQuery(
+            submit, "discover.scan", lambda _host: ScanArgs(networks=self._networks), self
+        )
         #: What the network told until now: it stays in the list while it is asked again.
         self._on_network: list[KnownServer] = []
-        self._forgetting = Inquiry(submit, "discover.forget", lambda _host: Empty(), self)
+        self._forgetting = DiscoveryQuery(submit, "discover.forget", lambda _host: Empty(), self)
         self._line = QLineEdit()
         self._open = QToolButton()
         self._open.setObjectName("share-open")
@@ -128,7 +132,7 @@ class ShareField(QWidget):
         policy = QSizePolicy(self._cancel.sizePolicy())
         policy.setRetainSizeWhenHidden(True)
         self._cancel.setSizePolicy(policy)
-        self._list = ShareList(self._line, self)
+        self._list = SuggestionList(self._line, self)
         self._list.setObjectName("share-list")
         self._list.setAccessibleName(self.tr("Servers and exports"))
         self._list.clicked.connect(self._choose)
@@ -174,7 +178,7 @@ class ShareField(QWidget):
         """Write this; no server is asked for it."""
         if text != self.text():
             self._line.setText(text)
-            self._exports.forget()
+            self._exports.reset()
 
     def setPlaceholderText(self, text: str) -> None:
         """Show this while nothing is written."""
@@ -192,16 +196,16 @@ class ShareField(QWidget):
         """Let the watcher see the keys of the line."""
         self._line.installEventFilter(watcher)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Another host or another form is shown: nothing is asked any more, and no answer is kept."""
         self._close_list()
-        self._exports.forget()
-        self._servers.forget()
-        self._announced.forget()
-        self._subnets.forget()
-        self._scan.forget()
+        self._exports.reset()
+        self._servers.reset()
+        self._announced.reset()
+        self._subnets.reset()
+        self._scan.reset()
         self._on_network = []
-        self._forgetting.forget()
+        self._forgetting.reset()
 
     # What the person does
 
@@ -210,7 +214,7 @@ class ShareField(QWidget):
         self._line.setFocus()
         share = split_share(self.text().strip())
         if not share.colon and not self._announced.is_asking:
-            self._announced.forget()  # somebody may have come since
+            self._announced.reset()  # somebody may have come since
         self._ask_servers()
         if share.host and (share.colon or not self._other_servers(share.host)):
             self._exports.ask(share.host)
@@ -228,7 +232,7 @@ class ShareField(QWidget):
         if share.colon and share.host:
             self._exports.ask(share.host, delay_ms=DEBOUNCE_MS)
         elif share.host != self._exports.server:
-            self._exports.forget()
+            self._exports.reset()
         self._wanted = False
         self._show_rows()
         self._show_status()
@@ -239,7 +243,7 @@ class ShareField(QWidget):
         if kind == "forget":
             self._forgetting.ask("local")
         elif kind == "scan":
-            self._subnets.forget()
+            self._subnets.reset()
             self._subnets.ask("local")
         if kind != "choice":
             return
@@ -257,7 +261,7 @@ class ShareField(QWidget):
 
     def _on_try(self) -> None:
         host = self._exports.server
-        self._exports.forget()
+        self._exports.reset()
         self._try_server = host
         self._exports.ask(host)
 
@@ -275,7 +279,7 @@ class ShareField(QWidget):
         if asking.state != "answered":
             return
         found: Subnets = asking.result
-        asking.forget()
+        asking.reset()
         if not found.subnets:
             self._said.setText(self.tr("This computer is attached to no network that can be scanned."))
             return
@@ -309,7 +313,7 @@ class ShareField(QWidget):
         return "\n\n".join(lines)
 
     def _on_scan(self) -> None:
-        self._scan.forget()
+        self._scan.reset()
         self._scan.ask("local")
         QTimer.singleShot(0, self, self._open_again)  # when the question has closed
 
@@ -335,17 +339,17 @@ class ShareField(QWidget):
             known = result.servers
         names = [server.name.casefold() for server in known]
         return sorted(
-            join([*known, *self._on_network]),
-            key=lambda server: _place(names, server.name.casefold()),
+            merge_servers([*known, *self._on_network]),
+            key=lambda server: _sort_key(names, server.name.casefold()),
         )
 
-    def _heard(self, asking: Inquiry) -> None:
+    def _add_discovered(self, asking: DiscoveryQuery) -> None:
         """Keep what the network told."""
         told: list[KnownServer] = [server for event in asking.events for server in event.servers]
         if asking.state == "answered" and asking is not self._servers:
             told += [server for server in asking.result.servers if set(server.sources) & _ON_NETWORK]
         if any(server not in self._on_network for server in told):
-            self._on_network = join([*self._on_network, *told])
+            self._on_network = merge_servers([*self._on_network, *told])
 
     def _search_text(self) -> str:
         """Return what is being looked for, or what was found."""
@@ -355,7 +359,7 @@ class ShareField(QWidget):
             return self.tr("Looking for servers…")
         for asking in (self._scan, self._announced):
             if asking.state == "failed" and asking.error is not None:
-                return _short(asking.error)
+                return _message(asking.error)
         if self._on_network:
             text = self.tr("Servers found on this network: {count}").format(count=len(self._on_network))
         elif self._known():
@@ -371,8 +375,8 @@ class ShareField(QWidget):
         text = self.tr("Scanning the subnet… {asked} of {total} addresses asked")
         return text.format(asked=done.asked, total=done.total)
 
-    def _words(self) -> Words:
-        return Words(
+    def _words(self) -> SuggestionTexts:
+        return SuggestionTexts(
             everyone=self.tr("for everyone"),
             export=self.tr("export of version 4"),
             directory=self.tr("directory of version 4"),
@@ -420,8 +424,8 @@ class ShareField(QWidget):
         if self._exports.state == "answered" or self._wanted:
             self._show_rows()
 
-    def _on_servers(self, asking: Inquiry) -> None:
-        self._heard(asking)
+    def _on_servers(self, asking: DiscoveryQuery) -> None:
+        self._add_discovered(asking)
         if asking is self._scan:
             self._show_status()
         if asking.state != "idle":
@@ -432,15 +436,15 @@ class ShareField(QWidget):
         if asking.state == "failed" and asking.error is not None:
             self._say_failure(asking.error)
         elif asking.state == "answered":
-            asking.forget()
-            self._servers.forget()
-            self._announced.forget()
+            asking.reset()
+            self._servers.reset()
+            self._announced.reset()
             self._ask_servers()
 
     def _say_failure(self, error: AppError) -> None:
-        self._said.setText(_short(error))
-        self._said.setToolTip(plain_tip(_more(error)))
-        theme.tint(self._said, theme.colours().warn)
+        self._said.setText(_message(error))
+        self._said.setToolTip(plain_tip(_full_text(error)))
+        theme.tint(self._said, theme.colors().warn)
 
     def _show_status(self) -> None:
         asking = self._exports
@@ -450,7 +454,7 @@ class ShareField(QWidget):
         self._check.setEnabled(bool(split_share(self.text().strip()).host))
         tip, meaning = "", "muted"
         if asking.state == "failed" and asking.error is not None:
-            text, tip, meaning = _short(asking.error), _more(asking.error), "warn"
+            text, tip, meaning = _message(asking.error), _full_text(asking.error), "warn"
         elif asking.state == "answered":
             text, tip = self._answer_text(asking.result)
         elif asking.state == "asking":
@@ -467,20 +471,20 @@ class ShareField(QWidget):
             text = self.tr("The server's name, a colon, and the directory that it exports.")
         self._said.setText(text)
         self._said.setToolTip(plain_tip(tip or text))
-        theme.tint(self._said, getattr(theme.colours(), meaning))
+        theme.tint(self._said, getattr(theme.colors(), meaning))
 
     def _answer_text(self, result: ExportsResult) -> tuple[str, str]:
         problems = [one for one in (result.exports_problem, result.root_problem) if one is not None]
         count = len({one.path for one in result.exports or []} | {one.path for one in result.root or []})
         if count == 0 and problems:
-            return _short(problems[0]), "\n".join(_more(one) for one in problems)
+            return _message(problems[0]), "\n".join(_full_text(one) for one in problems)
         if count == 0:
             return self.tr("{server} answers, and exports nothing.").format(server=result.server), ""
         text = self.tr("{server} answers. Directories to choose from: {count}.")
         text = text.format(server=result.server, count=count)
         if not result.root_complete:
             text = self.tr("{text} There are more.").format(text=text)
-        return text, "\n".join([text, *(_more(one) for one in problems)])
+        return text, "\n".join([text, *(_full_text(one) for one in problems)])
 
     # Qt overrides
 
@@ -501,7 +505,7 @@ class ShareField(QWidget):
         if event.gotFocus():
             if self._wanted:
                 self._show_rows()
-        elif event.reason() in _LEAVING:
+        elif event.reason() in _LEAVING_REASONS:
             self._close_list()
         else:
             self._list.show_rows([])
@@ -517,14 +521,14 @@ class ShareField(QWidget):
             return False
         if key == Qt.Key.Key_Down and not shown:
             self.open_list()
-        elif shown and key in _STEPS:
-            self._list.step(_STEPS[key])
+        elif shown and key in _STEP_KEYS:
+            self._list.step(_STEP_KEYS[key])
         elif shown and key == Qt.Key.Key_Escape:
             self._close_list()
-        elif shown and key in _ENTER and self._list.currentIndex().isValid():
+        elif shown and key in _ENTER_KEYS and self._list.currentIndex().isValid():
             self._choose(self._list.currentIndex())
         else:
-            if key in _ENTER:
+            if key in _ENTER_KEYS:
                 self._close_list()
             return False
         return True
@@ -536,15 +540,15 @@ class ShareField(QWidget):
             self._show_status()
 
 
-def _place(names: list[str], name: str) -> tuple[int, str]:
+def _sort_key(names: list[str], name: str) -> tuple[int, str]:
     """Return what sorts a name as these are sorted, and others behind them by the alphabet."""
     return (names.index(name), "") if name in names else (len(names), name)
 
 
-def _short(error: AppError | Problem) -> str:
+def _message(error: AppError | Problem) -> str:
     """Return one short sentence."""
     return error.message
 
 
-def _more(error: AppError | Problem) -> str:
+def _full_text(error: AppError | Problem) -> str:
     return "\n".join(part for part in (error.message, error.hint, error.detail) if part)

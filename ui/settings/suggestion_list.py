@@ -1,4 +1,4 @@
-"""The list below the share field: servers or exports, and beside each what is known of it."""
+"""Suggestion list below the share field: servers or exports, each with what is known of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KindRole = Qt.ItemDataRole.UserRole + 2
 _MAX_ROWS = 10
 
 
-class ShareList(QListView):
+class SuggestionList(QListView):
     """Lies over the window below a field that keeps the focus: no window of its own, and no grab of keys.
 
     Args:
@@ -107,13 +107,13 @@ class ShareList(QListView):
         height = max(self.sizeHintForRow(0), min(wanted, window.height() - corner.y() - 8))
         # As wide as the line and its buttons: who may mount an export can be a long list.
         width = self._span.width()
-        theme.tint(self, theme.colours().border, QPalette.ColorRole.WindowText)
+        theme.tint(self, theme.colors().border, QPalette.ColorRole.WindowText)
         self.setGeometry(corner.x(), corner.y() + 2, width, height)
         self.raise_()
 
 
 class SuggestionDelegate(QStyledItemDelegate):
-    """Paints a suggestion, and its note at the right in a quieter colour."""
+    """Paints a suggestion, and its note at the right in a quieter color."""
 
     # Qt overrides
 
@@ -139,10 +139,10 @@ class SuggestionDelegate(QStyledItemDelegate):
         middle = Qt.AlignmentFlag.AlignVCenter
         role = QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Text
         said = index.data(KindRole) == "status"
-        painter.setPen(QColor(theme.colours().muted) if said else palette.color(role))
+        painter.setPen(QColor(theme.colors().muted) if said else palette.color(role))
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignLeft, label)
         if not selected:
-            painter.setPen(QColor(theme.colours().muted))
+            painter.setPen(QColor(theme.colors().muted))
         rest = inner.adjusted(metrics.horizontalAdvance(label) + metrics.averageCharWidth() * 2, 0, 0, 0)
         note = metrics.elidedText(str(index.data(NoteRole)), Qt.TextElideMode.ElideRight, rest.width())
         painter.drawText(rest, middle | Qt.AlignmentFlag.AlignRight, note)

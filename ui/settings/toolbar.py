@@ -1,4 +1,4 @@
-"""The line above the settings form: search, undo, redo, revert all."""
+"""Toolbar of the settings form: search, undo, redo, revert all."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, 
 from ui.common.labels import MutedLabel
 
 if TYPE_CHECKING:
-    from ui.settings.undo import History
+    from ui.settings.undo import FormUndoStack
 
 
-class SettingsBar(QWidget):
+class SettingsToolbar(QWidget):
     """Searches, and goes back.
 
     Args:
@@ -31,7 +31,7 @@ class SettingsBar(QWidget):
     search_left = Signal()
     all_reverted = Signal()
 
-    def __init__(self, history: History, panel: QWidget) -> None:
+    def __init__(self, history: FormUndoStack, panel: QWidget) -> None:
         super().__init__()
         self._search = _SearchField()
         self._search.setObjectName("option-search")
@@ -46,8 +46,8 @@ class SettingsBar(QWidget):
         self._hits.setObjectName("option-hits")
         undo = _tool("↶", self.tr("Undo"), "undo", QKeySequence.StandardKey.Undo)
         redo = _tool("↷", self.tr("Redo"), "redo", QKeySequence.StandardKey.Redo)
-        undo.clicked.connect(history.go_back)
-        redo.clicked.connect(history.go_on)
+        undo.clicked.connect(history.undo_step)
+        redo.clicked.connect(history.redo_step)
         undo.setEnabled(False)
         redo.setEnabled(False)
         history.canUndoChanged.connect(undo.setEnabled)

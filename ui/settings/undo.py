@@ -1,4 +1,4 @@
-"""Undo and redo of the settings form: every state that it had, and the keys that go there."""
+"""Undo and redo of the settings form: the stack of its states, and the keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ui.settings.form_state import FormState
 
 
-class History(QUndoStack):
+class FormUndoStack(QUndoStack):
     """Remembers the form's states.
 
     Args:
@@ -29,7 +29,7 @@ class History(QUndoStack):
         super().__init__(panel)
         self._step = 0
         self._locked = False
-        keys = {QKeySequence.StandardKey.Undo: self.go_back, QKeySequence.StandardKey.Redo: self.go_on}
+        keys = {QKeySequence.StandardKey.Undo: self.undo_step, QKeySequence.StandardKey.Redo: self.redo_step}
         for key, slot in keys.items():
             shortcut = QShortcut(key, panel)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -44,14 +44,14 @@ class History(QUndoStack):
             source: the field that is typed into, "" for a step of its own.
         """
         if before != after:
-            self.push(_Edit(self, before, after, f"{source}/{self._step}" if source else ""))
+            self.push(_FormEdit(self, before, after, f"{source}/{self._step}" if source else ""))
 
-    def go_back(self) -> None:
+    def undo_step(self) -> None:
         """Undo a step."""
         if not self._locked:
             self.undo()
 
-    def go_on(self) -> None:
+    def redo_step(self) -> None:
         """Do a step again."""
         if not self._locked:
             self.redo()
@@ -72,18 +72,18 @@ class History(QUndoStack):
             self._step += 1
         elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.matches(QKeySequence.StandardKey.Undo):
-                self.go_back()
+                self.undo_step()
                 return True
             if event.matches(QKeySequence.StandardKey.Redo):
-                self.go_on()
+                self.redo_step()
                 return True
         return super().eventFilter(watched, event)
 
 
-class _Edit(QUndoCommand):
+class _FormEdit(QUndoCommand):
     """One step."""
 
-    def __init__(self, history: History, before: FormState, after: FormState, source: str) -> None:
+    def __init__(self, history: FormUndoStack, before: FormState, after: FormState, source: str) -> None:
         super().__init__()
         self._history = history
         self.before = before
@@ -98,7 +98,7 @@ class _Edit(QUndoCommand):
 
     def mergeWith(self, other: QUndoCommand) -> bool:
         """Qt: the next letter in the same field belongs to this step."""
-        if not isinstance(other, _Edit) or not self.source or other.source != self.source:
+        if not isinstance(other, _FormEdit) or not self.source or other.source != self.source:
             return False
         self.after = other.after
         self.setObsolete(self.after == self.before)

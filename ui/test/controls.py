@@ -1,4 +1,4 @@
-"""What a quick test shall do, and the button that starts it."""
+"""Controls of a test: workload, direction, time, cache method, and the button that starts it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QPushButton, QSpinBox, QWidget
 
-from app.bench.grid_model import PATTERNS, Grid
 from app.files.safe_write import default_folder
-from app.speedtest.model import DEFAULT_SIZE, TestPlanArgs, TestSpec
+from app.speedtest.model import ACCESS_PATTERNS, DEFAULT_SIZE, Grid, TestPlanArgs, TestSpec
 from app.units import format_size
 from ui.common import theme
 from ui.common.labels import enlarge, plain_tip
@@ -18,8 +17,7 @@ from ui.common.labels import enlarge, plain_tip
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
 
-    from app.bench.grid_model import Pattern
-    from app.speedtest.model import CacheMethod, Direction, Preset, Workload
+    from app.speedtest.model import AccessPattern, CacheMethod, Direction, Preset, WorkloadKind
     from ui.test.run import TestTarget
 
 _MEMORIES = tuple(2**30 * count for count in (1, 2, 4, 8, 16, 32, 64))
@@ -31,14 +29,14 @@ _COUNTS = (10, 100, 1000, 5000)
 _GAP = 14
 #: As many repeats as a 95 % interval needs.
 _REPEATS = 6
-_PATTERNS: dict[Direction, tuple[Pattern, ...]] = {
-    "both": PATTERNS,
-    "write": tuple(pattern for pattern in PATTERNS if pattern.endswith("write")),
-    "read": tuple(pattern for pattern in PATTERNS if pattern.endswith("read")),
+_PATTERNS: dict[Direction, tuple[AccessPattern, ...]] = {
+    "both": ACCESS_PATTERNS,
+    "write": tuple(pattern for pattern in ACCESS_PATTERNS if pattern.endswith("write")),
+    "read": tuple(pattern for pattern in ACCESS_PATTERNS if pattern.endswith("read")),
 }
 
 
-class QuickTestControls(QWidget):
+class SpeedTestControls(QWidget):
     """What to copy, which way, for how long, how the cache is kept out; Start and Stop are one button.
 
     Signals:
@@ -122,7 +120,7 @@ class QuickTestControls(QWidget):
         self._repeats.valueChanged.connect(self.plan_changed)
         self._source.textChanged.connect(self.plan_changed)
         self._show_fields()
-        self._colour()
+        self._update_colors()
 
     def _lay_out(self) -> None:
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -210,10 +208,10 @@ class QuickTestControls(QWidget):
         preset = cast("Preset | None", self._duration.currentData() or None)
         return TestPlanArgs(spec=self._spec(target), preset=preset)
 
-    def _what(self) -> Workload:
+    def _what(self) -> WorkloadKind:
         chosen = self._workload.currentData()
         if chosen in ("own", "grid"):
-            return cast("Workload", chosen)
+            return cast("WorkloadKind", chosen)
         return "files" if chosen else "file"
 
     def offer_fresh_mount(self, *, offered: bool) -> None:
@@ -244,7 +242,7 @@ class QuickTestControls(QWidget):
         self._button.setEnabled(enabled)
         for field in self._labels:
             field.setEnabled(not running)
-        self._colour()
+        self._update_colors()
 
     def _on_workload(self) -> None:
         what = self._what()
@@ -269,12 +267,12 @@ class QuickTestControls(QWidget):
     def _on_button(self) -> None:
         (self.stop_clicked if self._running else self.start_clicked).emit()
 
-    def _colour(self) -> None:
-        colours = theme.colours()
+    def _update_colors(self) -> None:
+        colors = theme.colors()
         loud = not self._running and self._button.isEnabled()
-        back, text = (colours.accent, colours.on_accent) if loud else (colours.raised, colours.text)
+        back, text = (colors.accent, colors.on_accent) if loud else (colors.raised, colors.text)
         theme.tint(self._button, back, QPalette.ColorRole.Button)
-        theme.tint(self._button, text if self._button.isEnabled() else colours.muted,
+        theme.tint(self._button, text if self._button.isEnabled() else colors.muted,
                    QPalette.ColorRole.ButtonText)  # fmt: skip
 
     # Qt overrides
@@ -294,7 +292,7 @@ class QuickTestControls(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_labels"):
-            self._colour()
+            self._update_colors()
 
 
 def _combo(name: str, items: list[tuple[str, object]]) -> QComboBox:

@@ -1,4 +1,4 @@
-"""Quick test: copies files to the mount and back, draws the speed while it runs, and tells the figures."""
+"""Test page: copies files to the mount and back, draws the speed meanwhile, and shows the figures."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.errors import AppError, ErrorKind
-from app.history.best import best_speeds
-from app.history.record_test import remember_test
+from app.history.record_test import best_speeds, record_test
 from ui.common.labels import ElidedLabel, MutedLabel
 from ui.common.status_text import link_line
-from ui.models.test_run import TestRun
-from ui.panels.quick_test_plan import Planner
-from ui.panels.quick_test_plot import QuickTestPlot
 from ui.plots.timeline import Timeline
-from ui.test.controls import QuickTestControls
-from ui.test.plan import plan_text, private_text, what_text
-from ui.test.result import QuickTestResult
-from ui.test.run import target_of
+from ui.test.controls import SpeedTestControls
+from ui.test.plan import SpeedTestPlanner, plan_text, private_mount_text, what_text
+from ui.test.plot_panel import SpeedTestPlot
+from ui.test.result import SpeedTestResult
+from ui.test.run import TestRun, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,18 +25,18 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QHideEvent, QShowEvent
 
     from advisor.facts import Facts
-    from app.history.record_test import Remembered
+    from app.history.record_test import RecordedTest
     from app.mounts.model import Mount
     from app.speedtest.model import TestEvent, TestPlanArgs, TestResult, TestSpec
     from ui.common.bridge import BridgeCall, RunInThread
-    from ui.common.mount_request import Wish
-    from ui.plots.timeline import Way
+    from ui.common.mount_request import MountRequest
+    from ui.plots.timeline import TransferDirection
     from ui.test.run import TestTarget
 
     Key = tuple[str, str]
 
 
-class QuickTestPanel(QWidget):
+class SpeedTestPanel(QWidget):
     """Runs one test at a time and keeps the last of each mount.
 
     Args:
@@ -63,7 +60,7 @@ class QuickTestPanel(QWidget):
         self._submit = submit
         self._run_blocking = run
         self._mount: Mount | None = None
-        self._wish: Wish | None = None
+        self._request: MountRequest | None = None
         self._facts: Facts | None = None
         self._runs: dict[Key, TestRun] = {}
         self._active: tuple[Key, TestRun] | None = None
@@ -72,18 +69,18 @@ class QuickTestPanel(QWidget):
         #: Why no test may begin now, "" if one may.
         self._blocked = ""
         self._told_busy = False
-        self._planner = Planner(submit, self)
+        self._planner = SpeedTestPlanner(submit, self)
         self._planner.changed.connect(self._on_planned)
         self._facts_line = ElidedLabel()
         self._facts_line.setObjectName("facts")
-        self._controls = QuickTestControls()
+        self._controls = SpeedTestControls()
         self._controls.start_clicked.connect(self._on_start)
         self._controls.stop_clicked.connect(self.stop)
         self._controls.plan_changed.connect(self._want_plan)
         self._plan = MutedLabel(wrap=True)
         self._plan.setObjectName("plan")
-        self._plot = QuickTestPlot(run)
-        self._result = QuickTestResult()
+        self._plot = SpeedTestPlot(run)
+        self._result = SpeedTestResult()
         self._lay_out()
         self._show_run()
 
@@ -121,9 +118,9 @@ class QuickTestPanel(QWidget):
         else:
             self._show_run()
 
-    def set_wish(self, wish: Wish) -> None:
+    def set_request(self, request: MountRequest) -> None:
         """Test this share, where it is not mounted: for the test alone."""
-        self._wish = wish
+        self._request = request
         if self._mount is None or self._mount.active is None:
             self._show_run()
 
@@ -137,24 +134,24 @@ class QuickTestPanel(QWidget):
         run = self._run()
         if run is not None and run.link is None and facts is not None:
             run.link = self._link_name()
-            self._recall(run)
+            self._load_history(run)
         self._show_run()
 
-    def forget_plan(self) -> None:
+    def discard_plan(self) -> None:
         """Plan again: the link is another now."""
         args = self._plan_args() if self._waiting else None
-        self._planner.start_over()
+        self._planner.reset_plan()
         if args is not None:
             self._planner.ask_again(args)
         self._want_plan()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Drop every test: another host is shown now."""
         self._runs.clear()
         self._active = None
         self._waiting = False
         self._planner.want(None)
-        self._wish = None
+        self._request = None
         self.set_mount(None)
 
     def set_blocked(self, why: str) -> None:
@@ -169,7 +166,7 @@ class QuickTestPanel(QWidget):
         return self._active is not None
 
     @property
-    def runs_privately(self) -> bool:
+    def uses_private_mount(self) -> bool:
         """Whether a test runs on a mount that is made for it alone."""
         return self._active is not None and bool(self._active[1].spec.share)
 
@@ -186,14 +183,14 @@ class QuickTestPanel(QWidget):
     def shows(self, spec: TestSpec) -> bool:
         """Return whether a test is one of what is shown."""
         target = self._target()
-        return target is not None and _fits(spec, target)
+        return target is not None and _is_test_of(spec, target)
 
     # What the person does
 
     def start(self, spec: TestSpec) -> bool:
         """Begin this test; return whether it has begun."""
         target = self._target()
-        if target is None or self._active is not None or self._blocked or not _fits(spec, target):
+        if target is None or self._active is not None or self._blocked or not _is_test_of(spec, target):
             return False
         key = target.key
         timeline = Timeline(warm_up=spec.repeats > 1 and spec.grid is None)
@@ -211,16 +208,16 @@ class QuickTestPanel(QWidget):
         call.failed.connect(partial(self._on_failed, key, run))
         call.overdue.connect(partial(self._on_overdue, run))
         self._show_run()
-        self._recall(run)
+        self._load_history(run)
         return True
 
-    def _recall(self, run: TestRun) -> None:
+    def _load_history(self, run: TestRun) -> None:
         """Look up in the history what the test is to be compared with."""
         spec, share, link = run.spec, run.share, run.link
         if link is None:
             return
         call = self._run_blocking("history-best", lambda: best_speeds(spec, share, link))
-        call.succeeded.connect(partial(self._on_recalled, run, spec))
+        call.succeeded.connect(partial(self._on_history_loaded, run, spec))
 
     def _link_name(self) -> str | None:
         """Return the lab's link, "" for a real one, None if that is asked just now."""
@@ -229,7 +226,7 @@ class QuickTestPanel(QWidget):
         link = self._facts.link
         return link.name if link is not None and link.emulated else ""
 
-    def _on_recalled(self, run: TestRun, spec: TestSpec, best: dict[Way, float]) -> None:
+    def _on_history_loaded(self, run: TestRun, spec: TestSpec, best: dict[TransferDirection, float]) -> None:
         if spec is run.spec:  # else it has become smaller meanwhile, and is looked up again
             run.best = best
             self._plot.show_references(run)
@@ -277,18 +274,18 @@ class QuickTestPanel(QWidget):
 
     def _on_event(self, run: TestRun, event: TestEvent) -> None:
         if run.take(event):
-            self._recall(run)  # what copied as little is what it is to be compared with
+            self._load_history(run)  # what copied as little is what it is to be compared with
 
     def _on_result(self, run: TestRun, result: TestResult) -> None:
         run.result = result
-        call = self._run_blocking("history-keep", lambda: remember_test(result))
+        call = self._run_blocking("history-keep", lambda: record_test(result))
         call.succeeded.connect(partial(self._on_kept, run))
         call.failed.connect(self.failed)
         self._end(run)
 
-    def _on_kept(self, run: TestRun, kept: Remembered) -> None:
+    def _on_kept(self, run: TestRun, kept: RecordedTest) -> None:
         run.kept = kept
-        self._show_kept()
+        self._show_saved()
         self.kept.emit()
 
     def _on_failed(self, key: Key, run: TestRun, error: AppError) -> None:
@@ -318,7 +315,7 @@ class QuickTestPanel(QWidget):
     # Showing
 
     def _target(self) -> TestTarget | None:
-        return target_of(self._mount, self._wish)
+        return target_of(self._mount, self._request)
 
     def _run(self) -> TestRun | None:
         target = self._target()
@@ -343,7 +340,7 @@ class QuickTestPanel(QWidget):
         self._show_controls()
         self._plot.show_run(run, self._mount, self._facts)
         self._result.show_result(run.result if run else None)
-        self._show_kept()
+        self._show_saved()
         self._want_plan()
 
     def _show_controls(self) -> None:
@@ -359,9 +356,9 @@ class QuickTestPanel(QWidget):
             self._told_busy = self.busy
             self.busy_changed.emit(self.busy)
 
-    def _show_kept(self) -> None:
+    def _show_saved(self) -> None:
         run = self._run()
-        self._result.show_kept(run.kept if run is not None else None)
+        self._result.show_saved(run.kept if run is not None else None)
 
     def _show_plan(self) -> None:
         mine = self._active is not None and self._active[1] is self._run()
@@ -383,7 +380,7 @@ class QuickTestPanel(QWidget):
         if not target.mounted and self._planner.plan is None:
             mounting = self.tr("Mounting {share} for the test alone…").format(share=target.place)
             link = self._facts.link if self._facts is not None else None
-            return mounting if self._waiting else private_text(args, target.place, link)
+            return mounting if self._waiting else private_mount_text(args, target.place, link)
         return self._planned_text(args, target.place)
 
     def _planned_text(self, args: TestPlanArgs, path: str) -> str:
@@ -410,6 +407,6 @@ class QuickTestPanel(QWidget):
             self._planner.want(None)
 
 
-def _fits(spec: TestSpec, target: TestTarget) -> bool:
+def _is_test_of(spec: TestSpec, target: TestTarget) -> bool:
     """Return whether a test is one of what is shown."""
     return spec.path == target.mount_point if target.mounted else spec.share == target.share

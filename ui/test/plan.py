@@ -1,16 +1,23 @@
-"""What a test will do, in words, before it does it."""
+"""Plan of a test: asked of the agent a moment after the last change, and in words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.errors import AppError, ErrorKind
 from app.speedtest.planning import plan_test
 from app.units import format_duration, format_size
+from ui.common.bridge import LatestCall
 from ui.common.translation import tr
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from advisor.facts import LinkFacts
     from app.speedtest.model import TestPlan, TestPlanArgs, TestSpec
+    from ui.common.bridge import BridgeCall
 
 
 def what_text(spec: TestSpec, path: str) -> str:
@@ -23,7 +30,7 @@ def what_text(spec: TestSpec, path: str) -> str:
         do = {"both": tr("read and write"), "write": tr("write"), "read": tr("read")}[spec.direction]
         return grid.format(size=format_size(spec.size), path=path, do=do)
     if spec.workload == "own":
-        return _own_text(spec, path)
+        return _user_files_text(spec, path)
     if spec.workload == "files":
         what = tr("{count} files of {size}").format(count=spec.count, size=format_size(spec.size))
     else:
@@ -47,7 +54,7 @@ def what_text(spec: TestSpec, path: str) -> str:
     return f"{text}."
 
 
-def _own_text(spec: TestSpec, path: str) -> str:
+def _user_files_text(spec: TestSpec, path: str) -> str:
     """Return what is done with the person's own files; a plan knows how many they are."""
     text = tr(
         "Copies {source} to {path}, reads the copy back, compares it byte for byte, and removes it. The "
@@ -75,7 +82,7 @@ def plan_text(plan: TestPlan, path: str) -> str:
     return " ".join(part for part in (what_text(plan.spec, path), cost, free, plan.note) if part)
 
 
-def private_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -> str:
+def private_mount_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -> str:
     """Return what a test of a share that is not mounted will do; the link is None while it is not known."""
     how = tr(
         "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
@@ -84,3 +91,86 @@ def private_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -> str:
     if args.spec.workload == "own":  # how much that is, the agent finds out
         return f"{how} {what_text(args.spec, share)}"
     return f"{how} {plan_text(plan_test(args, None, link), share)}"
+
+
+_PAUSE_MS = 250
+
+
+class SpeedTestPlanner(QObject):
+    """Keeps the plan of the test that is chosen now.
+
+    Signals:
+        changed: there is another plan, or none, or an error.
+
+    Attributes:
+        plan: of the test wanted, None until it is known.
+        error: why there is none, None if that is not so.
+    """
+
+    changed = Signal()
+
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
+        super().__init__(parent)
+        self._call = LatestCall(submit)
+        self._args: TestPlanArgs | None = None
+        self._last: tuple[TestPlanArgs | None, TestPlan] | None = None
+        self.plan: TestPlan | None = None
+        self.error: AppError | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_PAUSE_MS)
+        self._timer.timeout.connect(self._ask)
+
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is under way."""
+        return self._call.is_pending or self._timer.isActive()
+
+    @property
+    def shown(self) -> TestPlan | None:
+        """The plan, or while it is asked for again the last one of the same test."""
+        if self.plan is None and self.error is None and self._last and self._last[0] == self._args:
+            return self._last[1]
+        return self.plan
+
+    def want(self, args: TestPlanArgs | None) -> None:
+        """Plan this test, if it is another than before; None plans nothing."""
+        if args == self._args:
+            return
+        self.reset()
+        self._args = args
+        if args is not None:
+            self._timer.start()
+        self.changed.emit()
+
+    def ask_again(self, args: TestPlanArgs) -> None:
+        """Plan this test at once, unless that is under way."""
+        if args == self._args and self.asking:
+            return
+        self.reset()
+        self._args = args
+        self._ask()
+
+    def reset(self) -> None:
+        """Plan nothing."""
+        self._timer.stop()
+        self._args = self.plan = self.error = None
+        self._call.cancel()
+
+    def reset_plan(self) -> None:
+        """Plan nothing, and show nothing that was planned: the link is another now."""
+        self._last = None
+        self.reset()
+
+    def _ask(self) -> None:
+        self._call.ask("test.plan", self._args, self._on_plan, self._on_failed)
+
+    def _on_plan(self, plan: TestPlan) -> None:
+        self.plan, self.error = plan, None
+        self._last = self._args, plan
+        self.changed.emit()
+
+    def _on_failed(self, error: AppError) -> None:
+        if error.kind is not ErrorKind.CANCELLED:
+            self.plan, self.error = None, error
+            self.changed.emit()

@@ -1,4 +1,4 @@
-"""The figures of a finished test, what they mean, and what a reader must know about them."""
+"""Result of a test: its figures, what they mean, and their limits."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
-from app.bench.verdict import beyond_the_figures
-from app.speedtest.analysis import outlier_notes
+from app.speedtest.analysis import outlier_notes, unmeasured_effects
 from app.speedtest.network_measurement import network_notes
+from ui.common.figure_text import bottleneck_title, rates_texts, wide_text
 from ui.common.labels import MutedLabel, enlarge, plain_label
-from ui.common.message_list import Sentences
-from ui.common.speed_units import SPEED_UNITS, in_chosen_unit
-from ui.models.figure_text import bottleneck_title, rates_texts, wide_text
-from ui.widgets.grid_table import GridTable
-from ui.widgets.result_table import ResultTable
+from ui.common.message_list import MessageList
+from ui.common.result_tables import GridCellTable, ResultTable
+from ui.common.speed_units import SPEED_UNITS, convert_to_chosen_unit
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
 
-    from app.history.record_test import Remembered
+    from app.history.record_test import RecordedTest
     from app.speedtest.model import TestResult
 
 #: Pixels between the figures and the sentences beside them, and letters in a line of these at least.
@@ -28,7 +26,7 @@ _APART = 24
 _LETTERS = 30
 
 
-class QuickTestResult(QWidget):
+class SpeedTestResult(QWidget):
     """Hidden until there is a result."""
 
     def __init__(self) -> None:
@@ -39,22 +37,22 @@ class QuickTestResult(QWidget):
         self._later.setInterval(0)
         self._later.timeout.connect(self._fill)
         self._table = ResultTable()
-        self._cached = Sentences("", "warn")
+        self._cached = MessageList("", "warn")
         self._cached.setObjectName("cached-warning")
-        self._wide = Sentences("", "warn")
+        self._wide = MessageList("", "warn")
         self._wide.setObjectName("wide-warning")
-        self._slower = Sentences("", "warn")
+        self._slower = MessageList("", "warn")
         self._slower.setObjectName("slower-warning")
-        self._rates = Sentences(self.tr("Small files"), "info")
+        self._rates = MessageList(self.tr("Small files"), "info")
         self._rates.setObjectName("rates")
-        self._enough = Sentences(self.tr("What that is enough for"), "ok")
+        self._enough = MessageList(self.tr("What that is enough for"), "ok")
         self._enough.setObjectName("enough")
         self._bottleneck = plain_label(wrap=True)
         self._bottleneck.setObjectName("bottleneck")
         enlarge(self._bottleneck, 1.0, bold=True)
-        self._evidence = Sentences("", "info")
+        self._evidence = MessageList("", "info")
         self._evidence.setObjectName("evidence")
-        self._baseline = Sentences(self.tr("Compared with the baseline"), "info")
+        self._baseline = MessageList(self.tr("Compared with the baseline"), "info")
         self._baseline.setObjectName("baseline")
         self._notes = MutedLabel(wrap=True)
         self._notes.setObjectName("notes")
@@ -71,7 +69,7 @@ class QuickTestResult(QWidget):
         for widget in (self._rates, self._enough, self._baseline, self._notes):
             texts.addWidget(widget)
         texts.addStretch(1)
-        self._grid = GridTable()
+        self._grid = GridCellTable()
         self._figures = figures = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         figures.setSpacing(_APART)
         figures.addWidget(self._table, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
@@ -135,12 +133,12 @@ class QuickTestResult(QWidget):
         shown = {*cache_note, *outlier_notes(result.figures), *_network_notes(result)}
         notes = [
             *cache_note,
-            *beyond_the_figures(result),
+            *unmeasured_effects(result),
             *(note for note in result.notes if note not in shown),
         ]
-        self._notes.setText(in_chosen_unit("\n".join(notes)))
+        self._notes.setText(convert_to_chosen_unit("\n".join(notes)))
 
-    def show_kept(self, kept: Remembered | None) -> None:
+    def show_saved(self, kept: RecordedTest | None) -> None:
         """Show what the history says of the result, nothing until it has it."""
         warnings = [kept.warning, *kept.messages] if kept is not None else []
         self._slower.show_sentences([text for text in warnings if text])

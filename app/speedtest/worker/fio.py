@@ -1,42 +1,49 @@
-"""Runs a grid through fio: one job at a time, each for a bounded time, in the worker's process group.
+"""Grid of fio runs: command lines, runs one after the other, answers (json+ and bandwidth logs of fio 3).
 
 The file is written by this program first, so that there is something to read; fio works in the test's
-directory, where its logs are removed with all else. Whoever ends the worker's group ends fio with it.
+directory, where its logs are removed with all else. It runs in the worker's process group: whoever ends that
+ends fio with it.
+
+Sources: fio(1); stat.c and iolog.c of fio 3.33 for the formats.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from app.bench.fio import LOG_PREFIX, command, missing, read_run
+from app.errors import AppError, ErrorKind
 from app.process import DEVNULL, find_program, start, wait
-from app.speedtest.testdir import DATA
+from app.speedtest.model import GridRun
+from app.speedtest.testdir import DATA_FILE
 from app.speedtest.worker.single_file import write_blocks
 from app.speedtest.worker.workload import StoppedError
 
 if TYPE_CHECKING:
-    from advisor.bottleneck import Load
-    from app.bench.data import DataPool
-    from app.bench.grid_model import Grid, GridCell, GridRun
+    from collections.abc import Iterable
+
+    from advisor.bottleneck import TransferLoad
     from app.process import Child
-    from app.speedtest.model import TestSpec
-    from app.speedtest.sampler import Meter
+    from app.speedtest.model import Grid, GridCell, TestSpec
+    from app.speedtest.sampler import TransferSampler
     from app.speedtest.testdir import TestDirectory
+    from app.speedtest.worker.workload import DataPool
 
-_LOOK_S = 0.02
+_POLL_INTERVAL_S = 0.02
 _REAP_S = 1.0
-_OUTPUT_LIMIT = 16 * 2**20
+_MAX_OUTPUT_BYTES = 16 * 2**20
 
 
-class GridRuns:
+class FioGridRunner:
     """Measures every cell of a test's grid, as often as it is repeated.
 
     Args:
@@ -54,7 +61,7 @@ class GridRuns:
     """
 
     def __init__(
-        self, spec: TestSpec, grid: Grid, directory: TestDirectory, pool: DataPool, meter: Meter
+        self, spec: TestSpec, grid: Grid, directory: TestDirectory, pool: DataPool, meter: TransferSampler
     ) -> None:
         self._spec = spec
         self._grid = grid
@@ -64,7 +71,7 @@ class GridRuns:
         self.notes: list[str] = []
         program = find_program("fio")
         if program is None:
-            raise missing()
+            raise fio_missing_error()
         self._program = program
 
     def run(self) -> list[GridCell]:
@@ -110,7 +117,7 @@ class GridRuns:
         return True
 
     def _measure(self, cell: GridCell, *, direct: bool) -> GridRun:
-        argv = command(self._program, DATA, self._spec.size, cell, self._grid, direct=direct)
+        argv = fio_command(self._program, DATA_FILE, self._spec.size, cell, self._grid, direct=direct)
         output = os.memfd_create("fio", os.MFD_CLOEXEC)
         try:
             self._meter.begin(cell.way, cell.way, asleep=True)
@@ -119,16 +126,16 @@ class GridRuns:
             )
             load = self._wait(child)
             self._meter.finish()
-            text = os.pread(output, _OUTPUT_LIMIT, 0).decode(errors="replace")
+            text = os.pread(output, _MAX_OUTPUT_BYTES, 0).decode(errors="replace")
         finally:
             os.close(output)
-        return read_run(text, self._logs(), load)
+        return parse_run(text, self._logs(), load)
 
-    def _wait(self, child: Child) -> Load | None:
+    def _wait(self, child: Child) -> TransferLoad | None:
         """Wait for fio; when the test is to end, end it first. Return what it did while it measured."""
-        window = _Window(self._grid, self._meter)
+        window = _MeasurementWindow(self._grid, self._meter)
         try:
-            while wait(child, _LOOK_S) is None and not self._meter.progress.stopped:
+            while wait(child, _POLL_INTERVAL_S) is None and not self._meter.progress.stopped:
                 window.look()
         finally:
             if wait(child, 0) is None:
@@ -147,7 +154,7 @@ class GridRuns:
         return found
 
 
-class _Window:
+class _MeasurementWindow:
     """The time of a run that fio counts: from the end of its warm-up, which begins with its first request.
 
     Args:
@@ -155,12 +162,12 @@ class _Window:
         meter: looks at the mount.
     """
 
-    def __init__(self, grid: Grid, meter: Meter) -> None:
+    def __init__(self, grid: Grid, meter: TransferSampler) -> None:
         self._grid = grid
         self._meter = meter
         self._begins: float | None = None
         self._watching = False
-        self._load: Load | None = None
+        self._load: TransferLoad | None = None
 
     def look(self) -> None:
         """Begin or end if it is time to; to be called often."""
@@ -174,8 +181,142 @@ class _Window:
         elif self._watching and self._load is None and now >= self._begins + self._grid.cell_s:
             self._load = self._meter.watched()
 
-    def end(self) -> Load | None:
+    def end(self) -> TransferLoad | None:
         """Return what was done in it, None where the server was not asked for so long."""
         if self._load is None and self._watching:
             self._load = self._meter.watched()
         return self._load
+
+
+_MODES = {"seqread": "read", "seqwrite": "write", "randread": "randread", "randwrite": "randwrite"}
+#: The bandwidth log has a line for so many milliseconds.
+_LOG_MS = 250
+LOG_PREFIX = "grid"
+
+
+def fio_missing_error() -> AppError:
+    """Return the error of a computer without fio."""
+    return AppError(
+        ErrorKind.UNAVAILABLE,
+        "The grid is measured by fio, which is not installed on this computer.",
+        hint="Install the package fio (apt-get install fio, dnf install fio, zypper install fio or "
+        "pacman -S fio). The other tests need nothing but this program.",
+    )
+
+
+def fio_command(program: str, file: str, size: int, cell: GridCell, grid: Grid, *, direct: bool) -> list[str]:
+    """Return the command that measures a cell in its working directory.
+
+    Args:
+        program: fio's path.
+        file: the test file's name, which is there with its whole size.
+        size: its bytes, which the jobs divide among themselves.
+        cell: what to measure.
+        grid: how long.
+        direct: past the client's cache.
+    """
+    part = size // cell.jobs // cell.record * cell.record
+    return [
+        program, "--name=grid", "--output-format=json+", "--eta=never", f"--filename={file}",
+        f"--rw={_MODES[cell.pattern]}", f"--bs={cell.record}", f"--size={part}", f"--offset_increment={part}",
+        f"--numjobs={cell.jobs}", "--group_reporting=1", "--thread=1",
+        f"--ioengine={'libaio' if cell.depth > 1 else 'psync'}", f"--iodepth={cell.depth}",
+        f"--direct={int(direct)}", "--time_based=1", f"--runtime={_milliseconds(grid.cell_s)}",
+        f"--ramp_time={_milliseconds(grid.warm_up_s)}", "--randrepeat=0", "--norandommap=1",
+        "--fallocate=none", "--lat_percentiles=1", "--percentile_list=95:99",
+        f"--write_bw_log={LOG_PREFIX}", f"--log_avg_msec={_LOG_MS}",
+    ]  # fmt: skip
+
+
+def parse_run(text: str, logs: Iterable[str] = (), load: TransferLoad | None = None) -> GridRun:
+    """Return what a run measured.
+
+    Args:
+        text: fio's output; lines before the JSON are passed over.
+        logs: the texts of its bandwidth logs, one for each job.
+        load: what was seen of the run. Its bytes and processor time become those of fio's jobs: a server's
+            counter steps with each whole request, of which few may end in the time.
+
+    Raises:
+        OSError: the error that a request of fio met.
+        AppError: IO if it is no answer of fio, or it measured nothing.
+    """
+    job = _first_job(text)
+    if job.get("error"):
+        number = int(job["error"])
+        raise OSError(number, f"fio ended with error {number}")
+    found = _measured_direction(job)
+    latency = _dict_of(found, "lat_ns") or _dict_of(found, "clat_ns")
+    shares = {str(key)[:2]: float(value) / 1e9 for key, value in _dict_of(latency, "percentile").items()}
+    return GridRun(
+        iops=float(found["iops"]),
+        bytes_per_s=float(found["bw_bytes"]),
+        latency_s=float(latency.get("mean", 0.0)) / 1e9,
+        p95_s=shares.get("95"),
+        p99_s=shares.get("99"),
+        curve=parse_bandwidth_logs(logs),
+        load=_load_with_fio(job, load, float(found["bw_bytes"])) if load is not None else None,
+    )
+
+
+def parse_bandwidth_logs(logs: Iterable[str]) -> list[tuple[float, float]]:
+    """Return seconds and bytes a second of all jobs together; a line is milliseconds, KiB/s, direction, ….
+
+    Jobs write their lines at slightly different milliseconds, so each falls into the interval that it ends.
+    """
+    sums: dict[int, float] = {}
+    for text in logs:
+        for line in text.splitlines():
+            words = [word.strip() for word in line.split(",")]
+            if len(words) > 1 and words[0].isdigit() and words[1].isdigit():
+                place = max(round(int(words[0]) / _LOG_MS), 1)
+                sums[place] = sums.get(place, 0.0) + int(words[1]) * 1024.0
+    return [(place * _LOG_MS / 1e3, sums[place]) for place in sorted(sums)]
+
+
+def _first_job(text: str) -> dict[str, Any]:
+    start = text.find("{")
+    try:
+        parsed: Any = json.JSONDecoder().raw_decode(text, max(start, 0))[0]
+        job = parsed["jobs"][0]
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise _unreadable_output_error(text, str(error)) from error
+    if not isinstance(job, dict):
+        raise _unreadable_output_error(text, "no job")
+    return cast("dict[str, Any]", job)
+
+
+def _measured_direction(job: dict[str, Any]) -> dict[str, Any]:
+    for name in ("read", "write"):
+        found = _dict_of(job, name)
+        if found.get("total_ios"):
+            return found
+    raise AppError(
+        ErrorKind.IO,
+        "fio measured nothing: not one request was answered in the time of a cell.",
+        hint="Give each cell more time, or look whether the server answers at all.",
+    )
+
+
+def _load_with_fio(job: dict[str, Any], load: TransferLoad, bytes_per_s: float) -> TransferLoad:
+    """Return the load with what fio alone knows; of its jobs' processor time that is the mean, in %."""
+    worked = float(job.get("usr_cpu", 0.0)) + float(job.get("sys_cpu", 0.0))
+    return replace(load, bytes=int(bytes_per_s * load.seconds), worker=worked / 100)
+
+
+def _dict_of(values: dict[str, Any], name: str) -> dict[str, Any]:
+    found = values.get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _unreadable_output_error(text: str, why: str) -> AppError:
+    return AppError(
+        ErrorKind.IO,
+        "fio's answer cannot be read.",
+        hint="Its version may be too old: version 3 and later are known to work.",
+        detail=f"{why}\n{text[:500]}",
+    )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{max(round(seconds * 1000), 1)}ms"

@@ -1,13 +1,17 @@
-"""The copy engine: one file written from memory and read back, each step timed apart.
+"""Single file workloads: one file written from memory and read back, sequentially or in random records.
 
-All times are of CLOCK_MONOTONIC. The loops make one system call a block and nothing else that counts; what
-the sampler needs of them is one attribute.
+All times are of CLOCK_MONOTONIC, each step apart. The loops make one system call a block and nothing else
+that counts; what the sampler needs of them is one attribute.
+
+Records in random order are as IOzone has them: the file is there and whole before the first record is
+written. It holds other bytes then, so that reading it back proves the records and not what was there before.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import random
 import time
 from typing import TYPE_CHECKING
 
@@ -15,19 +19,19 @@ from app.errors import AppError, ErrorKind
 from app.speedtest.worker.workload import StoppedError, Workload, close_quietly
 
 if TYPE_CHECKING:
-    from app.bench.data import DataPool
     from app.speedtest.model import TestSpec, Transfer
-    from app.speedtest.sampler import Progress
+    from app.speedtest.sampler import TransferProgress
+    from app.speedtest.worker.workload import DataPool
 
 #: Of the blocks read, each one of this many is looked at, and this many bytes of it.
 _CHECK_EVERY = 16
 _CHECK_BYTES = 64
 
 
-class Copier(Workload):
+class SingleFileWorkload(Workload):
     """Writes and reads one file."""
 
-    _there = False
+    _files_exist = False
 
     def write(self) -> Transfer:
         """Write the file and measure it; see the base class for the errors."""
@@ -51,9 +55,9 @@ class Copier(Workload):
 
     def prepare(self) -> None:
         """Write the file without measuring it, for a test that only reads; repeats find it there."""
-        if self._there:
+        if self._files_exist:
             return
-        self._there = True
+        self._files_exist = True
         self._meter.phase("read", "prepare")
         fd = self._directory.create()
         try:
@@ -72,9 +76,9 @@ class Copier(Workload):
 
     def resize(self, spec: TestSpec) -> None:
         """Go on with a smaller file; the one that is there is removed."""
-        if self._there and spec.size != self._spec.size:
+        if self._files_exist and spec.size != self._spec.size:
             self._directory.unlink()
-            self._there = False
+            self._files_exist = False
         super().resize(spec)
 
     def _read_once(self, flags: int) -> Transfer:
@@ -121,7 +125,7 @@ class Copier(Workload):
 
 
 def write_blocks(
-    fd: int, pool: DataPool, size: int, progress: Progress, *, first: int = 0, before: int = 0
+    fd: int, pool: DataPool, size: int, progress: TransferProgress, *, first: int = 0, before: int = 0
 ) -> None:
     """Write a file's contents block by block.
 
@@ -157,7 +161,7 @@ def read_blocks(
     pool: DataPool,
     size: int,
     view: memoryview,
-    progress: Progress,
+    progress: TransferProgress,
     *,
     first: int = 0,
     before: int = 0,
@@ -187,24 +191,24 @@ def read_blocks(
             position += count
             progress.bytes = before + position
             if number == 0 or count < len(view) or position >= size:
-                _check(pool, view[:count], position - count, size, first)
+                _check_block(pool, view[:count], position - count, size, first)
                 if position >= size:
                     break
         if progress.stopped:
             raise StoppedError
 
 
-def _check(pool: DataPool, data: memoryview, position: int, size: int, first: int) -> None:
+def _check_block(pool: DataPool, data: memoryview, position: int, size: int, first: int) -> None:
     """Look at what was read at a position: is it the file's length, and are its first bytes right?"""
     if not data or position + len(data) > size:
-        raise other_file(f"read {position + len(data)} bytes of {size}")
+        raise data_mismatch_error(f"read {position + len(data)} bytes of {size}")
     index, offset = divmod(position, pool.block_size)
     start = data[: min(_CHECK_BYTES, pool.block_size - offset)]
     if not pool.matches(first + index, offset, start):
-        raise other_file(f"the bytes at {position} differ")
+        raise data_mismatch_error(f"the bytes at {position} differ")
 
 
-def other_file(detail: str) -> AppError:
+def data_mismatch_error(detail: str) -> AppError:
     """Return the error of a file that is not what was written."""
     return AppError(
         ErrorKind.IO,
@@ -212,3 +216,57 @@ def other_file(detail: str) -> AppError:
         hint="Something changed it, or the server or network damages data: do not trust this mount.",
         detail=detail,
     )
+
+
+class RandomRecordsWorkload(SingleFileWorkload):
+    """Writes and reads one file, a block at a time, each block once and in random order."""
+
+    def _open_to_write(self, flags: int) -> int:
+        self._meter.phase("write", "prepare")
+        fd = self._directory.create()
+        try:
+            write_blocks(fd, self._pool, self._spec.size, self._progress, first=1)
+            os.fsync(fd)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(fd)
+        return self._directory.open(os.O_WRONLY | flags)
+
+    def _put(self, fd: int) -> None:
+        block_size, size = self._pool.block_size, self._spec.size
+        moved = 0
+        for index in self._order("write"):
+            position = index * block_size
+            view = self._pool.block(index, min(block_size, size - position))
+            done = os.pwrite(fd, view, position)
+            while done < len(view):  # a full disk or a signal may cut a call short
+                done += os.pwrite(fd, view[done:], position + done)
+            moved += done
+            self._advance(moved)
+
+    def _get(self, fd: int, view: memoryview) -> None:
+        block_size, size = self._pool.block_size, self._spec.size
+        moved = 0
+        # Otherwise the kernel reads ahead of a record, and the next ones come from the client's cache.
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
+        for index in self._order("read"):
+            position = index * block_size
+            length = min(block_size, size - position)
+            count = os.preadv(fd, [view[:length]], position)
+            if count != length or not self._pool.matches(
+                index, 0, view[:64] if length > 64 else view[:length]
+            ):
+                raise data_mismatch_error(f"the record at {position} differs")
+            moved += count
+            self._advance(moved)
+
+    def _order(self, way: str) -> list[int]:
+        """Return the numbers of the blocks, shuffled, the same way at each repeat of one test."""
+        numbers = list(range(-(-self._spec.size // self._pool.block_size)))
+        random.Random(way).shuffle(numbers)  # noqa: S311 - no secret, only an order
+        return numbers
+
+    def _advance(self, moved: int) -> None:
+        self._progress.bytes = moved
+        if self._progress.stopped:
+            raise StoppedError

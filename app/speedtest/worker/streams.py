@@ -1,4 +1,4 @@
-"""Several files at once, each copied by a thread of its own.
+"""Streams workload: several files at once, each copied by a thread.
 
 The calls give up Python's lock while they wait, so that as many requests are under way as there are streams.
 Every step is done by all streams before the next begins: what is timed is the whole of a step.
@@ -12,7 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from app.speedtest.sampler import Progress
+from app.speedtest.sampler import TransferProgress
 from app.speedtest.worker.single_file import read_blocks, write_blocks
 from app.speedtest.worker.workload import StoppedError, Workload, close_quietly
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from app.speedtest.model import Transfer
 
-_LOOK_S = 0.02
+_POLL_INTERVAL_S = 0.02
 
 
-class Streams(Workload):
+class StreamsWorkload(Workload):
     """Writes and reads as many files at once as the test has."""
 
-    _there = False
+    _files_exist = False
 
     def write(self) -> Transfer:
         """Write all files at once; see the base class for the errors."""
@@ -46,13 +46,13 @@ class Streams(Workload):
             raise
         self._each(lambda _number, fd: os.close(fd), fds)
         t3 = time.monotonic()
-        self._there = True
+        self._files_exist = True
         added, samples = self._meter.finish()
         return self._transfer("write", (t1 - t0, t2 - t1, t3 - t2), added, samples)
 
     def prepare(self) -> None:
         """Write all files without measuring it, unless they are there."""
-        if self._there:
+        if self._files_exist:
             return
         self._meter.phase("read", "prepare")
         fds = self._open_each(os.O_WRONLY, create=True)
@@ -62,7 +62,7 @@ class Streams(Workload):
             self._each(lambda _number, fd: os.fsync(fd), fds)
         finally:
             _close_all(fds)
-        self._there = True
+        self._files_exist = True
 
     def measure_operations(self) -> None:
         """Do nothing: a few large files have only their speed."""
@@ -71,8 +71,8 @@ class Streams(Workload):
         """Remove the files, unless the next repeat reads them again."""
         if self._spec.direction != "read":
             for number in range(self._spec.count):
-                self._directory.unlink(_name(number))
-            self._there = False
+                self._directory.unlink(_stream_file_name(number))
+            self._files_exist = False
 
     def _read_once(self, flags: int) -> Transfer:
         fds = self._open_each(flags)
@@ -109,14 +109,14 @@ class Streams(Workload):
         make = self._directory.create if create else self._directory.open
         try:
             for number in range(self._spec.count):
-                fds.append(make(flags, _name(number)))  # noqa: PERF401 - what is open is closed on an error
+                fds.append(make(flags, _stream_file_name(number)))  # noqa: PERF401 - what is open is closed on an error
         except BaseException:
             _close_all(fds)
             raise
         return fds
 
     def _parts(self) -> None:
-        self._progress.parts = [Progress() for _number in range(self._spec.count)]
+        self._progress.parts = [TransferProgress() for _number in range(self._spec.count)]
 
     def _write_one(self, number: int, fd: int) -> None:
         write_blocks(fd, self._pool, self._spec.size, self._progress.parts[number], first=self._first(number))
@@ -143,7 +143,7 @@ class Streams(Workload):
         for thread in threads:
             thread.start()
         while running := [thread for thread in threads if thread.is_alive()]:
-            running[0].join(_LOOK_S)
+            running[0].join(_POLL_INTERVAL_S)
             if self._progress.stopped or errors:
                 for part in self._progress.parts:
                     part.stopped = True
@@ -161,5 +161,5 @@ def _close_all(fds: Sequence[int]) -> None:
         close_quietly(fd)
 
 
-def _name(number: int) -> str:
+def _stream_file_name(number: int) -> str:
     return f"s{number:02}"

@@ -1,22 +1,33 @@
-"""A person's own file or folder as what a test copies: looked through before, and only ever read."""
+"""User files workload: the user's own file or directory, copied, read back, and compared byte for byte.
+
+The files are listed before, and only ever read. Their copies lie side by side in the test's directory: the
+directories that they come from are not made again. What is timed is what a copy takes, the reading of the
+source included, as it is when people copy.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.bench.limits import MAX_FILES
 from app.errors import AppError, ErrorKind
-from app.speedtest.messages import OwnSize
+from app.speedtest.messages import UserFilesSize
+from app.speedtest.model import MAX_FILES
 from app.speedtest.testdir import PREFIX
-from app.speedtest.worker.workload import StoppedError
+from app.speedtest.worker.many_files import ManyFilesWorkload, data_file_name
+from app.speedtest.worker.single_file import data_mismatch_error
+from app.speedtest.worker.workload import StoppedError, close_quietly
 
 if TYPE_CHECKING:
-    from app.kernel.mount_of_path import Where
-    from app.speedtest.sampler import Progress
+    from app.kernel.mount_of_path import MountOfPath
+    from app.speedtest.model import CacheMethod, TestSpec, Transfer
+    from app.speedtest.sampler import TransferProgress, TransferSampler
+    from app.speedtest.testdir import TestDirectory
+    from app.speedtest.worker.workload import DataPool
 
 _SKIPPED = (
     "symbolic links",
@@ -27,7 +38,7 @@ _SKIPPED = (
 _LINKS, _SPECIAL, _UNREADABLE, _ELSEWHERE = _SKIPPED
 
 
-class SourceFile(NamedTuple):
+class UserFile(NamedTuple):
     """One file to copy.
 
     Attributes:
@@ -41,7 +52,7 @@ class SourceFile(NamedTuple):
     changed_ns: int
 
 
-class Source:
+class UserFiles:
     """The files of a source, in a fixed order.
 
     Attributes:
@@ -49,16 +60,16 @@ class Source:
         total: their bytes.
     """
 
-    def __init__(self, files: list[SourceFile], skipped: Counter[str]) -> None:
+    def __init__(self, files: list[UserFile], skipped: Counter[str]) -> None:
         self.files = sorted(files)
         self.total = sum(file.size for file in files)
         self._skipped = skipped
 
     @property
-    def size(self) -> OwnSize:
+    def size(self) -> UserFilesSize:
         """How much it is, with what is left out."""
         left = ", ".join(f"{self._skipped[name]} {name}" for name in _SKIPPED if self._skipped[name])
-        return OwnSize(files=len(self.files), bytes=self.total, skipped=left)
+        return UserFilesSize(files=len(self.files), bytes=self.total, skipped=left)
 
     def open(self, number: int) -> int:
         """Open a file for reading and return its descriptor; its time of access stays, if that is allowed.
@@ -74,7 +85,7 @@ class Source:
             except PermissionError:  # only the owner may ask for that
                 fd = os.open(file.path, flags)
         except OSError as error:
-            raise _unreadable(file.path, str(error)) from error
+            raise _unreadable_error(file.path, str(error)) from error
         try:
             self.check(number, fd)
         except BaseException:
@@ -97,7 +108,7 @@ class Source:
             )
 
 
-def look_through(path: str, where: Where | None, progress: Progress) -> Source:
+def scan_user_files(path: str, where: MountOfPath | None, progress: TransferProgress) -> UserFiles:
     """Return what there is to copy. Symbolic links in it are not followed, mounts in it not entered.
 
     Args:
@@ -112,20 +123,20 @@ def look_through(path: str, where: Where | None, progress: Progress) -> Source:
     root = os.path.realpath(path)
     try:
         first = Path(root).stat()
-        _check_place(root, first.st_dev, where)
-        files: list[SourceFile] = []
+        _check_not_on_mount(root, first.st_dev, where)
+        files: list[UserFile] = []
         skipped: Counter[str] = Counter()
         if stat.S_ISDIR(first.st_mode):
-            _walk(root, first.st_dev, progress, files, skipped)
+            _scan_directory(root, first.st_dev, progress, files, skipped)
         else:
-            _take(root, first, files, skipped)
+            _add_file(root, first, files, skipped)
     except FileNotFoundError as error:
         raise AppError(
             ErrorKind.PATH_MISSING, f"{path} does not exist, so it cannot be copied.", detail=str(error)
         ) from error
     except OSError as error:
-        raise _unreadable(path, str(error)) from error
-    source = Source(files, skipped)
+        raise _unreadable_error(path, str(error)) from error
+    source = UserFiles(files, skipped)
     if not source.total:
         left = source.size.skipped
         raise AppError(
@@ -136,7 +147,9 @@ def look_through(path: str, where: Where | None, progress: Progress) -> Source:
     return source
 
 
-def _walk(root: str, device: int, progress: Progress, files: list[SourceFile], skipped: Counter[str]) -> None:
+def _scan_directory(
+    root: str, device: int, progress: TransferProgress, files: list[UserFile], skipped: Counter[str]
+) -> None:
     folders = [root]
     while folders:
         try:
@@ -148,7 +161,7 @@ def _walk(root: str, device: int, progress: Progress, files: list[SourceFile], s
                         continue  # the files of another test
                     state = entry.stat(follow_symlinks=False)
                     if not stat.S_ISDIR(state.st_mode):
-                        _take(entry.path, state, files, skipped)
+                        _add_file(entry.path, state, files, skipped)
                     elif state.st_dev == device:  # of folders only: overlayfs gives files other numbers
                         folders.append(entry.path)
                     else:
@@ -157,7 +170,7 @@ def _walk(root: str, device: int, progress: Progress, files: list[SourceFile], s
             skipped[_UNREADABLE] += 1
 
 
-def _take(path: str, state: os.stat_result, files: list[SourceFile], skipped: Counter[str]) -> None:
+def _add_file(path: str, state: os.stat_result, files: list[UserFile], skipped: Counter[str]) -> None:
     if stat.S_ISLNK(state.st_mode):
         skipped[_LINKS] += 1
     elif not stat.S_ISREG(state.st_mode):
@@ -165,7 +178,7 @@ def _take(path: str, state: os.stat_result, files: list[SourceFile], skipped: Co
     elif not os.access(path, os.R_OK):
         skipped[_UNREADABLE] += 1
     else:
-        files.append(SourceFile(path, state.st_size, state.st_mtime_ns))
+        files.append(UserFile(path, state.st_size, state.st_mtime_ns))
     if len(files) > MAX_FILES:
         raise AppError(
             ErrorKind.USAGE,
@@ -174,7 +187,7 @@ def _take(path: str, state: os.stat_result, files: list[SourceFile], skipped: Co
         )
 
 
-def _check_place(root: str, device: int, where: Where | None) -> None:
+def _check_not_on_mount(root: str, device: int, where: MountOfPath | None) -> None:
     """Refuse what lies on the mount that is tested: it would come from the same server."""
     if where is None or not where.nfs:
         return
@@ -186,10 +199,182 @@ def _check_place(root: str, device: int, where: Where | None) -> None:
         )
 
 
-def _unreadable(path: str, detail: str) -> AppError:
+def _unreadable_error(path: str, detail: str) -> AppError:
     return AppError(
         ErrorKind.IO,
         f"{path} cannot be read, so it cannot be copied.",
         hint="Choose files that you may read, on a disk that is well.",
         detail=detail,
     )
+
+
+#: Fewer files than this give no rate worth its name.
+_MIN_FILES_FOR_RATE = 10
+#: A source that takes more than this part of the time is told of.
+_SLOW_SOURCE_SHARE = 0.25
+
+
+class UserFilesWorkload(ManyFilesWorkload):
+    """Copies the files of a source.
+
+    Args:
+        spec: the test, with the number of the source's files.
+        directory: where they are copied to.
+        pool: not needed; every workload is made alike.
+        meter: samples the transfers.
+        source: the files.
+    """
+
+    def __init__(
+        self,
+        spec: TestSpec,
+        directory: TestDirectory,
+        pool: DataPool,
+        meter: TransferSampler,
+        source: UserFiles,
+    ) -> None:
+        super().__init__(spec, directory, pool, meter)
+        self._source = source
+        self._buffer = bytearray(spec.block_size)
+        self._other = bytearray(spec.block_size)
+        self._source_s = 0.0
+        #: The file that is being copied.
+        self._opened = -1
+        left = source.size.skipped
+        if left:
+            self.note(f"Left out of the copy: {left}.")
+
+    @property
+    def total(self) -> int:
+        """Bytes of all files."""
+        return self._source.total
+
+    def write(self) -> Transfer:
+        """Copy the files to the mount; see the base class for the errors.
+
+        Raises:
+            AppError: IO if the source cannot be read, or has changed.
+        """
+        self._source_s = 0.0
+        done = super().write()
+        # Flush and close count, as they do in the speed: of small files most of the time goes there.
+        whole_s = done.transfer_s + done.fsync_s + done.close_s
+        if self._source_s > _SLOW_SOURCE_SHARE * whole_s:
+            part = 100 * self._source_s / max(whole_s, 1e-9)
+            self.note(
+                f"Reading your own files took {part:.0f} % of the time of the copy to the server: its speed "
+                "is partly that of where they lie."
+            )
+        return done
+
+    def read(self, call_size: int | None = None) -> tuple[Transfer, CacheMethod]:
+        """Read the files back, and compare them when the clock has stopped."""
+        found = super().read(call_size)
+        self._meter.phase("read", "compare")
+        for number in range(self._spec.count):
+            self._compare(number)
+        return found
+
+    def measure_operations(self) -> None:
+        """Remove the files; measure it if there are enough of them to speak of a rate."""
+        super().measure_operations()
+        if self._spec.count < _MIN_FILES_FOR_RATE:
+            self.rates.clear()
+
+    def _write_one(self, number: int) -> tuple[float, float, float]:
+        source = self._source.open(number)
+        self._opened = source
+        try:
+            times = super()._write_one(number)
+            self._source.check(number, source)
+            return times
+        finally:
+            os.close(source)
+
+    def _fill(self, fd: int, number: int) -> None:
+        self._copy(self._opened, fd, number)
+
+    def _copy(self, source: int, fd: int, number: int) -> None:
+        before = self._progress.bytes if number else 0
+        view, position, size = memoryview(self._buffer), 0, self._source.files[number].size
+        while position < size:
+            began = time.monotonic()
+            count = self._get(source, view)
+            self._source_s += time.monotonic() - began
+            if not count:
+                break  # it has become shorter; check tells
+            done = 0
+            while done < count:
+                done += os.write(fd, view[done:count])
+            position += count
+            self._progress.bytes = before + position
+            if self._progress.stopped:
+                raise StoppedError
+
+    def _read_one(self, number: int, flags: int, view: memoryview) -> float:
+        fd = self._directory.open(flags, data_file_name(number))
+        try:
+            self._read_back(fd, view, number)
+            closing = time.monotonic()
+        except BaseException:
+            close_quietly(fd)
+            raise
+        os.close(fd)
+        return time.monotonic() - closing
+
+    def _read_back(self, fd: int, view: memoryview, number: int) -> None:
+        before = self._progress.bytes if number else 0
+        file, position = self._source.files[number], 0
+        while position < file.size:
+            count = os.readv(fd, [view])
+            if not count:
+                raise data_mismatch_error(f"{file.path}: {position} bytes of {file.size}")
+            position += count
+            self._progress.bytes = before + position
+            if self._progress.stopped:
+                raise StoppedError
+
+    def _compare(self, number: int) -> None:
+        """See that a copy is what its source is, to the last byte."""
+        source = self._source.open(number)
+        fd = -1
+        try:
+            fd = self._directory.open(0, data_file_name(number))
+            mine, copied, position = memoryview(self._buffer), memoryview(self._other), 0
+            while True:
+                count, back = self._get(source, mine), _read_full(fd, copied)
+                if mine[:count] != copied[:back]:
+                    self._source.check(number, source)
+                    raise data_mismatch_error(
+                        f"{self._source.files[number].path} differs behind byte {position}"
+                    )
+                if not count:
+                    break
+                position += count
+                self._progress.steps += 1
+                if self._progress.stopped:
+                    raise StoppedError
+            self._give_back(fd)
+        finally:
+            os.close(source)
+            if fd >= 0:
+                close_quietly(fd)
+
+    def _get(self, source: int, view: memoryview) -> int:
+        try:
+            return _read_full(source, view)
+        except OSError as error:
+            raise AppError(
+                ErrorKind.IO, "Your own files cannot be read to the end.", detail=str(error)
+            ) from error
+
+
+def _read_full(fd: int, view: memoryview) -> int:
+    """Read until the view is full or the file ends; return the bytes."""
+    done = 0
+    while done < len(view):
+        count = os.readv(fd, [view[done:]])
+        if not count:
+            break
+        done += count
+    return done

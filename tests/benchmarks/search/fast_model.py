@@ -1,4 +1,4 @@
-"""The model of a search (advisor/experiment/gaussian_process.py), with its arithmetic done by numpy: the same, but sooner.
+"""The model of a search (advisor.experiment.gaussian_process) with the arithmetic of numpy.
 
 A hundred runs on each surface take minutes so instead of hours. find_best.py looks first whether a race is
 the same both ways.
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def use() -> None:
     """Have searches use this model from now on."""
-    search.Surface = FastSurface  # type: ignore[misc]
+    search.GaussianProcess = FastSurface  # type: ignore[misc]
 
 
-class FastSurface(gaussian_process.Surface):
+class FastSurface(gaussian_process.GaussianProcess):
     """As its base class, but for the linear algebra."""
 
     def __init__(self, candidates: Sequence[Mapping[str, str]]) -> None:
@@ -32,11 +32,11 @@ class FastSurface(gaussian_process.Surface):
     def add(self, candidate: int, logarithm: float, when: float, doubt: float = 1.0) -> None:
         """See the base class; nothing is kept from one trial to the next."""
         self._trials.append(gaussian_process._Trial(candidate, logarithm, when, doubt))
-        if self._is_due():
-            self._learn()
+        if self._needs_reweighting():
+            self._update_weights()
         scale, middle, away, triangle = self._solve_for(self._weights)
-        if len(self._trials) < gaussian_process._FEWEST:
-            scale = max(scale, gaussian_process._UNKNOWN)
+        if len(self._trials) < gaussian_process._MIN_TRIALS_TO_FIT:
+            scale = max(scale, gaussian_process._MIN_VARIANCE)
         everywhere = np.arange(len(self.means))
         parts = np.linalg.solve(triangle, self._common(self._weights, self._tried(), everywhere))
         self.means = (middle + away @ parts).tolist()
@@ -59,7 +59,12 @@ class FastSurface(gaussian_process.Surface):
         common = self._common(weights, self._tried(), self._tried())
         apart = abs(when[:, None] - when)
         common += (
-            0.5 * drift * (np.exp(-apart / gaussian_process._MOOD) + np.exp(-apart / gaussian_process._TREND))
+            0.5
+            * drift
+            * (
+                np.exp(-apart / gaussian_process._FAST_DRIFT_TIME)
+                + np.exp(-apart / gaussian_process._SLOW_DRIFT_TIME)
+            )
         )
         common[np.diag_indices(len(when))] += noise * np.array([trial.doubt for trial in self._trials])
         triangle = np.linalg.cholesky(common)
@@ -69,15 +74,15 @@ class FastSurface(gaussian_process.Surface):
         away = solved - middle * ones
         return float(away @ away / len(away)), float(middle), away, triangle
 
-    def _unlikely(self, weights: list[float], *_: Any) -> tuple[float, Any, Any]:
+    def _negative_log_likelihood(self, weights: list[float], *_: Any) -> tuple[float, Any, Any]:
         scale, _middle, away, triangle = self._solve_for(weights)
         scale = max(scale, 1e-12)
         unlikely = 0.5 * len(away) * log(scale) + np.log(np.diag(triangle)).sum()
-        return self._with_what_is_usual(float(unlikely), weights, scale), triangle, away
+        return self._add_log_prior(float(unlikely), weights, scale), triangle, away
 
-    def _doubt(self, rows: Any, away: Any) -> None:
+    def _update_student_weights(self, rows: Any, away: Any) -> None:
         inverse = np.linalg.inv(rows)
         scale = max(float(away @ away) / len(away), 1e-12)
         distances = (inverse.T @ away) ** 2 / (inverse**2).sum(0) / scale
         for trial, distance in zip(self._trials, distances.tolist(), strict=True):
-            trial.doubt = gaussian_process.doubt(trial.least, distance)
+            trial.doubt = gaussian_process.student_variance_factor(trial.least, distance)

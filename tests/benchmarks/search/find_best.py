@@ -57,7 +57,7 @@ LONG_RUNS = 20
 def race(surface: Surface, trials: int, seed: int, marks: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the numbers of the sets chosen after so many trials, and those that were tried."""
     chance = random.Random(f"trial {seed}")
-    racer = search.Racer(
+    racer = search.BayesianSearch(
         surface.candidates, chance=random.Random(f"race {seed}"), budget=trials,
         default=surface.candidates[surface.default],
         prior_order=[surface.candidates[number] for number in surface.hoped],

@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from advisor.experiment.measurements import READ, WRITE
 from advisor.facts import payload_rate_bps
-from app.experiment.factors import READ_AHEAD, mounting
+from app.experiment.factors import READ_AHEAD, mount_settings
 from app.experiment.model import (
     Experiment,
     ExperimentArgs,
@@ -45,14 +45,14 @@ from app.experiment.model import (
     ExperimentPlan,
     ExperimentRunArgs,
     Factor,
-    PlannedSet,
-    Work,
+    OptionSet,
+    WorkloadSpec,
 )
 from app.lab.guest import Guest
 from app.links import parse_link
 
 if TYPE_CHECKING:
-    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.measurements import TrialOutcome
 
 #: 3 x 5 x 5 x 4 x 4 = 1200. A baseline has the first levels but the sizes that the kernel agrees on.
 FACTORS = {
@@ -127,7 +127,7 @@ class Recorder:
             share=guest.share,
             strategy="one-at-a-time",
             factors=[Factor(name=name, levels=each, base=BASELINE[name]) for name, each in FACTORS.items()],
-            workloads=[Work(name="sweep", size=size)],
+            workloads=[WorkloadSpec(name="sweep", size=size)],
             repeats=1,
         )
         # Every level is tried alone: none may be refused or come out the same as another.
@@ -149,10 +149,10 @@ class Recorder:
     def record(self, number: int, block: int, sets: list[Levels]) -> None:
         """Run a block; each trial is in the file as soon as it is over."""
         experiment = msgspec.structs.replace(self._experiment, seed=1000 * number + block)
-        planned: list[PlannedSet] = []
+        planned: list[OptionSet] = []
         for levels in [BASELINE, *(levels for levels in sets if levels != BASELINE)]:
-            mount = mounting(experiment, levels)
-            one = PlannedSet(levels=levels, options=mount.options, read_ahead_kb=mount.read_ahead_kb)
+            mount = mount_settings(experiment, levels)
+            one = OptionSet(levels=levels, options=mount.options, read_ahead_kb=mount.read_ahead_kb)
             planned.append(msgspec.structs.replace(one, effective=self._effective(levels), seconds=[1.0]))
         plan = msgspec.structs.replace(self._plan, experiment=experiment, sets=planned)
 
@@ -182,7 +182,7 @@ class Recorder:
                         found |= {name: one.effective[name]} if name in one.effective else {}
         return found
 
-    def _append(self, number: int, block: int, outcome: Outcome, *, baseline: bool) -> None:
+    def _append(self, number: int, block: int, outcome: TrialOutcome, *, baseline: bool) -> None:
         """Add a line; the set that a plan begins with is a trial only where it belongs to the block."""
         watching = outcome.baseline or (baseline and outcome.levels == BASELINE)
         self._line(

@@ -18,7 +18,7 @@ from sweeps import RECORDED, names, recorded
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
-from advisor.throughput import Work, predict
+from advisor.throughput import CopySpec, predict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -216,7 +216,7 @@ def physics(link: LinkFacts, kind: str) -> Callable[[int, Noise], Surface]:
         "vers": ["3", "4.1", "4.2"], "hard": ["hard", "soft"], "nconnect": ["1", "2", "4", "8"],
         "rsize": _sizes(14, 20), "read_ahead_kb": _sizes(7, 14),
     }  # fmt: skip
-    work = Work(direction="write" if kind == "write" else "read", length=2**28, block=2**17)
+    work = CopySpec(direction="write" if kind == "write" else "read", length=2**28, block=2**17)
 
     def truth(at: Levels) -> float:
         size = at["rsize"]

@@ -25,7 +25,7 @@ from surface import Surface
 
 from advisor.facts import ClientFacts, Facts
 from advisor.options import MountOptions
-from advisor.throughput import Work, predict
+from advisor.throughput import CopySpec, predict
 from app.links import parse_link
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _by_the_model(candidates: Sequence[Mapping[str, str]], link: str, size: int)
         options = MountOptions.parse(
             ",".join(f"{name}={at[name]}" for name in ("vers", "nconnect", "rsize", "wsize"))
         )
-        ways = (Work(direction=way, length=size, block=2**20) for way in ("write", "read"))
+        ways = (CopySpec(direction=way, length=size, block=2**20) for way in ("write", "read"))
         found = [predict(options, facts, way, read_ahead=1024 * int(at["read_ahead_kb"])) for way in ways]
         return sum(size / each.bytes_per_s for each in found if each is not None)
 

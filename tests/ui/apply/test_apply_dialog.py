@@ -21,12 +21,11 @@ from PySide6.QtWidgets import (
 
 from app.errors import AppError, ErrorKind
 from app.mounts.model import OptionValue
-from app.mounts.requested_options import complete
-from ui.apply.questions import BusyDialog
-from ui.common.message_list import Sentences
-from ui.dialogs.apply import ApplyDialog
-from ui.dialogs.forget import ForgetDialog
-from ui.dialogs.keep import KeepDialog
+from app.mounts.requested_options import with_requested_options
+from ui.apply.dialog import ApplyDialog
+from ui.apply.questions import BusyDialog, KeepDialog
+from ui.common.message_list import MessageList
+from ui.mounts.actions import RemoveDialog
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -41,12 +40,12 @@ def test_the_preview_says_all_and_changes_nothing(driver: Driver, fake: FakeHost
     assert action(dialog) == "Apply"
     diff = part(dialog, QPlainTextEdit, "plan-diff")
     assert not diff.isVisible()
-    warnings = part(dialog, Sentences, "plan-warnings").sentences()
+    warnings = part(dialog, MessageList, "plan-warnings").sentences()
     assert "/media" in warnings[0]
     told = part(dialog, QLabel, "plan-interruption")
     assert told.isVisible()
     assert told.text().replace("\u200b", "") == "Interrupts /home for about 1 s. It takes 35 s at most."
-    (change,) = part(dialog, Sentences, "plan-changes").sentences()
+    (change,) = part(dialog, MessageList, "plan-changes").sentences()
     assert "(timeo): not given → 10.0 s" in change
     choose(driver, dialog, "keeper-fstab")
     driver.wait(diff.isVisible)
@@ -167,9 +166,9 @@ def test_what_is_set_up_stays_in_the_form_of_a_live_mount(driver: Driver, fake: 
     """A mount command does not take _netdev and nofail: they must not get lost when the form is applied."""
     row = mounted(requested="timeo=300,nosuid,nodev")
     entry = configured(row.share, row.mount_point, "timeo=600,_netdev,nofail").configured
-    fake.mounts = [complete(msgspec.structs.replace(row, configured=entry))]
+    fake.mounts = [with_requested_options(msgspec.structs.replace(row, configured=entry))]
     driver.open()
-    assert driver.window._detail.settings.wish().options == "timeo=300,_netdev,nofail"
+    assert driver.window._detail.settings.request().options == "timeo=300,_netdev,nofail"
 
 
 # Keep these settings?
@@ -305,14 +304,14 @@ def test_forget_shows_the_change_first(driver: Driver, fake: FakeHost) -> None:
     assert not driver.sees("forget")
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.click("forget")
-    dialog = shown(driver, ForgetDialog)
+    dialog = shown(driver, RemoveDialog)
     assert "-nas01:/media /media nfs" in part(dialog, QPlainTextEdit, "forget-diff").toPlainText()
     assert part(dialog, QPushButton, "forget-dialog-close").isDefault()
     dialog.reject()
-    gone(driver, ForgetDialog)
+    gone(driver, RemoveDialog)
     driver.click("forget")
-    do(shown(driver, ForgetDialog), "forget-do")
-    gone(driver, ForgetDialog)
+    do(shown(driver, RemoveDialog), "forget-do")
+    gone(driver, RemoveDialog)
     driver.wait(lambda: driver.message() == "/media is not kept any more.")
     assert [(args.preview, args.expected_sha256) for args in fake.asked("mounts.forget")] == [
         (True, ""), (True, ""), (False, "beef")]  # fmt: skip
@@ -325,10 +324,10 @@ def test_a_mount_of_fstab_can_be_forgotten_while_it_is_mounted(driver: Driver, f
                              configured=entry)]  # fmt: skip
     driver.open()
     driver.click("forget")
-    dialog = shown(driver, ForgetDialog)
+    dialog = shown(driver, RemoveDialog)
     assert any("stays mounted" in label.text() for label in dialog.findChildren(QLabel))
     dialog.reject()
-    gone(driver, ForgetDialog)
+    gone(driver, RemoveDialog)
 
 
 # Reach and read
@@ -354,7 +353,7 @@ def test_every_dialog_fits_and_is_legible(driver: Driver, fake: FakeHost) -> Non
     gone(driver, ApplyDialog)
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.click("forget")
-    forget = shown(driver, ForgetDialog)
+    forget = shown(driver, RemoveDialog)
     legible(forget)
     forget.reject()
-    gone(driver, ForgetDialog)
+    gone(driver, RemoveDialog)

@@ -16,10 +16,9 @@ from PySide6.QtWidgets import (
 from waiting import DEADLINE_MS
 
 from app.errors import AppError, ErrorKind
-from ui.apply.questions import BusyDialog
-from ui.common.message_list import Sentences
-from ui.dialogs.apply import ApplyDialog
-from ui.dialogs.keep import KeepDialog
+from ui.apply.dialog import ApplyDialog
+from ui.apply.questions import BusyDialog, KeepDialog
+from ui.common.message_list import MessageList
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 def test_programs_in_the_way_are_listed_with_what_can_be_done(driver: Driver, fake: FakeHost) -> None:
     fake.holders = [BASH, MYSQL]
     dialog = open_apply(driver)
-    assert part(dialog, Sentences, "plan-holders").sentences()[0] == "bash (4242, ada): working directory"
+    assert part(dialog, MessageList, "plan-holders").sentences()[0] == "bash (4242, ada): working directory"
     do(dialog, "apply-do")
     question = shown(driver, BusyDialog)
     table = part(question, QTableWidget, "busy-holders")
@@ -63,7 +62,7 @@ def test_what_is_chosen_is_done(driver: Driver, fake: FakeHost, choice: str) -> 
     driver.wait(lambda: fake.asked("mounts.apply") != [])
     assert fake.asked("mounts.apply")[0].busy == choice
     if choice == "wait":
-        driver.wait(lambda: part(dialog, Sentences, "plan-holders").sentences() != [])
+        driver.wait(lambda: part(dialog, MessageList, "plan-holders").sentences() != [])
         assert "Waiting" in part(dialog, QLabel, "apply-status").text()
     fake.hold.set()
     do(shown(driver, KeepDialog), "keep-keep")

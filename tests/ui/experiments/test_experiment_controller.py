@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from experiment_harness import CANCELLED, HELD, NEW, RECIPE, SEARCHED, WHOLE, World, kept_one, running
+from experiment_harness import (
+    CANCELLED,
+    HELD,
+    NEW,
+    RECIPE,
+    SEARCHED,
+    WHOLE,
+    ExperimentHarness,
+    running,
+    stored_experiment,
+)
 from fake_experiments import PLAN
 
 from app.experiment.model import ExperimentEvent
@@ -17,41 +27,41 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def world(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> World:
-    return World(qapp, monkeypatch)
+def world(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> ExperimentHarness:
+    return ExperimentHarness(qapp, monkeypatch)
 
 
 # Looking at an earlier one
 
 
-def test_an_earlier_one_that_is_read_too_late_is_not_mixed_with_a_plan(world: World) -> None:
+def test_an_earlier_one_that_is_read_too_late_is_not_mixed_with_a_plan(world: ExperimentHarness) -> None:
     world.now.open(7)
     load = world.last
     world.now.make_plan(RECIPE, "nas02:/b", "quick", None)
     plan = world.last
-    load.ok(kept_one(10))
+    load.ok(stored_experiment(10))
     plan.ok(NEW)
     now = world.now
     assert (now.share, now.number, now.outcomes, now.resumable) == ("nas02:/b", 0, {}, False)
 
 
-def test_of_two_looks_the_last_counts(world: World) -> None:
+def test_of_two_looks_the_last_counts(world: ExperimentHarness) -> None:
     world.now.open(7)
     first = world.last
     world.now.open(8)
-    world.last.ok(kept_one(0, 8))
-    first.ok(kept_one(10))
+    world.last.ok(stored_experiment(0, 8))
+    first.ok(stored_experiment(10))
     assert world.now.number == 8
 
 
-def test_an_earlier_one_of_another_share_is_not_shown(world: World) -> None:
+def test_an_earlier_one_of_another_share_is_not_shown(world: ExperimentHarness) -> None:
     world.now.open(7)
-    world.now.forget()
-    world.last.ok(kept_one(10))
+    world.now.reset()
+    world.last.ok(stored_experiment(10))
     assert world.now.plan is None
 
 
-def test_an_imported_one_is_only_looked_at(world: World) -> None:
+def test_an_imported_one_is_only_looked_at(world: ExperimentHarness) -> None:
     world.look_at(10, origin="desk.json")
     assert (world.now.number, world.now.origin, world.now.resumable) == (7, "desk.json", False)
     asked = len(world.calls)
@@ -65,7 +75,7 @@ def test_an_imported_one_is_only_looked_at(world: World) -> None:
 # Starting
 
 
-def test_a_plan_is_started_over_the_link_that_it_was_made_for(world: World) -> None:
+def test_a_plan_is_started_over_the_link_that_it_was_made_for(world: ExperimentHarness) -> None:
     link = msgspec.structs.replace(PLAN.environment, emulated_link="gigabit")
     world.planned(msgspec.structs.replace(PLAN, environment=link))
     world.now.start()
@@ -78,18 +88,18 @@ def test_a_plan_is_started_over_the_link_that_it_was_made_for(world: World) -> N
     assert world.last.name == "experiment.run"
 
 
-def test_a_start_that_another_plan_overtook_starts_nothing(world: World) -> None:
+def test_a_start_that_another_plan_overtook_starts_nothing(world: ExperimentHarness) -> None:
     begin = world.begun()
-    world.now.forget()
+    world.now.reset()
     world.planned(NEW)
     asked = len(world.calls)
     begin.ok(7)
     assert (world.now.number, world.now.busy, len(world.calls)) == (0, False, asked)
 
 
-def test_a_start_that_could_not_be_kept_ends_no_other_planning(world: World) -> None:
+def test_a_start_that_could_not_be_kept_ends_no_other_planning(world: ExperimentHarness) -> None:
     begin = world.begun()
-    world.now.forget()
+    world.now.reset()
     world.now.make_plan(RECIPE, "nas02:/b", "quick", None)
     begin.fail(HELD)
     assert world.now.state == "planning"
@@ -97,7 +107,7 @@ def test_a_start_that_could_not_be_kept_ends_no_other_planning(world: World) -> 
     assert world.last.cancelled
 
 
-def test_a_start_that_cannot_be_kept_is_given_up(world: World) -> None:
+def test_a_start_that_cannot_be_kept_is_given_up(world: ExperimentHarness) -> None:
     world.begun()
     world.last.fail(HELD)
     assert (world.now.busy, world.errors) == (False, [HELD.message])
@@ -106,7 +116,7 @@ def test_a_start_that_cannot_be_kept_is_given_up(world: World) -> None:
 # Stopping
 
 
-def test_stop_counts_as_the_host_answers(world: World) -> None:
+def test_stop_counts_as_the_host_answers(world: ExperimentHarness) -> None:
     world.look_at(10)
     world.now.resume(None)
     world.now.cancel()
@@ -114,7 +124,7 @@ def test_stop_counts_as_the_host_answers(world: World) -> None:
     assert (world.now.busy, world.last.name) == (False, "hello")
 
 
-def test_stop_counts_as_the_plan_comes(world: World) -> None:
+def test_stop_counts_as_the_plan_comes(world: ExperimentHarness) -> None:
     world.now.make_plan(RECIPE, "a", "quick", None, seen=PLAN.struck)
     world.now.cancel()
     world.last.ok(PLAN)
@@ -122,7 +132,7 @@ def test_stop_counts_as_the_plan_comes(world: World) -> None:
     assert world.now.plan is PLAN
 
 
-def test_stop_counts_before_the_first_trial_too(world: World) -> None:
+def test_stop_counts_before_the_first_trial_too(world: ExperimentHarness) -> None:
     world.begun()
     world.now.cancel()  # while it is being written into the history
     world.last.ok(1)
@@ -131,7 +141,7 @@ def test_stop_counts_before_the_first_trial_too(world: World) -> None:
 
 
 @pytest.mark.parametrize("plan", [PLAN, SEARCHED], ids=["experiment", "search"])
-def test_how_an_earlier_part_ended_is_not_said_of_a_later_one(world: World, plan: Any) -> None:
+def test_how_an_earlier_part_ended_is_not_said_of_a_later_one(world: ExperimentHarness, plan: Any) -> None:
     world.look_at(10, plan=plan)
     world.now.resume(None)
     world.greet()
@@ -146,7 +156,7 @@ def test_how_an_earlier_part_ended_is_not_said_of_a_later_one(world: World, plan
 # What is drawn
 
 
-def test_each_workload_s_warm_up_has_a_curve_of_its_own(world: World) -> None:
+def test_each_workload_s_warm_up_has_a_curve_of_its_own(world: ExperimentHarness) -> None:
     run = running(world, 0)
     for work in ("a", "b"):
         for moment in (0.5, 1.0, 1.5):

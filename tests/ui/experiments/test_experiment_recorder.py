@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from experiment_harness import CANCELLED, HELD, RECIPE, SEARCHED, WHOLE, Call, World, running
+from experiment_harness import CANCELLED, HELD, RECIPE, SEARCHED, WHOLE, Call, ExperimentHarness, running
 from fake_experiments import PLAN, outcomes
 
 from app.errors import AppError
 from app.experiment.model import ExperimentEvent
-from app.history.experiment_lock import claim, is_running
+from app.history.experiment_lock import is_experiment_locked, lock_experiment
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
 
 @pytest.fixture
-def world(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> World:
-    return World(qapp, monkeypatch)
+def world(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> ExperimentHarness:
+    return ExperimentHarness(qapp, monkeypatch)
 
 
 # Keeping
 
 
-def test_a_trial_that_could_not_be_kept_is_kept_with_the_next_one(world: World) -> None:
+def test_a_trial_that_could_not_be_kept_is_kept_with_the_next_one(world: ExperimentHarness) -> None:
     run = running(world, 16)
     world.trial(run, 16)
     world.last.fail(HELD)
@@ -36,7 +36,7 @@ def test_a_trial_that_could_not_be_kept_is_kept_with_the_next_one(world: World) 
     assert (world.now.settled, world.now.lost) == (True, 0)
 
 
-def test_trials_wait_for_the_one_that_is_being_kept(world: World) -> None:
+def test_trials_wait_for_the_one_that_is_being_kept(world: ExperimentHarness) -> None:
     run = running(world, 15)
     world.trial(run, 15)
     first = world.last
@@ -49,7 +49,7 @@ def test_trials_wait_for_the_one_that_is_being_kept(world: World) -> None:
 
 
 @pytest.mark.parametrize("ended", [False, True], ids=["before the end", "after it"])
-def test_what_could_not_be_kept_is_tried_once_more_and_told(world: World, *, ended: bool) -> None:
+def test_what_could_not_be_kept_is_tried_once_more_and_told(world: ExperimentHarness, *, ended: bool) -> None:
     run = running(world, 17)
     world.trial(run, 17)
     keep = world.last
@@ -68,7 +68,7 @@ def test_what_could_not_be_kept_is_tried_once_more_and_told(world: World, *, end
     assert (world.now.lost, world.now.resumable) == (0, True)
 
 
-def test_what_waits_to_be_kept_is_kept_though_another_is_planned(world: World) -> None:
+def test_what_waits_to_be_kept_is_kept_though_another_is_planned(world: ExperimentHarness) -> None:
     run = running(world, 16)
     world.trial(run, 16)
     slow = world.last
@@ -82,7 +82,7 @@ def test_what_waits_to_be_kept_is_kept_though_another_is_planned(world: World) -
     assert (world.now.lost, world.errors) == (0, [])
 
 
-def searching(world: World) -> Call:
+def searching(world: ExperimentHarness) -> Call:
     """Search, as far as the plan is told and five trials are done, none of which can be kept."""
     world.now.search("nas:/x", "", 300.0, None)
     search = world.last
@@ -95,7 +95,7 @@ def searching(world: World) -> Call:
     return search
 
 
-def test_a_search_that_could_not_be_kept_is_kept_with_its_next_trial(world: World) -> None:
+def test_a_search_that_could_not_be_kept_is_kept_with_its_next_trial(world: ExperimentHarness) -> None:
     search = searching(world)
     world.trial(search, 5)
     world.last.ok(9)
@@ -104,7 +104,7 @@ def test_a_search_that_could_not_be_kept_is_kept_with_its_next_trial(world: Worl
     assert world.kept == [(9, place) for place in range(6)]
 
 
-def test_a_search_that_could_not_be_kept_is_kept_as_it_is_started_again(world: World) -> None:
+def test_a_search_that_could_not_be_kept_is_kept_as_it_is_started_again(world: ExperimentHarness) -> None:
     search = searching(world)
     world.now.cancel()
     search.fail(CANCELLED)
@@ -121,9 +121,9 @@ def test_a_search_that_could_not_be_kept_is_kept_as_it_is_started_again(world: W
 # Claiming: one program at a time runs an experiment
 
 
-def test_what_another_program_runs_is_not_gone_on_with(world: World) -> None:
+def test_what_another_program_runs_is_not_gone_on_with(world: ExperimentHarness) -> None:
     world.look_at(10)
-    with claim(7):
+    with lock_experiment(7):
         world.now.resume(None)
         world.greet(claim=False)
         assert world.now.busy
@@ -135,7 +135,7 @@ def test_what_another_program_runs_is_not_gone_on_with(world: World) -> None:
     assert "Experiment 7 is running" in world.errors[0]
 
 
-def test_trials_that_another_program_has_added_are_not_run_again(world: World) -> None:
+def test_trials_that_another_program_has_added_are_not_run_again(world: ExperimentHarness) -> None:
     world.look_at(10)
     world.now.resume(None)
     world.greet(claim=False)
@@ -143,22 +143,22 @@ def test_trials_that_another_program_has_added_are_not_run_again(world: World) -
     assert (world.last.name, len(world.last.args.done)) == ("experiment.run", 16)
 
 
-def test_others_may_go_on_with_it_once_all_is_kept(world: World) -> None:
-    world.claimed = claim(7)
+def test_others_may_go_on_with_it_once_all_is_kept(world: ExperimentHarness) -> None:
+    world.claimed = lock_experiment(7)
     run = running(world, 17)
     world.trial(run, 17)
     keep = world.last
     run.ok(WHOLE)
-    assert is_running(7)
+    assert is_experiment_locked(7)
     assert "release" not in world.verbs
     keep.do()
     assert world.last.name == "release"
     world.last.do()
-    assert not is_running(7)
+    assert not is_experiment_locked(7)
 
 
 @pytest.mark.parametrize("plan", [PLAN, SEARCHED], ids=["experiment", "search"])
-def test_a_new_one_is_claimed_as_soon_as_it_has_a_number(world: World, plan: Any) -> None:
+def test_a_new_one_is_claimed_as_soon_as_it_has_a_number(world: ExperimentHarness, plan: Any) -> None:
     if plan is SEARCHED:
         world.now.search("nas:/x", "", 300.0, None)
         run = world.last
@@ -170,23 +170,23 @@ def test_a_new_one_is_claimed_as_soon_as_it_has_a_number(world: World, plan: Any
         run = world.last
     (held,) = [call for call in world.calls if call.name == "claim"]
     held.do()
-    assert is_running(9)
+    assert is_experiment_locked(9)
     world.now.cancel()
     run.fail(CANCELLED)
     world.last.do()
-    assert not is_running(9)
+    assert not is_experiment_locked(9)
 
 
 @pytest.mark.parametrize("how", ["stop", "forget"])
-def test_a_claim_that_comes_too_late_is_given_up(world: World, how: str) -> None:
+def test_a_claim_that_comes_too_late_is_given_up(world: ExperimentHarness, how: str) -> None:
     world.look_at(10)
     world.now.resume(None)
     world.greet(claim=False)
     asked = world.last
-    world.claimed = claim(7)
-    world.now.cancel() if how == "stop" else world.now.forget()
+    world.claimed = lock_experiment(7)
+    world.now.cancel() if how == "stop" else world.now.reset()
     world.calls.append(asked)
     world.take_up()
     assert (world.now.busy, world.verbs.count("experiment.run"), world.errors) == (False, 0, [])
     world.last.do()
-    assert not is_running(7)
+    assert not is_experiment_locked(7)

@@ -9,16 +9,15 @@ from fake_experiments import PLAN, SETS
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QTableView, QTableWidget
 
-from advisor.experiment.search import Answer, Found
-from advisor.experiment.tables import Curve, CurvePoint, Matrix
+from advisor.experiment.search import SearchConclusion, SetEstimate
+from advisor.experiment.tables import CurvePoint, FactorCurve, Matrix
 from advisor.speeds import SpeedUnit
-from app.experiment.model import BestResult, Struck
-from ui.common.figure_text import between
+from app.experiment.model import BestSettings, ExcludedSet
+from ui.common.figure_text import interval_with_unit
 from ui.common.speed_units import SPEED_UNITS
 from ui.experiments.charts import HeatMap
-from ui.experiments.ranking import TIMEOUTS
-from ui.widgets.search_answer import SearchAnswer
-from ui.widgets.struck_list import StruckList
+from ui.experiments.plan_view import ExcludedLevels
+from ui.experiments.ranking import TIMEOUTS, SearchResultTable
 
 if TYPE_CHECKING:
     import pytest
@@ -76,11 +75,13 @@ def test_pictures_are_not_those_of_the_run_before(driver: Driver, fake: FakeHost
 
 
 def test_levels_that_are_struck_out_for_one_reason_stand_together(qtbot: QtBot) -> None:
-    shown = StruckList()
+    shown = ExcludedLevels()
     qtbot.addWidget(shown)
-    pair = Struck(levels={"record_size": "16384", "file_size": "4096"}, reason="Too large.")
-    one, other = (Struck(levels={"server_threads": level}, reason="The server's.") for level in ("8", "32"))
-    shown.show_struck([one, pair, other])
+    pair = ExcludedSet(levels={"record_size": "16384", "file_size": "4096"}, reason="Too large.")
+    one, other = (
+        ExcludedSet(levels={"server_threads": level}, reason="The server's.") for level in ("8", "32")
+    )
+    shown.show_excluded([one, pair, other])
     texts = [label.text() for label in shown.findChildren(QLabel)]
     assert texts == [
         "Server threads: 8, 32", "The server's.", "Record size: 16 KiB, File size: 4 KiB", "Too large.",
@@ -108,16 +109,16 @@ def test_a_heat_map_of_time_outs_is_strongest_where_there_are_none(qtbot: QtBot)
 
 
 def test_a_curve_has_time_outs_beside_its_levels(qtbot: QtBot) -> None:
-    from ui.plots.factor_plot import CurvePlot
+    from ui.plots.factor_plot import FactorPlot
 
     points = [
         CurvePoint(level=level, values=[1e7], mean=1e7, median=1e7, low=9e6, high=2e7, timeouts=count,
                    retransmissions=0)
         for level, count in (("7", 2.5), ("600", 0))
     ]  # fmt: skip
-    plot = CurvePlot()
+    plot = FactorPlot()
     qtbot.addWidget(plot)
-    plot.draw(Curve(factor="timeo", figure="write", workload="w", points=points, best=None))
+    plot.draw(FactorCurve(factor="timeo", figure="write", workload="w", points=points, best=None))
     (ticks,) = plot._item.getAxis("bottom")._tickLevels
     assert [text for _place, text in ticks] == ["0.7 s\ntime-outs: 2.5", "60 s\ntime-outs: 0"]
     plot.grab()
@@ -126,14 +127,28 @@ def test_a_curve_has_time_outs_beside_its_levels(qtbot: QtBot) -> None:
 def test_the_answer_of_a_search_follows_the_unit(qtbot: QtBot, request: pytest.FixtureRequest) -> None:
     request.addfinalizer(lambda: SPEED_UNITS.choose(SpeedUnit.BYTES))
     one, other = (
-        Found(levels=SETS[place].levels, values=[speed] * 2, median=speed, low=speed * 0.9, high=speed * 1.1,
-              method="model")
+        SetEstimate(
+            levels=SETS[place].levels,
+            values=[speed] * 2,
+            median=speed,
+            low=speed * 0.9,
+            high=speed * 1.1,
+            method="model",
+        )
         for place, speed in ((4, 110e6), (0, 20e6))
-    )  # fmt: skip
-    answer = Answer(winner=one, runner_up=other, default=None, current=None, decided=True, trials=18, tried=6,
-                    candidates=6)  # fmt: skip
-    result = BestResult(plan=PLAN, answer=answer, options="", read_ahead_kb=None)
-    table = SearchAnswer()
+    )
+    answer = SearchConclusion(
+        winner=one,
+        runner_up=other,
+        default=None,
+        current=None,
+        decided=True,
+        trials=18,
+        tried=6,
+        candidates=6,
+    )
+    result = BestSettings(plan=PLAN, answer=answer, options="", read_ahead_kb=None)
+    table = SearchResultTable()
     qtbot.addWidget(table)
     table.show_result(result)
     assert not table.selectionModel().hasSelection()
@@ -147,6 +162,6 @@ def test_the_answer_of_a_search_follows_the_unit(qtbot: QtBot, request: pytest.F
 
 
 def test_an_interval_has_its_unit_once() -> None:
-    assert between("write", 46.7e6, 119e6) == "46.7 – 119 MB/s"  # noqa: RUF001 - the sign
-    assert between("write", 800e3, 1.2e6) == "800 kB/s – 1.2 MB/s"  # noqa: RUF001
-    assert between("timeouts", 1.0, 3.0) == "1 – 3"  # noqa: RUF001
+    assert interval_with_unit("write", 46.7e6, 119e6) == "46.7 – 119 MB/s"  # noqa: RUF001 - the sign
+    assert interval_with_unit("write", 800e3, 1.2e6) == "800 kB/s – 1.2 MB/s"  # noqa: RUF001
+    assert interval_with_unit("timeouts", 1.0, 3.0) == "1 – 3"  # noqa: RUF001

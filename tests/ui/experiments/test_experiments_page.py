@@ -23,14 +23,13 @@ from PySide6.QtWidgets import (
 
 from advisor.experiment.tables import matrices
 from app.errors import AppError, ErrorKind
-from app.experiment.analysis import figures_in, find
-from app.experiment.model import PlannedSet
+from app.experiment.analysis import analyze, figures_in
+from app.experiment.model import OptionSet
 from app.history import experiment_store, queries
 from app.history.store import HistoryStore
-from ui.common.figure_text import written
-from ui.experiments.charts import HeatMap
-from ui.experiments.use_settings import WantedSet
-from ui.widgets.surface_view import SurfaceView
+from ui.common.figure_text import with_unit
+from ui.experiments.charts import HeatMap, SurfaceView
+from ui.experiments.use_settings import ChosenSet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from fake_host import FakeHost
     from pytestqt.qtbot import QtBot
 
-    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.measurements import TrialOutcome
 
 
 def test_the_five_studies_are_offered_with_what_they_found(driver: Driver) -> None:
@@ -100,8 +99,8 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     assert "vers=4.2" not in options.text()
     assert fake.asked("mounts.apply") == []
     # The advisor knows it from now on, in another session too.
-    driver.wait(lambda: len(queries.learned("nas01:/export/home", "gigabit")) == 1)
-    (finding,) = queries.learned("nas01:/export/home", "gigabit")
+    driver.wait(lambda: len(queries.load_findings("nas01:/export/home", "gigabit")) == 1)
+    (finding,) = queries.load_findings("nas01:/export/home", "gigabit")
     assert (finding.option, finding.value, finding.status) == ("rsize", "1048576", "confirmed")
     driver.wait(lambda: fake.asked("advice.get")[-1].measured == (finding,))
 
@@ -176,8 +175,8 @@ def test_what_was_measured_is_learned_of_its_share(driver: Driver) -> None:
     # What is typed into the form is not what was measured.
     driver.window._detail.settings.load_entry("nas01:/other", "/home", "vers=4.2")
     used(driver, SETS[4].levels)
-    driver.wait(lambda: len(queries.learned("nas01:/export/home", "")) == 1)
-    assert queries.learned("nas01:/other", "") == ()
+    driver.wait(lambda: len(queries.load_findings("nas01:/export/home", "")) == 1)
+    assert queries.load_findings("nas01:/other", "") == ()
 
 
 def test_a_plan_says_of_which_share_it_is(driver: Driver, fake: FakeHost) -> None:
@@ -194,16 +193,16 @@ def test_a_plan_says_of_which_share_it_is(driver: Driver, fake: FakeHost) -> Non
 def test_a_readahead_of_nothing_is_taken_too(driver: Driver) -> None:
     opened(driver)
     detail = driver.window._detail
-    wish = detail.settings.wish()
-    detail.settings.load_entry(wish.share, wish.mount_point, wish.options, 4096)
+    request = detail.settings.request()
+    detail.settings.load_entry(request.share, request.mount_point, request.options, 4096)
     sets = [
-        PlannedSet(levels={"read_ahead_kb": level}, options="", read_ahead_kb=int(level))
+        OptionSet(levels={"read_ahead_kb": level}, options="", read_ahead_kb=int(level))
         for level in ("128", "0")
     ]
     plan = msgspec.structs.replace(PLAN, sets=sets)
-    detail._on_use_set(WantedSet(plan, sets[1], "It was measured.", (), wish.share, ""))
+    detail._on_use_set(ChosenSet(plan, sets[1], "It was measured.", (), request.share, ""))
     agree(driver)
-    assert detail.settings.wish().read_ahead_kb == 0
+    assert detail.settings.request().read_ahead_kb == 0
 
 
 def flat(here: FakeHost) -> None:
@@ -278,19 +277,19 @@ def test_the_axes_of_the_tables_can_be_chosen(driver: Driver) -> None:
 def test_trials_that_are_not_in_the_history_are_counted(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep = experiment_store.keep
+    keep = experiment_store.save_outcome
 
-    def fails_at_the_last(number: int, outcome: Outcome) -> None:
+    def fails_at_the_last(number: int, outcome: TrialOutcome) -> None:
         if outcome.order == 17:
             raise AppError(ErrorKind.UNAVAILABLE, "The history is held.")
         keep(number, outcome)
 
-    monkeypatch.setattr(experiment_store, "keep", fails_at_the_last)
+    monkeypatch.setattr(experiment_store, "save_outcome", fails_at_the_last)
     planned(driver)
     driver.click("experiment-start")
     driver.wait(lambda: "1 of the trials are not in it" in driver.text_of("experiment-ended"))
     assert driver.message().startswith("The history is held.")
-    assert len(experiment_store.load(1).outcomes) == 17
+    assert len(experiment_store.load_experiment(1).outcomes) == 17
 
 
 def test_an_experiment_is_written_to_a_file(driver: Driver, tmp_path: Path) -> None:
@@ -332,13 +331,13 @@ def test_a_recipe_of_one_s_own(driver: Driver) -> None:
 
 def test_findings_of_a_full_factorial() -> None:
     assert figures_in(outcomes(), "a file") == ["write", "write_total_s", "unmount_s", "timeouts"]
-    found = find(PLAN, outcomes(), "write", "a file", written=written)
+    found = analyze(PLAN, outcomes(), "write", "a file", written=with_unit)
     assert found.ranking.standings[0].levels["rsize"] == "1048576"
     assert [matrix.row_factor for matrix in found.matrices] == ["rsize"]
     assert any("No difference that counts" in text for _tone, text in found.said)
     alone = msgspec.structs.replace(PLAN.experiment, strategy="one-at-a-time")
     plan = msgspec.structs.replace(PLAN, experiment=alone)
-    assert find(plan, outcomes(), "write", "a file", written=written).matrices == []
+    assert analyze(plan, outcomes(), "write", "a file", written=with_unit).matrices == []
 
 
 def test_heat_map_and_surface(qtbot: QtBot) -> None:

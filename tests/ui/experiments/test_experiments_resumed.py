@@ -9,7 +9,7 @@ from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import QProgressBar, QPushButton, QTableWidget
 
 from advisor.speeds import SpeedUnit
-from app.experiment.model import SEARCH
+from app.experiment.model import SEARCH_NAME
 from app.history import experiment_store, queries
 from app.history.store import HistoryStore
 from app.report.export import save_experiment
@@ -53,7 +53,7 @@ def test_an_unfinished_one_is_offered_and_gone_on_with(driver: Driver, fake: Fak
 
 
 def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) -> None:
-    stopped(SEARCH)
+    stopped(SEARCH_NAME)
     opened(driver)
     driver.wait(lambda: driver.sees("experiment-continue"))
     driver.click("experiment-continue")
@@ -70,7 +70,7 @@ def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) ->
 
 
 def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
-    stopped(SEARCH)
+    stopped(SEARCH_NAME)
     opened(driver)
     look_at_earlier(driver)
     driver.wait(lambda: driver.text_of("experiment-headline").startswith("Nothing is proven: "))
@@ -104,7 +104,7 @@ def test_an_imported_one_is_not_started(driver: Driver, tmp_path: Path) -> None:
     save_experiment(1, str(file), "json", SpeedUnit.BYTES)
     with HistoryStore.open() as store:
         store.delete_experiment(1)
-    queries.take(str(file))
+    queries.import_file(str(file))
     opened(driver)
     look_at_earlier(driver)
     driver.wait(lambda: "imported from desk.json" in driver.text_of("experiment-ended"))
@@ -140,9 +140,9 @@ def test_the_time_chosen_limits_one_of_the_history(driver: Driver, fake: FakeHos
 
 
 def test_an_earlier_one_is_looked_at(driver: Driver) -> None:
-    number = experiment_store.begin(PLAN)
+    number = experiment_store.start_experiment(PLAN)
     for outcome in outcomes():
-        experiment_store.keep(number, outcome)
+        experiment_store.save_outcome(number, outcome)
     opened(driver)
     look_at_earlier(driver)
     driver.wait(lambda: bool(driver.text_of("experiment-headline")))

@@ -22,12 +22,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.errors import AppError, ErrorKind
-from app.experiment.recipe_store import find_recipe, own_folder, recipes
+from app.experiment.recipe_store import find_recipe, readable_recipes, user_recipe_directory
 from ui.experiments import live_estimate
 from ui.experiments.factor_picker import factor_choices, find_factors
+from ui.experiments.plan_view import ExcludedLevels
 from ui.experiments.recipe_dialog import RecipeDialog
 from ui.experiments.recipe_form import RecipeForm
-from ui.widgets.struck_list import StruckList
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -179,8 +179,8 @@ def test_form_and_text_are_one_recipe(writer: Writer, driver: Driver) -> None:
 
 
 def test_a_recipe_that_cannot_be_read_is_named_and_hides_no_other(driver: Driver) -> None:
-    own_folder().mkdir(parents=True)
-    (own_folder() / "broken.toml").write_text("title = ")
+    user_recipe_directory().mkdir(parents=True)
+    (user_recipe_directory() / "broken.toml").write_text("title = ")
     driver.open()
     driver.tab("Experiment")
     driver.wait(lambda: "broken.toml" in driver.message())
@@ -189,7 +189,7 @@ def test_a_recipe_that_cannot_be_read_is_named_and_hides_no_other(driver: Driver
     assert offered.count() == 6  # five studies and the search
 
 
-@pytest.mark.parametrize("recipe", recipes(), ids=[recipe.name for recipe in recipes()])
+@pytest.mark.parametrize("recipe", readable_recipes(), ids=[recipe.name for recipe in readable_recipes()])
 def test_the_form_loses_nothing_of_a_study(recipe: Recipe, qtbot: QtBot) -> None:
     form = RecipeForm()
     qtbot.addWidget(form)
@@ -201,7 +201,7 @@ def test_the_form_loses_nothing_of_a_study(recipe: Recipe, qtbot: QtBot) -> None
 def test_tab_goes_down_the_form(qtbot: QtBot) -> None:
     form = RecipeForm()
     qtbot.addWidget(form)
-    form.set_recipe(recipes()[1])
+    form.set_recipe(readable_recipes()[1])
     form.show()
     names: list[str] = []
     stop = form.findChild(QWidget, "recipe-title")
@@ -238,10 +238,10 @@ def test_factors_are_found_by_what_people_call_them(query: str, name: str) -> No
 
 
 def test_struck_levels_have_their_reason(qtbot: QtBot) -> None:
-    shown = StruckList()
+    shown = ExcludedLevels()
     qtbot.addWidget(shown)
-    shown.show_struck(PLAN.struck)
+    shown.show_excluded(PLAN.struck)
     labels = shown.findChildren(QLabel)
     assert [label.font().strikeOut() for label in labels] == [True, False]
-    shown.show_struck([])
+    shown.show_excluded([])
     assert shown.isHidden()

@@ -22,17 +22,17 @@ from PySide6.QtWidgets import (
 from sample_results import grid, result
 from waiting import DEADLINE_S
 
-from advisor.experiment.measurements import Outcome
+from advisor.experiment.measurements import TrialOutcome
 from advisor.speeds import SpeedUnit
 from app.history import queries
 from app.history.database import default_path
-from app.history.import_export import to_json
+from app.history.import_export import history_to_json
 from app.history.model import Run
 from app.history.store import HistoryStore
-from app.report.export import FORMATS, save_runs
-from ui.common.message_list import Sentences
+from app.report.export import EXPORT_FORMATS, save_runs
+from ui.common.message_list import MessageList
 from ui.history.table import READ, REMARKS, SHARE, WHAT, WRITE, HistoryModel
-from ui.models.overlay import lines_of, options_of
+from ui.plots.timeline import differing_options, overlay_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,8 +83,8 @@ def opened(driver: Driver) -> QTableView:
 
 
 def said(driver: Driver, name: str) -> list[str]:
-    widget = driver.find(Sentences, name)
-    assert isinstance(widget, Sentences)
+    widget = driver.find(MessageList, name)
+    assert isinstance(widget, MessageList)
     return widget.sentences()
 
 
@@ -120,7 +120,7 @@ def test_what_is_typed_is_looked_for_on_another_thread(
 
         return run
 
-    for name in ("look", "lay"):
+    for name in ("find_runs", "select_runs"):
         monkeypatch.setattr(queries, name, watched(getattr(queries, name)))
     table = opened(driver)
     words = driver.find(QLineEdit, "history-words")
@@ -210,9 +210,9 @@ def test_what_is_laid_out_while_it_is_deleted_is_no_failure(
 ) -> None:
     table = opened(driver)
     deleted, laid = threading.Event(), threading.Event()
-    lay, delete = queries.lay, queries.delete
+    lay, delete = queries.select_runs, queries.delete_runs
 
-    def slow_lay(numbers: list[int]) -> queries.Laid:
+    def slow_lay(numbers: list[int]) -> queries.SelectedRuns:
         try:
             deleted.wait(DEADLINE_S)
             return lay(numbers)
@@ -225,8 +225,8 @@ def test_what_is_laid_out_while_it_is_deleted_is_no_failure(
         laid.wait(DEADLINE_S)
         return gone
 
-    monkeypatch.setattr(queries, "lay", slow_lay)
-    monkeypatch.setattr(queries, "delete", slow_delete)
+    monkeypatch.setattr(queries, "select_runs", slow_lay)
+    monkeypatch.setattr(queries, "delete_runs", slow_delete)
     choose(driver, 0)
     driver.click("history-delete")
     driver.wait(lambda: table.model().rowCount() == len(stored) - 1)
@@ -261,7 +261,7 @@ def test_what_became_of_a_damaged_history_is_seen(driver: Driver) -> None:
 @pytest.mark.parametrize("kept", [True, False])
 def test_it_widens_no_small_window(driver: Driver, stored: list[int], kept: bool) -> None:
     if not kept:
-        queries.delete(stored)
+        queries.delete_runs(stored)
     driver.open()
     driver.window.resize(760, 560)
     QApplication.processEvents()
@@ -288,23 +288,23 @@ def test_nothing_chosen_nothing_to_do(driver: Driver) -> None:
 
 def test_the_table_says_what_a_cache_did() -> None:
     model = HistoryModel()
-    model.show_rows(queries.look("", "").rows)
+    model.show_rows(queries.find_runs("", "").rows)
     assert [model.index(0, column).data() for column in (SHARE, WHAT, WRITE, READ)] == [
         "zeus:/b", "64 MiB", "100 MB/s", "110 MB/s (cached)"
     ]  # fmt: skip
 
 
 def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
-    for kind in FORMATS:
+    for kind in EXPORT_FORMATS:
         save_runs(stored[:2], str(tmp_path / f"out.{kind}"), kind, SpeedUnit.BYTES)
     assert "compared with Run" in (tmp_path / "out.html").read_text()
     assert (tmp_path / "out.xlsx").read_bytes().startswith(b"PK")
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 3
-    runs = queries.delete(stored[:1])
-    taken = queries.take(str(tmp_path / "out.json"))
+    runs = queries.delete_runs(stored[:1])
+    taken = queries.import_file(str(tmp_path / "out.json"))
     assert (len(taken.added), taken.known) == (1, 1)
-    queries.bring_back(runs)
-    assert queries.look("", "").total == 4
+    queries.restore_runs(runs)
+    assert queries.find_runs("", "").total == 4
 
 
 NOTHING_NEW = "0 tests new here, 0 here already"
@@ -314,8 +314,10 @@ def test_an_import_says_what_was_new(driver: Driver, tmp_path: Path, stored: lis
     with HistoryStore.open() as store:
         number = store.start_experiment(b"{}", SHARE_SHOWN, 1)
         begun = store.experiment(number)
-        exported = to_json([store.get(stored[0]), Run(result=result())], [begun])
-        more = msgspec.structs.replace(begun, outcomes=[Outcome(levels={}, workload="", block=0, order=0)])
+        exported = history_to_json([store.get(stored[0]), Run(result=result())], [begun])
+        more = msgspec.structs.replace(
+            begun, outcomes=[TrialOutcome(levels={}, workload="", block=0, order=0)]
+        )
         store.delete_experiment(number)
     file = tmp_path / "other.json"
     file.write_bytes(exported)
@@ -325,7 +327,7 @@ def test_an_import_says_what_was_new(driver: Driver, tmp_path: Path, stored: lis
                  "0 tests new here, 2 here already; experiments: 0 new, 1 known.",
                  f"{NOTHING_NEW}; experiments: 0 new, 1 known; trials added to known ones: 1."):  # fmt: skip
         if "added" in told:
-            file.write_bytes(to_json([], [more]))
+            file.write_bytes(history_to_json([], [more]))
         keeping.take(str(file))
         driver.wait(partial(says, driver, f"other.json: {told}"))
 
@@ -336,14 +338,14 @@ def says(driver: Driver, told: str) -> bool:
 
 def test_of_several_tests_only_the_options_that_differ_are_told() -> None:
     several = [result(effective={"vers": "4.2", "rsize": size}) for size in ("4096", "8192")]
-    assert options_of(several) == ["rsize=4096", "rsize=8192"]
-    assert options_of(several[:1]) == ["vers=4.2, rsize=4096"]
-    assert options_of([several[0], several[0]]) == ["", ""]
+    assert differing_options(several) == ["rsize=4096", "rsize=8192"]
+    assert differing_options(several[:1]) == ["vers=4.2, rsize=4096"]
+    assert differing_options([several[0], several[0]]) == ["", ""]
 
 
 def test_lines_begin_at_the_beginning_of_each_transfer() -> None:
-    runs = queries.lay([row.id for row in queries.look("", SHARE_SHOWN).rows]).runs
-    lines = lines_of([run.result for run in runs])
+    runs = queries.select_runs([row.id for row in queries.find_runs("", SHARE_SHOWN).rows]).runs
+    lines = overlay_lines([run.result for run in runs])
     assert [(line.place, line.way) for line in lines] == [
         (place, way) for place in range(3) for way in ("write", "read")
     ]

@@ -10,14 +10,13 @@ from fake_host import configured, mounted
 from PySide6.QtWidgets import QLabel, QTabWidget
 from waiting import DEADLINE_S
 
-import ui.panels.live
+import ui.live.panel
 from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
 from app.stats.model import ConnectionRate, OperationRate, StatsSample
-from ui.common.speed_units import SPEED_UNITS
+from ui.common.speed_units import SPEED_UNITS, SpeedUnitBox
 from ui.live.panel import OperationsTable
-from ui.live.sample_window import SPAN_S, LiveWindow
-from ui.widgets.unit_choice import UnitChoice
+from ui.live.sample_window import SPAN_S, SampleWindow
 
 if TYPE_CHECKING:
     import pytest
@@ -98,7 +97,7 @@ def test_it_says_why_it_is_still_while_something_private_is_measured(
     assert note.isVisible()
     assert driver.text_of("live-elsewhere").startswith("An experiment uses private mounts.")
     monkeypatch.undo()
-    monkeypatch.setattr(type(detail.quick_test), "runs_privately", property(lambda _self: True))
+    monkeypatch.setattr(type(detail.quick_test), "uses_private_mount", property(lambda _self: True))
     detail._on_running(True)
     assert driver.text_of("live-elsewhere").startswith("A test uses a private mount.")
     monkeypatch.undo()
@@ -107,7 +106,7 @@ def test_it_says_why_it_is_still_while_something_private_is_measured(
 
 
 def test_the_window_of_time_moves() -> None:
-    window = LiveWindow()
+    window = SampleWindow()
     for second in range(300):
         window.take(_sample(float(second), speed=second))
     timeline = window.timeline()
@@ -138,14 +137,14 @@ def test_what_went_wrong_is_that_of_all_the_time_shown(driver: Driver, fake: Fak
 
 
 def test_what_the_plot_marks_live() -> None:
-    window = LiveWindow()
+    window = SampleWindow()
     window.take(_sample(1))
     window.take(msgspec.structs.replace(_sample(2), retransmissions=1, segments=3, timeouts=2))
-    found = [(mark.time_s, mark.trouble, mark.count) for mark in window.timeline().incidents]
+    found = [(mark.time_s, mark.trouble, mark.count) for mark in window.timeline().loss_events]
     assert found == [(1, "timeout", 2), (1, "retransmission", 4)]
     for second in range(3, 124):
         window.take(_sample(float(second)))
-    assert window.timeline().incidents == []
+    assert window.timeline().loss_events == []
     assert window.trouble().timeouts == 0
 
 
@@ -154,7 +153,7 @@ def test_one_choice_of_the_unit_counts_everywhere(driver: Driver, fake: FakeHost
     driver.open()
     driver.tab("Live")
     driver.wait(lambda: "1 MB/s" in driver.text_of("live-said"))
-    choices = driver.window.findChildren(UnitChoice)
+    choices = driver.window.findChildren(SpeedUnitBox)
     assert len(choices) > 1
     try:
         choices[0].setCurrentIndex(choices[0].findData("Mbit/s"))
@@ -177,7 +176,7 @@ def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) 
     driver.wait(lambda: all(label.visibleRegion().boundingRect() == label.rect() for label in labels))
     assert all(label.width() >= label.sizeHint().width() for label in labels)
     legend._figure("write", "x" * 60)
-    legend.show_marks(LiveWindow().timeline())
+    legend.show_marks(SampleWindow().timeline())
     # One below the other now.
     driver.wait(lambda: len({label.mapTo(legend, label.rect().topLeft()).y() for label in labels}) == 3)
 
@@ -199,7 +198,7 @@ def test_figures_of_before_are_not_counted_when_somebody_looks_again(driver: Dri
 def test_a_mount_that_is_away_for_a_moment_is_watched_again(
     driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ui.panels.live, "_AGAIN_MS", 300)
+    monkeypatch.setattr(ui.live.panel, "_AGAIN_MS", 300)
     gone = threading.Event()
     watch = fake.watch
 

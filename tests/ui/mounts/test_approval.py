@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QMessageBox, QPushButton
 
 from app.errors import AppError, ErrorKind
 from app.mounts.model import Approval, Holder
-from ui.dialogs.apply import ApplyDialog
-from ui.dialogs.forget import ForgetDialog
-from ui.dialogs.plan_view import PlanView
+from ui.apply.dialog import ApplyDialog
+from ui.apply.plan_view import PlanView
+from ui.mounts.actions import RemoveDialog
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -162,10 +162,10 @@ def test_what_is_kept_goes_after_it_was_said(driver: Driver, fake: FakeHost) -> 
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.click("forget")
-    dialog = shown(driver, ForgetDialog)
+    dialog = shown(driver, RemoveDialog)
     driver.wait(dialog.isVisible)
     legible(dialog)
     do(dialog, "forget-do")
-    gone(driver, ForgetDialog)
+    gone(driver, RemoveDialog)
     driver.wait(lambda: len(fake.asked("mounts.forget")) == 2)
     assert [args.approved for args in fake.asked("mounts.forget")] == [False, True]

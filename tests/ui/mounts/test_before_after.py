@@ -10,7 +10,7 @@ from before_after_steps import HOME, begin, make_the_change, offered
 from fake_host import mounted
 from waiting import wait_for
 
-from ui.dialogs.apply import ApplyDialog
+from ui.apply.dialog import ApplyDialog
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -51,11 +51,11 @@ def test_another_mount_that_is_looked_at_is_not_changed(driver: Driver, fake: Fa
     last = _LastTest(driver, fake)
     last.begin()
     assert driver.window._mounts.choose("nas02:/media", "/media")
-    form = driver.window._detail.settings.wish()
+    form = driver.window._detail.settings.request()
     last.end()
     assert "no longer shown" in driver.text_of("trial-text")
     assert driver.window.findChild(ApplyDialog) is None
-    assert driver.window._detail.settings.wish() == form
+    assert driver.window._detail.settings.request() == form
 
 
 def test_a_new_mount_that_is_drafted_is_not_made(driver: Driver, fake: FakeHost) -> None:
@@ -65,7 +65,7 @@ def test_a_new_mount_that_is_drafted_is_not_made(driver: Driver, fake: FakeHost)
     driver.window._on_new()
     last.end()
     assert driver.window.findChild(ApplyDialog) is None
-    assert driver.window._detail.settings.wish().share == ""
+    assert driver.window._detail.settings.request().share == ""
 
 
 def test_a_form_that_is_wrong_ends_it(driver: Driver, fake: FakeHost) -> None:

@@ -11,14 +11,14 @@ from fake_host import configured, mounted
 from waiting import DEADLINE_S
 
 from app.mounts.space import Space
-from ui.panels.detail_header import DetailHeader
+from ui.mounts.header import MountHeader
 
 if TYPE_CHECKING:
     from driver import Driver
     from fake_host import FakeHost
 
     from app.service.server import Context
-    from ui.mounts.header import SpaceLabel
+    from ui.mounts.header import FreeSpaceLabel
 
 GIB = 2**30
 ROOMY = Space(mount_point="/home", state="known", total_bytes=100 * GIB, free_bytes=50 * GIB,
@@ -51,8 +51,8 @@ def server(fake: FakeHost) -> Server:
     return Server(fake)
 
 
-def label_of(driver: Driver) -> SpaceLabel:
-    header = driver.window.findChild(DetailHeader)
+def label_of(driver: Driver) -> FreeSpaceLabel:
+    header = driver.window.findChild(MountHeader)
     assert header is not None
     return header._space
 

@@ -23,8 +23,7 @@ from app.mounts.model import Approval
 from app.mounts.mounts_file import MountEntry, from_toml, to_toml
 from ui.actions import Command
 from ui.common.text_view import TextView
-from ui.dialogs.import_mounts import ImportMountsDialog
-from ui.mounts.import_export import ExportMountsDialog
+from ui.mounts.import_export import ExportMountsDialog, ImportMountsDialog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -204,7 +203,7 @@ def test_a_broken_file_is_told_with_its_line(
     driver: Driver, fake: FakeHost, imports: Imports, tmp_path: Path
 ) -> None:
     file = tmp_path / "broken.toml"
-    file.write_text('format = "mountwright-mounts"\nversion = 1\ncolour = 7\n')
+    file.write_text('format = "mountwright-mounts"\nversion = 1\ncolor = 7\n')
     dialog = opened(driver, fake, Command.IMPORT, ImportMountsDialog)
     problem = child(dialog, QLabel, "import-problem")
     for path, said in ((file, "line 3"), (tmp_path / "none", "could not be read")):

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton
 
 from app.errors import AppError, ErrorKind
-from app.mounts.system_log import Log, LogLine
+from app.mounts.system_log import LogLine, MountLog
 from ui.common.text_view import TextView
 from ui.mounts.log_dialog import LogDialog
 
@@ -30,12 +30,12 @@ class Logs:
     """Answers what the log says."""
 
     def __init__(self, fake: FakeHost) -> None:
-        self.answer: Log | AppError = Log(lines=LINES, source="journal")
+        self.answer: MountLog | AppError = MountLog(lines=LINES, source="journal")
         self.asked: list[Any] = []
         real = fake.handlers
         fake.handlers = lambda: {**real(), "mounts.log": self.log}  # type: ignore[method-assign]
 
-    def log(self, args: Any, _context: Context) -> Log:
+    def log(self, args: Any, _context: Context) -> MountLog:
         self.asked.append(args)
         if isinstance(self.answer, AppError):
             raise self.answer
@@ -86,7 +86,7 @@ def test_another_period_is_asked_for(driver: Driver, fake: FakeHost, logs: Logs)
 
 
 def test_who_may_not_read_it_is_told_what_to_do(driver: Driver, fake: FakeHost, logs: Logs) -> None:
-    logs.answer = Log(lines=[], source="forbidden", group="systemd-journal")
+    logs.answer = MountLog(lines=[], source="forbidden", group="systemd-journal")
     dialog = opened(driver, fake)
     told = dialog.findChild(QLabel, "log-told")
     assert told is not None

@@ -6,8 +6,8 @@ from driver import Driver
 from fake_host import FakeHost, active, configured, mounted
 
 from app.mounts.model import AddedOption, AfterBoot, Mount, MountTable
-from app.mounts.requested_options import complete
-from ui.models.mounts_model import BootRole, MountsModel
+from app.mounts.requested_options import with_requested_options
+from ui.mounts.list_model import BootRole, MountListModel
 
 ADDED = AddedOption(
     item="soft",
@@ -40,7 +40,7 @@ def test_list_and_header_tell_how_long_it_lasts(
 ) -> None:
     fake.mounts = [mount]
     driver.open()
-    model = MountsModel()
+    model = MountListModel()
     model.apply(MountTable(mounts=[mount]))
     index = model.find(mount.share, mount.mount_point)
     assert index.data(BootRole) == in_list
@@ -51,7 +51,7 @@ def test_when_to_mount_is_asked_only_where_it_is_saved(driver: Driver, fake: Fak
     fake.mounts = [mounted(requested="vers=4.2")]
     driver.open()
     settings = driver.window._detail.settings
-    assert settings.wish().options == "vers=4.2"
+    assert settings.request().options == "vers=4.2"
     assert settings._grid.when.combo.isHidden()
     settings.show_mount(saved(), keep_edits=False)
     assert not settings._grid.when.combo.isHidden()
@@ -75,7 +75,7 @@ def test_the_form_shows_the_flags_in_use_and_offers_no_change(driver: Driver, fa
     options = "ro,nosuid,nodev,noexec,relatime,vers=4.1,acregmin=9,hard,proto=tcp,timeo=600,retrans=2"
     live = active("nas01:/data", options, recorded="vers=4.1,acregmin=9,retry=0")
     row = Mount(mount_point="/mnt/data", share="nas01:/data", state="mounted", active=live)
-    fake.mounts = [complete(row)]
+    fake.mounts = [with_requested_options(row)]
     driver.open()
     settings = driver.window._detail.settings
     assert driver.text_of("options") == "vers=4.1,acregmin=9,ro,noexec"

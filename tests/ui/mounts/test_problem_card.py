@@ -12,11 +12,10 @@ from PySide6.QtWidgets import QLabel, QPushButton
 
 from app.errors import AppError, ErrorKind
 from app.mounts.change_model import ApplyArgs
-from app.mounts.waiting import Waiting
+from app.mounts.mount_users import WaitingProcesses
 from app.service.protocol import UnmountArgs
-from ui.models.mounts_model import StateRole
-from ui.panels.detail_header import DetailHeader
-from ui.widgets.trouble_card import TroubleCard
+from ui.mounts.header import MountHeader, ProblemCard
+from ui.mounts.list_model import StateRole
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -40,16 +39,16 @@ def waiting(fake: FakeHost) -> list[str]:
     asked: list[str] = []
     real = fake.handlers
 
-    def answer(args: Any, _context: Any) -> Waiting:
+    def answer(args: Any, _context: Any) -> WaitingProcesses:
         asked.append(args.mount_point)
-        return Waiting(own=[BASH], others=2)
+        return WaitingProcesses(own=[BASH], others=2)
 
     fake.handlers = lambda: {**real(), "mounts.waiting": answer}  # type: ignore[method-assign]
     return asked
 
 
-def card_of(driver: Driver) -> TroubleCard:
-    card = driver.window.findChild(TroubleCard)
+def card_of(driver: Driver) -> ProblemCard:
+    card = driver.window.findChild(ProblemCard)
     assert card is not None
     return card
 
@@ -71,7 +70,7 @@ def test_a_silent_server_is_told_since_when_in_list_and_header_with_who_waits(
     fake.set_mounts([silent()])
     driver.open()
     driver.wait(lambda: list_word(driver).startswith("Not responding for 4"))
-    header = driver.window.findChild(DetailHeader)
+    header = driver.window.findChild(MountHeader)
     assert header is not None
     assert header._state.word().startswith("Not responding for 4")
     assert card_of(driver).isVisible()

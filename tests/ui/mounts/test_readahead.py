@@ -10,9 +10,9 @@ from fake_host import mounted
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QPushButton
 
 from app.errors import AppError, ErrorKind
-from app.mounts.model import FstabReport, ReadaheadReport
-from ui.dialogs.forget import ForgetDialog
-from ui.dialogs.save_readahead import SaveReadaheadDialog
+from app.mounts.model import ReadaheadReport, SavedEntryReport
+from ui.mounts.actions import RemoveDialog
+from ui.mounts.readahead import SaveReadaheadDialog
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -122,9 +122,9 @@ def test_apply_offers_what_fstab_cannot_hold(driver: Driver, fake: FakeHost) -> 
 
 def test_forget_shows_that_it_goes_with_the_entry(driver: Driver, fake: FakeHost) -> None:
     ahead = ReadaheadReport(mount_point="/media", file="/etc/udev/x", diff="-the rule\n", sha256="1")
-    report = FstabReport(diff="-nas01:/media\n", line="", sha256="2", readahead=ahead)
+    report = SavedEntryReport(diff="-nas01:/media\n", line="", sha256="2", readahead=ahead)
     driver.open()
-    dialog = ForgetDialog(driver.window, "/media", report, active=True)
+    dialog = RemoveDialog(driver.window, "/media", report, active=True)
     dialog.open()
     text = part(dialog, QPlainTextEdit, "forget-diff").toPlainText()
     assert "-nas01:/media" in text

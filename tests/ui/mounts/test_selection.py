@@ -13,7 +13,7 @@ from waiting import DEADLINE_S
 from app.errors import AppError, ErrorKind
 from app.mounts.change_model import ApplyReport
 from app.mounts.model import MountReport
-from ui.dialogs.apply import ApplyDialog
+from ui.apply.dialog import ApplyDialog
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -72,7 +72,7 @@ def test_what_was_mounted_is_chosen_as_the_kernel_writes_it(driver: Driver, fake
 
 def test_what_never_came_is_not_waited_for(driver: Driver) -> None:
     driver.open()
-    driver.window._want("nas09:/gone", "/gone")
+    driver.window._select_when_listed("nas09:/gone", "/gone")
     driver.wait(lambda: driver.window._wanted is None)
 
 
@@ -100,7 +100,7 @@ def test_a_mount_that_is_changed_stays_chosen_while_it_is_away(driver: Driver, f
     driver.wait(dialog._again.isVisible)
     dialog.reject()
     assert _point(driver) == "/home"
-    assert driver.window._detail.settings.wish().options == "timeo=123"
+    assert driver.window._detail.settings.request().options == "timeo=123"
 
 
 def test_a_mount_that_a_change_lost_is_left(driver: Driver, fake: FakeHost) -> None:

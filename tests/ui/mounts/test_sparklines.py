@@ -11,9 +11,8 @@ from PySide6.QtWidgets import QListView
 
 from app.mounts.model import MountTable
 from app.stats.model import MountSpeed, SpeedsSample
-from ui.models.mounts_model import MountsModel, TrendRole
 from ui.mounts.delegate import draw_sparkline
-from ui.mounts.list_model import KEPT, Speeds
+from ui.mounts.list_model import SAMPLES_KEPT, MountListModel, SpeedHistories, SpeedHistoryRole
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -31,30 +30,30 @@ def sample(**mounts: MountSpeed) -> SpeedsSample:
 
 
 def test_a_minute_is_kept_and_rest_is_forgotten() -> None:
-    speeds = Speeds()
-    assert speeds.trend("/home") is None
+    speeds = SpeedHistories()
+    assert speeds.speed_history("/home") is None
     assert speeds.take(sample(home=busy(read=3e6, write=1e6, timeouts=2))) == {"/home"}
-    trend = speeds.trend("/home")
+    trend = speeds.speed_history("/home")
     assert trend is not None
     assert (trend.now, trend.timeouts) == (4e6, 2)
-    for _second in range(KEPT - 1):
+    for _second in range(SAMPLES_KEPT - 1):
         assert speeds.take(sample()) == {"/home"}
-    assert speeds.trend("/home") is not None
+    assert speeds.speed_history("/home") is not None
     assert speeds.take(sample()) == {"/home"}
-    assert speeds.trend("/home") is None
+    assert speeds.speed_history("/home") is None
     assert speeds.take(sample()) == set()
 
 
 def test_only_what_is_mounted_has_a_curve() -> None:
-    model = MountsModel()
+    model = MountListModel()
     model.apply(MountTable(mounts=[mounted(), configured()]))
-    model.take_speeds(sample(home=busy(read=1e6), media=busy(read=1e6)))
-    trends = {mount.mount_point: model.find(mount.share, mount.mount_point).data(TrendRole)
+    model.update_speeds(sample(home=busy(read=1e6), media=busy(read=1e6)))
+    trends = {mount.mount_point: model.find(mount.share, mount.mount_point).data(SpeedHistoryRole)
               for mount in model.mounts()}  # fmt: skip
     assert trends["/home"].now == 1e6
     assert trends["/media"] is None
-    model.forget_speeds()
-    assert model.find("nas01:/export/home", "/home").data(TrendRole) is None
+    model.clear_speeds()
+    assert model.find("nas01:/export/home", "/home").data(SpeedHistoryRole) is None
 
 
 def test_the_window_shows_them(driver: Driver, fake: FakeHost) -> None:
@@ -63,10 +62,10 @@ def test_the_window_shows_them(driver: Driver, fake: FakeHost) -> None:
     view = driver.find(QListView, "mounts")
     assert isinstance(view, QListView)
     model = view.model()
-    assert isinstance(model, MountsModel)
+    assert isinstance(model, MountListModel)
 
     def values() -> int:
-        trend = model.find("nas01:/export/home", "/home").data(TrendRole)
+        trend = model.find("nas01:/export/home", "/home").data(SpeedHistoryRole)
         return len(trend.values) if trend is not None else 0
 
     driver.wait(lambda: values() == 3)

@@ -23,12 +23,12 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
-from advisor.recommend import Measured
+from advisor.recommend import MeasuredOption
 from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
+from ui.apply.dialog import ApplyDialog
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
-from ui.dialogs.apply import ApplyDialog
 from ui.overview.facts_card import fact_rows
 from ui.plots.expected_plot import ExpectedPlot
 
@@ -134,22 +134,22 @@ def test_the_readahead_is_a_wish_of_the_form_and_one_step(driver: Driver, fake: 
     driver.wait(lambda: "[nfsrahead]" in _labels(driver))
     driver.click("use-recommended")
     settings = driver.window._detail.settings
-    assert settings.wish().options == "hard"
-    assert settings.wish().read_ahead_kb == 1024
+    assert settings.request().options == "hard"
+    assert settings.request().read_ahead_kb == 1024
     assert settings._read_ahead.text() == (
         "Readahead: “Apply…” sets it to 1 MiB, until unmounted. “Mount” alone leaves it as it is."
     )
     driver.tab("Advice")
     _settled(driver)
     driver.tab("Settings")
-    settings._history.go_back()
-    assert settings.wish().options == "hard,rsize=8192"
-    assert settings.wish().read_ahead_kb is None
+    settings._history.undo_step()
+    assert settings.request().options == "hard,rsize=8192"
+    assert settings.request().read_ahead_kb is None
     assert not settings.dirty
-    settings._history.go_on()
+    settings._history.redo_step()
     driver.click("read-ahead-leave")
-    assert settings.wish().read_ahead_kb is None
-    settings._history.go_back()
+    assert settings.request().read_ahead_kb is None
+    settings._history.undo_step()
     driver.click("apply")
     driver.wait(lambda: bool(fake.asked("mounts.plan")))
     assert fake.asked("mounts.plan")[0].read_ahead_kb == 1024
@@ -166,7 +166,7 @@ def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeH
     assert isinstance(tabs, QTabWidget)
     assert tabs.tabText(1) == "Advice • 1"
     driver.click("use-recommended")
-    assert driver.window._detail.settings.wish().options == "hard"
+    assert driver.window._detail.settings.request().options == "hard"
     assert driver.window._detail.settings.dirty
     assert fake.asked("mounts.mount") == []
     driver.tab("Advice")
@@ -192,7 +192,7 @@ def test_a_recommendation_can_be_left_out(driver: Driver, fake: FakeHost) -> Non
     driver.wait(lambda: tabs.tabText(1) == "Advice • 1")
     assert fake.asked("advice.get")[-1].without == ("hard",)
     driver.click("use-recommended")
-    assert driver.window._detail.settings.wish().options == "soft"
+    assert driver.window._detail.settings.request().options == "soft"
 
 
 def test_nothing_to_change_is_not_said_of_a_server_without_an_address(driver: Driver, fake: FakeHost) -> None:
@@ -392,11 +392,13 @@ def test_what_was_not_decided_takes_no_finding_back(driver: Driver, fake: FakeHo
     fake.mounts = [mounted()]
     driver.open()
     panel = driver.window._detail.advice
-    confirmed = Measured(option="nconnect", value="8", status="confirmed", text="110 MB/s with, 80 without")
-    undecided = Measured(option="nconnect", value="2", status="untested", text="Too few repeats.")
+    confirmed = MeasuredOption(
+        option="nconnect", value="8", status="confirmed", text="110 MB/s with, 80 without"
+    )
+    undecided = MeasuredOption(option="nconnect", value="2", status="untested", text="Too few repeats.")
     for finding in (confirmed, undecided):
         panel._take(("nas01:/export/home", "gigabit"), [finding])
-    newer = Measured(option="nconnect", value="4", status="confirmed", text="112 MB/s with, 80 without")
+    newer = MeasuredOption(option="nconnect", value="4", status="confirmed", text="112 MB/s with, 80 without")
     assert panel._measured["nas01:/export/home", "gigabit"]["nconnect"] == confirmed
     panel._take(("nas01:/export/home", "gigabit"), [newer])
     assert panel._measured["nas01:/export/home", "gigabit"]["nconnect"] == newer

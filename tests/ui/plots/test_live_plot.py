@@ -17,8 +17,7 @@ from advisor.speeds import SpeedUnit
 from app.speedtest.model import Sample, TestEvent
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
-from ui.plots.layers import View
-from ui.plots.lines import Line
+from ui.plots.layers import GrowingLine, PlotTransform
 from ui.plots.live_plot import LivePlot
 from ui.plots.timeline import Timeline
 
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
     from pytestqt.qtbot import QtBot
 
-    from app.speedtest.model import Phase
-    from ui.plots.timeline import Way
+    from app.speedtest.model import TestPhase
+    from ui.plots.timeline import TransferDirection
 
 
 @pytest.fixture
@@ -117,7 +116,7 @@ def test_phases_are_areas_and_losses_are_marks(plot: LivePlot) -> None:
     timeline.take(TestEvent(direction="write", phase="fsync"))
     timeline.take(TestEvent(direction="write", phase="fsync", sample=Sample(6.0, 1, 10**8, 1, 7)))
     plot.draw(timeline)
-    assert [(span.phase, span.end_s) for span in plot._phases.spans] == [("fsync", 6.0)]
+    assert [(span.phase, span.end_s) for span in plot._phases.phase_intervals] == [("fsync", 6.0)]
     assert plot._losses.places == {"timeout": [6.0], "retransmission": [6.0]}
 
 
@@ -125,13 +124,13 @@ def test_another_test_begins_without_the_phases_of_the_last(plot: LivePlot) -> N
     for _ in range(2):
         timeline = Timeline()
         plot.draw(timeline)
-        phases: tuple[Phase, ...] = ("fsync", "close")
+        phases: tuple[TestPhase, ...] = ("fsync", "close")
         for phase in phases:
             timeline.take(TestEvent(direction="write", phase=phase, sample=Sample(1.0, 1, 10**8)))
             plot.draw(timeline)
-        assert [span.phase for span in plot._phases.spans] == ["fsync", "close"]
+        assert [span.phase for span in plot._phases.phase_intervals] == ["fsync", "close"]
         plot.clear()
-        assert not plot._phases.spans
+        assert not plot._phases.phase_intervals
 
 
 def test_drawing_stays_cheap(plot: LivePlot) -> None:
@@ -149,10 +148,10 @@ class Spy:
     def __init__(self) -> None:
         self.exposed: list[tuple[float, float]] = []
 
-    def paint(self, _painter: object, view: View) -> None:
+    def paint(self, _painter: object, view: PlotTransform) -> None:
         self.exposed.append(view.exposed)
 
-    def colour(self, _colours: object) -> None:
+    def update_colors(self, _colors: object) -> None:
         pass
 
 
@@ -176,11 +175,11 @@ def test_painted_piece_by_piece_it_looks_as_painted_at_once(plot: LivePlot) -> N
     """Nothing of what a sample changes is forgotten: curves, averages, areas, marks and numbers."""
     timeline = Timeline(warm_up=True)
     plot.set_limits({"write": 50e6})
-    ways: tuple[Way, ...] = ("write", "read")
+    ways: tuple[TransferDirection, ...] = ("write", "read")
     for number in range(2):
         for way in ways:
             for step in range(1, 25):
-                phase: Phase = "fsync" if way == "write" and step > 16 else way
+                phase: TestPhase = "fsync" if way == "write" and step > 16 else way
                 count = int(30e6 * step * 0.05 * (1 + (step * 7 % 11) / 20))
                 sample = Sample(step * 0.05, count, count, step // 25, step // 7, 0.001 * (1 + step % 3))
                 timeline.take(TestEvent(direction=way, phase=phase, round=number, sample=sample))
@@ -192,7 +191,7 @@ def test_painted_piece_by_piece_it_looks_as_painted_at_once(plot: LivePlot) -> N
 
 
 def test_what_is_denser_than_pixels_keeps_its_extremes() -> None:
-    line = Line()
+    line = GrowingLine()
     count = 20_000
     values = [50.0 + place % 3 for place in range(count)]
     values[7_777], values[15_000] = 5.0, 95.0
@@ -200,7 +199,7 @@ def test_what_is_denser_than_pixels_keeps_its_extremes() -> None:
     image = QImage(100, 100, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.white)
     painter = QPainter(image)
-    line.paint(painter, View(QRectF(0, 0, 100, 100), (0.0, 100.0), QTransform(1, 0, 0, 1, 0, 0)))
+    line.paint(painter, PlotTransform(QRectF(0, 0, 100, 100), (0.0, 100.0), QTransform(1, 0, 0, 1, 0, 0)))
     painter.end()
     assert image.pixelColor(38, 7) == image.pixelColor(75, 93) == QColor(Qt.GlobalColor.black)
     assert image.pixelColor(40, 7) == QColor(Qt.GlobalColor.white)
@@ -216,7 +215,9 @@ def test_numbers_of_repeats_that_have_no_room_are_left_out(plot: LivePlot) -> No
 
     image = QImage(800, 300, QImage.Format.Format_RGB32)
     painter = Pen(image)
-    plot._rounds.paint(painter, View(QRectF(0, 0, 800, 300), (0.0, 60.0), QTransform(13, 0, 0, 1, 0, 0)))
+    plot._rounds.paint(
+        painter, PlotTransform(QRectF(0, 0, 800, 300), (0.0, 60.0), QTransform(13, 0, 0, 1, 0, 0))
+    )
     painter.end()
     assert written[0] == "warm-up"
     assert 10 < len(written) < 50
@@ -227,10 +228,10 @@ def test_the_expectation_is_a_line_in_a_band(plot: LivePlot) -> None:
     assert plot._references.expected == {"read": (100e6, 0.1)}
     plot.draw(run(95e6, 2))
     plot._plot.viewport().repaint()
-    colours = theme.colours()
+    colors = theme.colors()
     inside = plot._plot.grab().toImage().pixelColor(plot._plot.mapFromScene(
         plot._item.getViewBox().mapViewToScene(QPointF(1.0, 105e6))))  # fmt: skip
-    assert inside == QColor(theme.blend(colours.read, colours.base, 0.13))
+    assert inside == QColor(theme.blend(colors.read, colors.base, 0.13))
     plot.set_expected({})
     assert plot._references.expected == {}
 
@@ -286,7 +287,7 @@ def test_plots_are_loaded_on_a_thread_without_an_object_of_qt() -> None:
         "from PySide6.QtWidgets import QApplication\n"
         "app = QApplication([])\n"
         "import ui.main\n"
-        "from ui.plots.preloading import preload\n"
+        "from ui.main import preload\n"
         "assert 'pyqtgraph' not in sys.modules\n"
         "preload().result(60)\n"
         "assert 'pyqtgraph' in sys.modules\n"

@@ -9,7 +9,7 @@ import math
 import pytest
 
 from app.speedtest.model import Sample, TestEvent
-from ui.models.reading_text import readings_text
+from ui.plots.crosshair import readout_text
 from ui.plots.timeline import GAP_S, Timeline
 from ui.test.save_plot import timeline_csv
 
@@ -35,8 +35,8 @@ def feed(
 def test_nothing_yet() -> None:
     timeline = Timeline()
     assert (timeline.end_s, timeline.peak, timeline.longest_trip_s) == (0.0, 0.0, 0.0)
-    assert timeline.spans == timeline.incidents == timeline.rounds() == timeline.readings(0) == []
-    assert readings_text(timeline, 1.0) == ""
+    assert timeline.phase_intervals == timeline.loss_events == timeline.rounds() == timeline.readings(0) == []
+    assert readout_text(timeline, 1.0) == ""
 
 
 def test_speed_is_that_of_the_bytes_exchanged_with_the_server() -> None:
@@ -104,7 +104,7 @@ def test_fsync_and_close_last_until_the_next_phase() -> None:
     timeline.take(TestEvent(direction="write", phase="close"))
     timeline.take(TestEvent(direction="write", phase="close", sample=Sample(1.6, 10**6, 10**6)))
     feed(timeline, "read", 1e6, 1)
-    assert [(span.phase, span.start_s, span.end_s) for span in timeline.spans] == [
+    assert [(span.phase, span.start_s, span.end_s) for span in timeline.phase_intervals] == [
         ("fsync", pytest.approx(1.0), pytest.approx(1.5)),
         ("close", pytest.approx(1.5), pytest.approx(1.6)),
     ]
@@ -115,7 +115,7 @@ def test_losses_are_told_when_they_happen() -> None:
     for moment, timeouts, resent in ((0.5, 0, 0), (1.0, 0, 3), (1.5, 1, 3), (2.0, 1, 4)):
         timeline.take(TestEvent(direction="write", phase="write",
                                 sample=Sample(moment, 10, 10, timeouts, resent)))  # fmt: skip
-    assert [(one.time_s, one.trouble, one.count) for one in timeline.incidents] == [
+    assert [(one.time_s, one.trouble, one.count) for one in timeline.loss_events] == [
         (1.0, "retransmission", 3), (1.5, "timeout", 1), (2.0, "retransmission", 1),
     ]  # fmt: skip
 
@@ -139,10 +139,10 @@ def test_what_stands_at_a_moment_in_words() -> None:
     timeline = Timeline(warm_up=True)
     feed(timeline, "write", 1e6, 1, rtt_s=0.002)
     feed(timeline, "write", 2e6, 1, round_=1)
-    text = readings_text(timeline, 0.51)
+    text = readout_text(timeline, 0.51)
     assert "To the server, warm-up · 1 MB/s · average 1 MB/s · round trip 2 ms" in text
-    assert "repeat 1 · 2 MB/s" in readings_text(timeline, 1 + GAP_S + 0.5)
-    assert readings_text(timeline, 1 + GAP_S / 2) == ""
+    assert "repeat 1 · 2 MB/s" in readout_text(timeline, 1 + GAP_S + 0.5)
+    assert readout_text(timeline, 1 + GAP_S / 2) == ""
 
 
 def test_every_sample_is_a_row() -> None:

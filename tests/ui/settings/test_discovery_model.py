@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QObject
 
 from advisor.share import Share
-from app.discovery.model import Export, ExportsResult, KnownServer, RootEntry
+from app.discovery.model import ExportedPath, ExportsResult, KnownServer, RootEntry
 from app.errors import AppError, ErrorKind
 from ui.settings.discovery_model import (
-    Inquiry,
-    Words,
-    spell_server,
+    DiscoveryQuery,
+    SuggestionTexts,
+    server_in_share,
     split_share,
     suggest_exports,
     suggest_servers,
@@ -25,7 +25,7 @@ from ui.settings.discovery_model import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WORDS = Words("everyone", "export", "directory", "known", {"fstab": "in fstab"})
+WORDS = SuggestionTexts("everyone", "export", "directory", "known", {"fstab": "in fstab"})
 
 
 class World:
@@ -35,7 +35,7 @@ class World:
         self.refuses: AppError | None = None
         self.changes = 0
         self.owner = QObject()
-        self.inquiry = Inquiry(self.submit, "verb", str.upper, self.owner, lambda: self.now)  # type: ignore[arg-type]
+        self.inquiry = DiscoveryQuery(self.submit, "verb", str.upper, self.owner, lambda: self.now)  # type: ignore[arg-type]
         self.inquiry.changed.connect(self.count)
 
     def submit(self, verb: str, args: Any) -> FakeCall:
@@ -54,7 +54,7 @@ def world(qapp: object) -> Iterator[World]:
     del qapp
     made = World()
     yield made
-    made.inquiry.forget()
+    made.inquiry.reset()
 
 
 def test_an_answer(world: World) -> None:
@@ -141,8 +141,8 @@ def test_the_parts_make_the_text(text: str) -> None:
 
 @given(HOST, EXPORT, st.data())
 def test_every_beginning_of_a_share_is_understood(host: str, export: str, data: st.DataObject) -> None:
-    whole = f"{spell_server(host)}:{export}"
-    server = spell_server(host)
+    whole = f"{server_in_share(host)}:{export}"
+    server = server_in_share(host)
     end = data.draw(st.integers(0, len(whole)))
     share = split_share(whole[:end])
     if end <= len(server):
@@ -171,8 +171,8 @@ def test_servers_that_begin_with_the_text_come_first() -> None:
 def test_exports_come_once_and_say_who_may_mount_them() -> None:
     result = ExportsResult(
         server="nas01", address="10.0.0.7",
-        exports=[Export(path="/export/with space"),
-                 Export(path="/export/home", clients=["10.0.0.0/8", "a"])],
+        exports=[ExportedPath(path="/export/with space"),
+                 ExportedPath(path="/export/home", clients=["10.0.0.0/8", "a"])],
         root=[RootEntry(path="/export", export=False), RootEntry(path="/export/home", export=True),
               RootEntry(path="/secret", export=True, note="It wants Kerberos.")],
     )  # fmt: skip

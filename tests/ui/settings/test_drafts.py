@@ -69,7 +69,7 @@ def test_a_draft_survives_another_row(draft: Driver) -> None:
     assert not row(draft).isChecked()
     row(draft).click()
     assert draft.text_of("share") == "nosuchserver:/a"
-    assert "rsize=65536" in draft.window._detail.settings.wish().options
+    assert "rsize=65536" in draft.window._detail.settings.request().options
     draft.window._mounts.choose_first()
     draft.window._on_new()  # Ctrl+N goes there, too
     assert draft.text_of("share") == "nosuchserver:/a"
@@ -97,7 +97,7 @@ def test_edits_of_a_mount_survive_another_row(driver: Driver) -> None:
     assert not settings.dirty
     driver.window._mounts.choose(shares[first], first)
     assert settings.dirty
-    assert "wsize=65536" in settings.wish().options
+    assert "wsize=65536" in settings.request().options
 
 
 def test_discard_is_a_button(draft: Driver) -> None:

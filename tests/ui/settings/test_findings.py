@@ -11,8 +11,8 @@ from waiting import DEADLINE_MS
 from advisor.lint import LintContext, lint
 from advisor.options import MountOptions
 from ui.actions import Command
-from ui.panels.settings import SettingsPanel
 from ui.settings.findings import FindingsPanel
+from ui.settings.panel import SettingsPanel
 
 if TYPE_CHECKING:
     from driver import Driver
@@ -47,13 +47,13 @@ def test_soft_is_warned_of_and_mended_by_a_click(panel: SettingsPanel, qtbot) ->
     panel._rows["hard"].editor.set_value("soft")
     assert findings(panel).isVisible()
     assert "soft" in texts(panel).lower()
-    assert panel.wish().options == "_netdev,nofail,soft"
+    assert panel.request().options == "_netdev,nofail,soft"
     button = findings(panel).findChild(QPushButton)
     assert button is not None
     with qtbot.waitSignal(panel.edited, timeout=DEADLINE_MS):
         button.click()
-    remaining = [f.rule for f in lint(MountOptions.parse(panel.wish().options), context=LintContext())]
-    assert "soft" not in panel.wish().options.split(",")
+    remaining = [f.rule for f in lint(MountOptions.parse(panel.request().options), context=LintContext())]
+    assert "soft" not in panel.request().options.split(",")
     assert remaining == [] or button.objectName() not in {f"fix-{rule}" for rule in remaining}
 
 
@@ -64,7 +64,7 @@ def test_findings_go_when_the_reason_goes(panel: SettingsPanel) -> None:
     assert findings(panel).isHidden()
 
 
-def test_severity_is_a_sign_a_word_and_a_colour(panel: SettingsPanel) -> None:
+def test_severity_is_a_sign_a_word_and_a_color(panel: SettingsPanel) -> None:
     panel._rows["hard"].editor.set_value("soft")
     shown = texts(panel)
     assert any(word in shown for word in ("✖ Error", "⚠ Warning"))

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox
 from waiting import DEADLINE_MS
 
-from advisor.dialects.entry import When, when_of
+from advisor.dialects.entry import MountTime, mount_time_of
 from advisor.options import MountOptions, catalogue
-from app.mounts.findings import connections
+from app.mounts.findings import connections_by_version
 from app.mounts.model import Mount
+from ui.common.inputs import make_editor
 from ui.common.option_search import find_options
 from ui.common.option_text import default_text, help_text, value_text
-from ui.settings.form_state import with_value, with_when
-from ui.widgets.option_editor import make_editor
+from ui.settings.form_state import with_mount_time, with_value
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
@@ -141,18 +141,18 @@ def test_what_cannot_be_written_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be written"):
         with_value('context="a', "rsize", "4096")
     with pytest.raises(ValueError, match="quotation mark"):
-        with_when('context="a', "by hand")
+        with_mount_time('context="a', "by hand")
 
 
 @settings(deadline=None)
-@given(st.lists(items, max_size=6), st.sampled_from(get_args(When)))
-def test_when_to_mount_is_one_choice_of_several_words(parts: list[str], when: When) -> None:
-    text = with_when(",".join(parts), when)
+@given(st.lists(items, max_size=6), st.sampled_from(get_args(MountTime)))
+def test_when_to_mount_is_one_choice_of_several_words(parts: list[str], when: MountTime) -> None:
+    text = with_mount_time(",".join(parts), when)
     options = MountOptions.parse(text)
-    assert when_of(options) == when
+    assert mount_time_of(options) == when
     own = {"noauto", "nofail", "_netdev", "x-systemd.automount", ""}
     assert [item for item in options if item not in own] == [part for part in parts if part not in own]
-    assert with_when(text, when) == text
+    assert with_mount_time(text, when) == text
     if when == "start-up":
         assert {"nofail", "_netdev"} <= set(options)
 
@@ -175,6 +175,6 @@ def test_connections_that_other_mounts_fixed() -> None:
         return Mount(mount_point=point, share=share, state="mounted", active=there)
 
     mounts = [live("nas:/a", "/a", "4.2", 4), live("nas:/b", "/b", "3", 2), live("zeus:/a", "/z", "4.1", 8)]
-    assert connections(mounts, "nas:/new", "/new") == {"4.2": 4, "3": 2}
-    assert connections(mounts, "nas:/a", "/a") == {"3": 2}
-    assert connections(mounts, "half typ", "") == {}
+    assert connections_by_version(mounts, "nas:/new", "/new") == {"4.2": 4, "3": 2}
+    assert connections_by_version(mounts, "nas:/a", "/a") == {"3": 2}
+    assert connections_by_version(mounts, "half typ", "") == {}

@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QMessageBox, QPlainTextEdit, QPushButton
 
 from app.mounts.model import Configured, Mount
-from app.mounts.requested_options import complete
-from ui.common.message_list import Sentences
+from app.mounts.requested_options import with_requested_options
+from ui.common.message_list import MessageList
 from ui.settings.copy_as import CopyAsDialog
 from ui.settings.paste import PasteDialog
 
@@ -53,7 +53,7 @@ def test_a_command_in_the_clipboard_fills_a_new_form(driver: Driver) -> None:
     gone(driver, PasteDialog)
     assert driver.text_of("share") == "zeus:/new"
     assert driver.text_of("mount-point") == "/mnt/new"
-    assert driver.window._detail.settings.wish().options == "soft,rsize=8192"
+    assert driver.window._detail.settings.request().options == "soft,rsize=8192"
     assert driver.fake.asked("mounts.mount") == []
 
 
@@ -70,7 +70,7 @@ def test_other_text_is_not_offered_and_is_read_while_typed(driver: Driver) -> No
     driver.wait(lambda: "nothing that says" in part(dialog, object, "paste-said").text())
     edit.setPlainText("mount nas01:/a /a && df")
     driver.wait(use.isEnabled)
-    assert part(dialog, Sentences, "paste-untranslated").sentences() == [
+    assert part(dialog, MessageList, "paste-untranslated").sentences() == [
         "What stands behind the command was left out: && df"
     ]
     driver.qtbot.keyClick(dialog, Qt.Key.Key_Escape)
@@ -93,7 +93,7 @@ def test_of_several_mounts_one_is_chosen_and_a_mount_that_is_there_gets_the_valu
     current = driver.window._mounts.current()
     assert current is not None
     assert current.mount_point == "/home"
-    assert driver.window._detail.settings.wish().options == "rsize=65536"
+    assert driver.window._detail.settings.request().options == "rsize=65536"
     assert driver.window._detail.settings.dirty
 
 
@@ -125,8 +125,8 @@ def test_copy_as(driver: Driver, tmp_path: Path) -> None:
     dialog = part(driver.window, CopyAsDialog, "copy-as-dialog")
     text = part(dialog, QPlainTextEdit, "copy-as-text")
     assert text.toPlainText().startswith("mount_nfs ")
-    assert any("nconnect" in s for s in part(dialog, Sentences, "copy-as-untranslated").sentences())
-    assert any("65536" in s for s in part(dialog, Sentences, "copy-as-problems").sentences())
+    assert any("nconnect" in s for s in part(dialog, MessageList, "copy-as-untranslated").sentences())
+    assert any("65536" in s for s in part(dialog, MessageList, "copy-as-problems").sentences())
     part(dialog, QPushButton, "copy-as-copy").click()
     assert QGuiApplication.clipboard().text() == text.toPlainText()
     dialects = part(dialog, QComboBox, "copy-as-dialect")
@@ -162,7 +162,7 @@ def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver
         keeper="unit", ours=False,
     )  # fmt: skip
     row = Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)
-    driver.fake.mounts = [complete(row)]
+    driver.fake.mounts = [with_requested_options(row)]
     driver.open()
     told = driver.window._detail._header.state_text(driver.fake.mounts[0])
     assert told == "Not mounted (read only: /etc/systemd/system/mnt-u.mount) · at boot"
@@ -171,7 +171,7 @@ def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver
     driver.wait(lambda: not driver.sees("import"))
     assert driver.text_of("share") == "nas01:/u"
     assert driver.text_of("mount-point") == "/mnt/u"
-    assert driver.window._detail.settings.wish().options == "ro,nofail"
+    assert driver.window._detail.settings.request().options == "ro,nofail"
     assert not driver.sees("import")
     assert driver.fake.asked("mounts.apply") == []
 
@@ -182,7 +182,7 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
         keeper="autofs", automount=True, ours=False,
     )  # fmt: skip
     row = Mount(mount_point="/home/u", share="nas01:/u", state="not-mounted", configured=entry)
-    driver.fake.mounts = [complete(row)]
+    driver.fake.mounts = [with_requested_options(row)]
     driver.open()
     told = driver.window._detail._header.state_text(driver.fake.mounts[0])
     assert told == "Not mounted (read only: /etc/auto.home) · on demand"
@@ -191,7 +191,7 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
     driver.click("import")
     driver.wait(lambda: not driver.sees("import"))
     assert driver.text_of("share") == "nas01:/u"
-    assert driver.window._detail.settings.wish().options == "ro,x-systemd.automount"
+    assert driver.window._detail.settings.request().options == "ro,x-systemd.automount"
     assert driver.fake.asked("mounts.apply") == []
 
 
@@ -207,7 +207,7 @@ def test_what_only_root_may_give_is_asked_before_an_import(
         options="ro,futureopt=7,users", keeper="unit", ours=False, lost=("DirectoryMode=0700 has no word.",),
     )  # fmt: skip
     row = Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)
-    driver.fake.mounts = [complete(row)]
+    driver.fake.mounts = [with_requested_options(row)]
     driver.open()
     driver.click("import")
     driver.wait(lambda: driver.window.findChild(QMessageBox, "foreign-import") is not None)
@@ -220,4 +220,4 @@ def test_what_only_root_may_give_is_asked_before_an_import(
         assert driver.sees("import")
     else:
         driver.wait(lambda: not driver.sees("import"))
-        assert driver.window._detail.settings.wish().options == options
+        assert driver.window._detail.settings.request().options == options

@@ -13,13 +13,13 @@ from settings_steps import keys, part, raw, row, seen
 
 from advisor.catalogue import catalogue
 from advisor.options import MountOptions
-from ui.common.mount_request import Wish
-from ui.widgets.option_when import WHEN_OPTIONS
+from ui.common.mount_request import MountRequest
+from ui.settings.option_rows import MOUNT_TIME_OPTIONS
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
 
-    from ui.panels.settings import SettingsPanel
+    from ui.settings.panel import SettingsPanel
 
 T = TypeVar("T", bound=QWidget)
 
@@ -30,7 +30,7 @@ def test_every_option_of_the_catalogue_has_its_row(panel: SettingsPanel) -> None
     for section in panel._grid._sections:
         if not section.is_open:
             section.button.click()
-    shown = {option.name for option in catalogue()} - WHEN_OPTIONS - {"x-systemd.idle-timeout"}
+    shown = {option.name for option in catalogue()} - MOUNT_TIME_OPTIONS - {"x-systemd.idle-timeout"}
     assert seen(panel) == shown
 
 
@@ -51,7 +51,7 @@ def test_what_is_not_basic_is_behind_a_click_unless_it_has_a_value(panel: Settin
 
 def test_a_new_entry_is_gentle_and_nothing_is_open(panel: SettingsPanel) -> None:
     panel.show_draft("", "")
-    assert panel.wish().options == "_netdev,nofail"
+    assert panel.request().options == "_netdev,nofail"
     first = {"nconnect", "proto", "sec", "xprtsec"}
     assert seen(panel) == {option.name for option in catalogue() if option.basic} | first
     assert not panel.dirty
@@ -69,7 +69,7 @@ def test_the_text_is_followed_by_the_rows_and_keeps_its_caret(panel: SettingsPan
     qtbot.keyClicks(field, "16")
     assert field.cursorPosition() == len("soft,nconnect=16")
     assert row(panel, "nconnect").editor.value() == "16"
-    assert panel.wish().options == "soft,nconnect=16,wat,,timeo=70,timeo=80"
+    assert panel.request().options == "soft,nconnect=16,wat,,timeo=70,timeo=80"
 
 
 @pytest.mark.parametrize("text", ["rsi", "rsize=", 'context="a,b', "soft,,", "a\\,b,", "timeo=x,acregmin=-1"])
@@ -79,7 +79,7 @@ def test_half_typed_text_is_kept_as_it_is(panel: SettingsPanel, qtbot: QtBot, te
     field.selectAll()
     qtbot.keyClicks(field, text)
     assert field.text() == text
-    assert panel.wish().options == text
+    assert panel.request().options == text
     panel.show_mount(configured(options="soft"), keep_edits=True)
     assert field.text() == text
 
@@ -93,7 +93,7 @@ def test_any_value_is_shown_or_kept(panel: SettingsPanel, value: str) -> None:
     for option in catalogue():
         text = f"{option.name}={value}"
         panel.load_entry("", "", text)
-        assert panel.wish().options == text
+        assert panel.request().options == text
     panel.load_entry("", "", "soft")
     assert panel.problem() is None
 
@@ -115,10 +115,10 @@ def test_what_cannot_be_written_is_said_beside_it_and_kept(panel: SettingsPanel,
     problem = panel.problem()
     assert problem is not None
     assert "cannot be written" in problem.message
-    panel.show_mount(configured(options=panel.wish().options), keep_edits=True)
+    panel.show_mount(configured(options=panel.request().options), keep_edits=True)
     qtbot.keyClicks(field, 'b"')
     assert panel.problem() is None
-    assert panel.wish().options.endswith(',context="a,b"')
+    assert panel.request().options.endswith(',context="a,b"')
 
 
 def test_what_cannot_be_written_can_be_taken_back(panel: SettingsPanel, qtbot: QtBot) -> None:
@@ -137,7 +137,7 @@ def test_what_cannot_be_written_can_be_taken_back(panel: SettingsPanel, qtbot: Q
 
 
 def test_typing_in_one_field_is_one_step(panel: SettingsPanel, qtbot: QtBot) -> None:
-    before = panel.wish().options
+    before = panel.request().options
     field = raw(panel)
     field.setFocus()
     field.end(False)
@@ -145,13 +145,13 @@ def test_typing_in_one_field_is_one_step(panel: SettingsPanel, qtbot: QtBot) -> 
     assert row(panel, "ro").editor.value() == "ro"
     row(panel, "hard").editor.set_value("hard")
     keys(qtbot, panel, "Ctrl+Z")
-    assert panel.wish().options == f"{before},ro,sync"
+    assert panel.request().options == f"{before},ro,sync"
     keys(qtbot, panel, "Ctrl+Z")
-    assert panel.wish().options == before
+    assert panel.request().options == before
     assert not panel.dirty
     assert row(panel, "ro").editor.value() is None
     keys(qtbot, panel, "Ctrl+Shift+Z")
-    assert panel.wish().options == f"{before},ro,sync"
+    assert panel.request().options == f"{before},ro,sync"
     assert raw(panel).text() == f"{before},ro,sync"
 
 
@@ -161,10 +161,10 @@ def test_the_place_and_a_pasted_entry_are_steps_too(panel: SettingsPanel, qtbot:
     point.setFocus()
     qtbot.keyClicks(point, "/mnt/a")
     panel.load_entry("zeus:/z", "/z", "ro")
-    assert panel.wish() == Wish("zeus:/z", "/z", "ro")
+    assert panel.request() == MountRequest("zeus:/z", "/z", "ro")
     undo = part(panel, QToolButton, "undo")
     undo.click()
-    assert panel.wish() == Wish("", "/mnt/a", "_netdev,nofail")
+    assert panel.request() == MountRequest("", "/mnt/a", "_netdev,nofail")
     undo.click()
     assert point.text() == ""
     assert not undo.isEnabled()
@@ -174,17 +174,17 @@ def test_another_mount_begins_without_steps(panel: SettingsPanel) -> None:
     row(panel, "hard").editor.set_value("hard")
     panel.show_mount(configured(options="ro"), keep_edits=False)
     assert not part(panel, QToolButton, "undo").isEnabled()
-    assert panel.wish().options == "ro"
+    assert panel.request().options == "ro"
 
 
 def test_nothing_is_undone_while_something_runs(panel: SettingsPanel, qtbot: QtBot) -> None:
     row(panel, "hard").editor.set_value("hard")
     panel.set_busy(busy=True)
-    panel._history.go_back()
+    panel._history.undo_step()
     assert panel.dirty
     assert not part(panel, QToolButton, "undo").isEnabled()
     panel.set_busy(busy=False)
-    panel._history.go_back()
+    panel._history.undo_step()
     assert not panel.dirty
 
 
@@ -202,7 +202,7 @@ def test_any_walk_through_the_form_leads_back(panel: SettingsPanel) -> None:
         "noauto",
         "x-systemd.automount",
     ]
-    before = panel.wish().options
+    before = panel.request().options
     for _ in range(200):
         act = chance.randrange(5)
         if act == 0:
@@ -210,21 +210,21 @@ def test_any_walk_through_the_form_leads_back(panel: SettingsPanel) -> None:
             text = text[: chance.randrange(len(text) + 1)]
             raw(panel).setText(text)
             raw(panel).textEdited.emit(text)
-            assert panel.wish().options == text
+            assert panel.request().options == text
         elif act == 1:
             name = chance.choice(list(panel._rows))
             row(panel, name).editor.set_value(chance.choice([None, "1", "4096", "a,b", '"q', "no", "x"]))
         elif act == 2:
             part(panel, QComboBox, "option-when").setCurrentIndex(chance.randrange(3))
         else:
-            chance.choice([panel._history.go_back, panel._history.go_on])()
-        assert raw(panel).text() == panel.wish().options
-        values = MountOptions.parse(panel.wish().options).values()
+            chance.choice([panel._history.undo_step, panel._history.redo_step])()
+        assert raw(panel).text() == panel.request().options
+        values = MountOptions.parse(panel.request().options).values()
         for name, one in panel._rows.items():
             assert one.problem() or (one.editor.value() or "") == (values.get(name) or "")
     while panel._history.canUndo():
-        panel._history.go_back()
-    assert panel.wish().options == before
+        panel._history.undo_step()
+    assert panel.request().options == before
 
 
 # What is edited
@@ -240,21 +240,21 @@ def test_an_edited_row_is_marked_and_goes_back(panel: SettingsPanel) -> None:
     assert not edited.cells._changed.isVisible()
     assert not panel.dirty
     edited.cells._leave_out.click()
-    assert "hard" not in panel.wish().options
+    assert "hard" not in panel.request().options
     assert edited.editor.value() is None
 
 
 def test_all_edits_are_taken_back_as_one_step(panel: SettingsPanel) -> None:
-    before = panel.wish().options
+    before = panel.request().options
     button = part(panel, QPushButton, "revert-all")
     assert not button.isEnabled()
     row(panel, "hard").editor.set_value("hard")
     row(panel, "rsize").editor.set_value("65536")
     assert "(2)" in button.text()
     button.click()
-    assert panel.wish().options == before
+    assert panel.request().options == before
     part(panel, QToolButton, "undo").click()
-    assert panel.wish().options == "hard,nconnect=4,wat,,timeo=70,timeo=80,rsize=65536"
+    assert panel.request().options == "hard,nconnect=4,wat,,timeo=70,timeo=80,rsize=65536"
 
 
 # When to mount
@@ -265,15 +265,15 @@ def test_when_to_mount(panel: SettingsPanel) -> None:
     choice = part(panel, QComboBox, "option-when")
     assert choice.currentData() == "start-up"
     choice.setCurrentIndex(choice.findData("on demand"))
-    assert panel.wish().options == "_netdev,nofail,x-systemd.automount"
+    assert panel.request().options == "_netdev,nofail,x-systemd.automount"
     idle = row(panel, "x-systemd.idle-timeout")
     assert idle.editor.isVisible()
     idle.editor.set_value("10min")
     choice.setCurrentIndex(choice.findData("by hand"))
-    assert panel.wish().options == "_netdev,nofail,noauto"
+    assert panel.request().options == "_netdev,nofail,noauto"
     assert not idle.editor.isVisible()
     raw(panel).setText("")
     panel.load_entry("", "", "x-systemd.automount")
     assert choice.currentData() == "on demand"
     choice.setCurrentIndex(choice.findData("start-up"))
-    assert panel.wish().options == "_netdev,nofail"
+    assert panel.request().options == "_netdev,nofail"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fake_host import FakeHost
     from pytestqt.qtbot import QtBot
 
-    from ui.panels.settings import SettingsPanel
+    from ui.settings.panel import SettingsPanel
 
 
 T = TypeVar("T", bound=QWidget)
@@ -65,10 +65,10 @@ def test_what_is_in_use_can_be_read_in_the_dark(qapp: QApplication, panel: Setti
     panel.show_mount(mounted(), keep_edits=False)
     label = row(panel, "rsize").cells._used
     try:
-        for appearance, colours in ((Appearance.DARK, theme.DARK), (Appearance.LIGHT, theme.LIGHT)):
+        for appearance, colors in ((Appearance.DARK, theme.DARK), (Appearance.LIGHT, theme.LIGHT)):
             theme.apply_appearance(qapp, appearance)
             qapp.processEvents()
-            assert label.palette().color(label.foregroundRole()).name() == colours.text
+            assert label.palette().color(label.foregroundRole()).name() == colors.text
     finally:
         theme.apply_appearance(qapp, Appearance.LIGHT)
 
@@ -102,27 +102,27 @@ def test_advised_values_stand_beside_the_others_and_are_taken_by_a_click(panel: 
     heading = next(label for label in panel.findChildren(QLabel) if label.text() == "Advised")
     assert not heading.isVisible()
     advice = [Advice("rsize", "1048576", "The link is fast."), Advice("hard", None, "Data is at risk.")]
-    panel.show_advised({one.option: one for one in advice})
+    panel.show_recommended({one.option: one for one in advice})
     assert heading.isVisible()
     button = row(panel, "rsize").cells._advised
     assert button.text() == "1 MiB"
     assert button.toolTip() == "The link is fast."
     button.click()
     row(panel, "hard").cells._advised.click()
-    assert panel.wish().options == "nconnect=4,wat,,timeo=70,timeo=80,rsize=1048576"
-    panel.show_advised({})
+    assert panel.request().options == "nconnect=4,wat,,timeo=70,timeo=80,rsize=1048576"
+    panel.show_recommended({})
     assert not heading.isVisible()
     assert not button.isVisible()
 
 
 def test_a_fix_is_a_step(panel: SettingsPanel) -> None:
     button = next(b for b in panel.findChildren(QPushButton) if b.objectName().startswith("fix-"))
-    before = panel.wish().options
+    before = panel.request().options
     assert row(panel, "hard").cells._finding.isVisible()
     button.click()
-    assert panel.wish().options != before
+    assert panel.request().options != before
     part(panel, QToolButton, "undo").click()
-    assert panel.wish().options == before
+    assert panel.request().options == before
 
 
 def test_a_fix_of_an_older_text_does_no_harm(panel: SettingsPanel, qtbot: QtBot) -> None:
@@ -131,9 +131,9 @@ def test_a_fix_of_an_older_text_does_no_harm(panel: SettingsPanel, qtbot: QtBot)
     field.setFocus()
     field.end(False)
     qtbot.keyClicks(field, ',context="a')
-    typed = panel.wish().options
+    typed = panel.request().options
     button.click()
-    assert panel.wish().options == typed
+    assert panel.request().options == typed
 
 
 def test_connections_of_other_mounts_are_reckoned_with(panel: SettingsPanel) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton,
 from app.discovery.model import KnownServer, Problem
 from app.errors import AppError, ErrorKind
 from ui.actions import Command
-from ui.settings.server_probe import ServerProbe
+from ui.settings.server_probe import ServerProbeDialog
 from ui.settings.share_field import ShareField
 
 if TYPE_CHECKING:
@@ -342,11 +342,11 @@ def test_a_scan_is_not_begun_without_a_yes_and_is_stopped_by_a_click(person: Per
 # “Check server…”
 
 
-def check(person: Person, share: str = "nas01:/export") -> ServerProbe:
+def check(person: Person, share: str = "nas01:/export") -> ServerProbeDialog:
     assert not person.driver.find(QPushButton, "share-check").isEnabled()
     person.type(share)
     person.driver.click("share-check")
-    dialog = person.driver.window.findChild(ServerProbe)
+    dialog = person.driver.window.findChild(ServerProbeDialog)
     assert dialog is not None
     return dialog
 
@@ -367,7 +367,7 @@ def test_a_server_is_checked_beside_the_window(person: Person) -> None:
     assert "  4.2 TCP: ✓ offered" in text
     assert "mountd 3 TCP 20048: ? not asked" in text
     dialog.close()
-    person.driver.wait(lambda: person.driver.window.findChild(ServerProbe) is None)
+    person.driver.wait(lambda: person.driver.window.findChild(ServerProbeDialog) is None)
 
 
 def test_a_check_is_stopped_repeated_and_fails_in_its_own_place(person: Person) -> None:
@@ -388,5 +388,5 @@ def test_a_check_goes_with_its_window(person: Person) -> None:
     person.fake.hold.clear()
     check(person)
     person.driver.window.open_host("gigabit")
-    person.driver.wait(lambda: person.driver.window.findChild(ServerProbe) is None)
+    person.driver.wait(lambda: person.driver.window.findChild(ServerProbeDialog) is None)
     person.fake.hold.set()

@@ -12,19 +12,17 @@ from speed_test_steps import choose, events
 
 from advisor.bottleneck import Bottleneck
 from advisor.speeds import SpeedUnit
-from app.bench.grid_model import GridCell, GridRun
 from app.errors import AppError, ErrorKind
 from app.history.model import Run
 from app.history.store import HistoryStore
 from app.speedtest.analysis import outlier_notes
-from app.speedtest.model import Figure, NetworkAlone, Sample, TestEvent
+from app.speedtest.model import Figure, GridCell, GridRun, NetworkThroughput, Sample, TestEvent
 from app.speedtest.network_measurement import network_notes
 from ui.common import theme
-from ui.common.message_list import Sentences
+from ui.common.message_list import MessageList
+from ui.common.result_tables import GridCellTable, ResultTable
 from ui.common.speed_units import SPEED_UNITS
 from ui.test.run import TestTarget
-from ui.widgets.grid_table import GridTable
-from ui.widgets.result_table import ResultTable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,8 +136,8 @@ def test_many_small_files(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: driver.sees("rates"))
     (spec,) = fake.asked("test.run")
     assert (spec.workload, spec.size, spec.count) == ("files", 4096, 1000)
-    rates = driver.find(Sentences, "rates")
-    assert isinstance(rates, Sentences)
+    rates = driver.find(MessageList, "rates")
+    assert isinstance(rates, MessageList)
     assert "210 files a second (slowest to fastest: 200 to 220)" in rates.sentences()[0]
 
 
@@ -184,8 +182,8 @@ def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
     (spec,) = fake.asked("test.run")
     assert spec.repeats == 1
     assert spec.grid.patterns == ("seqread", "randread")
-    table = driver.find(GridTable, "grid")
-    assert isinstance(table, GridTable)
+    table = driver.find(GridCellTable, "grid")
+    assert isinstance(table, GridCellTable)
     texts = [item.text() for column in range(9) if (item := table.item(0, column)) is not None]
     figures = ["Read at random", "4 KiB", "1", "16", "1,234", "5.05 MB/s", "800 µs", "2 ms"]
     assert texts == [*figures, "the round trips to the server"]
@@ -356,8 +354,8 @@ def test_what_held_it_back_is_told_with_its_evidence(driver: Driver, fake: FakeH
     driver.click("start")
     driver.wait(lambda: driver.sees("evidence"))
     assert driver.text_of("bottleneck") == "From the server: held back by the network (sure)"
-    evidence = driver.find(Sentences, "evidence")
-    assert isinstance(evidence, Sentences)
+    evidence = driver.find(MessageList, "evidence")
+    assert isinstance(evidence, MessageList)
     SPEED_UNITS.choose(SpeedUnit.BITS)
     try:
         assert "of the 944 Mbit/s that the link can carry, 8 kbit/s less" in evidence.sentences()[0]
@@ -378,16 +376,16 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
         for appearance in (theme.Appearance.DARK, theme.Appearance.LIGHT):
             theme.apply_appearance(qapp, appearance)
             QApplication.processEvents()
-            colours = theme.colours()
+            colors = theme.colors()
             image = driver.window._detail.quick_test._plot.plot.grab().toImage()
             seen = {
                 image.pixelColor(x, y).name()
                 for x in range(0, image.width(), 2)
                 for y in range(image.height())
             }
-            assert colours.base in seen
-            assert colours.write in seen
-            assert colours.read in seen
+            assert colors.base in seen
+            assert colors.write in seen
+            assert colors.read in seen
     finally:
         theme.apply_appearance(qapp, theme.Appearance.LIGHT)
 
@@ -414,7 +412,7 @@ def test_the_baselines_are_offered_for_a_thorough_test(driver: Driver, fake: Fak
 
 
 def test_an_outlier_is_a_warning_and_the_network_alone_is_evidence(driver: Driver, fake: FakeHost) -> None:
-    network = NetworkAlone(write=118e6, read=117e6)
+    network = NetworkThroughput(write=118e6, read=117e6)
     values = [100e6, 101e6, 99e6, 55e6, 100e6, 100e6]
     figure = Figure(values=values, median=100e6, low=55e6, high=101e6, confidence=0.97, wide=False)
     notes = [*outlier_notes({"write": figure}), *network_notes(network, fake.result.write, fake.result.read)]
@@ -425,9 +423,9 @@ def test_an_outlier_is_a_warning_and_the_network_alone_is_evidence(driver: Drive
     driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: driver.sees("evidence"))
-    evidence, warning = driver.find(Sentences, "evidence"), driver.find(Sentences, "wide-warning")
-    assert isinstance(evidence, Sentences)
-    assert isinstance(warning, Sentences)
+    evidence, warning = driver.find(MessageList, "evidence"), driver.find(MessageList, "wide-warning")
+    assert isinstance(evidence, MessageList)
+    assert isinstance(warning, MessageList)
     assert evidence.sentences()[-1].startswith("The network alone")
     assert warning.sentences()[0].startswith("Outlier: repeat 4 of 6 to the server was 45 % below")
     assert "Something else." in driver.text_of("notes")

@@ -16,7 +16,7 @@ from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from app.history.model import Run
 from app.history.store import HistoryStore
 from app.speedtest.model import Figure, TestEvent, TestResult
-from ui.common.message_list import Sentences
+from ui.common.message_list import MessageList
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +110,7 @@ def test_a_test_is_kept_and_slower_than_the_baseline_is_said(driver: Driver, fak
     driver.tab("Quick test")
     driver.click("start")
     driver.wait(lambda: driver.sees("slower-warning"))
-    (text,) = driver.find(Sentences, "slower-warning").sentences()  # type: ignore[attr-defined]
+    (text,) = driver.find(MessageList, "slower-warning").sentences()  # type: ignore[attr-defined]
     assert "to the server 40 % slower (100 MB/s before and 60 MB/s after" in text
     assert not driver.sees("baseline")
     with HistoryStore.open() as store:

@@ -6,7 +6,7 @@ import itertools
 import random
 from typing import TYPE_CHECKING
 
-from advisor.experiment.measurements import READ, WRITE, Outcome
+from advisor.experiment.measurements import READ, WRITE, TrialOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,13 +22,13 @@ def run(
     repeats: int = 3,
     noise: float = 0.03,
     seed: int = 1,
-) -> list[Outcome]:
+) -> list[TrialOutcome]:
     """Return the trials of a full factorial of these speeds; chance varies each by this share."""
     chance = random.Random(seed)
     sets = [dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values())]
     plan = [(block, levels) for block in range(repeats) for levels in sets]
     return [
-        Outcome(
+        TrialOutcome(
             levels=levels, workload="w", block=block, order=order,
             figures={"write": truth(levels) * chance.lognormvariate(0, noise)},
         )

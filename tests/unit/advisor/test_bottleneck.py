@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from advisor.bottleneck import Load, Traffic, find_bottleneck
+from advisor.bottleneck import InterfaceTraffic, TransferLoad, find_bottleneck
 from advisor.facts import LinkFacts
 
 FAST = LinkFacts(interface="eth0", rate_bps=100e6, mtu=1500, rtt_s=0.001)
@@ -15,16 +15,16 @@ GIGABIT = LinkFacts(interface="eth0", rate_bps=1e9, mtu=1500, rtt_s=0.001)
 UNKNOWN = LinkFacts(interface="eth0", rtt_s=0.02)
 
 
-def load(**changes: Any) -> Load:
+def load(**changes: Any) -> TransferLoad:
     """16 MB in 1.4 s over a quiet way, by a computer that had time left."""
-    plain = Load(
+    plain = TransferLoad(
         seconds=1.45, bytes=16 << 20, calls=17, rtt_s=1.15, queue_s=0.0, commit_s=0.0, network_s=0.0012,
         tcp_s=0.0015, cpu=0.2, core=0.1, worker=0.05,
     )  # fmt: skip
     return replace(plain, **changes)
 
 
-CASES: dict[str, tuple[str, str, LinkFacts | None, Load]] = {
+CASES: dict[str, tuple[str, str, LinkFacts | None, TransferLoad]] = {
     # As measured over the lab's links of these names.
     "full fast ethernet": ("network", "high", FAST, load(tcp_s=0.0357, unsent=302667)),
     "full although the processor is, too": ("network", "high", FAST, load(cpu=0.99)),
@@ -66,7 +66,7 @@ CASES: dict[str, tuple[str, str, LinkFacts | None, Load]] = {
     ),
     "others fill the link": (
         "network", "high", FAST,
-        load(bytes=4 << 20, interfaces={"eth0": Traffic(received=9, sent=17_000_000, drops=0)}),
+        load(bytes=4 << 20, interfaces={"eth0": InterfaceTraffic(received=9, sent=17_000_000, drops=0)}),
     ),
     "a processor that works all the time": (
         "client", "high", LinkFacts(rate_bps=10e9),
@@ -191,7 +191,7 @@ def test_a_short_transfer_says_little() -> None:
 def test_what_else_was_seen_is_said() -> None:
     seen = load(
         bytes=20 * 4096, seconds=1.23, calls=60, rtt_s=1.21, network_s=0.0207, cpu=0.95, queue_s=2.4,
-        segments=900, again=3, interfaces={"eth0": Traffic(received=100, sent=100, drops=7)},
+        segments=900, again=3, interfaces={"eth0": InterfaceTraffic(received=100, sent=100, drops=7)},
     )  # fmt: skip
     text = " ".join(find_bottleneck("write", seen, GIGABIT).evidence)
     for words in ("20.2 ms, no longer than", "0.0566 % of what the link", "all together 95 %",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from advisor.catalogue import NO, YES, CatalogueError, catalogue, load
+from advisor.catalogue import NO, YES, CatalogueError, catalogue, load_catalogue
 from resources import read_toml
 
 #: The options of nfs(5), nfs-utils 2.6.2, that take part in a mount.
@@ -213,10 +213,10 @@ def test_a_wrong_table_is_named(name: str, change: dict[str, Any], words: str) -
         else:
             document["option"][name][key] = value
     with pytest.raises(CatalogueError, match=words):
-        load(document)
+        load_catalogue(document)
 
 
 @pytest.mark.parametrize("document", [{}, {"option": {}}, {"option": {"a": 1}}])
 def test_a_file_without_options_is_refused(document: dict[str, Any]) -> None:
     with pytest.raises(CatalogueError):
-        load(document)
+        load_catalogue(document)

@@ -1,10 +1,10 @@
-"""How sure a recommendation is of a speed that the model does not see."""
+"""Confidence of a speed recommendation, where the throughput model predicts no gain."""
 
 from dataclasses import replace
 
 import pytest
 
-from advisor.confidence import tempered
+from advisor.confidence import limit_confidence
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
 from advisor.recommend import recommend
@@ -29,22 +29,22 @@ def _expect(bytes_per_s: float) -> Prediction:
 def test_it_is_no_surer_than_the_model(advised: float, confidence: str, words: str) -> None:
     items = recommend(MountOptions(), FAR).recommendations
     assert [item.option for item in items] == ["read_ahead_kb"]
-    found = tempered(items, (_expect(1e6), _expect(advised)), (_expect(1e6), _expect(advised)))
+    found = limit_confidence(items, (_expect(1e6), _expect(advised)), (_expect(1e6), _expect(advised)))
     assert [item.confidence for item in found] == [confidence]
     assert words in found[0].effect
 
 
 def test_what_the_model_does_not_know_stays_as_it_is() -> None:
     items = recommend(MountOptions(), FAR).recommendations
-    assert tempered(items, (None, None), (None, None)) == items
+    assert limit_confidence(items, (None, None), (None, None)) == items
     measured = tuple(replace(item, layer="measured", status="confirmed") for item in items)
     same = (_expect(1e6), _expect(1e6))
-    assert tempered(measured, same, same) == measured
+    assert limit_confidence(measured, same, same) == measured
 
 
 def test_a_readahead_that_helps_small_reads_alone_says_so() -> None:
     items = recommend(MountOptions(), FAR).recommendations
-    (found,) = tempered(items, (_expect(9e6), _expect(9e6)), (_expect(4e6), _expect(9e6)))
+    (found,) = limit_confidence(items, (_expect(9e6), _expect(9e6)), (_expect(4e6), _expect(9e6)))
     assert found.confidence == "high"
     assert "helps small reads alone: the model expects 125 % more with calls of 64 KiB" in found.effect
     assert "no gain for a copy with cp" in found.effect

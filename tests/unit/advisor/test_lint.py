@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from advisor.catalogue import catalogue
 from advisor.facts import ClientFacts, Facts, LinkFacts, PrerequisiteFacts, ServerFacts
-from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint, prerequisites
-from advisor.lint_checks import FINDERS
+from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint, prerequisite_findings
+from advisor.lint_checks import LINT_CHECKS
 from advisor.lint_rules import lint_rules
 from advisor.options import MountOptions
 from resources import read_toml
@@ -200,7 +200,7 @@ def test_every_rule_has_a_case() -> None:
 
 def test_rules_name_finders_options_and_rules_that_exist() -> None:
     for rule in lint_rules().values():
-        assert rule.find in FINDERS
+        assert rule.find in LINT_CHECKS
         assert all(name in {option.name for option in catalogue()} for name in rule.options)
         assert set(rule.unless) <= set(lint_rules())
         for pattern in (*rule.when.any, *rule.when.one_of, *rule.when.all, *rule.when.none):
@@ -289,13 +289,13 @@ def test_too_many_connections_become_the_most_that_there_are() -> None:
 def test_what_is_not_needed_may_be_missing(text: str) -> None:
     nothing = {field.name: False for field in fields(PrerequisiteFacts) if field.name.islower()}
     facts = needs(**{name: no for name, no in nothing.items() if name not in {"kernel_options", "sources"}})
-    assert prerequisites(MountOptions.parse(text), context=IPV4, facts=facts) == []
+    assert prerequisite_findings(MountOptions.parse(text), context=IPV4, facts=facts) == []
 
 
 def test_what_is_not_known_is_no_finding() -> None:
     text = "sec=krb5,xprtsec=tls,proto=rdma,noac"
     for facts in (None, needs(), Facts(client=ClientFacts())):
-        assert prerequisites(MountOptions.parse(text), context=FSTAB, facts=facts) == [
+        assert prerequisite_findings(MountOptions.parse(text), context=FSTAB, facts=facts) == [
             finding
             for finding in lint(MountOptions.parse(text), context=FSTAB, facts=facts)
             if finding.rule == "kerberos-by-address"

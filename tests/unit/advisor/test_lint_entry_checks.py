@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.lint import Finding, LintContext, Neighbor, apply_fix, lint
+from advisor.lint import Finding, LintContext, NeighborEntry, apply_fix, lint
 from advisor.options import MountOptions
-from advisor.systemd_syntax import time_span
+from advisor.systemd_syntax import parse_time_span
 from resources import read_toml
 
 FSTAB = LintContext(place="fstab", fstab=True, share="nas01:/export/home", mount_point="/mnt/home")
@@ -29,7 +29,7 @@ COMMAND = LintContext(place="command", share="nas01:/a", mount_point="/mnt/a")
 
 
 def before(share: str, point: str, options: str, fstype: str = "nfs") -> LintContext:
-    one = Neighbor(line=3, share=share, mount_point=point, options=options, fstype=fstype)
+    one = NeighborEntry(line=3, share=share, mount_point=point, options=options, fstype=fstype)
     return replace(FSTAB, before=(one,))
 
 
@@ -214,4 +214,4 @@ def test_what_only_looks_broken_gets_no_warning(text: str, context: LintContext)
      ("", None), ("10mins", None), ("ten", None), ("-5", None), ("5 M", 13149000)],
 )  # fmt: skip
 def test_time_spans_are_read_as_systemd_does(text: str, seconds: float | None) -> None:
-    assert time_span(text) == seconds
+    assert parse_time_span(text) == seconds

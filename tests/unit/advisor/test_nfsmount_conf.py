@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.nfsmount_conf import added, options_of_sections, problems, read
+from advisor.nfsmount_conf import added_options, conf_problems, parse_conf, section_options
 from advisor.options import MountOptions
 
 TEXT = """
@@ -23,7 +23,9 @@ stray=1
 
 
 def items(options: str, host: str = "nas", point: str = "/home", text: str = TEXT) -> list[str]:
-    return [one.item for one in added(read(text, "f"), MountOptions.parse(options), host, point)]
+    return [
+        one.item for one in added_options(parse_conf(text, "f"), MountOptions.parse(options), host, point)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,21 +95,21 @@ def test_the_nearest_section_counts_and_the_mount_itself_before_all(
     ],
 )
 def test_what_mount_passes_over_is_told(text: str, told: list[tuple[int, str]]) -> None:
-    assert problems(text) == told
+    assert conf_problems(text) == told
 
 
 def test_a_section_without_quotes_ends_the_one_before() -> None:
-    settings = read("[ NFSMount_Global_Options ]\ntimeo=1\n[ Server nas ]\nrsize=32k\n", "f")
-    assert [one.item for one in added(settings, MountOptions(), "nas", "/home")] == ["timeo=1"]
+    settings = parse_conf("[ NFSMount_Global_Options ]\ntimeo=1\n[ Server nas ]\nrsize=32k\n", "f")
+    assert [one.item for one in added_options(settings, MountOptions(), "nas", "/home")] == ["timeo=1"]
 
 
 def test_what_is_told_by_its_line_is_no_option_to_judge() -> None:
     text = "[ NFSMount_Global_Options ]\nRsize=32k,Wsize=32k\nBackground=yes\nac=off\ntimeo=600\n"
-    assert options_of_sections(read(text, "f")) == [(5, "nfsmount_global_options", "", "timeo=600")]
+    assert section_options(parse_conf(text, "f")) == [(5, "nfsmount_global_options", "", "timeo=600")]
 
 
 def test_the_options_of_each_section() -> None:
-    assert options_of_sections(read(TEXT + "Defaultvers=4\n", "f")) == [
+    assert section_options(parse_conf(TEXT + "Defaultvers=4\n", "f")) == [
         (4, "nfsmount_global_options", "", "soft,rsize=65536,timeo=10"),
         (9, "server", "nas", "timeo=20,noac"),
         (12, "mountpoint", "/home", "timeo=30"),
@@ -115,25 +117,29 @@ def test_the_options_of_each_section() -> None:
 
 
 def test_soft_there_beats_hard() -> None:
-    found = added(read(TEXT, "/etc/nfsmount.conf"), MountOptions.parse("hard,acregmin=3"), "x", "/y")[0]
+    found = added_options(
+        parse_conf(TEXT, "/etc/nfsmount.conf"), MountOptions.parse("hard,acregmin=3"), "x", "/y"
+    )[0]
     assert (found.item, found.name, found.beats) == ("soft", "hard", "hard")
     assert (found.file, found.line, found.section) == ("/etc/nfsmount.conf", 4, "NFSMount_Global_Options")
 
 
 def test_later_files_outdo_earlier_ones() -> None:
-    first = read("[ NFSMount_Global_Options ]\ntimeo=1\n", "a")
-    second = read("[ NFSMount_Global_Options ]\nTIMEO=2\n", "b")
-    found = added([*first, *second], MountOptions(), "nas", "/home")
+    first = parse_conf("[ NFSMount_Global_Options ]\ntimeo=1\n", "a")
+    second = parse_conf("[ NFSMount_Global_Options ]\nTIMEO=2\n", "b")
+    found = added_options([*first, *second], MountOptions(), "nas", "/home")
     assert [(one.item, one.file) for one in found] == [("timeo=2", "b")]
 
 
 def test_one_attribute_time_behind_all_of_them_wins() -> None:
-    found = added(
-        read("[ NFSMount_Global_Options ]\nacregmin=5", "f"), MountOptions.parse("actimeo=9"), "n", "/"
+    found = added_options(
+        parse_conf("[ NFSMount_Global_Options ]\nacregmin=5", "f"), MountOptions.parse("actimeo=9"), "n", "/"
     )
     assert [(one.item, one.beats) for one in found] == [("acregmin=5", "actimeo=9")]
 
 
 @given(st.text(), st.text())
 def test_any_text_can_be_read(text: str, options: str) -> None:
-    added(read("[ NFSMount_Global_Options ]\n" + text, "f"), MountOptions.parse(options), "nas", "/home")
+    added_options(
+        parse_conf("[ NFSMount_Global_Options ]\n" + text, "f"), MountOptions.parse(options), "nas", "/home"
+    )

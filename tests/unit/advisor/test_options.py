@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.options import NO, YES, MountOptions, catalogue, check, implied_values, to_mount
+from advisor.options import NO, YES, MountOptions, catalogue, check_options, implied_values, options_for_mount
 
 ITEMS = st.sampled_from([
     "rw", "ro", "vers=3", "nfsvers=4.2", "v4.1", "soft", "softerr", "hard", "noac", "ac", "rsize=65536",
@@ -60,7 +60,7 @@ def test_what_mount_takes_comes_back_item_by_item(items: list[str]) -> None:
     options = MountOptions.parse(text)
     assert str(options) == text
     assert list(options) == items  # commas inside quotation marks part nothing
-    assert check(options) == []
+    assert check_options(options) == []
     assert str(MountOptions.parse(str(options))) == text
 
 
@@ -78,9 +78,9 @@ def test_a_legal_value_can_be_set_again(items: list[str], name: str) -> None:
 @given(TEXTS)
 def test_any_text_can_be_asked_and_checked(text: str) -> None:
     options = MountOptions.parse(text)
-    check(options)
+    check_options(options)
     implied_values(options)
-    to_mount(options)
+    options_for_mount(options)
     for name in ("vers", "noac", "soft", "nothing", ""):
         options.get(name)
     assert options.diff(options.copy()) == []
@@ -235,8 +235,8 @@ def test_hard_takes_away_what_softerr_brought() -> None:
 
 def test_a_mount_made_now_gets_no_words_for_fstab() -> None:
     options = MountOptions.parse("_netdev,bg,users,x-foo,comment=a,nofail,noauto,,vers=4.2")
-    assert str(to_mount(options)) == "vers=4.2,noexec"
-    assert str(to_mount(MountOptions.parse("user,exec,fg,odd=1"))) == "exec,odd=1"
+    assert str(options_for_mount(options)) == "vers=4.2,noexec"
+    assert str(options_for_mount(MountOptions.parse("user,exec,fg,odd=1"))) == "exec,odd=1"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_mount_made_now_gets_no_words_for_fstab() -> None:
     ],
 )  # fmt: skip
 def test_what_is_right_has_no_problem(text: str) -> None:
-    assert check(MountOptions.parse(text)) == []
+    assert check_options(MountOptions.parse(text)) == []
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_what_is_right_has_no_problem(text: str) -> None:
     ],
 )
 def test_a_wrong_item_is_named_with_what_to_do(text: str, name: str, code: str, words: str) -> None:
-    problem = check(MountOptions.parse(text))[0]
+    problem = check_options(MountOptions.parse(text))[0]
     assert problem.code == code
     assert words in f"{problem.message} {problem.hint}"
     if code != "text":
@@ -301,12 +301,12 @@ WRONG = [
 
 @pytest.mark.parametrize("item", WRONG)
 def test_each_mistake_is_told_with_a_way_out(item: str) -> None:
-    problem = check(MountOptions([item]))[0]
+    problem = check_options(MountOptions([item]))[0]
     assert problem.message.endswith(".")
     assert problem.hint.endswith((".", "?"))
     assert problem.message not in problem.hint
     for better in re.findall(r"(?:Write|example|is) ([a-z0-9_]+=[^\s,]+?)[.,](?:\s|$)", problem.hint):
-        assert check(MountOptions([better])) == []
+        assert check_options(MountOptions([better])) == []
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_each_mistake_is_told_with_a_way_out(item: str) -> None:
     ],
 )
 def test_a_number_with_a_unit_is_put_right(item: str, hint: str) -> None:
-    assert check(MountOptions([item]))[0].hint == hint
+    assert check_options(MountOptions([item]))[0].hint == hint
 
 
 def test_time_outs_are_edited_in_seconds_and_written_in_tenths() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.cards import card_named, cards, identify_card
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
+from advisor.identify import find_card, identify_card, network_cards
 from advisor.options import MountOptions
-from advisor.recommend import Advice, Measured, grouped, recommend
+from advisor.recommend import Advice, MeasuredOption, group_recommendations, recommend
 
 
 def _facts(card: str | None = None, *, server_card: str | None = None, udp: bool = True) -> Facts:
@@ -33,7 +33,7 @@ def _proposed(advice: Advice) -> dict[str, str | None]:
     ],
 )
 def test_the_seed_s_table(word: str, wanted: dict[str, str]) -> None:
-    advice = recommend(MountOptions.parse("proto=udp,vers=3"), _facts(card_named(word)))
+    advice = recommend(MountOptions.parse("proto=udp,vers=3"), _facts(find_card(word)))
     assert _proposed(advice) == wanted
     for item in advice.recommendations:
         assert item.link == "seed 000"
@@ -78,7 +78,7 @@ def test_values_that_are_right_already_are_agreed_with() -> None:
 
 
 def test_a_measurement_outranks_every_rule() -> None:
-    found = Measured(option="rsize", value="2048", status="confirmed", text="2048 was 12 % faster.")
+    found = MeasuredOption(option="rsize", value="2048", status="confirmed", text="2048 was 12 % faster.")
     advice = recommend(MountOptions.parse("proto=udp"), _facts("3com-etherlink-iii"), measured=[found])
     by_name = {item.option: item for item in advice.recommendations}
     assert by_name["rsize"].proposed == "2048"
@@ -89,7 +89,7 @@ def test_a_measurement_outranks_every_rule() -> None:
 
 
 def test_a_refuted_recommendation_is_not_made_again() -> None:
-    found = Measured(option="rsize", value="1024", status="refuted", text="1024 was 9 % slower.")
+    found = MeasuredOption(option="rsize", value="1024", status="refuted", text="1024 was 9 % slower.")
     advice = recommend(MountOptions.parse("proto=udp"), _facts("3com-etherlink-iii"), measured=[found])
     assert "rsize" not in _proposed(advice)
     assert any("9 % slower" in item.reason for item in advice.not_recommended)
@@ -133,9 +133,9 @@ def test_adapters_are_known_by_what_the_system_says(
 
 
 def test_every_word_for_an_adapter_means_that_one() -> None:
-    for name, card in cards().items():
+    for name, card in network_cards().items():
         for word in (name, *card.names):
-            assert card_named(word) == name
+            assert find_card(word) == name
 
 
 def test_a_default_is_not_recommended() -> None:
@@ -225,7 +225,7 @@ def test_what_one_rule_says_is_told_together() -> None:
     advice = recommend(
         MountOptions(), Facts(client=ClientFacts(), server=ServerFacts(kind="ontap")), "oracle"
     )
-    groups = grouped(advice.recommendations)
+    groups = group_recommendations(advice.recommendations)
     rules = [group[0].rule for group in groups]
     assert len(rules) == len(set(rules))
     assert sum(map(len, groups)) == len(advice.recommendations)

@@ -10,7 +10,7 @@ import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint import lint
-from advisor.lint_situation import LintContext
+from advisor.lint_rules import LintContext
 from advisor.options import MountOptions
 from advisor.recommend import Advice, recommend
 from advisor.tunables import tunables

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint import lint
-from advisor.lint_situation import LintContext
+from advisor.lint_rules import LintContext
 from advisor.options import MountOptions
-from advisor.recommend import Advice, Measured, recommend
-from advisor.rules import WORKLOADS, Workload, rules
+from advisor.recommend import Advice, MeasuredOption, recommend
+from advisor.rules import WORKLOADS, Workload, advice_rules
 
 GIGABIT = LinkFacts(kind="ethernet", rate_bps=1e9, rtt_s=0.0004)
 TEN_GIGABIT = LinkFacts(kind="ethernet", rate_bps=1e10, rtt_s=0.0002)
@@ -134,10 +134,10 @@ def test_what_follows_from_a_change_is_not_advised_without_it() -> None:
 
 def test_a_measurement_overrides_a_warning_and_no_error() -> None:
     facts = Facts(client=ClientFacts(), link=GIGABIT)
-    sizes = Measured(option="rsize", value="8192", status="confirmed", text="8192 was 12% faster.")
+    sizes = MeasuredOption(option="rsize", value="8192", status="confirmed", text="8192 was 12% faster.")
     kept = recommend(MountOptions.parse("rsize=8192"), facts, measured=[sizes])
     assert kept.options.get("rsize") == "8192"
-    soft = Measured(option="hard", value="soft", status="confirmed", text="soft was 1% faster.")
+    soft = MeasuredOption(option="hard", value="soft", status="confirmed", text="soft was 1% faster.")
     mended = recommend(MountOptions.parse("soft"), facts, measured=[soft])
     assert mended.options.get("hard") == "hard"
 
@@ -168,11 +168,11 @@ def test_a_vendor_s_list_is_not_overridden_by_generic_rules(options: str, worklo
 
 
 def test_no_claim_that_its_source_does_not_make() -> None:
-    told = {name: f"{rule.reason} {rule.effect} {rule.source}" for name, rule in rules().items()}
+    told = {name: f"{rule.reason} {rule.effect} {rule.source}" for name, rule in advice_rules().items()}
     assert not [name for name, text in told.items() if "272 pairs" in text or "1.5 %" in text]
     assert not [name for name, text in told.items() if "seed 002" in text]
     figure_14 = {
-        card for rule in rules().values() if "Figure" in rule.source and "14" in rule.source
+        card for rule in advice_rules().values() if "Figure" in rule.source and "14" in rule.source
         for card in (*rule.given.cards, *rule.given.server_cards)
     }  # fmt: skip
     assert figure_14 == {"3com-etherlink-iii", "smc-elite16", "intel-etherexpress"}

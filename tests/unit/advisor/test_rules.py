@@ -7,15 +7,11 @@ from typing import Any
 
 import pytest
 
-from advisor.cards import cards
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
-from advisor.formulas import compute
-from advisor.identify import server_kinds
-from advisor.lint_rules import When
-from advisor.lint_situation import LintContext, Situation
-from advisor.option_check import check_item
-from advisor.options import MountOptions, catalogue
-from advisor.rules import Given, Rule, evidence, rules
+from advisor.identify import network_cards, server_kinds
+from advisor.lint_rules import LintConditions, LintContext, LintInput
+from advisor.options import MountOptions, catalogue, check_item
+from advisor.rules import AdviceRule, FactConditions, advice_rules, compute_value, rule_evidence
 from advisor.tunables import tunables
 
 #: What stands beside a mount and is advised on like an option.
@@ -24,7 +20,7 @@ _TUNABLES = set(tunables())
 TOLD = ("server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting", "many_mounts")
 
 
-def _facts_for(given: Given) -> Facts:
+def _facts_for(given: FactConditions) -> Facts:
     """Return facts on which the conditions hold."""
     link = LinkFacts(
         card=given.cards[0] if given.cards else None,
@@ -52,7 +48,7 @@ def _facts_for(given: Given) -> Facts:
     return Facts(client=client, link=link, server=server)
 
 
-def _situation_for(rule: Rule, facts: Facts) -> Situation:
+def _situation_for(rule: AdviceRule, facts: Facts) -> LintInput:
     """Return options and a place for which the rule's conditions on options hold."""
     items = (*rule.when.any[:1], *rule.when.all)
     text = ",".join(f"{item}2" if item.endswith("=") else item for item in items)
@@ -68,47 +64,47 @@ def _situation_for(rule: Rule, facts: Facts) -> Situation:
         travels=rule.given.travels is True,
         **{name: True for name in TOLD if getattr(rule.given, name)},
     )
-    return Situation(MountOptions.parse(text), context, facts)
+    return LintInput(MountOptions.parse(text), context, facts)
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", advice_rules())
 def test_it_fires_on_its_facts_and_says_which(name: str) -> None:
-    rule = rules()[name]
+    rule = advice_rules()[name]
     facts = _facts_for(rule.given)
     workload = rule.given.workloads[0] if rule.given.workloads else "general"
-    found = evidence(rule, facts, _situation_for(rule, facts), workload)
+    found = rule_evidence(rule, facts, _situation_for(rule, facts), workload)
     assert found is not None
     assert all(": " in phrase for phrase in found)
     for text in rule.set.values():
-        assert compute(text, facts) or text in {"", "@read-ahead", "@needed"}
+        assert compute_value(text, facts) or text in {"", "@read-ahead", "@needed"}
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", advice_rules())
 def test_it_does_not_fire_without_its_facts(name: str) -> None:
-    rule = rules()[name]
+    rule = advice_rules()[name]
     facts = Facts(client=ClientFacts())
     place = _situation_for(rule, facts)
     told = ("at_boot", "needed_at_boot", "encrypted", "travels", *TOLD)
     if any(getattr(rule.given, name) for name in told):
-        place = Situation(place.options, LintContext(), facts)
-    found = evidence(rule, facts, place, "general")
-    wanted = rule.given not in (Given(), Given(udp_possible=True))
+        place = LintInput(place.options, LintContext(), facts)
+    found = rule_evidence(rule, facts, place, "general")
+    wanted = rule.given not in (FactConditions(), FactConditions(udp_possible=True))
     if wanted and rule.given.workloads[:1] != ("general",):
         assert found is None
     else:
-        assert rule.when != When(), "a rule without any condition would always fire"
+        assert rule.when != LintConditions(), "a rule without any condition would always fire"
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", advice_rules())
 def test_each_fact_counts(name: str) -> None:
     """Any one fact less, and the rule does not fire."""
-    rule = rules()[name]
+    rule = advice_rules()[name]
     facts = _facts_for(rule.given)
     workload = rule.given.workloads[0] if rule.given.workloads else "general"
     situation = _situation_for(rule, facts)
     for part in ("link", "server"):
         for field in _asked_fields(rule.given, part):
-            assert evidence(rule, _without(facts, part, field), situation, workload) is None
+            assert rule_evidence(rule, _without(facts, part, field), situation, workload) is None
 
 
 def _without(facts: Facts, part: str, field: str) -> Facts:
@@ -118,7 +114,7 @@ def _without(facts: Facts, part: str, field: str) -> Facts:
     return replace(facts, **poorer)
 
 
-def _asked_fields(given: Given, part: str) -> set[str]:
+def _asked_fields(given: FactConditions, part: str) -> set[str]:
     of = {
         "link": {"cards": "card", "kinds": "kind", "via": "via", "rate_from_bps": "rate_bps",
                  "rate_below_bps": "rate_bps", "rtt_from_s": "rtt_s", "rtt_below_s": "rtt_s",
@@ -130,9 +126,9 @@ def _asked_fields(given: Given, part: str) -> set[str]:
     return {field for key, field in of.items() if getattr(given, key) not in (None, ())}
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", advice_rules())
 def test_its_texts_and_values_are_whole(name: str) -> None:
-    rule = rules()[name]
+    rule = advice_rules()[name]
     assert rule.source
     assert rule.link.startswith(("https://", "seed 00")) or rule.source.startswith("Computed:")
     for text in (rule.reason, rule.effect, rule.risk, rule.attention):
@@ -154,4 +150,4 @@ def test_its_texts_and_values_are_whole(name: str) -> None:
     for server in rule.given.servers:
         assert server in server_kinds()
     for card in (*rule.given.cards, *rule.given.server_cards):
-        assert card in cards()
+        assert card in network_cards()

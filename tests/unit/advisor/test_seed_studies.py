@@ -11,14 +11,20 @@ from typing import Any
 
 import pytest
 
-from advisor.cards import cards
-from advisor.experiment.measurements import READ, READ_TOTAL_S, WRITE, WRITE_TOTAL_S, Outcome
-from advisor.experiment.ranking import ranking
-from advisor.experiment.tables import comparison, curve, matrices, steadiness
-from advisor.experiment_effects import effects, place_sums
-from advisor.experiment_values import value
-from advisor.text.experiment import comparison_text, row_text
-from advisor.throughput_udp import SIZES, udp_copy
+from advisor.experiment.effects import factor_effects, rank_sums
+from advisor.experiment.measurements import (
+    READ,
+    READ_TOTAL_S,
+    WRITE,
+    WRITE_TOTAL_S,
+    TrialOutcome,
+    figure_value,
+)
+from advisor.experiment.ranking import rank_sets
+from advisor.experiment.tables import compare_with_base, factor_curve, level_consistency, matrices
+from advisor.identify import network_cards
+from advisor.text.experiment import best_levels_text, comparison_text
+from advisor.throughput_udp import UDP_TRANSFER_SIZES, udp_copy
 
 _SEEDS = Path(__file__).parents[2] / "data/seeds"
 _MB = 2**20
@@ -29,13 +35,13 @@ def _table(name: str) -> dict[str, Any]:
     return tomllib.loads((_SEEDS / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _sweep(megabytes: int) -> list[Outcome]:
+def _sweep(megabytes: int) -> list[TrialOutcome]:
     """Return the 30 printed rows of seed 002 as trials."""
     path = _SEEDS / f"002-top-30-of-{megabytes}-mb.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [
-        Outcome(
+        TrialOutcome(
             levels={factor: row[factor] for factor in _FACTORS},
             workload=f"{megabytes} MB", block=0, order=order,
             figures={
@@ -74,21 +80,21 @@ def test_curves_of_the_cards_of_1993_give_figure_14(row: int, card: str) -> None
     if row:
         bases["timeo"] = {**base, "wsize": expected["wsize"], "rsize": expected["rsize"]}
     levels = {
-        "wsize": [str(size) for size in SIZES],
-        "rsize": [str(size) for size in SIZES],
+        "wsize": [str(size) for size in UDP_TRANSFER_SIZES],
+        "rsize": [str(size) for size in UDP_TRANSFER_SIZES],
         "timeo": ["7", "5", "3"],
     }
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     for factor, repeat in itertools.product(base, range(10)):
         for level in levels[factor]:
             at = {**bases[factor], factor: level}
             copies = [
-                udp_copy(int(at[size]), int(at["timeo"]) / 10, cards()[card].receive_buffer)
+                udp_copy(int(at[size]), int(at["timeo"]) / 10, network_cards()[card].receive_buffer)
                 for size in ("wsize", "rsize")
             ]
             luck = chance.lognormvariate(0, 0.02)
             outcomes.append(
-                Outcome(
+                TrialOutcome(
                     levels=at, workload="1 MB", block=repeat, order=len(outcomes),
                     figures={
                         "write": _MB / copies[0].seconds * luck, "write_bytes": _MB,
@@ -99,14 +105,19 @@ def test_curves_of_the_cards_of_1993_give_figure_14(row: int, card: str) -> None
             )  # fmt: skip
     figures = {"wsize": WRITE_TOTAL_S, "rsize": READ_TOTAL_S, "timeo": WRITE_TOTAL_S}
     curves = [
-        curve(outcomes, factor, bases[factor], figure, chance=chance) for factor, figure in figures.items()
+        factor_curve(outcomes, factor, bases[factor], figure, chance=chance)
+        for factor, figure in figures.items()
     ]
     found = {each.factor: each for each in curves if each is not None}
     assert {name: each.best or "-" for name, each in found.items()} == {
         name: expected[name] for name in figures
     }
-    assert [point.level for point in found["rsize"].points] == [str(size) for size in sorted(SIZES)]
-    assert row_text(list(found.values())).startswith(f"Best settings found: wsize {expected['wsize']}, ")
+    assert [point.level for point in found["rsize"].points] == [
+        str(size) for size in sorted(UDP_TRANSFER_SIZES)
+    ]
+    assert best_levels_text(list(found.values())).startswith(
+        f"Best settings found: wsize {expected['wsize']}, "
+    )
     if row == 0:
         at_timeo = {point.level: point for point in found["timeo"].points}
         slow, quick = at_timeo["7"], at_timeo["3"]
@@ -124,13 +135,13 @@ def test_seed_001_s_conclusion_comes_from_matrices_as_it_describes_them() -> Non
     # It prints no numbers: these stand for its sentences. A size that is “worst” reads a quarter slower, one
     # that is not among the “best” and most consistent falls behind at every other load, “alike” is alike.
     seed = _table("001")
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     for said, size, load in itertools.product(seed["said"], seed["sizes"], ("1", "2", "4", "8")):
         part = 0.75 if size in said.get("worst", ()) else 1.0
         if "best" in said and size not in said["best"] and int(load) > 2:
             part = 0.97 if said["direction"] == "write" else 0.7
         outcomes.append(
-            Outcome(
+            TrialOutcome(
                 levels={"transfer_size": size, "block_size": said["blocks"], "streams": load},
                 workload="streams", block=0, order=len(outcomes), figures={said["direction"]: 110e6 * part},
             )
@@ -144,7 +155,7 @@ def test_seed_001_s_conclusion_comes_from_matrices_as_it_describes_them() -> Non
     ]  # fmt: skip
     assert all(table.rows == ["32k", "64k", "128k", "256k", "1m"] for table in found)
     assert all(table.columns == ["1", "2", "4", "8"] for table in found)
-    steady = [row.level for row in steadiness(found)]
+    steady = [row.level for row in level_consistency(found)]
     assert set(steady[:2]) == set(seed["use"])
     assert set(seed["avoid"]) <= set(steady[2:])
 
@@ -195,7 +206,7 @@ def test_the_place_sums_of_its_rows_choose_seed_002_s_threads_and_buffer() -> No
     # The other 1052 rows are not printed. Of the 30 best, UDP is in none, and readahead and soft or hard are
     # mixed, which its own sums call “almost identical”: threads and buffer are what can be compared.
     winners = _table("002")["places"]
-    sums = {each.factor: each for each in place_sums(_sweep(256), WRITE)}
+    sums = {each.factor: each for each in rank_sums(_sweep(256), WRITE)}
     assert sums["iothreads"].best == winners["iothreads"]["best"] == "4"
     assert "buffer" not in sums  # one level in all rows: the study's best
     assert _sweep(256)[0].levels["buffer"] == winners["buffer"]["best"]
@@ -208,14 +219,14 @@ def test_a_whole_sweep_that_ranks_as_seed_002_says_gives_its_winners() -> None:
     # Each run's score is the sum of the printed places of its levels, so the sweep is as the sums say.
     printed = _table("002")["places"]
     levels = {factor: [level for level in rows if level != "best"] for factor, rows in printed.items()}
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     for order, each in enumerate(itertools.product(*levels.values())):
         at = dict(zip(levels, each, strict=True))
         slow = sum(printed[factor][level] * len(levels[factor]) for factor, level in at.items())
         outcomes.append(
-            Outcome(levels=at, workload="256 MB", block=0, order=order, figures={"write": 1e15 / slow})
+            TrialOutcome(levels=at, workload="256 MB", block=0, order=order, figures={"write": 1e15 / slow})
         )
-    sums = place_sums(outcomes, WRITE)
+    sums = rank_sums(outcomes, WRITE)
     assert {each.factor: each.best for each in sums} == {
         factor: rows["best"] for factor, rows in printed.items()
     }
@@ -224,16 +235,16 @@ def test_a_whole_sweep_that_ranks_as_seed_002_says_gives_its_winners() -> None:
     means = {each.factor: {level.level: level.mean for level in each.levels} for each in sums}
     assert sorted(means["buffer"], key=means["buffer"].__getitem__) == ["32768", "16384", "65536", "8192"]
     assert max(means["readahead"].values()) < 1.06 * min(means["readahead"].values())
-    assert effects(outcomes, WRITE, chance=random.Random(1))[0].factor == "buffer"
+    assert factor_effects(outcomes, WRITE, chance=random.Random(1))[0].factor == "buffer"
 
 
 def test_73_megabytes_a_second_are_3_6_when_sync_and_unmount_count() -> None:
     first = _sweep(256)[0]
-    assert value(first, WRITE) == pytest.approx(73.20 * _MB)
-    assert value(first, WRITE, counted=True) == pytest.approx(3.6 * _MB, rel=0.01)
+    assert figure_value(first, WRITE) == pytest.approx(73.20 * _MB)
+    assert figure_value(first, WRITE, counted=True) == pytest.approx(3.6 * _MB, rel=0.01)
     chance = random.Random(2)
-    alone = ranking(_sweep(256), WRITE, chance=chance).standings
-    counted = ranking(_sweep(256), WRITE, chance=chance, counted=True).standings
+    alone = rank_sets(_sweep(256), WRITE, chance=chance).standings
+    counted = rank_sets(_sweep(256), WRITE, chance=chance, counted=True).standings
     assert alone[0].levels == first.levels
     # Counted in, the study's winner falls among the last.
     assert next(each.place for each in counted if each.levels == first.levels) > 15
@@ -242,16 +253,16 @@ def test_73_megabytes_a_second_are_3_6_when_sync_and_unmount_count() -> None:
 # Seed 003
 
 
-def _caching() -> list[Outcome]:
+def _caching() -> list[TrialOutcome]:
     seed = _table("003")
     chance = random.Random(3)
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
     for row in seed["row"]:
         name = row["figure"].removesuffix("_total_s")
         for level, seconds in zip(seed["columns"], row["seconds"], strict=True):
             luck = [chance.lognormvariate(0, 0.01) for _ in range(seed["repeats"])]
             outcomes += [
-                Outcome(
+                TrialOutcome(
                     levels={"cache_mode": level}, workload=" ".join(row["name"].split()[:4]),
                     block=block, order=0,
                     figures={name: row["bytes"] / seconds / each, f"{name}_bytes": row["bytes"]},
@@ -263,7 +274,7 @@ def _caching() -> list[Outcome]:
 
 def test_seed_003_s_table_and_its_conclusions() -> None:
     seed = _table("003")
-    rows = comparison(_caching(), "cache_mode", "default", chance=random.Random(4))
+    rows = compare_with_base(_caching(), "cache_mode", "default", chance=random.Random(4))
     assert [(row.figure, row.workload) for row in rows] == [
         (WRITE_TOTAL_S, "1 x 1 GB"), (WRITE_TOTAL_S, "100 x 1 MB"),
         (READ_TOTAL_S, "1 x 1 GB"), (READ_TOTAL_S, "100 x 1 MB"),
@@ -294,7 +305,7 @@ def test_surfaces_of_versions_over_file_and_record_size() -> None:
     records = [str(2**power) for power in range(12, 25, 2)]
     low, high = seed["sequential_read_mb_per_s"]
     outcomes = [
-        Outcome(
+        TrialOutcome(
             levels={"vers": version, "file_size": file, "record_size": record, "pattern": pattern},
             workload="records", block=0, order=0,
             figures={"read": 2e7 if version == seed["slowest"] else 1e6 * (low + (high - low) * number / 8)},
@@ -318,7 +329,7 @@ def test_surfaces_of_versions_over_file_and_record_size() -> None:
     together = matrices(outcomes, "file_size", "record_size", READ, split=["vers"])
     assert len(together) == 4
     assert together[0].repeats[0][0] == 2
-    factors = effects(outcomes, READ, chance=random.Random(1))
+    factors = factor_effects(outcomes, READ, chance=random.Random(1))
     versions = next(each for each in factors if each.factor == "vers")
     assert min(versions.levels, key=lambda level: level.ratio).level == seed["slowest"]
     assert versions.gain > 5

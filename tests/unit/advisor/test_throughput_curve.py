@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.options import MountOptions
-from advisor.throughput_curve import expected_curve
+from advisor.throughput_curve import predicted_curve
 
 KIB = 1024
 LONG = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e8, rtt_s=0.04, mtu=1500))
@@ -15,7 +15,7 @@ CARD = Facts(client=ClientFacts(), link=LinkFacts(card="3com-etherlink-iii", rat
 
 
 def test_over_a_long_way_readahead_decides() -> None:
-    curve = expected_curve(
+    curve = predicted_curve(
         MountOptions(), MountOptions(), LONG, read_ahead=128 * KIB, advised_read_ahead=1024 * KIB
     )
     assert curve is not None
@@ -30,7 +30,7 @@ def test_over_a_long_way_readahead_decides() -> None:
 
 def test_for_a_card_of_1993_the_size_decides() -> None:
     advised = MountOptions.parse("proto=udp,rsize=1024,wsize=1024,timeo=3")
-    curve = expected_curve(
+    curve = predicted_curve(
         MountOptions.parse("proto=udp"), advised, CARD, read_ahead=128 * KIB, advised_read_ahead=128 * KIB
     )
     assert curve is not None
@@ -43,7 +43,7 @@ def test_for_a_card_of_1993_the_size_decides() -> None:
 def test_the_server_s_card_decides_over_the_size_of_a_write() -> None:
     facts = replace(CARD, link=None, server=ServerFacts(card="smc-elite16"))
     options = MountOptions.parse("proto=udp,wsize=4096,timeo=7")
-    curve = expected_curve(options, options, facts, read_ahead=0, advised_read_ahead=0)
+    curve = predicted_curve(options, options, facts, read_ahead=0, advised_read_ahead=0)
     assert curve is not None
     assert curve.over == "wsize"
     assert curve.now == curve.advised
@@ -53,7 +53,7 @@ def test_nothing_is_drawn_of_what_is_not_known() -> None:
     nothing = Facts(client=ClientFacts())
     for text in ("", "proto=udp"):
         options = MountOptions.parse(text)
-        assert expected_curve(options, options, nothing, read_ahead=0, advised_read_ahead=0) is None
+        assert predicted_curve(options, options, nothing, read_ahead=0, advised_read_ahead=0) is None
 
 
 @given(
@@ -64,7 +64,7 @@ def test_it_never_fails(rate: float, rtt: float, kilobytes: int, size: str) -> N
     for proto in ("tcp", "udp"):
         options = MountOptions.parse(f"proto={proto}" + (f",rsize={size},timeo={size}" if size else ""))
         link = LinkFacts(rate_bps=rate, rtt_s=rtt, card="3com-etherlink-iii")
-        curve = expected_curve(
+        curve = predicted_curve(
             options, options, Facts(client=ClientFacts(), link=link),
             read_ahead=kilobytes * KIB, advised_read_ahead=kilobytes * KIB,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the throughput model says of short links that lose packets, of adapters and call sizes."""
+"""The throughput model on short links with packet loss, with slow adapters, and for small call sizes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.options import MountOptions
-from advisor.throughput import Direction, Prediction, Work, predict
-from advisor.throughput_curve import expected_curve
-from advisor.throughput_loss import LossyWay, lossy_copy
+from advisor.throughput import CopySpec, Direction, Prediction, predict
+from advisor.throughput_curve import predicted_curve
+from advisor.throughput_loss import LossyLink, simulate_lossy_copy
 from app.links import parse_link
 
 _MIB = 2**20
@@ -31,7 +31,7 @@ def _facts(rate_bps: float, rtt_s: float, loss: float = 0.0, card: str | None = 
 def _expected(
     facts: Facts, direction: Direction, length: int, block: int = _MIB, text: str = ""
 ) -> Prediction:
-    work = Work(direction=direction, length=length, block=block)
+    work = CopySpec(direction=direction, length=length, block=block)
     found = predict(MountOptions.parse(text), facts, work)
     assert found is not None
     return found
@@ -63,7 +63,7 @@ def test_the_timer_is_waited_for_as_often_as_a_repetition_is_lost() -> None:
     # Of N segments N·p are lost, and N·p² of the repetitions; each waits for a round trip and 200 ms, more if
     # the next one is lost as well (RFC 6298, 5.5).
     segments, loss, rtt_s = 200_000, 0.02, 0.2e-3
-    found = lossy_copy(segments, LossyWay(loss=loss, rtt_s=rtt_s, rate=8000.0, waited=1.0))
+    found = simulate_lossy_copy(segments, LossyLink(loss=loss, rtt_s=rtt_s, rate=8000.0, waited=1.0))
     once = segments * loss**2 * (0.2 + rtt_s)
     assert 0.6 * once < found.timer_s < 1.6 * once
 
@@ -74,7 +74,7 @@ def test_more_loss_is_never_quicker_and_the_answer_is_the_same_each_time() -> No
         for loss in (0.0, 0.001, 0.01, 0.03, 0.1)
     ]
     assert speeds == sorted(speeds, reverse=True)
-    lossy_copy.cache_clear()
+    simulate_lossy_copy.cache_clear()
     again = _expected(_facts(1e8, 0.5e-3, 0.03), "read", 64 * _MIB)
     assert again.bytes_per_s == speeds[3]
 
@@ -104,7 +104,7 @@ def test_of_two_adapters_the_one_that_loses_frames_decides(timeo: int, seconds: 
         link=LinkFacts(rate_bps=1e7, rtt_s=1e-3, card="nextstation"),
     )
     options = MountOptions.parse(f"{_UDP}{timeo}")
-    curve = expected_curve(options, options, facts, read_ahead=0, advised_read_ahead=0)
+    curve = predicted_curve(options, options, facts, read_ahead=0, advised_read_ahead=0)
     assert curve is not None
     assert curve.over == "wsize"
     assert _MIB / curve.now[1] == pytest.approx(seconds, rel=0.1)
@@ -152,7 +152,9 @@ def test_a_fast_link_where_something_else_decides_is_predicted() -> None:
 def test_playing_a_copy_through_ends() -> None:
     for loss in (1e-300, 1e-6, 0.4, 1.0):
         for rtt_s in (0.0, 2.0):
-            assert lossy_copy(10**6, LossyWay(loss=loss, rtt_s=rtt_s, rate=1e5, waited=0.7)).likely > 0
+            assert (
+                simulate_lossy_copy(10**6, LossyLink(loss=loss, rtt_s=rtt_s, rate=1e5, waited=0.7)).likely > 0
+            )
 
 
 def test_errors_that_do_not_depend_on_each_other_are_joined_and_not_added() -> None:
@@ -160,7 +162,9 @@ def test_errors_that_do_not_depend_on_each_other_are_joined_and_not_added() -> N
     facts, clean = _facts(3.7e7, 14e-3, 0.003), _facts(3.7e7, 14e-3)
     found = _expected(facts, "write", 12 * _MIB)
     segments = round(12 * _MIB / 1448)
-    played = lossy_copy(segments, LossyWay(loss=0.003, rtt_s=14e-3, rate=3.7e7 * 0.94 / 8 / 1448, waited=0.7))
+    played = simulate_lossy_copy(
+        segments, LossyLink(loss=0.003, rtt_s=14e-3, rate=3.7e7 * 0.94 / 8 / 1448, waited=0.7)
+    )
     luck = max(1 - played.likely / played.slow, played.likely / played.quick - 1)
     machines = _expected(clean, "write", 12 * _MIB).error
     assert machines < found.error
@@ -176,7 +180,7 @@ def test_the_kept_cells_lie_in_narrow_bands() -> None:
     for cell in cells:
         link = replace(parse_link(cell["link"]).facts(), rtt_s=cell["rtt_s"])
         direction: Direction = "write" if cell["kind"] == "write" else "read"
-        work = Work(direction=direction, length=cell["size"], block=cell["block"])
+        work = CopySpec(direction=direction, length=cell["size"], block=cell["block"])
         found = predict(MountOptions(), Facts(client=ClientFacts(), link=link), work)
         assert found is not None
         assert found.error <= 0.4, cell["link"]

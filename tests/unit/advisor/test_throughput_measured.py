@@ -10,7 +10,7 @@ import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
-from advisor.throughput import Direction, Work, predict
+from advisor.throughput import CopySpec, Direction, predict
 from advisor.transfer_sizes import call_size
 
 _CELLS: list[dict[str, Any]] = tomllib.loads(
@@ -34,7 +34,7 @@ def _predicted(cell: dict[str, Any], measured: dict[str, Any]) -> tuple[float, f
     found = [
         predict(
             MountOptions.parse(measured["options"]), facts,
-            Work(direction=way, length=cell["bytes"] // len(ways), files=cell["files"] or 1,
+            CopySpec(direction=way, length=cell["bytes"] // len(ways), files=cell["files"] or 1,
                  block=call_size(cell["block"], MountOptions.parse(measured["options"]).values())),
             read_ahead=measured["read_ahead_kb"] * 1024,
         )

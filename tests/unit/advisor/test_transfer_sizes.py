@@ -3,13 +3,13 @@
 import pytest
 
 from advisor.options import MountOptions
-from advisor.throughput import DEFAULT_READ_AHEAD
+from advisor.throughput import DEFAULT_READAHEAD_BYTES
 from advisor.transfer_sizes import (
-    AS_COPY,
-    COPY_BUFFER,
-    SMALL_READ,
+    CP_BUFFER,
+    CP_CALL_SIZE,
+    SMALL_READ_SIZE,
     call_size,
-    copy_call_size,
+    cp_call_size,
     file_block_size,
 )
 
@@ -27,7 +27,7 @@ KIB = 1024
     ],
 )
 def test_cp_takes_the_larger_of_its_buffer_and_the_block_size(block_size: int, expected: int) -> None:
-    assert copy_call_size(block_size) == expected
+    assert cp_call_size(block_size) == expected
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_the_block_size_of_files_is_wsize_rounded_down_to_a_power_of_two(wsize: 
     [
         ("", 2**20),
         ("rsize=32768", 2**20),
-        ("wsize=32768", COPY_BUFFER),
+        ("wsize=32768", CP_BUFFER),
         ("wsize=262144", 256 * KIB),
         ("wsize=16777216", 2**20),
         ("wsize=0", 2**20),
     ],
 )
 def test_the_call_size_of_a_copy_follows_the_write_size(options: str, expected: int) -> None:
-    assert call_size(AS_COPY, MountOptions.parse(options).values()) == expected
+    assert call_size(CP_CALL_SIZE, MountOptions.parse(options).values()) == expected
 
 
 def test_a_size_that_was_asked_for_is_taken() -> None:
@@ -57,4 +57,4 @@ def test_a_size_that_was_asked_for_is_taken() -> None:
 
 
 def test_small_reads_do_not_exceed_the_usual_readahead() -> None:
-    assert SMALL_READ < DEFAULT_READ_AHEAD
+    assert SMALL_READ_SIZE < DEFAULT_READAHEAD_BYTES

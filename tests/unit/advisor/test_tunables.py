@@ -31,6 +31,6 @@ def test_a_wrong_value_is_told_with_the_range(value: str) -> None:
 def test_where_a_value_stands_and_lasts() -> None:
     ahead = tunables()["read_ahead_kb"]
     assert ahead.path_for("0:45") == "/sys/class/bdi/0:45/read_ahead_kb"
-    assert ahead.kept_by("1024") == "[nfsrahead]\ndefault=1024"
-    assert tunables()["max_ratio"].kept_by("50") == ""
+    assert ahead.persistent_line("1024") == "[nfsrahead]\ndefault=1024"
+    assert tunables()["max_ratio"].persistent_line("50") == ""
     assert "Y or N" in tunables()["nfs4_disable_idmapping"].problem("yes")

@@ -20,8 +20,9 @@ PLACES = (
     *(ROOT / "ui").rglob("*.py"),
     *(ROOT / "app/stats").rglob("*.py"),
     *(ROOT / "app/helper").rglob("*.py"),
+    *(ROOT / "app/kernel").rglob("*.py"),
     *(ROOT / "app/mounts" / f"{name}.py" for name in (
-        "table", "mountinfo", "utab", "fstab", "units", "autofs", "watch", "requested", "effective",
+        "table", "systemd_units", "autofs", "option_comparison", "requested_options",
     )),
 )  # fmt: skip
 #: Methods of paths and functions of os, os.path and shutil.
@@ -47,7 +48,7 @@ CHILD = "runs in a disposable child with a deadline"
 MAPS = "a part of a path in /etc, which is not followed"
 #: File, function and call, and why it may be there.
 ALLOWED = {
-    ("app/helper/user_entries.py", "has", "lexists"): STATE,
+    ("app/helper/user_entries.py", "contains", "lexists"): STATE,
     ("app/helper/directories.py", "_make", "stat"): CHECKED,
     ("app/helper/directories.py", "remove_directory", "stat"): CHECKED,
     ("app/helper/files.py", "_open_lock", "fstat"): STATE,
@@ -70,7 +71,7 @@ ALLOWED = {
     ("app/helper/unit_writer.py", "UnitWriter._check", "lexists"): UNITS,
     ("app/helper/unit_writer.py", "UnitWriter._read", "fstat"): OPENED,
     ("app/helper/unit_writer.py", "UnitWriter._read", "stat"): UNITS,
-    ("app/helper/utab.py", "forget", "lexists"): STATE,
+    ("app/helper/utab.py", "remove_entries", "lexists"): STATE,
     ("app/helper/safe_path.py", "_check_ancestor", "fstat"): CHECKED,
     ("app/helper/safe_path.py", "_may_search", "access"): CHECKED,
     ("app/helper/safe_path.py", "_not_a_directory", "stat"): CHECKED,
@@ -81,7 +82,7 @@ ALLOWED = {
     ("app/mounts/systemd_units.py", "_drop_ins", "is_symlink"): UNITS,
     ("app/mounts/systemd_units.py", "_text", "is_symlink"): UNITS,
     ("app/stats/stale_child.py", "_ask", "fstatvfs"): CHILD,
-    ("app/mounts/watch.py", "_signatures", "stat"): "fstab, utab and folders of units, on the local disk",
+    ("app/mounts/table.py", "_signatures", "stat"): "fstab, utab and folders of units, on the local disk",
 }
 
 

@@ -23,12 +23,11 @@ from app.helper import mountinfo
 from app.helper.callers import Caller
 from app.helper.errors import CODES
 from app.helper.session import Session
-from app.mounts.table import read_table
-from app.mounts.waiting import find_waiting
-from app.mounts.watch import watch_table
+from app.mounts.mount_users import find_waiting_processes
+from app.mounts.table import read_table, watch_table
 from app.stats.health_monitor import HealthMonitor
+from app.stats.rates import watch_rates
 from app.stats.speeds import watch_speeds
-from app.stats.watch import watch
 from app.tasks import CancelledError, CancelToken, run_in_thread
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def sampled(work: Any) -> None:
 def test_what_samples_and_lists_touches_nothing(touched: Touches, root: str) -> None:
     assert [mount.mount_point for mount in read_table(root).mounts] == [POINT, f"{POINT}/below"]
     sampled(lambda emit, token: watch_speeds(0.1, token, emit, root))
-    sampled(lambda emit, token: watch(POINT, 0.1, token, emit, root))
+    sampled(lambda emit, token: watch_rates(POINT, 0.1, token, emit, root))
 
     def changing(table_now: Any) -> None:
         assert len(table_now.mounts) == 2
@@ -122,11 +121,11 @@ def test_what_watches_servers_touches_nothing(touched: Touches, root: str) -> No
     """The child that asks the mounts may: it is another process, and may wait."""
     told = threading.Event()
     monitor = HealthMonitor(root)
-    assert set(monitor.look_once()) == {POINT, f"{POINT}/below"}
+    assert set(monitor.check_once()) == {POINT, f"{POINT}/below"}
     with monitor.watching(told.set):
         assert told.wait(DEADLINE_S)
         assert set(monitor.troubles()) == {POINT, f"{POINT}/below"}
-    assert find_waiting(POINT).own == []
+    assert find_waiting_processes(POINT).own == []
     assert touched.hits == []
 
 

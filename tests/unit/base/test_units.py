@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.speeds import SpeedUnit, format_rate, format_speed, in_unit, speed_scale
+from advisor.speeds import SpeedUnit, convert_speeds, format_rate, format_speed, speed_scale
 from app.units import format_duration, format_size, parse_size
 
 
@@ -67,9 +67,9 @@ def test_speeds_in_other_units() -> None:
 
 @given(st.floats(1e-3, 1e12), st.sampled_from(SpeedUnit))
 def test_a_speed_inside_of_a_sentence_follows_the_unit(value: float, unit: SpeedUnit) -> None:
-    text = in_unit(f"It used {format_speed(value)} (of 3 MB), not 4.5.", unit)
+    text = convert_speeds(f"It used {format_speed(value)} (of 3 MB), not 4.5.", unit)
     rounded = float(f"{value:.3g}")
-    assert text == f"It used {in_unit(format_speed(rounded), unit)} (of 3 MB), not 4.5."
+    assert text == f"It used {convert_speeds(format_speed(rounded), unit)} (of 3 MB), not 4.5."
     assert unit is SpeedUnit.BYTES or not re.search(r"\d [kMG]B/s", text)
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
-from advisor.lint import Finding, LintContext, prerequisites
+from advisor.lint import Finding, LintContext, prerequisite_findings
 from advisor.options import MountOptions
 from app.cli import apply as module
 from app.cli.apply import apply_text, run_apply
@@ -16,30 +16,30 @@ from app.errors import AppError, ErrorKind
 from app.mounts.change_model import (
     ApplyArgs,
     ApplyEvent,
+    ApplyPlan,
     ApplyReport,
+    ApplyStep,
     Holder,
     Interruption,
-    OptionChange,
-    Plan,
-    Step,
+    PlannedOptionChange,
 )
 from app.mounts.model import Active, Configured, Mount, MountReport, MountTable
-from app.mounts.requested_options import complete
+from app.mounts.requested_options import with_requested_options
 from app.service.client import Call
 
 HOLDER = Holder(pid=7, command="sh", user="me", use="open file")
-PLAN = Plan(
+PLAN = ApplyPlan(
     share="nas:/a",
     mount_point="/mnt/a",
-    changes=[OptionChange(name="nconnect", before=None, after="4", takes="mount")],
-    steps=[Step(kind="unmount", text="Unmount /mnt/a.", command="umount /mnt/a")],
+    changes=[PlannedOptionChange(name="nconnect", before=None, after="4", takes="mount")],
+    steps=[ApplyStep(kind="unmount", text="Unmount /mnt/a.", command="umount /mnt/a")],
     diff="+nas:/a\n",
     interruption=Interruption(effect="interrupts", mount_point="/mnt/home", typical_s=1.0, most_s=35.0),
     sharing=["/mnt/b"],
     holders=[HOLDER],
     warnings=["W."],
 )
-LIVE = complete(
+LIVE = with_requested_options(
     Mount(
         mount_point="/mnt/a",
         share="nas:/a",
@@ -102,7 +102,7 @@ def test_a_preview_shows_everything_and_does_nothing() -> None:
 
 def lacking(options: str, **known: Any) -> list[Finding]:
     facts = Facts(client=ClientFacts(kernel="6.1.0"), prerequisites=PrerequisiteFacts(**known))
-    return prerequisites(MountOptions.parse(options), context=LintContext(), facts=facts)
+    return prerequisite_findings(MountOptions.parse(options), context=LintContext(), facts=facts)
 
 
 def test_what_is_lacking_is_said_before_the_change(capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,6 +181,6 @@ def test_it_asks_whether_to_keep_it(
 
 
 def test_nothing_to_do_is_an_answer() -> None:
-    nothing = Plan(share="nas:/a", mount_point="/mnt/a", changes=[], steps=[], warnings=["W."])
+    nothing = ApplyPlan(share="nas:/a", mount_point="/mnt/a", changes=[], steps=[], warnings=["W."])
     assert apply_text(nothing) == "There is nothing to do.\nW."
     assert apply_text(ApplyReport(plan=nothing)).startswith("There is nothing to do")

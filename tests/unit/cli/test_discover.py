@@ -9,7 +9,7 @@ import pytest
 
 from app.cli import main as cli
 from app.discovery.model import (
-    Export,
+    ExportedPath,
     ExportsArgs,
     ExportsResult,
     KnownServer,
@@ -48,7 +48,7 @@ ANSWERS: dict[str, Any] = {
     ),
     "discover.exports": ExportsResult(
         server="nas01", address="10.0.0.7",
-        exports=[Export(path="/home", clients=["10.0.0.0/8"]), Export(path="/pub")],
+        exports=[ExportedPath(path="/home", clients=["10.0.0.0/8"]), ExportedPath(path="/pub")],
         root=[RootEntry(path="/home", export=True, note="No.")], root_complete=False,
     ),
     "discover.probe": ProbeResult(

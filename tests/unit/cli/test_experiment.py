@@ -10,22 +10,22 @@ import pytest
 from experiment_world import World
 
 from advisor.facts import LinkFacts
-from app.cli.experiment import run_library
+from app.cli.experiment import run_hostless
 from app.cli.experiment_run import BestReport, ExperimentReport, run_experiments
 from app.cli.main import main
 from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
 from app.experiment.plan import plan_experiment
-from app.experiment.recipe_store import own_folder
+from app.experiment.recipe_store import user_recipe_directory
 from app.experiment.runner import run_experiment
-from app.experiment.search import find_best, go_on
+from app.experiment.search import resume_search, run_search
 from app.history import database
 from app.history.database import default_path
-from app.history.experiment_lock import claim, is_running
-from app.history.import_export import from_json, take_in, to_json
+from app.history.experiment_lock import is_experiment_locked, lock_experiment
+from app.history.import_export import history_from_json, history_to_json, import_history
 from app.history.store import HistoryStore
 from app.mounts.model import Active, Mount, MountTable
-from app.mounts.requested_options import complete
+from app.mounts.requested_options import with_requested_options
 from app.service.protocol import HelloResult
 from app.tasks import CancelToken
 
@@ -82,9 +82,9 @@ class Asking:
             return HelloResult(protocol=1, version="", host="", kernel="", uid=0, link=self.link)
         work: Any = {
             "experiment.plan": plan_experiment, "experiment.run": run_experiment,
-            "experiment.best": find_best, "experiment.search": go_on,
+            "experiment.best": run_search, "experiment.search": resume_search,
         }[verb]  # fmt: skip
-        return work(query, self.world.hands(), CancelToken(), pass_on)
+        return work(query, self.world.context(), CancelToken(), pass_on)
 
 
 def run(ask: Asking, *words: str) -> str:
@@ -92,8 +92,8 @@ def run(ask: Asking, *words: str) -> str:
 
 
 def test_a_recipe_that_cannot_be_read_is_named_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    own_folder().mkdir(parents=True)
-    (own_folder() / "broken.toml").write_text("title = ")
+    user_recipe_directory().mkdir(parents=True)
+    (user_recipe_directory() / "broken.toml").write_text("title = ")
     assert main(["experiment", "list"]) == 0
     printed = capsys.readouterr()
     assert "attribute-caching" in printed.out
@@ -141,7 +141,7 @@ def test_a_run_is_kept_and_told(recipe: str, capsys: pytest.CaptureFixture[str])
     assert "rsize=65536, proto=tcp is best with 5 MB/s" in text
     assert "rsize: 65536 is best" in text
     assert "Not measured here" in capsys.readouterr().err
-    assert run_library(parse_args(["experiment", "report", "1"])) == 0
+    assert run_hostless(parse_args(["experiment", "report", "1"])) == 0
     again = capsys.readouterr().out
     assert text.endswith(again.rstrip())
     with HistoryStore.open() as store:
@@ -233,7 +233,9 @@ def test_the_best_is_told_beside_what_is_used_now(capsys: pytest.CaptureFixture[
         mount_id=1, device="0:1", share="nas:/x", fstype="nfs4", options="", recorded="nconnect=2,soft"
     )
     ask.mounts = MountTable(
-        mounts=[complete(Mount(mount_point="/x", share="nas:/x", state="mounted", active=active))]
+        mounts=[
+            with_requested_options(Mount(mount_point="/x", share="nas:/x", state="mounted", active=active))
+        ]
     )
     text = run(ask, "best", "nas:/x", "--budget", "150s", "--seed", "1")
     assert "nconnect=8" in next(line for line in text.splitlines() if line.startswith("first, tested again "))
@@ -283,7 +285,7 @@ def test_the_tables_have_the_axes_that_are_asked_for(capsys: pytest.CaptureFixtu
         " down, Read size across, Connections 1:" in text
     )
     assert "These cells do not differ by more than chance: they are drawn in one color." in text
-    assert run_library(parse_args(["experiment", "report", "1", "--axes", "nconnect,hard"])) == 0
+    assert run_hostless(parse_args(["experiment", "report", "1", "--axes", "nconnect,hard"])) == 0
     assert "Connections down, " in capsys.readouterr().out
     with pytest.raises(AppError) as caught:  # before anything is run
         run(Asking(World()), *words, "--axes", "hard,wsize")
@@ -297,11 +299,11 @@ def test_a_search_that_is_reported_again_says_the_same(capsys: pytest.CaptureFix
     world.speed = lambda values: 1e6 * int(values["nconnect"])
     text = run(Asking(world), "best", "nas:/x", "--budget", "150s", "--seed", "1", "-o", "nconnect=2")
     capsys.readouterr()
-    assert run_library(parse_args(["experiment", "report", "1"])) == 0
+    assert run_hostless(parse_args(["experiment", "report", "1"])) == 0
     again = capsys.readouterr().out
     assert again.splitlines()[:3] == text.splitlines()[:3]
     assert "tested again" in again.splitlines()[0]
-    assert run_library(parse_args(["experiment", "report", "1", "--json"])) == 0
+    assert run_hostless(parse_args(["experiment", "report", "1", "--json"])) == 0
     assert '"verdict": "better"' in capsys.readouterr().out
 
 
@@ -387,10 +389,10 @@ def test_an_imported_one_is_not_gone_on_with(
     """Its trials are another computer's: with own ones among them no place would mean anything."""
     interrupted(recipe)
     with HistoryStore.open() as store:
-        raw = to_json([], [store.experiment(1)])
+        raw = history_to_json([], [store.experiment(1)])
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
     with HistoryStore.open() as store:
-        take_in(store, from_json(raw), "desk.json")
+        import_history(store, history_from_json(raw), "desk.json")
         before = store.experiment(1)
     for words, said in (
         (["resume"], "No experiment is unfinished"),
@@ -422,13 +424,13 @@ def test_one_that_runs_is_not_gone_on_with(recipe: str, begun_by: str) -> None:
     world.before_test = other
     run(Asking(world), *words)
     assert refused == [ErrorKind.BUSY] * 2
-    assert not is_running(1)
+    assert not is_experiment_locked(1)
 
 
 def test_an_older_one_is_gone_on_with_where_the_latest_runs(recipe: str) -> None:
     interrupted(recipe)
     interrupted(recipe)
-    with claim(2):
+    with lock_experiment(2):
         assert "in the history as experiment 1" in run(Asking(World()), "resume")
 
 
@@ -436,7 +438,7 @@ def test_an_older_one_is_gone_on_with_where_the_latest_runs(recipe: str) -> None
 def test_what_a_busy_history_does_not_take_is_tried_again(
     recipe: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, held: str
 ) -> None:
-    monkeypatch.setattr(database, "_BUSY_S", 0.05)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0.05)
     world = World()
     HistoryStore.open().close()
     other = sqlite3.connect(default_path(), isolation_level=None)

@@ -5,28 +5,28 @@ import threading
 import pytest
 from waiting import DEADLINE_S, wait_for
 
-from advisor.experiment.measurements import Outcome
-from app.cli import experiment_keeper
-from app.cli.experiment_keeper import Keeper
+from advisor.experiment.measurements import TrialOutcome
+from app.cli import experiment_run
+from app.cli.experiment_run import ExperimentRecorder
 from app.cli.experiment_text import ProgressLine
 from app.tasks import run_in_thread
 
-OUTCOME = Outcome(levels={"rsize": "4096"}, workload="1 MB", block=0, order=0)
+OUTCOME = TrialOutcome(levels={"rsize": "4096"}, workload="1 MB", block=0, order=0)
 
 
 def test_the_end_waits_for_what_is_just_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second Ctrl-C no longer waits for the thread that tells the outcomes."""
     begun, go_on = threading.Event(), threading.Event()
-    kept: list[tuple[int, Outcome]] = []
+    kept: list[tuple[int, TrialOutcome]] = []
 
-    def keep(number: int, outcome: Outcome) -> None:
+    def keep(number: int, outcome: TrialOutcome) -> None:
         kept.append((number, outcome))
         if len(kept) == 1:
             begun.set()
             wait_for(go_on, "the keeping to be let go")
 
-    monkeypatch.setattr(experiment_keeper, "keep", keep)
-    keeper = Keeper(ProgressLine(quiet=True), 7)
+    monkeypatch.setattr(experiment_run, "save_outcome", keep)
+    keeper = ExperimentRecorder(ProgressLine(quiet=True), 7)
     told = run_in_thread("told", lambda: keeper.keep(OUTCOME))
     wait_for(begun, "the work to begin")
     ended = run_in_thread("ended", keeper.close)

@@ -13,9 +13,9 @@ from sample_experiment import experiment
 from sample_results import result
 
 from app.cli import main as cli
-from app.cli.history import keep_test
+from app.cli.history import save_test
 from app.history.database import default_path
-from app.history.import_export import from_json
+from app.history.import_export import history_from_json
 from app.history.model import Run
 from app.history.store import HistoryStore
 from app.speedtest.model import Environment
@@ -150,7 +150,7 @@ def test_what_cannot_be_read_is_left_out_of_a_copy_and_named(
     assert "Wrote 2 runs" in out
     assert "Left out: What was measured in experiment 1 cannot be read." in err
     assert "Left out: What was measured in run 2 cannot be read." in err
-    copy = from_json(file.read_bytes())
+    copy = history_from_json(file.read_bytes())
     assert (len(copy.runs), [item.seed for item in copy.experiments]) == (2, [1])
     for what in ["--id", "2"], ["--experiment", "1"]:
         assert "cannot be read" in said(capsys, "export", "--json", str(tmp_path / "one"), *what, code=1)
@@ -201,10 +201,10 @@ def test_a_run_is_not_compared_with_itself(capsys: pytest.CaptureFixture[str]) -
 def test_a_finished_test_is_kept_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
     said(capsys, "baseline", "1")
     slow = result(SLOW, SLOW, started_at="2026-03-03T10:00:00+00:00")
-    text = keep_test(slow, quiet=False)
+    text = save_test(slow, quiet=False)
     assert "Slower than the baseline of 2026-03-01" in text
     assert "Kept in the history as run 4." in text
-    assert keep_test(slow, quiet=True) == ""
+    assert save_test(slow, quiet=True) == ""
     assert "Slower than the baseline" in capsys.readouterr().err
 
 
@@ -215,7 +215,7 @@ def test_a_history_that_cannot_be_used_does_not_spoil_the_test(
     for file in folder.iterdir():
         file.unlink()
     (folder / "history.sqlite").mkdir()
-    assert keep_test(result(), quiet=False) == ""
+    assert save_test(result(), quiet=False) == ""
     err = capsys.readouterr().err
     assert "The measurement is not lost" in err
     assert len(list(folder.glob("mountwright-unsaved-*.json"))) == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.dialects import Entry, autofs
+from advisor.dialects import MountSpec, autofs
 from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
 from app.cli import lint as command
 from app.cli.main import main
@@ -375,7 +375,7 @@ def test_an_autofs_map_is_judged_line_by_line() -> None:
 
 
 def test_what_the_program_itself_writes_for_autofs_is_without_findings() -> None:
-    entry = Entry.make("nas:/a b", "/mnt/a b", "ro,_netdev,nofail,x-systemd.automount")
+    entry = MountSpec.make("nas:/a b", "/mnt/a b", "ro,_netdev,nofail,x-systemd.automount")
     text = autofs.write(entry).text.partition("\n\n")[2]
     assert judged(text) == ([(2, "/mnt/a b", "ro", [])], [])
 

@@ -140,7 +140,7 @@ def test_what_measures_first_removes_test_files_that_an_earlier_run_could_not(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch, argv: list[str], removes: bool
 ) -> None:
     began: list[bool] = []
-    monkeypatch.setattr(leftover_files, "watch", lambda: began.append(True))
+    monkeypatch.setattr(leftover_files, "watch_mounts", lambda: began.append(True))
     monkeypatch.setattr(cli, "run_experiments", lambda *_args: "")
     cli.main(argv)
     assert began == [True] * removes
@@ -193,8 +193,8 @@ def test_ctrl_c_cancels_waits_and_exits_with_130(
 
 def test_a_cancel_that_takes_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(cli, "_say", said.append)
-    monkeypatch.setattr(cli, "_SAY_AGAIN_S", 0.05)
+    monkeypatch.setattr(cli, "_print_message", said.append)
+    monkeypatch.setattr(cli, "_REPEAT_MESSAGE_S", 0.05)
     call = Call(1, "test.run", None)
     with pytest.raises(TimeoutError):
         cli._wait_for_cleanup(call, 0.2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli.mounts_file import run_export, run_import_mounts
+from app.cli.mounts_file import run_export_mounts, run_import_mounts
 from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
 from app.mounts.file_import import ImportItem, ImportOutcome, ImportPlan, ImportReport
@@ -145,7 +145,7 @@ def test_all_mounts_are_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     }
 
     def export(*argv: str) -> str:
-        return run_export(lambda verb, _query: answers[verb], parse_args(["export-mounts", *argv]))
+        return run_export_mounts(lambda verb, _query: answers[verb], parse_args(["export-mounts", *argv]))
 
     assert from_toml(export("-").encode(), "f")[0].options == "odd,ro"
     monkeypatch.chdir(tmp_path)

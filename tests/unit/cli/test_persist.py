@@ -7,16 +7,16 @@ import msgspec
 import pytest
 
 from advisor.facts import ClientFacts, Facts
-from advisor.lint import LintContext, prerequisites
+from advisor.lint import LintContext, prerequisite_findings
 from advisor.options import MountOptions
 from app.cli.parser import parse_args
 from app.cli.persist import report_text, run_persist
 from app.errors import AppError, ErrorKind
-from app.mounts.change_model import ForgetArgs, PersistArgs
-from app.mounts.model import FstabReport
+from app.mounts.change_model import PersistArgs, RemoveArgs
+from app.mounts.model import SavedEntryReport
 
-SHOWN = FstabReport(diff="+nas:/a\n", line="nas:/a", sha256="abc")
-WRITTEN = FstabReport(
+SHOWN = SavedEntryReport(diff="+nas:/a\n", line="nas:/a", sha256="abc")
+WRITTEN = SavedEntryReport(
     diff="+nas:/a\n", line="nas:/a", sha256="abc", written=True, backup="/b", warnings=["W."]
 )
 
@@ -26,10 +26,10 @@ class Terminal(io.StringIO):
         return True
 
 
-def run(*argv: str) -> tuple[FstabReport, list[Any]]:
+def run(*argv: str) -> tuple[SavedEntryReport, list[Any]]:
     asked: list[Any] = []
 
-    def ask(verb: str, query: Any) -> FstabReport:
+    def ask(verb: str, query: Any) -> SavedEntryReport:
         asked.append((verb, query))
         return SHOWN if query.preview else WRITTEN
 
@@ -45,7 +45,7 @@ def test_with_yes_it_shows_first_and_writes_what_was_shown() -> None:
 
 def test_what_is_lacking_is_said_before_the_question(capsys: pytest.CaptureFixture[str]) -> None:
     facts = Facts(client=ClientFacts(kernel="6.1.0"))
-    found = prerequisites(MountOptions.parse("xprtsec=tls"), context=LintContext(), facts=facts)
+    found = prerequisite_findings(MountOptions.parse("xprtsec=tls"), context=LintContext(), facts=facts)
     shown = msgspec.structs.replace(SHOWN, findings=found)
     run_persist(lambda _verb, _query: shown, parse_args(["persist", "--dry-run", "nas:/a", "/mnt/a"]))
     assert capsys.readouterr().err.startswith(
@@ -55,7 +55,7 @@ def test_what_is_lacking_is_said_before_the_question(capsys: pytest.CaptureFixtu
 
 def test_a_dry_run_only_shows() -> None:
     report, asked = run("forget", "--dry-run", "/mnt/a")
-    assert asked == [("mounts.forget", ForgetArgs(mount_point="/mnt/a", preview=True))]
+    assert asked == [("mounts.forget", RemoveArgs(mount_point="/mnt/a", preview=True))]
     assert report_text(report) == "+nas:/a"
 
 

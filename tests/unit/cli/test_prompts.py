@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from app.cli.apply import apply_text, run_apply
-from app.cli.approval import carry_out
 from app.cli.parser import parse_args
 from app.cli.persist import report_text, run_persist
+from app.cli.prompts import mount_or_unmount
 from app.errors import AppError, ErrorKind
-from app.mounts.approval import refuse_unapproved
-from app.mounts.change_model import ApplyReport, Plan, Step
-from app.mounts.model import Approval, FstabReport, MountTable
+from app.mounts.approval import not_approved_error
+from app.mounts.change_model import ApplyPlan, ApplyReport, ApplyStep
+from app.mounts.model import Approval, MountTable, SavedEntryReport
 from app.service.client import Call
 from app.service.protocol import (
     ApprovalArgs,
@@ -26,7 +26,7 @@ from app.service.protocol import (
 )
 
 NEEDED = Approval(reasons=["“/data” is outside."], mounts=True, keeps=True, hides=["a"], hidden=1)
-STEP = Step(kind="mount", text="Mount it.", command="mount")
+STEP = ApplyStep(kind="mount", text="Mount it.", command="mount")
 
 
 class Terminal(io.StringIO):
@@ -51,7 +51,7 @@ class Agent:
     def __init__(self, found: ApprovalResult, error: AppError | None = None) -> None:
         self.asked: list[Any] = []
         self.found = found
-        self.error = error or refuse_unapproved(NEEDED)
+        self.error = error or not_approved_error(NEEDED)
 
     def __call__(self, verb: str, query: Any) -> Any:
         self.asked.append(query)
@@ -70,7 +70,7 @@ MOUNT = MountArgs(share="nas:/x", mount_point="/data")
 def test_it_is_told_and_done_after_a_yes(answers: Any) -> None:
     shown = answers("y\n")
     agent = Agent(ApprovalResult(approval=NEEDED, text=["It hides a."]))
-    carry_out(agent, "mounts.mount", MOUNT, yes=False)
+    mount_or_unmount(agent, "mounts.mount", MOUNT, yes=False)
     assert "It hides a.\nAsk an administrator? [y/N] " in shown.getvalue()
     assert agent.asked[1] == ApprovalArgs(share="nas:/x", mount_point="/data")
     assert agent.asked[2].approved
@@ -78,7 +78,7 @@ def test_it_is_told_and_done_after_a_yes(answers: Any) -> None:
 
 def test_yes_beforehand_tells_and_asks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     agent = Agent(ApprovalResult(approval=NEEDED, text=["It hides a."]))
-    carry_out(agent, "mounts.unmount", UnmountArgs(mount_point="/data"), yes=True)
+    mount_or_unmount(agent, "mounts.unmount", UnmountArgs(mount_point="/data"), yes=True)
     assert agent.asked[1] == ApprovalArgs(share="", mount_point="/data")
     assert agent.asked[2].approved
     assert capsys.readouterr().err == "It hides a.\n"
@@ -88,7 +88,7 @@ def test_a_no_changes_nothing(answers: Any) -> None:
     answers("n\n")
     agent = Agent(ApprovalResult(approval=NEEDED, text=["It hides a."]))
     with pytest.raises(AppError) as caught:
-        carry_out(agent, "mounts.mount", MOUNT, yes=False)
+        mount_or_unmount(agent, "mounts.mount", MOUNT, yes=False)
     assert caught.value.kind is ErrorKind.CANCELLED
     assert not any(getattr(query, "approved", False) for query in agent.asked)
 
@@ -97,7 +97,7 @@ def test_without_a_terminal_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     agent = Agent(ApprovalResult(approval=NEEDED))
     with pytest.raises(AppError) as caught:
-        carry_out(agent, "mounts.mount", MOUNT, yes=False)
+        mount_or_unmount(agent, "mounts.mount", MOUNT, yes=False)
     assert caught.value.exit_code == 77
     assert "--yes" in caught.value.hint
     assert len(agent.asked) == 1
@@ -106,7 +106,7 @@ def test_without_a_terminal_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
 def test_other_failures_are_as_they_were() -> None:
     agent = Agent(ApprovalResult(), AppError(ErrorKind.SERVER_SILENT, "Silent."))
     with pytest.raises(AppError) as caught:
-        carry_out(agent, "mounts.mount", MOUNT, yes=True)
+        mount_or_unmount(agent, "mounts.mount", MOUNT, yes=True)
     assert caught.value.kind is ErrorKind.SERVER_SILENT
     assert len(agent.asked) == 1
 
@@ -115,7 +115,7 @@ def test_in_a_home_it_is_mounted_elsewhere_with_a_link(answers: Any) -> None:
     shown = answers("y\n")
     agent = Agent(ApprovalResult(instead="/mnt/nas", text=["It can be mounted at /mnt/nas."]))
     query = MountArgs(share="nas:/x", mount_point="/home/ann/nas")
-    carry_out(agent, "mounts.mount", query, yes=False)
+    mount_or_unmount(agent, "mounts.mount", query, yes=False)
     assert "It can be mounted at /mnt/nas.\nMount it there and make the link?" in shown.getvalue()
     assert agent.asked[2] == MountArgs(share="nas:/x", mount_point="/mnt/nas")
     assert agent.asked[3] == LinkHomeArgs(path="/home/ann/nas", target="/mnt/nas")
@@ -132,12 +132,12 @@ def test_without_the_right_to_it_the_exit_code_is_77(kind: str) -> None:
 # persist
 
 
-def persist(*argv: str, asks_nofail: bool = False) -> tuple[FstabReport, list[Any]]:
+def persist(*argv: str, asks_nofail: bool = False) -> tuple[SavedEntryReport, list[Any]]:
     asked: list[Any] = []
 
-    def ask(_verb: str, query: Any) -> FstabReport:
+    def ask(_verb: str, query: Any) -> SavedEntryReport:
         asked.append(query)
-        return FstabReport(
+        return SavedEntryReport(
             diff="+nas:/x\n", line="nas:/x", sha256="abc", written=not query.preview,
             approval=NEEDED, asks_nofail=asks_nofail and query.options is None,
         )  # fmt: skip
@@ -187,7 +187,7 @@ class Host:
 
     def __init__(self, *, restricted: bool = False) -> None:
         self.asked: list[Any] = []
-        self.plan = Plan(share="nas:/x", mount_point="/data", changes=[], steps=[STEP], diff="+nas:/x\n",
+        self.plan = ApplyPlan(share="nas:/x", mount_point="/data", changes=[], steps=[STEP], diff="+nas:/x\n",
                          approval=NEEDED, asks_nofail=restricted)  # fmt: skip
 
     def submit(self, verb: str, args: Any = None, on_event: Any = None) -> Call:
@@ -202,7 +202,7 @@ class Host:
         elif args.approved:
             call.future.set_result(ApplyReport(plan=self.plan))
         else:
-            call.future.set_exception(refuse_unapproved(NEEDED))
+            call.future.set_exception(not_approved_error(NEEDED))
         return call
 
     def close(self) -> None:

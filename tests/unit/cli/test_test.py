@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from advisor.bottleneck import Bottleneck, Load
+from advisor.bottleneck import Bottleneck, TransferLoad
 from app.cli.parser import parse_args
-from app.cli.test import bottleneck_lines, figures_lines, plan_text, planned
+from app.cli.test import bottleneck_lines, figures_lines, plan_query, plan_text
 from app.cli.test import test_spec as spec_of
 from app.cli.text import test_text as result_text
 from app.speedtest.model import Figure, TestPlan, TestResult, Transfer
@@ -65,13 +65,13 @@ def test_a_preset_is_planned_and_said() -> None:
         spec = msgspec.structs.replace(query.spec, repeats=6, count=12)
         return TestPlan(spec=spec, seconds=14.2, bytes=168 * MIB, free=None, note="Sized.")
 
-    plan = planned(args, "/m", ask)
+    plan = plan_query(args, "/m", ask)
     assert plan is not None
     assert asked[0].preset == "quick"
     text = plan_text(plan)
     for word in ("12 files of 1 MiB", "7 times", "14.2 s", "168 MiB", "Sized."):
         assert word in text
-    assert planned(parse_args(["test", "/m"]), "/m", ask) is None
+    assert plan_query(parse_args(["test", "/m"]), "/m", ask) is None
 
 
 def result(**found: Figure) -> TestResult:
@@ -98,7 +98,9 @@ def test_what_held_it_back_is_said() -> None:
 
 
 def test_a_reads_disorder_stands_beside_what_was_sent_again() -> None:
-    load = Load(seconds=1, bytes=1, calls=1, rtt_s=1, queue_s=0, commit_s=0, received=200, disordered=29)
+    load = TransferLoad(
+        seconds=1, bytes=1, calls=1, rtt_s=1, queue_s=0, commit_s=0, received=200, disordered=29
+    )
     one = Transfer(
         bytes=MIB, bytes_per_s=1e6, transfer_s=1, fsync_s=0, close_s=0, timeouts=0, retransmissions=2,
         retransmissions_from="tcp_info", rpc_retransmissions=0, tcp_retransmissions=2, server_bytes=MIB,

@@ -9,8 +9,8 @@ from mdns_responder import MALFORMED, Responder, announcement
 from waiting import DEADLINE_S
 from zeroconf import DNSIncoming, ServiceInfo, Zeroconf
 
-from app.discovery import known_servers, mdns, recent
-from app.discovery.client import ask_network
+from app.discovery import known_servers, mdns
+from app.discovery.client import browse_network
 from app.discovery.mdns import Announcement
 from app.discovery.model import KnownServer
 from app.errors import AppError, ErrorKind
@@ -18,7 +18,7 @@ from app.tasks import CancelToken, run_in_thread
 
 
 def test_one_entry_a_name_with_what_every_source_knows() -> None:
-    found = known_servers.join([
+    found = known_servers.merge_servers([
         KnownServer(name="nas", sources=["fstab"], exports=["/b"]),
         KnownServer(name="Alpha", sources=["mdns"], exports=[]),
         KnownServer(name="NAS", sources=["mdns"], exports=["/a", "/b"]),
@@ -33,47 +33,49 @@ def test_a_network_that_cannot_be_listened_to_is_a_warning(monkeypatch: pytest.M
     def fail(_token: CancelToken, _tell: object) -> list[KnownServer]:
         raise AppError(ErrorKind.UNAVAILABLE, "There is no network.")
 
-    monkeypatch.setattr(known_servers, "ask_network", fail)
+    monkeypatch.setattr(known_servers, "browse_network", fail)
     assert known_servers.find_servers(CancelToken()).warnings[-1] == "There is no network."
 
 
 def test_shares_used_recently_are_kept_newest_first_and_forgotten() -> None:
     for share in ("nas:/a", "[fd00::2]:/b c", "nas:/a"):
-        recent.remember(share)
-    assert recent.recent_shares() == ["nas:/a", "[fd00::2]:/b c"]
-    assert stat.S_IMODE(recent.state_file().stat().st_mode) == 0o600
-    assert [path.name for path in recent.state_file().parent.iterdir()] == [recent.state_file().name]
+        known_servers.record_recent_share(share)
+    assert known_servers.recent_shares() == ["nas:/a", "[fd00::2]:/b c"]
+    assert stat.S_IMODE(known_servers.state_file().stat().st_mode) == 0o600
+    assert [path.name for path in known_servers.state_file().parent.iterdir()] == [
+        known_servers.state_file().name
+    ]
     known = known_servers.find_servers(CancelToken(), browse=False).servers
     assert KnownServer(name="fd00::2", sources=["recent"], exports=["/b c"]) in known
     for number in range(40):
-        recent.remember(f"nas:/{number}")
-    assert recent.recent_shares()[:2] == ["nas:/39", "nas:/38"]
-    assert len(recent.recent_shares()) == 30
-    recent.forget_all()
-    assert recent.recent_servers() == []
+        known_servers.record_recent_share(f"nas:/{number}")
+    assert known_servers.recent_shares()[:2] == ["nas:/39", "nas:/38"]
+    assert len(known_servers.recent_shares()) == 30
+    known_servers.clear_recent_shares()
+    assert known_servers.recent_servers() == []
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '["nas:/a"', "\udcff"])
 def test_a_damaged_list_counts_as_empty(text: str) -> None:
-    recent.state_file().parent.mkdir(parents=True)
-    recent.state_file().write_bytes(text.encode(errors="surrogateescape"))
-    assert recent.recent_shares() == []
-    recent.remember("nas:/a")
-    assert recent.recent_shares() == ["nas:/a"]
+    known_servers.state_file().parent.mkdir(parents=True)
+    known_servers.state_file().write_bytes(text.encode(errors="surrogateescape"))
+    assert known_servers.recent_shares() == []
+    known_servers.record_recent_share("nas:/a")
+    assert known_servers.recent_shares() == ["nas:/a"]
 
 
 def test_a_list_that_cannot_be_read_is_a_warning_and_tells_where_it_is() -> None:
-    recent.state_file().mkdir(parents=True)
+    known_servers.state_file().mkdir(parents=True)
     found = known_servers.find_servers(CancelToken(), browse=False)
     assert found.warnings[-1] == "The list of servers used recently could not be read."
     with pytest.raises(AppError) as caught:
-        recent.remember("nas:/a")
-    assert str(recent.state_file()) in caught.value.hint
+        known_servers.record_recent_share("nas:/a")
+    assert str(known_servers.state_file()) in caught.value.hint
 
 
 def test_a_relative_state_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "here")
-    assert recent.state_file() == own_home / ".local/state/mountwright/recent-shares.json"
+    assert known_servers.state_file() == own_home / ".local/state/mountwright/recent-shares.json"
 
 
 def test_what_a_service_announces_is_found_by_the_child() -> None:
@@ -91,7 +93,7 @@ def test_what_a_service_announces_is_found_by_the_child() -> None:
         network.register_service(service)
         try:
             for _ in range(3):  # a lost packet is asked for again
-                found = ask_network(CancelToken(), lambda event: told.extend(event.servers))
+                found = browse_network(CancelToken(), lambda event: told.extend(event.servers))
                 if wanted in found:
                     break
         finally:
@@ -102,7 +104,7 @@ def test_what_a_service_announces_is_found_by_the_child() -> None:
 
 def test_listening_ends_when_it_is_cancelled() -> None:
     token = CancelToken()
-    asking = run_in_thread("ask", lambda: ask_network(token, seconds=50))
+    asking = run_in_thread("ask", lambda: browse_network(token, seconds=50))
     token.cancel()
     with pytest.raises(AppError) as caught:
         asking.result(DEADLINE_S)

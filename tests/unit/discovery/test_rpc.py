@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from waiting import DEADLINE_S, wait_for
 
 from app.discovery import exports, nfs4, rpcbind
-from app.discovery.client import ask_exports, ask_versions, lookup_name, server_name
-from app.discovery.model import Export, Question
-from app.discovery.rpc import Connection, Deadline
-from app.discovery.xdr import opaque, u32, u64
+from app.discovery.client import ask_exports, ask_versions, idna_name, parse_server_name
+from app.discovery.model import ExportedPath, Query
+from app.discovery.rpc import Deadline, RpcConnection, opaque, u32, u64
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelToken, run_in_thread
 
@@ -145,7 +144,7 @@ def test_whatever_a_server_does_a_call_ends(behave: Behaviour, kinds: set[ErrorK
     deadline = Deadline(0.4 if ErrorKind.SERVER_SILENT in kinds else 30)
     with (
         server(behave) as port,
-        Connection("127.0.0.1", port, "tcp", deadline) as connection,
+        RpcConnection("127.0.0.1", port, "tcp", deadline) as connection,
         pytest.raises(AppError) as caught,
     ):
         connection.call(100003, 3, 0)
@@ -169,7 +168,7 @@ def test_datagrams_of_other_calls_do_not_hold_it_up() -> None:
             deadline = Deadline(0.4)
             with (
                 pytest.raises(AppError) as caught,
-                Connection("127.0.0.1", flood.getsockname()[1], "udp", deadline) as connection,
+                RpcConnection("127.0.0.1", flood.getsockname()[1], "udp", deadline) as connection,
             ):
                 connection.call(100003, 3, 0)
         finally:
@@ -195,8 +194,8 @@ def test_an_old_mountd_lists_its_exports_in_version_1() -> None:
     with server(old_mountd) as port, server(hang_up) as other:
         found = ask_exports("127.0.0.1:/srv", CancelToken(), port=other, mount_port=port, rpcbind_port=other)
     assert found.exports == [
-        Export(path="/srv/my files", clients=["10.0.0.0/8"]),
-        Export(path="/home", clients=[]),
+        ExportedPath(path="/srv/my files", clients=["10.0.0.0/8"]),
+        ExportedPath(path="/home", clients=[]),
     ]
     assert found.root is None
     assert found.root_problem is not None
@@ -293,13 +292,13 @@ def test_a_deadline_is_checked() -> None:
     ],
 )
 def test_a_server_is_written_in_many_ways(text: str, host: str) -> None:
-    assert server_name(text) == host
+    assert parse_server_name(text) == host
 
 
 def test_an_international_name_is_looked_up_in_its_ascii_form() -> None:
-    assert lookup_name("bücher.example") == "xn--bcher-kva.example"
+    assert idna_name("bücher.example") == "xn--bcher-kva.example"
     with pytest.raises(AppError):
-        lookup_name("ü" * 70)
+        idna_name("ü" * 70)
 
 
 class Answering:
@@ -317,7 +316,7 @@ class Answering:
         return self.body
 
 
-QUESTION = Question(kind="exports", server="s", addresses=[], mount_port=1)
+QUESTION = Query(kind="exports", server="s", addresses=[], mount_port=1)
 FSID = u32(1, 1 << 8) + opaque(u64(7) + u64(1))
 PAGE = (
     u32(0) + opaque(b"") + u32(3, 24, 0, 9, 0) + FSID + u32(26, 0) + bytes(8)
@@ -337,8 +336,8 @@ def read_all(body: bytes) -> list[object]:
         return answering
 
     with (
-        patch.object(exports, "Connection", connect),
-        patch.object(rpcbind, "Connection", connect),
+        patch.object(exports, "RpcConnection", connect),
+        patch.object(rpcbind, "RpcConnection", connect),
     ):
         readers: list[Callable[[], object]] = [
             lambda: exports.mount_exports("127.0.0.1", QUESTION, deadline),
@@ -373,11 +372,11 @@ def test_damaged_answers_are_errors_at_worst(body: bytes, at: int, damage: bytes
 
 def test_whole_answers_are_read() -> None:
     assert read_all(EXPORTS)[0] == [
-        Export(path="/srv/my files", clients=["10.0.0.0/8"]),
-        Export(path="/home"),
+        ExportedPath(path="/srv/my files", clients=["10.0.0.0/8"]),
+        ExportedPath(path="/home"),
     ]
-    assert read_all(ROWS)[1] == [rpcbind.Row(100003, 4, "tcp", 2049)]
-    assert read_all(NEW_ROWS)[2] == [rpcbind.Row(100003, 4, "tcp", 2049, 6)]
+    assert read_all(ROWS)[1] == [rpcbind.Registration(100003, 4, "tcp", 2049)]
+    assert read_all(NEW_ROWS)[2] == [rpcbind.Registration(100003, 4, "tcp", 2049, 6)]
     page = nfs4.read_directory(Answering(PAGE), ())  # type: ignore[arg-type]
     assert page.end
-    assert page.entries == [nfs4.Entry(b"export", 2, (8, 1))]
+    assert page.entries == [nfs4.DirectoryEntry(b"export", 2, (8, 1))]

@@ -16,7 +16,7 @@ from test_rpc import accepted, asked, garbage, server, silent
 from app.discovery import scan
 from app.discovery.client import scan_networks
 from app.discovery.model import KnownServer, ServersEvent, Subnet
-from app.discovery.xdr import u32
+from app.discovery.rpc import u32
 from app.errors import AppError, ErrorKind
 from app.tasks import CancelToken
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.options import MountOptions, implied_values
-from app.bench.experiment.costs import SAMPLE_SIZE
 from app.errors import AppError, ErrorKind
-from app.experiment.context import Hands
-from app.experiment.model import Experiment, Factor, Work
+from app.experiment.context import ExperimentContext
+from app.experiment.estimate import SAMPLE_SIZE
+from app.experiment.model import Experiment, Factor, WorkloadSpec
 from app.speedtest.messages import WorkerResult
 from app.speedtest.model import TestEvent, TestResult, TestSpec, Transfer
-from app.speedtest.private_mount import Closing
+from app.speedtest.private_mount import UnmountTiming
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,8 +59,8 @@ class World:
             server=ServerFacts(name="nas", tcp_versions=("3", "4.1", "4.2")),
         )
 
-    def hands(self) -> Hands:
-        return Hands(
+    def context(self) -> ExperimentContext:
+        return ExperimentContext(
             open=self.open, facts=self.facts, now=lambda: self.time, read_ahead_kb=self.read_ahead_kb
         )
 
@@ -132,10 +132,10 @@ class Mount:
             requested={}, effective={}, link=None, block_size=spec.block_size, sync=False, notes=[],
         )  # fmt: skip
 
-    def close(self) -> Closing:
+    def close(self) -> UnmountTiming:
         self._world.closed += 1
         self._world.time += 0.2
-        return Closing(sync_s=0.05, unmount_s=0.15, gone=True)
+        return UnmountTiming(sync_s=0.05, unmount_s=0.15, gone=True)
 
     def abandon(self) -> None:
         self._world.closed += 1
@@ -146,7 +146,7 @@ def experiment(**changes: object) -> Experiment:
     fields: dict[str, object] = {
         "share": "nas:/x",
         "factors": [Factor(name="rsize", levels=["4096", "65536"])],
-        "workloads": [Work(name="1 MB", size=2**20)],
+        "workloads": [WorkloadSpec(name="1 MB", size=2**20)],
         "repeats": 2,
         **changes,
     }

@@ -8,18 +8,18 @@ from experiment_world import Mount, World
 
 from app.errors import AppError, ErrorKind
 from app.experiment.model import (
-    BestArgs,
-    BestResult,
+    BestSettings,
     ExperimentEvent,
     ExperimentPlan,
     ExperimentRunArgs,
     Factor,
+    SearchArgs,
 )
-from app.experiment.search import find_best, go_on
+from app.experiment.search import resume_search, run_search
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
-    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.measurements import TrialOutcome
 
 #: What is varied where a test says nothing else.
 FACTORS = [
@@ -57,35 +57,35 @@ def refusing(here: World, *parts: str) -> None:
     here.open = refuse  # type: ignore[method-assign]
 
 
-def search(world: World, **args: object) -> tuple[BestResult, list[ExperimentEvent]]:
+def search(world: World, **args: object) -> tuple[BestSettings, list[ExperimentEvent]]:
     """Search in this world, and return what was told on the way, too."""
     events: list[ExperimentEvent] = []
     fields: dict[str, object] = {"share": "nas:/x", "factors": FACTORS, "budget_s": 120.0, **args}
-    return find_best(BestArgs(**fields), world.hands(), CancelToken(), events.append), events  # type: ignore[arg-type]
+    return run_search(SearchArgs(**fields), world.context(), CancelToken(), events.append), events  # type: ignore[arg-type]
 
 
-def told(events: list[ExperimentEvent]) -> tuple[ExperimentPlan, list[Outcome]]:
+def told(events: list[ExperimentEvent]) -> tuple[ExperimentPlan, list[TrialOutcome]]:
     """Return what the history would have of a search."""
     (plan,) = [event.plan for event in events if event.plan is not None]
     return plan, [event.outcome for event in events if event.outcome is not None]
 
 
-def searched(outcomes: list[Outcome]) -> list[Outcome]:
+def searched(outcomes: list[TrialOutcome]) -> list[TrialOutcome]:
     """Return the trials of the search itself."""
     return [one for one in outcomes if not one.retest]
 
 
-def retests(outcomes: list[Outcome]) -> list[Outcome]:
+def retests(outcomes: list[TrialOutcome]) -> list[TrialOutcome]:
     """Return the trials of its re-test."""
     return [one for one in outcomes if one.retest]
 
 
 def resume(
-    here: World, plan: ExperimentPlan, done: list[Outcome], budget_s: float | None = None
-) -> tuple[BestResult, list[Outcome]]:
+    here: World, plan: ExperimentPlan, done: list[TrialOutcome], budget_s: float | None = None
+) -> tuple[BestSettings, list[TrialOutcome]]:
     """Go on with a search of which these trials are done, and return those that it added."""
     events: list[ExperimentEvent] = []
     args = ExperimentRunArgs(plan=plan, done=done, budget_s=budget_s)
-    result = go_on(args, here.hands(), CancelToken(), events.append)
+    result = resume_search(args, here.context(), CancelToken(), events.append)
     assert all(event.plan is None for event in events)
     return result, [event.outcome for event in events if event.outcome is not None]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from advisor.experiment.measurements import Outcome
-from advisor.experiment.tables import curve
+from advisor.experiment.measurements import TrialOutcome
+from advisor.experiment.tables import factor_curve
 from app.errors import AppError
-from app.experiment.analysis import find, level_rows, measured, parts_of, reported
-from app.experiment.model import Experiment, ExperimentPlan, Factor, PlannedSet, Strategy, Work
+from app.experiment.analysis import analyze, analyze_main_figures, level_rows, measured_options, parts_of_plan
+from app.experiment.model import Experiment, ExperimentPlan, Factor, OptionSet, Strategy, WorkloadSpec
 from app.experiment.recipe_store import find_recipe
 from app.units import format_figure
 
@@ -21,10 +21,10 @@ _WORK = "files"
 def _plan(factors: dict[str, list[str]], strategy: Strategy = "full") -> ExperimentPlan:
     sets = [dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values())]
     asked = Experiment(
-        share="nas:/a", strategy=strategy, workloads=[Work(name=_WORK, size=1)],
+        share="nas:/a", strategy=strategy, workloads=[WorkloadSpec(name=_WORK, size=1)],
         factors=[Factor(name=name, levels=levels) for name, levels in factors.items()],
     )  # fmt: skip
-    planned = [PlannedSet(levels=levels, options="") for levels in sets]
+    planned = [OptionSet(levels=levels, options="") for levels in sets]
     return ExperimentPlan(
         experiment=asked, sets=planned, struck=[], trials=6 * len(sets), seconds=1, bytes=1, space=1
     )
@@ -39,16 +39,16 @@ def test_the_luckiest_level_of_six_factors_that_do_nothing_is_not_best() -> None
     plan = msgspec.structs.replace(plan, experiment=msgspec.structs.replace(plan.experiment, factors=factors))
     chance = random.Random(3)
     outcomes = [
-        Outcome(
+        TrialOutcome(
             levels=levels, workload=_WORK, block=block, order=0,
             figures={"write": 1e7 * chance.lognormvariate(0, 0.05)},
         )
         for block in range(6) for levels in sets
     ]  # fmt: skip
     # As the one question that was asked it would be; of six, one comes so far by chance alone.
-    lucky = [curve(outcomes, name, base, "write", chance=random.Random(1)) for name in names]
+    lucky = [factor_curve(outcomes, name, base, "write", chance=random.Random(1)) for name in names]
     assert [each.best is not None for each in lucky if each is not None].count(True) == 1
-    found = find(plan, outcomes, "write", _WORK, written=format_figure)
+    found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
     assert [each.best for each in found.curves] == [None] * len(names)
 
 
@@ -57,7 +57,7 @@ def test_the_steadiest_of_levels_is_named_only_if_they_differ() -> None:
     for gain, named in ((1.0, False), (2.0, True)):
         chance = random.Random(2)
         outcomes = [
-            Outcome(
+            TrialOutcome(
                 levels=one.levels, workload=_WORK, block=block, order=0,
                 figures={
                     "write": chance.lognormvariate(17, 0.05)
@@ -66,7 +66,7 @@ def test_the_steadiest_of_levels_is_named_only_if_they_differ() -> None:
             )
             for block in range(4) for one in plan.sets
         ]  # fmt: skip
-        found = find(plan, outcomes, "write", _WORK, written=format_figure)
+        found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
         assert len(found.matrices) == 1
         assert any("is the steadiest" in text for _, text in found.said) == named
 
@@ -75,13 +75,13 @@ def test_time_outs_have_a_picture_and_nothing_is_said_of_ratios() -> None:
     plan = _plan({"rsize": ["4096", "65536"], "nconnect": ["1", "4"]})
     seen = {"4096": 0, "65536": 5}
     outcomes = [
-        Outcome(
+        TrialOutcome(
             levels=one.levels, workload=_WORK, block=block, order=0, figures={"write": 1e7},
             timeouts=seen[one.levels["rsize"]],
         )
         for block in range(4) for one in plan.sets
     ]  # fmt: skip
-    found = find(plan, outcomes, "timeouts", _WORK, written=format_figure)
+    found = analyze(plan, outcomes, "timeouts", _WORK, written=format_figure)
     (matrix,) = found.matrices
     assert matrix.cells == [[0, 0], [5, 5]]
     assert found.effects == []
@@ -100,7 +100,7 @@ def test_time_outs_have_a_picture_and_nothing_is_said_of_ratios() -> None:
         ("nconnect", "1", "—", 68, False), ("nconnect", "4", "—", 68, False),
     ]  # fmt: skip
     calm = [msgspec.structs.replace(one, timeouts=0) for one in outcomes]
-    none = find(plan, calm, "timeouts", _WORK, written=format_figure)
+    none = analyze(plan, calm, "timeouts", _WORK, written=format_figure)
     assert (none.matrices, level_rows(none)) == ([], [])
 
 
@@ -113,7 +113,7 @@ def test_the_luckiest_of_many_sets_is_not_confirmed_against_an_unlucky_baseline(
         # Of so many that are the same the first is often this far from the last, and from a given one seldom.
         middle = {"0": 0.925e7, "59": 0.925e7 * gain}
         outcomes = [
-            Outcome(
+            TrialOutcome(
                 levels=one.levels, workload=_WORK, block=block, order=0,
                 figures={
                     "write": middle[one.levels["timeo"]] * (0.97 + 0.03 * block)
@@ -123,19 +123,19 @@ def test_the_luckiest_of_many_sets_is_not_confirmed_against_an_unlucky_baseline(
             )
             for block in range(3) for one in plan.sets
         ]  # fmt: skip
-        found = find(plan, outcomes, "write", _WORK, written=format_figure)
+        found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
         best, base = found.ranking.standings[0], found.ranking.of(plan.sets[0].levels)
         assert base is not None
         assert best.levels == {"timeo": "59"}
         assert best.low > base.high
-        (learned,) = measured(found, plan, plan.sets[59], format_figure)
+        (learned,) = measured_options(found, plan, plan.sets[59], format_figure)
         assert learned.status == status
 
 
 def test_what_takes_no_sync_is_not_said_to_have_it_counted_in() -> None:
     plan = _plan({"rsize": ["4096", "65536"]})
     outcomes = [
-        Outcome(
+        TrialOutcome(
             levels=one.levels, workload=_WORK, block=block, order=2 * block + place,
             figures={
                 "write": 3.2e6, "write_bytes": 64e6, "read": 8e6, "read_bytes": 64e6,
@@ -144,12 +144,12 @@ def test_what_takes_no_sync_is_not_said_to_have_it_counted_in() -> None:
         )
         for block in range(6) for place, one in enumerate(plan.sets)
     ]  # fmt: skip
-    found = find(plan, outcomes, "write", _WORK, written=format_figure, counted=True)
+    found = analyze(plan, outcomes, "write", _WORK, written=format_figure, counted=True)
     assert found.counted
     assert any("counted in" in text for _, text in found.said)
     # Files made a second; and what was read is there before the sync of what was written begins.
     for figure in ("create", "read", "unmount_s", "timeouts"):
-        found = find(plan, outcomes, figure, _WORK, written=format_figure, counted=True)
+        found = analyze(plan, outcomes, figure, _WORK, written=format_figure, counted=True)
         assert not found.counted
         assert not found.ranking.counted
         assert not any("counted in" in text for _, text in found.said)
@@ -157,10 +157,10 @@ def test_what_takes_no_sync_is_not_said_to_have_it_counted_in() -> None:
 
 def _outcomes(
     plan: ExperimentPlan, speed: Callable[[dict[str, str]], float], repeats: int = 4
-) -> list[Outcome]:
+) -> list[TrialOutcome]:
     chance = random.Random(2)
     return [
-        Outcome(
+        TrialOutcome(
             levels=one.levels, workload=_WORK, block=block, order=0,
             figures={"write": speed(one.levels) * chance.lognormvariate(0, 0.03)},
         )
@@ -178,15 +178,15 @@ def test_files_of_unlike_sizes_are_not_ranked_together() -> None:
     """Small files are slower than large ones on every mount: that makes no setting the best."""
     plan = _plan(_VERSIONS)
     outcomes = _outcomes(plan, lambda levels: 1e6 if levels["file_size"] == "65536" else 13e6)
-    parts = parts_of(plan)
+    parts = parts_of_plan(plan)
     assert [part.label for part in parts] == ["files, files of 64 KiB", "files, files of 4 MiB"]
     for part, low, high in zip(parts, (0.5e6, 10e6), (2e6, 20e6), strict=True):
-        found = find(plan, outcomes, "write", _WORK, written=format_figure, file_size=part.file_size)
+        found = analyze(plan, outcomes, "write", _WORK, written=format_figure, file_size=part.file_size)
         assert {one.levels["file_size"] for one in found.ranking.standings} == {part.file_size}
         assert all(low < one.median < high for one in found.ranking.standings)
         assert found.headline == "No difference found. Keep what you have."
         assert "file_size" not in [one.factor for one in found.effects]
-    assert len(reported(plan, outcomes, written=format_figure)) == 2
+    assert len(analyze_main_figures(plan, outcomes, written=format_figure)) == 2
 
 
 def test_a_set_is_better_than_the_reference_in_the_same_test_alone() -> None:
@@ -194,7 +194,7 @@ def test_a_set_is_better_than_the_reference_in_the_same_test_alone() -> None:
     plan = _plan(_VERSIONS)
     slow = {"random": 1e6, "sequential": 5e6}
     outcomes = _outcomes(plan, lambda levels: slow[levels["pattern"]])
-    found = find(plan, outcomes, "write", _WORK, written=format_figure)
+    found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
     assert (found.conclusion.verdict, found.conclusion.gain) == ("none-better", None)
     outcomes = _outcomes(
         plan,
@@ -202,7 +202,7 @@ def test_a_set_is_better_than_the_reference_in_the_same_test_alone() -> None:
             (2 if levels["vers"] == "4.2" else 1) * (1e6 if levels["pattern"] == "random" else 5e6)
         ),
     )
-    gain = find(plan, outcomes, "write", _WORK, written=format_figure).conclusion.gain
+    gain = analyze(plan, outcomes, "write", _WORK, written=format_figure).conclusion.gain
     assert gain is not None
     assert (gain.levels["vers"], gain.reference["vers"]) == ("4.2", "3")
     assert gain.levels["pattern"] == gain.reference["pattern"]
@@ -225,7 +225,7 @@ def test_each_study_s_own_table_comes_first() -> None:
             msgspec.structs.replace(one, workload=experiment.workloads[0].name)
             for one in _outcomes(plan, lambda _levels: 1e7)
         ]
-        found = find(plan, outcomes, "write", experiment.workloads[0].name, written=format_figure)
+        found = analyze(plan, outcomes, "write", experiment.workloads[0].name, written=format_figure)
         assert found.axes == axes
         assert set(found.matrices[0].fixed) == apart
         assert found.pooled == []
@@ -234,12 +234,12 @@ def test_each_study_s_own_table_comes_first() -> None:
 def test_any_two_settings_can_be_the_axes() -> None:
     plan = _plan(_VERSIONS)
     outcomes = _outcomes(plan, lambda _levels: 1e7)
-    found = find(plan, outcomes, "write", _WORK, written=format_figure, axes=["vers", "pattern"])
+    found = analyze(plan, outcomes, "write", _WORK, written=format_figure, axes=["vers", "pattern"])
     assert (found.matrices[0].row_factor, found.matrices[0].column_factor) == ("vers", "pattern")
     assert all("file_size" in one.fixed for one in found.matrices)
     for axes in (["vers", "vers"], ["vers", "rsize"], ["vers"]):
         with pytest.raises(AppError) as caught:
-            find(plan, outcomes, "write", _WORK, written=format_figure, axes=axes)
+            analyze(plan, outcomes, "write", _WORK, written=format_figure, axes=axes)
         assert "vers, file_size, record_size, pattern" in caught.value.hint
 
 
@@ -249,14 +249,14 @@ def test_what_chance_makes_is_no_pattern() -> None:
         outcomes = _outcomes(
             plan, lambda levels, gain=gain: 1e7 * (gain if levels["rsize"] == "65536" else 1)
         )  # type: ignore[misc]
-        (matrix,) = find(plan, outcomes, "write", _WORK, written=format_figure).matrices
+        (matrix,) = analyze(plan, outcomes, "write", _WORK, written=format_figure).matrices
         assert matrix.differs is differs
         shades = {shade for row in matrix.shades() for shade in row}
         assert shades == {0.0} if not differs else 1.0 in shades
         if differs:  # those that are like the best have its color
             assert matrix.shades()[2] == [1.0, 1.0, 1.0]
     once = _outcomes(plan, lambda _levels: 1e7, repeats=1)
-    (matrix,) = find(plan, once, "write", _WORK, written=format_figure).matrices
+    (matrix,) = analyze(plan, once, "write", _WORK, written=format_figure).matrices
     assert matrix.differs is None
     assert {shade for row in matrix.shades() for shade in row} == {0.0}
 
@@ -264,7 +264,7 @@ def test_what_chance_makes_is_no_pattern() -> None:
 def test_too_few_repeats_prove_nothing() -> None:
     plan = _plan({"rsize": ["4096", "65536"]})
     outcomes = _outcomes(plan, lambda levels: 1e7 * int(levels["rsize"]), repeats=1)
-    found = find(plan, outcomes, "write", _WORK, written=format_figure)
+    found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
     assert found.conclusion.verdict == "too-few"
     assert found.headline == "Nothing is proven: too few trials were repeated. Keep what you have."
 
@@ -274,13 +274,13 @@ def test_what_all_sets_together_show_of_a_setting_is_not_denied() -> None:
     plan = _plan({"rsize": ["1024", "65536"], "nconnect": ["1", "2"]})
     speeds = {"1024": (1.6e6, 1.5e6, 1.4e6, 1.8e6), "65536": (3.9e6, 3.0e6, 3.6e6, 3.3e6)}
     outcomes = [
-        Outcome(
+        TrialOutcome(
             levels=one.levels, workload=_WORK, block=block, order=0,
             figures={"write": speeds[one.levels["rsize"]][2 * block + int(one.levels["nconnect"]) - 1]},
         )
         for block in range(2) for one in plan.sets
     ]  # fmt: skip
-    found = find(plan, outcomes, "write", _WORK, written=format_figure)
+    found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
     (rsize,) = [one for one in found.effects if one.factor == "rsize"]
     assert rsize.notable
     assert found.conclusion.verdict in {"effect", "better"}
@@ -289,4 +289,6 @@ def test_what_all_sets_together_show_of_a_setting_is_not_denied() -> None:
     assert found.matrices[0].differs
     # The other way round nothing was better than the reference.
     turned = msgspec.structs.replace(plan, sets=plan.sets[::-1])
-    assert find(turned, outcomes, "write", _WORK, written=format_figure).conclusion.verdict == "none-better"
+    assert (
+        analyze(turned, outcomes, "write", _WORK, written=format_figure).conclusion.verdict == "none-better"
+    )

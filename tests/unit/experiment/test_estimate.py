@@ -7,10 +7,15 @@ import pytest
 from experiment_world import World, experiment
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
-from advisor.throughput import Costs
-from app.bench.experiment.costs import Waits, measured_costs, sample_of, waits_of
-from app.experiment.estimate import way_seconds
-from app.experiment.model import ExperimentArgs, Factor, PlannedSet, Work
+from advisor.throughput import ServerCosts
+from app.experiment.estimate import (
+    LatencySources,
+    direction_seconds,
+    latencies_of,
+    latency_sample,
+    measured_costs,
+)
+from app.experiment.model import ExperimentArgs, Factor, OptionSet, WorkloadSpec
 from app.experiment.plan import plan_experiment
 from app.speedtest.model import Figure, TestResult, TestSpec, Transfer
 from app.tasks import CancelToken
@@ -56,7 +61,7 @@ def _facts(rate_bps: float, rtt_s: float) -> Facts:
     ],
 )
 def test_what_options_make_a_test_wait_for(options: str, stable: bool, attributes: bool) -> None:
-    assert waits_of(options) == Waits(stable=stable, attributes=attributes)
+    assert latencies_of(options) == LatencySources(stable=stable, attributes=attributes)
 
 
 #: Recorded in the lab: a test of next to nothing on a mount (seconds of its writing, fsync and reading, files
@@ -91,22 +96,22 @@ def test_a_small_test_tells_what_a_large_one_will_take(
     options, small, (write_s, flush_s, read_s, create) = sample
     result = _result(_transfer(write_s, flush_s), _transfer(read_s), create)
     costs = measured_costs(options, small, result, facts)
-    one = PlannedSet(levels={}, options=options)
-    expected = [way_seconds(one, spec, facts, costs, write=write) for write in (True, False)]
+    one = OptionSet(levels={}, options=options)
+    expected = [direction_seconds(one, spec, facts, costs, write=write) for write in (True, False)]
     assert sum(expected) == pytest.approx(sum(took_s), rel=0.25)
 
 
 def test_one_hiccup_is_not_what_every_call_takes() -> None:
     result = _result(_transfer(3.0), _transfer(3.0), 2.0)
     costs = measured_costs("noac", _FILES, result, _facts(1e9, 0.0002))
-    assert costs.commit_s <= 5 * Costs().commit_s
-    assert costs.create_s <= 5 * Costs().create_s
-    assert costs.open_s <= 5 * Costs().open_s
+    assert costs.commit_s <= 5 * ServerCosts().commit_s
+    assert costs.create_s <= 5 * ServerCosts().create_s
+    assert costs.open_s <= 5 * ServerCosts().open_s
 
 
 def test_what_makes_nobody_wait_is_not_measured() -> None:
     result = _result(_transfer(3.0), _transfer(3.0))
-    assert measured_costs("vers=4.2", _FILE, result, _facts(1e9, 0.0002)) == Costs()
+    assert measured_costs("vers=4.2", _FILE, result, _facts(1e9, 0.0002)) == ServerCosts()
 
 
 def test_every_kind_of_waiting_is_tried_once() -> None:
@@ -117,22 +122,22 @@ def test_every_kind_of_waiting_is_tried_once() -> None:
         Factor(name="cache_mode", levels=["default", "noac", "actimeo=0"]),
         Factor(name="rsize", levels=["4096", "65536"]),
     ]
-    works = [Work(name="many", kind="files", size=4096, count=20)]
+    works = [WorkloadSpec(name="many", kind="files", size=4096, count=20)]
     asked = ExperimentArgs(experiment=experiment(factors=factors, workloads=works))
-    made = plan_experiment(asked, world.hands(), CancelToken(), lambda _event: None)
+    made = plan_experiment(asked, world.context(), CancelToken(), lambda _event: None)
     assert len(made.sets) == 6
-    tried = [(waits_of(options), spec.workload) for options, spec in world.samples]
+    tried = [(latencies_of(options), spec.workload) for options, spec in world.samples]
     assert tried == [
-        (waits_of(""), "file"), (waits_of(""), "file"), (waits_of("noac"), "files"),
-        (waits_of("actimeo=0"), "files"),
+        (latencies_of(""), "file"), (latencies_of(""), "file"), (latencies_of("noac"), "files"),
+        (latencies_of("actimeo=0"), "files"),
     ]  # fmt: skip
 
 
 def test_a_sample_makes_the_calls_of_the_trials_and_several_where_each_is_waited_for() -> None:
-    one = experiment(workloads=[Work(name="one", size=2**20, block_size=2**18)])
-    many = experiment(workloads=[Work(name="many", kind="files", size=4096, count=20)])
-    assert sample_of(many, "noac", {}) == msgspec.structs.replace(_FILES, block_size=2**20)
-    assert sample_of(many, "vers=4.2", {}) == msgspec.structs.replace(_FILE, block_size=2**20)
-    assert sample_of(one, "vers=4.2", {}).block_size == 2**18
-    assert sample_of(one, "vers=4.2", {"block_size": "4096"}).block_size == 4096
-    assert sample_of(one, "noac", {}) == _FILE
+    one = experiment(workloads=[WorkloadSpec(name="one", size=2**20, block_size=2**18)])
+    many = experiment(workloads=[WorkloadSpec(name="many", kind="files", size=4096, count=20)])
+    assert latency_sample(many, "noac", {}) == msgspec.structs.replace(_FILES, block_size=2**20)
+    assert latency_sample(many, "vers=4.2", {}) == msgspec.structs.replace(_FILE, block_size=2**20)
+    assert latency_sample(one, "vers=4.2", {}).block_size == 2**18
+    assert latency_sample(one, "vers=4.2", {"block_size": "4096"}).block_size == 4096
+    assert latency_sample(one, "noac", {}) == _FILE

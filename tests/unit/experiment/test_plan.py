@@ -8,12 +8,18 @@ import msgspec
 import pytest
 from experiment_world import World, experiment
 
-from app.bench.experiment.guess import guess
 from app.errors import AppError, ErrorKind
-from app.experiment.design import combinations, schedule
-from app.experiment.factors import spec_of
-from app.experiment.model import ExperimentArgs, ExperimentEvent, ExperimentPlan, Factor, PlannedSet, Work
-from app.experiment.plan import plan_experiment
+from app.experiment.design import level_combinations, schedule_trials
+from app.experiment.factors import trial_spec
+from app.experiment.model import (
+    ExperimentArgs,
+    ExperimentEvent,
+    ExperimentPlan,
+    Factor,
+    OptionSet,
+    WorkloadSpec,
+)
+from app.experiment.plan import estimated_plan, plan_experiment
 from app.speedtest.messages import WorkerJob
 from app.speedtest.worker.worker_process import check_spec
 from app.tasks import CancelledError, CancelToken
@@ -21,7 +27,7 @@ from app.tasks import CancelledError, CancelToken
 
 def plan(world: World, budget_s: float | None = None, **changes: object) -> ExperimentPlan:
     args = ExperimentArgs(experiment=experiment(**changes), budget_s=budget_s)
-    return plan_experiment(args, world.hands(), CancelToken(), lambda _event: None)
+    return plan_experiment(args, world.context(), CancelToken(), lambda _event: None)
 
 
 def struck(made: ExperimentPlan) -> dict[tuple[tuple[str, str], ...], str]:
@@ -37,7 +43,7 @@ def test_every_option_string_is_tried_once_and_closed() -> None:
         Factor(name="block_size", levels=["4096", "65536"]),
     ]
     args = ExperimentArgs(experiment=experiment(factors=factors))
-    made = plan_experiment(args, world.hands(), CancelToken(), events.append)
+    made = plan_experiment(args, world.context(), CancelToken(), events.append)
     assert world.opened == ["rsize=4096", "rsize=65536"]
     assert world.closed == 2
     assert len(made.sets) == 8
@@ -46,7 +52,7 @@ def test_every_option_string_is_tried_once_and_closed() -> None:
         ("trying", 1, 2), ("trying", 2, 2),
     ]  # fmt: skip
     assert made.sets[0].effective["rsize"] == "4096"
-    assert made.trials == len(schedule(made)) == 16 + 4
+    assert made.trials == len(schedule_trials(made)) == 16 + 4
     assert made.seconds > 16 * 0.3
     # Each trial writes and reads one MiB; the warm-up is one more.
     assert made.bytes == 21 * 2 * 2**20
@@ -123,7 +129,10 @@ def test_a_base_that_is_struck_out_gives_way() -> None:
 
 def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
     world = World()
-    works = [Work(name="big", size=2**30), Work(name="small", kind="files", size=4096, count=1000)]
+    works = [
+        WorkloadSpec(name="big", size=2**30),
+        WorkloadSpec(name="small", kind="files", size=4096, count=1000),
+    ]
     whole = plan(world, workloads=works, repeats=3)
     assert whole.notes == []
     less = plan(world, budget_s=whole.seconds / 4, workloads=works, repeats=3)
@@ -135,12 +144,14 @@ def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
     assert least.experiment.workloads[0].size == 2**20
     assert any("will not do" in note for note in least.notes)
     # What it is called says how much is copied, also after a study's was cut already.
-    cut = [Work(name="1 x 1 GB", size=2**30).cut_to(size=2**24)]
+    cut = [WorkloadSpec(name="1 x 1 GB", size=2**30).resized(size=2**24)]
     assert cut[0].name == "16 MiB (planned: 1 x 1 GB)"
     (work,) = (least := plan(world, budget_s=1.0, workloads=cut)).experiment.workloads
     assert (work.name, work.size) == ("1 MiB (planned: 1 x 1 GB)", 2**20)
     assert "“1 x 1 GB” copies 1 MiB, not 16 MiB" in least.notes[0]
-    assert Work(name="1 x 1 GB, cut to 16 MiB", size=2**24).plain_name == "1 x 1 GB"  # a record of before
+    assert (
+        WorkloadSpec(name="1 x 1 GB, cut to 16 MiB", size=2**24).uncut_name == "1 x 1 GB"
+    )  # a record of before
     world.free = 2**30
     roomy = plan(world, workloads=works)
     assert roomy.space <= 2**28
@@ -167,7 +178,7 @@ def test_only_the_sets_that_do_not_fit_are_struck_out() -> None:
     assert set(struck(made)) == {(("file_size", "1048576"), ("streams", "64"))}
     assert len(made.sets) == 3
     # Where the size is free, it is made as small as it can be before anything is struck out.
-    made = plan(world, factors=factors[:1], workloads=[Work(name="big", size=2**30)])
+    made = plan(world, factors=factors[:1], workloads=[WorkloadSpec(name="big", size=2**30)])
     assert set(struck(made)) == {(("streams", "64"),)}
     assert made.space <= 10 * 2**20
 
@@ -181,7 +192,7 @@ def test_only_the_sets_that_do_not_fit_are_struck_out() -> None:
 def test_it_is_said_what_it_was_made_smaller_for(seconds: float | None, free: int, words: str) -> None:
     world = World()
     world.free = free
-    made = plan(world, budget_s=seconds, workloads=[Work(name="big", size=2**30)])
+    made = plan(world, budget_s=seconds, workloads=[WorkloadSpec(name="big", size=2**30)])
     assert made.notes[0].startswith(f"Made smaller for {words}“big” copies ")
 
 
@@ -199,7 +210,7 @@ def test_it_is_said_what_it_was_made_smaller_for(seconds: float | None, free: in
 def test_an_experiment_of_which_nothing_is_left_is_refused(factors: list[Factor], words: str) -> None:
     world = World()
     asked = experiment(factors=factors)
-    for act in (lambda: plan(world, factors=factors), lambda: guess(asked, world.facts)):
+    for act in (lambda: plan(world, factors=factors), lambda: estimated_plan(asked, world.facts)):
         with pytest.raises(AppError) as caught:
             act()
         assert caught.value.kind is ErrorKind.USAGE
@@ -224,12 +235,12 @@ def test_what_no_worker_would_run_is_struck_out(factors: list[Factor], gone: dic
     assert [one.levels for one in made.struck] == [gone]
     for one in made.sets:
         for work in made.experiment.workloads:
-            check_spec(WorkerJob(spec=spec_of(work, one.levels), run="a", stage="whole", owner=1))
+            check_spec(WorkerJob(spec=trial_spec(work, one.levels), run="a", stage="whole", owner=1))
     assert len(made.sets) == 2 * (len(factors[0].levels) * (2 if len(factors) == 3 else 1) - 1)
 
 
 def test_several_files_at_once_in_order_are_several_files() -> None:
-    spec = spec_of(Work(name="x", size=2**20), {"streams": "4", "pattern": "sequential"})
+    spec = trial_spec(WorkloadSpec(name="x", size=2**20), {"streams": "4", "pattern": "sequential"})
     assert (spec.workload, spec.count) == ("streams", 4)
 
 
@@ -266,7 +277,7 @@ def test_cancelling_ends_it() -> None:
     world, token = World(), CancelToken()
     with pytest.raises(CancelledError):
         plan_experiment(
-            ExperimentArgs(experiment=experiment()), world.hands(), token, lambda _event: token.cancel()
+            ExperimentArgs(experiment=experiment()), world.context(), token, lambda _event: token.cancel()
         )
     assert world.opened == []
 
@@ -275,27 +286,27 @@ def test_strategies() -> None:
     factors = [
         Factor(name="rsize", levels=["1", "2", "3"], base="2"), Factor(name="wsize", levels=["1", "2"])
     ]  # fmt: skip
-    full = combinations(experiment(factors=factors), factors)
+    full = level_combinations(experiment(factors=factors), factors)
     assert len(full) == 6
     assert full[0] == {"rsize": "2", "wsize": "1"}
-    alone = combinations(experiment(strategy="one-at-a-time"), factors)
+    alone = level_combinations(experiment(strategy="one-at-a-time"), factors)
     assert alone == [
         {"rsize": "2", "wsize": "1"}, {"rsize": "1", "wsize": "1"}, {"rsize": "3", "wsize": "1"},
         {"rsize": "2", "wsize": "2"},
     ]  # fmt: skip
     rows = [{"rsize": "3"}, {"rsize": "3", "wsize": "2"}, {"rsize": "3"}]
-    assert combinations(experiment(strategy="rows", rows=rows), factors) == [
+    assert level_combinations(experiment(strategy="rows", rows=rows), factors) == [
         {"rsize": "3", "wsize": "1"}, {"rsize": "3", "wsize": "2"},
     ]  # fmt: skip
 
 
 def test_the_order_is_random_in_blocks_and_the_same_for_a_seed() -> None:
-    sets = [PlannedSet(levels={"rsize": str(n)}, options="") for n in range(30)]
+    sets = [OptionSet(levels={"rsize": str(n)}, options="") for n in range(30)]
     made = ExperimentPlan(
         experiment=experiment(repeats=3, seed=7), sets=sets, struck=[], trials=0, seconds=0, bytes=0, space=0
     )
-    order = schedule(made)
-    assert order == schedule(made)
+    order = schedule_trials(made)
+    assert order == schedule_trials(made)
     assert [trial.order for trial in order] == list(range(len(order)))
     for block in range(3):
         ordinary = [trial.set for trial in order if trial.block == block and not trial.baseline]
@@ -306,7 +317,7 @@ def test_the_order_is_random_in_blocks_and_the_same_for_a_seed() -> None:
     gaps = [place for place, trial in enumerate(order) if trial.baseline]
     assert max(b - a for a, b in itertools.pairwise(gaps)) <= 21
     other = msgspec.structs.replace(made, experiment=experiment(repeats=3, seed=8))
-    assert schedule(other) != order
+    assert schedule_trials(other) != order
 
 
 def test_what_takes_too_much_room_even_at_its_smallest_is_refused() -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from app.experiment.model import Experiment, ExperimentPlan, Factor, PlannedSet, Work
-from app.experiment.proposed_options import propose
+from app.experiment.model import Experiment, ExperimentPlan, Factor, OptionSet, WorkloadSpec
+from app.experiment.proposed_options import propose_options
 
 
 def plan_of(options: str, factors: dict[str, list[str]], sets: list[dict[str, str]]) -> ExperimentPlan:
     experiment = Experiment(
-        share="nas:/x", options=options, workloads=[Work(name="file", size=1)],
+        share="nas:/x", options=options, workloads=[WorkloadSpec(name="file", size=1)],
         factors=[Factor(name=name, levels=levels) for name, levels in factors.items()],
     )  # fmt: skip
     planned = [
-        PlannedSet(
+        OptionSet(
             levels=levels, options="whatever",
             read_ahead_kb=int(levels["read_ahead_kb"]) if "read_ahead_kb" in levels else None,
         )
@@ -28,7 +28,7 @@ def plan_of(options: str, factors: dict[str, list[str]], sets: list[dict[str, st
 def test_the_options_of_the_study_are_not_taken_over() -> None:
     """“vers=3,noac” of a study must not reach a mount whose size alone was varied."""
     plan = plan_of("vers=3,noac", {"rsize": ["8192", "65536"]}, [{"rsize": "8192"}, {"rsize": "65536"}])
-    found = propose(plan, plan.sets[1], "vers=4.2,hard,_netdev,nofail,rsize=8192")
+    found = propose_options(plan, plan.sets[1], "vers=4.2,hard,_netdev,nofail,rsize=8192")
     assert found.options == "vers=4.2,hard,_netdev,nofail,rsize=65536"
     assert [(one.option, one.before, one.after) for one in found.changes] == [("rsize", "8192", "65536")]
     assert found.study == "vers=3,noac"
@@ -52,20 +52,20 @@ def test_what_was_varied_is_proposed(
 ) -> None:
     plan = plan_of("", {name: levels}, [{name: each} for each in levels])
     one = next(each for each in plan.sets if each.levels[name] == level)
-    assert propose(plan, one, before).options == after
+    assert propose_options(plan, one, before).options == after
 
 
 def test_a_setting_of_one_level_was_not_varied() -> None:
     """As the transport is of which UDP was struck out."""
     sets = [{"proto": "tcp", "rsize": "8192"}, {"proto": "tcp", "rsize": "65536"}]
     plan = plan_of("", {"proto": ["tcp", "udp"], "rsize": ["8192", "65536"]}, sets)
-    assert propose(plan, plan.sets[1], "hard").options == "hard,rsize=65536"
+    assert propose_options(plan, plan.sets[1], "hard").options == "hard,rsize=65536"
 
 
 def test_readahead_is_proposed_where_it_was_varied() -> None:
     sets = [{"read_ahead_kb": "128"}, {"read_ahead_kb": "4096"}]
     plan = plan_of("", {"read_ahead_kb": ["128", "4096"]}, sets)
-    found = propose(plan, plan.sets[1], "hard", read_ahead_kb=128)
+    found = propose_options(plan, plan.sets[1], "hard", read_ahead_kb=128)
     assert (found.options, found.read_ahead_kb) == ("hard", 4096)
     assert [(one.option, one.before, one.after) for one in found.changes] == [
         ("read_ahead_kb", "128", "4096")
@@ -75,8 +75,8 @@ def test_readahead_is_proposed_where_it_was_varied() -> None:
 def test_lint_sees_it_first_and_tells_what_is_new_alone() -> None:
     sets = [{"hard": "hard"}, {"hard": "soft"}]
     plan = plan_of("", {"hard": ["hard", "soft"]}, sets)
-    found = propose(plan, plan.sets[1], "vers=4.2,timeo=3")
+    found = propose_options(plan, plan.sets[1], "vers=4.2,timeo=3")
     assert "soft-rw" in [one.rule for one in found.findings]
-    again = propose(plan, plan.sets[1], "vers=4.2,soft,timeo=3")
+    again = propose_options(plan, plan.sets[1], "vers=4.2,soft,timeo=3")
     assert again.changes == []
     assert again.findings == []

@@ -10,32 +10,38 @@ import msgspec
 import pytest
 from experiment_world import World
 
-from app.bench.experiment.guess import guess
-from app.bench.experiment.recipe_text import parse_recipe
-from app.bench.experiment.recipe_toml import recipe_toml
 from app.errors import AppError, ErrorKind
-from app.experiment.design import combinations
+from app.experiment.design import level_combinations
 from app.experiment.factors import (
     CACHE_MODE,
-    ELSEWHERE,
-    GONE,
-    OF_THE_TEST,
+    OBSOLETE_LEVELS,
     READ_AHEAD,
+    TEST_FACTORS,
     TRANSFER_SIZE,
-    mounting,
-    normal,
-    spec_of,
+    UNSUPPORTED_FACTORS,
+    mount_settings,
+    normalized_level,
+    trial_spec,
 )
 from app.experiment.model import Experiment, Factor
+from app.experiment.plan import estimated_plan
 from app.experiment.recipe_store import (
     delete_recipe,
     find_recipe,
-    own_folder,
-    read_cookbook,
-    recipes,
+    read_recipes,
+    readable_recipes,
     save_recipe,
+    user_recipe_directory,
 )
-from app.experiment.recipes import Extent, Recipe, RecipeFactor, RecipeWork, Study
+from app.experiment.recipes import (
+    Recipe,
+    RecipeFactor,
+    RecipeRepeats,
+    RecipeWorkload,
+    Study,
+    parse_recipe,
+    recipe_toml,
+)
 
 _SEEDS = Path(__file__).parents[2] / "data/seeds"
 
@@ -55,7 +61,7 @@ quick_size = "1M"
 
 
 def test_the_five_studies_are_there_with_what_they_found() -> None:
-    found = recipes()
+    found = readable_recipes()
     assert [recipe.name for recipe in found] == [
         "one-at-a-time", "transfer-size", "full-factorial", "attribute-caching", "versions",
     ]  # fmt: skip
@@ -67,34 +73,34 @@ def test_the_five_studies_are_there_with_what_they_found() -> None:
 
 
 @pytest.mark.parametrize("size", ["quick", "full"])
-@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("recipe", readable_recipes(), ids=lambda recipe: recipe.name)
 def test_every_set_of_a_study_is_a_mount_and_a_test(recipe, size) -> None:  # type: ignore[no-untyped-def]
     experiment = recipe.experiment("nas:/x", size, seed=1)
-    factors = [factor for factor in experiment.factors if factor.name not in ELSEWHERE]
-    sets = combinations(experiment, factors)
+    factors = [factor for factor in experiment.factors if factor.name not in UNSUPPORTED_FACTORS]
+    sets = level_combinations(experiment, factors)
     assert 1 < len(sets) < 3000
     assert size == "full" or len(sets) < 80
     for levels in sets:
-        if not set(levels.items()) & set(GONE):
-            assert mounting(experiment, levels).options
+        if not set(levels.items()) & set(OBSOLETE_LEVELS):
+            assert mount_settings(experiment, levels).options
         for work in experiment.workloads:
-            assert spec_of(work, levels).total > 0
+            assert trial_spec(work, levels).total > 0
 
 
 def test_what_the_studies_varied_is_varied() -> None:
     cache = find_recipe("attribute-caching").experiment("nas:/x")
     assert cache.repeats == 5
-    options = [mounting(cache, levels).options for levels in combinations(cache, cache.factors)]
+    options = [mount_settings(cache, levels).options for levels in level_combinations(cache, cache.factors)]
     base = "vers=3,hard,rsize=32768,wsize=32768,proto=tcp,timeo=600"
     assert options == [base, f"{base},noac", f"{base},actimeo=0"]
-    works = [spec_of(work, {}) for work in cache.workloads]
+    works = [trial_spec(work, {}) for work in cache.workloads]
     assert [(work.size, work.count, work.workload) for work in works] == [
         (2**30, 1, "file"), (2**20, 100, "files"),
     ]  # fmt: skip
     assert {work.block_size for work in works} == {32768}, "as cp wrote then, so that noac waits as often"
     alone = find_recipe("one-at-a-time").experiment("nas:/x")
     assert alone.repeats == 10
-    sets = combinations(alone, alone.factors)
+    sets = level_combinations(alone, alone.factors)
     assert all(sum(one[name] != sets[0][name] for name in one) <= 1 for one in sets)
     assert len(sets) == 1 + 10 + 10 + 6
 
@@ -112,18 +118,18 @@ def test_the_unmount_times_quoted_are_those_of_the_study_s_rows() -> None:
 def test_levels_of_a_test_change_the_test() -> None:
     versions = find_recipe("versions").experiment("nas:/x", "quick")
     levels = {"vers": "4.2", "file_size": "4194304", "record_size": "16384", "pattern": "random"}
-    spec = spec_of(versions.workloads[0], levels)
+    spec = trial_spec(versions.workloads[0], levels)
     assert (spec.size, spec.block_size, spec.workload) == (4194304, 16384, "random")
-    streams = spec_of(versions.workloads[0], {"streams": "4"})
+    streams = trial_spec(versions.workloads[0], {"streams": "4"})
     assert (streams.workload, streams.count) == ("streams", 4)
-    assert mounting(versions, levels).options == "vers=4.2"
-    assert mounting(versions, {"read_ahead_kb": "512", "vers": "default"}).read_ahead_kb == 512
+    assert mount_settings(versions, levels).options == "vers=4.2"
+    assert mount_settings(versions, {"read_ahead_kb": "512", "vers": "default"}).read_ahead_kb == 512
 
 
 def test_sizes_are_kept_as_bytes() -> None:
-    assert normal("rsize", "64k") == "65536"
-    assert normal("transfer_size", "1M") == "1048576"
-    assert normal("timeo", "600") == "600"
+    assert normalized_level("rsize", "64k") == "65536"
+    assert normalized_level("transfer_size", "1M") == "1048576"
+    assert normalized_level("timeo", "600") == "600"
 
 
 @pytest.mark.parametrize(
@@ -173,22 +179,22 @@ def test_the_manual_describes_every_key_and_its_example_is_a_recipe() -> None:
     recipe = parse_recipe(example, "manual")
     assert [len(factor.levels) for factor in recipe.experiment("nas:/x").factors] == [3, 2]
     assert [work.count for work in recipe.experiment("nas:/x", "quick").workloads] == [1, 100]
-    for part in (Recipe, RecipeFactor, RecipeWork, Extent, Study):
+    for part in (Recipe, RecipeFactor, RecipeWorkload, RecipeRepeats, Study):
         for field in set(part.__struct_fields__) - ({"own"} if part is Recipe else set()):
             assert re.search(rf"^\.(Cm|It Cm) .*\b{field}\b", keys, re.MULTILINE), field
-    for factor in OF_THE_TEST | {TRANSFER_SIZE, READ_AHEAD, CACHE_MODE}:
+    for factor in TEST_FACTORS | {TRANSFER_SIZE, READ_AHEAD, CACHE_MODE}:
         assert re.search(rf"^\.Cm .*\b{factor}\b", keys, re.MULTILINE), factor
 
 
 def test_one_s_own_are_kept_listed_and_removed(own_home: Path) -> None:
     save_recipe(GOOD, "mine")
-    assert own_folder() == own_home / ".config/mountwright/recipes"
+    assert user_recipe_directory() == own_home / ".config/mountwright/recipes"
     recipe = find_recipe("mine")
     assert (recipe.title, recipe.own) == ("Mine", True)
     quick = recipe.experiment("nas:/x", "quick")
     assert quick.workloads[0].size == 2**20
     assert quick.factors[0].levels == ["65536", "default"]
-    assert find_recipe(str(own_folder() / "mine.toml")).title == "Mine"
+    assert find_recipe(str(user_recipe_directory() / "mine.toml")).title == "Mine"
     delete_recipe("mine")
     with pytest.raises(AppError):
         find_recipe("mine")
@@ -208,20 +214,20 @@ def test_the_name_of_the_search_is_no_recipe_s(own_home: Path) -> None:
     with pytest.raises(AppError, match="the search for the best setting") as caught:
         save_recipe(GOOD, "best")
     assert caught.value.kind is ErrorKind.USAGE
-    own_folder().mkdir(parents=True)
-    (own_folder() / "best.toml").write_text(GOOD)  # as earlier versions kept it
+    user_recipe_directory().mkdir(parents=True)
+    (user_recipe_directory() / "best.toml").write_text(GOOD)  # as earlier versions kept it
     assert find_recipe("best").experiment("nas:/x").recipe == ""
     delete_recipe("best")
-    assert not [recipe for recipe in recipes() if recipe.own]
+    assert not [recipe for recipe in readable_recipes() if recipe.own]
 
 
 def test_a_broken_recipe_hides_no_other_and_can_be_replaced_or_removed(own_home: Path) -> None:
     save_recipe(GOOD, "good")
     for name in ("broken", "other"):
-        (own_folder() / f"{name}.toml").write_text("title = ")
-    (own_folder() / "bytes.toml").write_bytes(b"title = '\xff'")
-    book = read_cookbook()
-    assert book.recipes == recipes()
+        (user_recipe_directory() / f"{name}.toml").write_text("title = ")
+    (user_recipe_directory() / "bytes.toml").write_bytes(b"title = '\xff'")
+    book = read_recipes()
+    assert book.recipes == readable_recipes()
     assert [recipe.name for recipe in book.recipes if recipe.own] == ["good"]
     assert [error.message.partition(".toml")[0].rpartition("/")[2] for error in book.unreadable] == [
         "broken", "bytes", "other",
@@ -233,7 +239,7 @@ def test_a_broken_recipe_hides_no_other_and_can_be_replaced_or_removed(own_home:
     assert save_recipe(GOOD, "broken") == find_recipe("broken")
     delete_recipe("other")
     delete_recipe("bytes")
-    assert read_cookbook().unreadable == []
+    assert read_recipes().unreadable == []
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "", ".", "gr\udcf6"])
@@ -246,20 +252,20 @@ def test_what_no_file_can_be_called_is_no_recipe(name: str, own_home: Path) -> N
 
 
 def test_a_broken_recipe_with_an_odd_name_is_removed_as_the_list_says(own_home: Path) -> None:
-    own_folder().mkdir(parents=True)
-    with open(f"{own_folder()}/gr\udcf6.toml", "w") as file:  # noqa: PTH123 - as a person's file system has it
+    user_recipe_directory().mkdir(parents=True)
+    with open(f"{user_recipe_directory()}/gr\udcf6.toml", "w") as file:  # noqa: PTH123 - as a person's file system has it
         file.write("title = ")
-    (broken,) = read_cookbook().unreadable
+    (broken,) = read_recipes().unreadable
     name = broken.hint.partition("experiment remove ")[2].removesuffix("”.")
     with pytest.raises(AppError, match="it is not TOML"):
         find_recipe(name)
     delete_recipe(name)
-    assert read_cookbook().unreadable == []
+    assert read_recipes().unreadable == []
 
 
 def test_a_file_whose_name_is_not_utf_8_can_be_run(own_home: Path) -> None:
-    own_folder().mkdir(parents=True)
-    name = f"{own_folder()}/gr\udcf6\udcdfen.toml"
+    user_recipe_directory().mkdir(parents=True)
+    name = f"{user_recipe_directory()}/gr\udcf6\udcdfen.toml"
     with open(name, "w") as file:  # noqa: PTH123 - as a person's file system has it
         file.write(GOOD)
     experiment = find_recipe(name).experiment("nas:/x")
@@ -278,7 +284,7 @@ def test_what_is_too_deep_or_too_long_to_read_is_refused(text: str) -> None:
     assert "mine.toml" in caught.value.message
 
 
-@pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("recipe", readable_recipes(), ids=lambda recipe: recipe.name)
 def test_a_recipe_written_down_is_the_same_recipe(recipe) -> None:  # type: ignore[no-untyped-def]
     written = parse_recipe(recipe_toml(recipe), "recipe", name=recipe.name)
     assert written == recipe
@@ -298,22 +304,22 @@ def test_any_text_can_be_written_down(text: str) -> None:
     [("ac", "no", "noac"), ("ac", "yes", "ac"), ("softreval", "yes", "softreval"), ("ac", "default", "")],
 )
 def test_a_flag_is_given_or_not(name: str, level: str, options: str) -> None:
-    assert normal(name, level) == level
+    assert normalized_level(name, level) == level
     text = GOOD.replace("rsize", name).replace('"64k"', f'"{level}"').replace("vers=4.2", "")
     experiment = parse_recipe(text, "recipe").experiment("nas:/x")
-    assert mounting(experiment, {name: level}).options == options
+    assert mount_settings(experiment, {name: level}).options == options
 
 
 def test_what_it_would_take_is_told_before_anything_is_mounted() -> None:
     experiment = parse_recipe(GOOD.replace('"default"]', '"default", "1M"]'), "recipe").experiment("nas:/x")
     facts = World().facts
-    plan = guess(experiment, facts)
+    plan = estimated_plan(experiment, facts)
     assert (len(plan.sets), plan.trials) == (3, 13)
     assert plan.space == 4 * 2**20
     assert plan.bytes == 14 * 2 * 4 * 2**20  # with the warm-up, to the server and back
     assert 5 < plan.seconds < 60
     udp = msgspec.structs.replace(experiment, factors=[Factor(name="proto", levels=["tcp", "udp"])])
-    (struck,) = guess(udp, facts).struck
+    (struck,) = estimated_plan(udp, facts).struck
     assert struck.levels == {"proto": "udp"}
 
 
@@ -322,4 +328,4 @@ def test_more_option_sets_than_anybody_can_count() -> None:
     factors = [Factor(name=name, levels=levels) for name in ("timeo", "retrans", "acregmin", "acregmax")]
     experiment = parse_recipe(GOOD, "recipe").experiment("nas:/x")
     with pytest.raises(AppError, match="996005996001 option sets; 5000 are the most"):
-        guess(msgspec.structs.replace(experiment, factors=factors), World().facts)
+        estimated_plan(msgspec.structs.replace(experiment, factors=factors), World().facts)

@@ -10,9 +10,9 @@ from experiment_world import Mount, World, experiment
 from waiting import wait_for
 
 from advisor.experiment import measurements
-from app.bench.experiment.costs import SAMPLE_SIZE
 from app.errors import AppError, ErrorKind
-from app.experiment.design import schedule
+from app.experiment.design import schedule_trials
+from app.experiment.estimate import SAMPLE_SIZE
 from app.experiment.model import (
     ExperimentArgs,
     ExperimentEvent,
@@ -20,7 +20,7 @@ from app.experiment.model import (
     ExperimentResult,
     ExperimentRunArgs,
     Factor,
-    Work,
+    WorkloadSpec,
 )
 from app.experiment.plan import plan_experiment
 from app.experiment.runner import run_experiment
@@ -28,23 +28,23 @@ from app.speedtest.cleanup import wait_for_cleanups
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
-    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.measurements import TrialOutcome
     from app.speedtest.model import TestResult, TestSpec
 
 
 def planned(world: World, **changes: object) -> ExperimentPlan:
     args = ExperimentArgs(experiment=experiment(**changes))
-    plan = plan_experiment(args, world.hands(), CancelToken(), lambda _event: None)
+    plan = plan_experiment(args, world.context(), CancelToken(), lambda _event: None)
     world.opened.clear()
     world.closed = 0
     return plan
 
 
-def run(world: World, plan: ExperimentPlan, done: list[Outcome] | None = None,
-        budget_s: float | None = None) -> tuple[ExperimentResult, list[Outcome]]:  # fmt: skip
+def run(world: World, plan: ExperimentPlan, done: list[TrialOutcome] | None = None,
+        budget_s: float | None = None) -> tuple[ExperimentResult, list[TrialOutcome]]:  # fmt: skip
     events: list[ExperimentEvent] = []
     args = ExperimentRunArgs(plan=plan, done=done or [], budget_s=budget_s)
-    result = run_experiment(args, world.hands(), CancelToken(), events.append)
+    result = run_experiment(args, world.context(), CancelToken(), events.append)
     return result, [event.outcome for event in events if event.outcome is not None]
 
 
@@ -52,19 +52,28 @@ def test_every_trial_has_a_fresh_mount_and_its_own_times() -> None:
     world = World()
     plan = planned(world)
     events: list[ExperimentEvent] = []
-    result = run_experiment(ExperimentRunArgs(plan=plan), world.hands(), CancelToken(), events.append)
+    result = run_experiment(ExperimentRunArgs(plan=plan), world.context(), CancelToken(), events.append)
     outcomes = [event.outcome for event in events if event.outcome is not None]
-    order = schedule(plan)
+    order = schedule_trials(plan)
     assert [outcome.order for outcome in outcomes] == [trial.order for trial in order]
     assert [outcome.levels for outcome in outcomes] == [plan.sets[trial.set].levels for trial in order]
     assert len(world.opened) == world.closed == len(order) + 1  # the warm-up
     assert (result.done, result.planned, result.failed, result.stopped) == (len(order), len(order), 0, "")
     assert outcomes[0].figures == {
-        measurements.MOUNT_S: 0.1, measurements.WRITE: 1e6, measurements.READ: 1e6, measurements.WRITE_BYTES: 2**20,
-        measurements.READ_BYTES: 2**20, measurements.WRITE_S: 1.0, measurements.WRITE_SYNC_S: 0.75, measurements.READ_S: 1.25,
-        measurements.SYNC_S: 0.05, measurements.UNMOUNT_S: 0.15, measurements.WRITE_TIMEOUTS: 1, measurements.READ_TIMEOUTS: 1,
+        measurements.MOUNT_S: 0.1,
+        measurements.WRITE: 1e6,
+        measurements.READ: 1e6,
+        measurements.WRITE_BYTES: 2**20,
+        measurements.READ_BYTES: 2**20,
+        measurements.WRITE_S: 1.0,
+        measurements.WRITE_SYNC_S: 0.75,
+        measurements.READ_S: 1.25,
+        measurements.SYNC_S: 0.05,
+        measurements.UNMOUNT_S: 0.15,
+        measurements.WRITE_TIMEOUTS: 1,
+        measurements.READ_TIMEOUTS: 1,
         measurements.TRIAL_S: pytest.approx(1.3),
-    }  # fmt: skip
+    }
     assert (outcomes[0].timeouts, outcomes[0].retransmissions) == (2, 4)
     phases = [event.phase for event in events]
     assert phases[0] == "warm-up"
@@ -174,9 +183,9 @@ def test_one_failure_does_not_end_it() -> None:
         return World.open(world, options, read_ahead_kb, token)
 
     world.before_test = die_once
-    hands = world.hands()
-    object.__setattr__(hands, "open", revive)
-    result = run_experiment(ExperimentRunArgs(plan=plan), hands, CancelToken(), lambda _event: None)
+    context = world.context()
+    object.__setattr__(context, "open", revive)
+    result = run_experiment(ExperimentRunArgs(plan=plan), context, CancelToken(), lambda _event: None)
     assert (result.failed, result.done, result.stopped) == (1, result.planned, "")
 
 
@@ -226,7 +235,7 @@ def test_cancelling_leaves_no_mount(moment: str) -> None:
             token.cancel()
 
     with pytest.raises(CancelledError):
-        run_experiment(ExperimentRunArgs(plan=plan), world.hands(), token, seen)
+        run_experiment(ExperimentRunArgs(plan=plan), world.context(), token, seen)
     assert wait_for_cleanups(5)
     assert world.closed == len(world.opened)
 
@@ -245,7 +254,7 @@ def test_cancelling_does_not_wait_for_an_unmount() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Mount, "close", hang)
         with pytest.raises(CancelledError):
-            run_experiment(ExperimentRunArgs(plan=plan), world.hands(), token, lambda _event: None)
+            run_experiment(ExperimentRunArgs(plan=plan), world.context(), token, lambda _event: None)
         assert world.closed == 0
         going.set()
         assert wait_for_cleanups(5)
@@ -256,7 +265,7 @@ def test_drift_looks_at_the_baseline_alone() -> None:
     world = World()
     slow = iter(range(1, 100))
     world.speed = lambda values: 1e6 / next(slow) if values["rsize"] == "4096" else 1.0
-    result, _ = run(world, planned(world, workloads=[Work(name="1 MB", size=2**20)], repeats=12))
+    result, _ = run(world, planned(world, workloads=[WorkloadSpec(name="1 MB", size=2**20)], repeats=12))
     assert [drift.figure for drift in result.drift] == [measurements.WRITE, measurements.READ]
     assert len(result.drift[0].values) >= 8
     assert result.drift[0].notable

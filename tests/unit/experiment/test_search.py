@@ -8,18 +8,18 @@ import pytest
 from experiment_world import Mount, World
 from search_world import FACTORS, retests, search, searched, told, world
 
-from advisor.experiment.measurements import REACHED
+from advisor.experiment.measurements import PROJECTED_SPEED
 from app.errors import AppError, ErrorKind
-from app.experiment.model import BestArgs, ExperimentEvent, Factor
-from app.experiment.search import find_best
-from app.history.experiment_store import unfinished
+from app.experiment.model import ExperimentEvent, Factor, SearchArgs
+from app.experiment.search import run_search
+from app.history.experiment_store import is_unfinished
 from app.speedtest.model import Sample, TestEvent
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.experiment.measurements import Outcome
+    from advisor.experiment.measurements import TrialOutcome
 
 
 def test_what_a_larger_level_tells_is_not_tried() -> None:
@@ -91,7 +91,7 @@ def test_it_ends_when_its_bytes_are_spent(direction: str) -> None:
     outcomes = [event.outcome for event in events if event.outcome is not None]
     assert len(outcomes) == len(here.specs) - 1  # one warms up
     assert outcomes[-1].left_s == 0
-    assert not unfinished(result.plan, outcomes)
+    assert not is_unfinished(result.plan, outcomes)
     # As few as tell a difference: four rounds.
     assert len(retests(outcomes)) == 8
     assert {event.total for event in events if event.phase == "trial"} == {len(searched(outcomes))}
@@ -101,15 +101,15 @@ def test_it_ends_when_its_bytes_are_spent(direction: str) -> None:
 
 def test_the_last_trial_is_told_to_be_the_last_although_time_passes_meanwhile() -> None:
     here = world()
-    outcomes: list[Outcome] = []
+    outcomes: list[TrialOutcome] = []
 
     def hear(event: ExperimentEvent) -> None:
         if event.outcome is not None:
             outcomes.append(event.outcome)
             here.time += 30
 
-    args = BestArgs(share="nas:/x", factors=FACTORS, budget_s=120.0)
-    find_best(args, here.hands(), CancelToken(), hear)
+    args = SearchArgs(share="nas:/x", factors=FACTORS, budget_s=120.0)
+    run_search(args, here.context(), CancelToken(), hear)
     assert [outcome.left_s == 0 for outcome in outcomes] == [False] * (len(outcomes) - 1) + [True]
 
 
@@ -202,7 +202,7 @@ def test_cancelling() -> None:
             token.cancel()
 
     with pytest.raises(CancelledError):
-        find_best(BestArgs(share="nas:/x", factors=FACTORS), here.hands(), token, seen)
+        run_search(SearchArgs(share="nas:/x", factors=FACTORS), here.context(), token, seen)
     assert here.closed == len(here.opened)
 
 
@@ -267,7 +267,9 @@ def test_a_clear_loser_is_dropped_on_the_way(
     result, events = search(here, direction=direction, size=10 * 2**20, budget_s=60.0)
     dropped = [one for one in told(events)[1] if one.state == "skipped"]
     assert dropped
-    assert all(one.figures[REACHED] <= 1e5 * (2.01 if direction == "both" else 1.01) for one in dropped)
+    assert all(
+        one.figures[PROJECTED_SPEED] <= 1e5 * (2.01 if direction == "both" else 1.01) for one in dropped
+    )
     assert all("could not win" in one.note for one in dropped)
     assert {one.levels["nconnect"] for one in dropped} <= {"default", "2", "4"}
     assert min(copied) < max(copied)
@@ -316,8 +318,8 @@ def test_what_the_search_promised_is_not_what_the_re_test_tells() -> None:
         nonlocal again
         again = again or event.phase == "retest"
 
-    args = BestArgs(share="nas:/x", options="nconnect=2", factors=[FACTORS[1]], budget_s=90.0)
-    result = find_best(args, here.hands(), CancelToken(), hear)
+    args = SearchArgs(share="nas:/x", options="nconnect=2", factors=[FACTORS[1]], budget_s=90.0)
+    result = run_search(args, here.context(), CancelToken(), hear)
     assert result.answer.winner.levels == {"nconnect": "8"}
     assert result.answer.current is not None
     assert result.answer.winner.median > 1.1 * result.answer.current.median

@@ -9,10 +9,10 @@ import pytest
 from experiment_world import Mount, World, experiment
 from search_world import FACTORS, dying, refusing, resume, retests, search, searched, told, world
 
-from app.bench.experiment.so_far import best_so_far
 from app.errors import AppError, ErrorKind
 from app.experiment.model import ExperimentPlan
-from app.history.experiment_store import unfinished
+from app.experiment.search import search_result_to_date
+from app.history.experiment_store import is_unfinished
 
 if TYPE_CHECKING:
     from app.tasks import CancelToken
@@ -37,7 +37,7 @@ def test_a_server_that_dies_takes_no_set_from_the_answer(alive: int) -> None:
     assert outcomes[-1].state == "failed"
     assert result.answer.winner.levels == {"nconnect": "8"}
     assert result.struck == []
-    later = best_so_far(plan, outcomes)
+    later = search_result_to_date(plan, outcomes)
     assert later is not None
     assert (later.answer, later.struck) == (result.answer, [])
 
@@ -83,7 +83,7 @@ def test_a_set_that_fails_from_some_time_on_is_given_up_and_the_others_go_on() -
 
 
 def test_many_sets_that_cannot_be_mounted_are_no_dead_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.experiment.search_space._PROBING", 0.0)
+    monkeypatch.setattr("app.experiment.search_space._PROBING_SHARE", 0.0)
     here = world()
     refusing(here, "rsize", "nconnect")
     result, events = search(here)
@@ -122,7 +122,7 @@ def test_what_has_ended_tells_its_answer_again_and_goes_on_only_for_more_time() 
     here = world()
     whole, events = search(here, budget_s=60.0)
     plan, outcomes = told(events)
-    assert [unfinished(plan, outcomes[:count]) for count in (0, 5, len(outcomes))] == [True, True, False]
+    assert [is_unfinished(plan, outcomes[:count]) for count in (0, 5, len(outcomes))] == [True, True, False]
     assert outcomes[-1].left_s == 0
     here.opened.clear()
     again, more = resume(here, plan, outcomes)
@@ -138,7 +138,7 @@ def test_a_search_that_a_dead_server_ended_tries_those_again_that_failed() -> No
     dying(here, 20)
     plan, outcomes = told(search(here)[1])
     assert [one.state for one in outcomes[-3:]] == ["failed"] * 3
-    assert unfinished(plan, outcomes)
+    assert is_unfinished(plan, outcomes)
     here.before_test = lambda _world: None
     here.dead = False
     result, more = resume(here, plan, outcomes)
@@ -156,8 +156,8 @@ def test_a_search_that_went_on_for_less_time_than_was_lost_is_at_its_end() -> No
     assert len(more) < 3
     kept = sorted(({one.order: one for one in [*outcomes, *more]}).values(), key=lambda one: one.order)
     assert kept[-1].state == "failed"  # of the dead server, further on
-    assert not unfinished(plan, kept)
-    found = best_so_far(plan, kept)
+    assert not is_unfinished(plan, kept)
+    found = search_result_to_date(plan, kept)
     assert found is not None
     assert found.answer.trials == len(outcomes) - 3 + len(more)
     assert resume(here, plan, kept)[1] == []
@@ -167,10 +167,10 @@ def test_time_for_one_trial_is_not_spent_on_warming_up() -> None:
     here = world()
     plan, outcomes = told(search(here, budget_s=60.0)[1])
     del outcomes[-1]
-    assert unfinished(plan, outcomes)
+    assert is_unfinished(plan, outcomes)
     _, more = resume(here, plan, outcomes)
     assert more
-    assert not unfinished(plan, [*outcomes, *more])
+    assert not is_unfinished(plan, [*outcomes, *more])
 
 
 def test_only_a_search_is_gone_on_with() -> None:
@@ -198,7 +198,7 @@ def test_what_was_not_tried_before_is_seen_when_its_turn_comes(
     error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if there were time to try the levels alone only."""
-    monkeypatch.setattr("app.experiment.search_space._PROBING", 0.0)
+    monkeypatch.setattr("app.experiment.search_space._PROBING_SHARE", 0.0)
     here = world()
     opened = here.open
 
@@ -233,15 +233,15 @@ def test_a_re_test_goes_on_where_it_stopped(stop: int) -> None:
     whole, events = search(here, options="nconnect=2")
     plan, outcomes = told(events)
     begun = len(searched(outcomes)) + stop
-    assert unfinished(plan, outcomes[:begun])
-    assert not unfinished(plan, outcomes)
+    assert is_unfinished(plan, outcomes[:begun])
+    assert not is_unfinished(plan, outcomes)
     result, rest = resume(here, plan, outcomes[:begun])
     assert searched(rest) == []
     assert result.answer == whole.answer
     assert result.retest is not None
     assert whole.retest is not None
     assert result.retest.rounds == whole.retest.rounds
-    later = best_so_far(plan, outcomes)
+    later = search_result_to_date(plan, outcomes)
     assert later is not None
     assert later.retest == whole.retest
 
@@ -256,7 +256,7 @@ def test_a_server_that_dies_in_the_re_test_leaves_it_for_later() -> None:
     plan, outcomes = told(events)
     assert "3 trials failed" in result.stopped
     assert result.answer == whole.answer
-    assert unfinished(plan, outcomes)
+    assert is_unfinished(plan, outcomes)
     here.before_test, here.dead = lambda _world: None, False
     result, rest = resume(here, plan, outcomes)
     assert retests(rest) == rest

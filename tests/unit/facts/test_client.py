@@ -8,7 +8,7 @@ import pytest
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from app.cli.text import facts_text
 from app.facts import client
-from app.process import Outcome
+from app.process import ProcessOutcome
 
 
 def put(root: Path, place: str, content: bytes) -> None:
@@ -18,7 +18,7 @@ def put(root: Path, place: str, content: bytes) -> None:
 
 
 def test_every_field_says_how_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "run", lambda argv, **_kw: Outcome(tuple(argv), 1, "", ""))
+    monkeypatch.setattr(client, "run", lambda argv, **_kw: ProcessOutcome(tuple(argv), 1, "", ""))
     facts = client.client_facts()
     assert set(facts.sources) == {field.name for field in fields(ClientFacts)} - {"sources"}
     assert facts.memory_bytes
@@ -28,14 +28,18 @@ def test_every_field_says_how_it_is_known(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("outcome", "version", "words"),
     [
-        (Outcome(("x",), 0, "mount.nfs: (linux nfs-utils 2.6.2)\n", ""), "2.6.2", "mount.nfs -V"),
-        (Outcome(("x",), 0, "", "mount.nfs: (linux nfs-utils 2.8.3-rc1)\n"), "2.8.3-rc1", "mount.nfs -V"),
-        (Outcome(("x",), None, "", ""), None, "did not answer"),
-        (Outcome(("x",), 1, "help!", ""), None, "not understood"),
+        (ProcessOutcome(("x",), 0, "mount.nfs: (linux nfs-utils 2.6.2)\n", ""), "2.6.2", "mount.nfs -V"),
+        (
+            ProcessOutcome(("x",), 0, "", "mount.nfs: (linux nfs-utils 2.8.3-rc1)\n"),
+            "2.8.3-rc1",
+            "mount.nfs -V",
+        ),
+        (ProcessOutcome(("x",), None, "", ""), None, "did not answer"),
+        (ProcessOutcome(("x",), 1, "help!", ""), None, "not understood"),
     ],
 )
 def test_the_version_of_mount_nfs(
-    monkeypatch: pytest.MonkeyPatch, outcome: Outcome, version: str | None, words: str
+    monkeypatch: pytest.MonkeyPatch, outcome: ProcessOutcome, version: str | None, words: str
 ) -> None:
     monkeypatch.setattr(client, "find_program", lambda _name: "/sbin/mount.nfs")
     monkeypatch.setattr(client, "run", lambda _argv, **_kw: outcome)

@@ -14,10 +14,10 @@ from advisor.facts import ClientFacts, LinkFacts, ServerFacts
 from app.discovery.model import ProbeResult, VersionOffer
 from app.discovery.versions import VERSIONS
 from app.errors import AppError, ErrorKind
-from app.facts import gather, offers, route
-from app.facts.gather import gather_facts, link_to
+from app.facts import gather, route, server
+from app.facts.gather import gather_facts, link_facts_of
 from app.facts.route import RoundTrip, Route, find_route, measure_round_trip
-from app.kernel.netlink import Way, kernel_way, question, read_answer
+from app.kernel.netlink import KernelRoute, kernel_route, parse_route, route_request
 from app.tasks import CancelToken
 
 CLIENT = ClientFacts(hostname="here")
@@ -155,10 +155,10 @@ def test_the_interface_of_a_source_address(
 
 
 def test_the_kernel_tells_the_way() -> None:
-    assert kernel_way("127.0.0.1") == Way("lo", gateway=False)
-    assert kernel_way("::1") in {Way("lo", gateway=False), None}
-    assert kernel_way("no address") is None
-    assert kernel_way("fe80::1", "nothing0") is None
+    assert kernel_route("127.0.0.1") == KernelRoute("lo", gateway=False)
+    assert kernel_route("::1") in {KernelRoute("lo", gateway=False), None}
+    assert kernel_route("no address") is None
+    assert kernel_route("fe80::1", "nothing0") is None
 
 
 def test_an_answer_of_the_kernel() -> None:
@@ -168,19 +168,19 @@ def test_an_answer_of_the_kernel() -> None:
         "0800040002000000080007 00c0a8070908000500c0a80701".replace(" ", "")
         + "00" * 24
     )
-    assert read_answer(answer) == (2, True)
-    assert read_answer(answer[: len(answer) - 32]) == (2, False)
-    assert read_answer(b"") is None
-    error = question("10.0.0.1")
-    assert read_answer(error) is None
+    assert parse_route(answer) == (2, True)
+    assert parse_route(answer[: len(answer) - 32]) == (2, False)
+    assert parse_route(b"") is None
+    error = route_request("10.0.0.1")
+    assert parse_route(error) is None
 
 
 def test_the_kernels_interface_outranks_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "kernel_way", lambda _host, _zone: Way("eth9", gateway=True))
+    monkeypatch.setattr(route, "kernel_route", lambda _host, _zone: KernelRoute("eth9", gateway=True))
     way = find_route("127.0.0.1")
     assert way is not None
     assert (way.interface, way.same_subnet) == ("eth9", False)
-    monkeypatch.setattr(route, "kernel_way", lambda _host, _zone: None)
+    monkeypatch.setattr(route, "kernel_route", lambda _host, _zone: None)
     way = find_route("127.0.0.1")
     assert way is not None
     assert (way.interface, way.same_subnet) == ("lo", True)
@@ -205,12 +205,12 @@ def pretend(
             raise AppError(ErrorKind.SERVER_UNKNOWN, f"“{host}” is not known.")
         return names[host]
 
-    monkeypatch.setattr(gather, "resolve", resolve)
+    monkeypatch.setattr(gather, "resolve_host", resolve)
     monkeypatch.setattr(
         gather, "find_route", lambda address: Route("127.0.0.1", "lo", same_subnet="." in address)
     )
     monkeypatch.setattr(gather, "measure_round_trip", lambda address, _s: trips[address])
-    monkeypatch.setattr(offers, "ask_versions", _offers)
+    monkeypatch.setattr(server, "ask_versions", _offers)
 
 
 def _offers(host: str, _token: CancelToken, *, seconds: float) -> ProbeResult:
@@ -251,15 +251,17 @@ def test_a_server_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_way_to_an_address_is_told_without_asking_a_name_service() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
-        link = link_to("127.0.0.1", port)
+        link = link_facts_of("127.0.0.1", port)
         assert (link.interface, link.kind) == ("lo", "loopback")
         assert link.rtt_s is not None
         assert f"TCP connections to port {port}" in link.sources["rtt_s"]
         assert explained(link)
-        emulated = link_to("127.0.0.1", port, override=LinkFacts(name="wan", rate_bps=1e7, emulated=True))
+        emulated = link_facts_of(
+            "127.0.0.1", port, override=LinkFacts(name="wan", rate_bps=1e7, emulated=True)
+        )
     assert (emulated.name, emulated.rate_bps) == ("wan", 1e7)
     assert emulated.rtt_s is not None
-    assert link_to("127.0.0.1", port, seconds=0.2).rtt_s is not None  # a refusal is an answer too
+    assert link_facts_of("127.0.0.1", port, seconds=0.2).rtt_s is not None  # a refusal is an answer too
 
 
 def test_a_server_that_is_silent_is_a_fact(monkeypatch: pytest.MonkeyPatch) -> None:

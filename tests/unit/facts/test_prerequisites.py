@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
-from advisor.lint import LintContext, prerequisites
+from advisor.lint import LintContext, prerequisite_findings
 from advisor.options import MountOptions
 from app.errors import ErrorKind
-from app.facts import kernel_options as options_of_kernel
 from app.facts import missing_prerequisites as checks
 from app.facts import prerequisites as needed
+from app.facts import prerequisites as options_of_kernel
 from app.kernel import fsconfig
-from app.kernel.netlink import family_answer, has_generic_family
-from app.mounts.findings import finding_text, judge, merged, refusal
-from app.process import Outcome
+from app.kernel.netlink import has_generic_family, parse_family_presence
+from app.mounts.findings import finding_text, lint_mount, merge_findings, refusal_error
+from app.process import ProcessOutcome
 
 OLD = Facts(
     client=ClientFacts(kernel="6.1.0"), prerequisites=PrerequisiteFacts(kernel_options={"xprtsec": False})
@@ -100,18 +100,18 @@ def test_a_module_is_loaded_or_listed_or_missing_or_nobody_knows(tmp_path: Path)
 @pytest.mark.parametrize(
     ("outcome", "uid", "answer"),
     [
-        (Outcome(("k",), 0, "", ""), 1000, True),
-        (Outcome(("k",), 1, "", ""), 1000, False),
-        (Outcome(("k",), None, "", ""), 1000, None),
-        (Outcome(("k",), 1, "", ""), 0, None),
+        (ProcessOutcome(("k",), 0, "", ""), 1000, True),
+        (ProcessOutcome(("k",), 1, "", ""), 1000, False),
+        (ProcessOutcome(("k",), None, "", ""), 1000, None),
+        (ProcessOutcome(("k",), 1, "", ""), 0, None),
     ],
 )
 def test_a_ticket_is_the_persons(
-    monkeypatch: pytest.MonkeyPatch, outcome: Outcome, uid: int, answer: bool | None
+    monkeypatch: pytest.MonkeyPatch, outcome: ProcessOutcome, uid: int, answer: bool | None
 ) -> None:
     given: list[dict[str, str]] = []
 
-    def run(_argv: list[str], *, timeout: float, env: dict[str, str]) -> Outcome:
+    def run(_argv: list[str], *, timeout: float, env: dict[str, str]) -> ProcessOutcome:
         assert timeout <= 1
         given.append(env)
         return outcome
@@ -135,7 +135,7 @@ def test_the_kernel_says_which_families_it_has() -> None:
     assert has_generic_family("nlctrl") is True
     assert has_generic_family("mountwright") is False
     for message in (b"", bytes(7), bytes(16), struct.pack("=IHHII", 20, 2, 0, 1, 0)):
-        assert family_answer(message) is None
+        assert parse_family_presence(message) is None
 
 
 def test_only_what_is_newer_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_only_what_is_newer_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.extend(questions)
         return {"alignwrite": False, "rdirplus": False}
 
-    monkeypatch.setattr(options_of_kernel, "_known", answer)
+    monkeypatch.setattr(options_of_kernel, "_kernel_options", answer)
     known = options_of_kernel.newer_options("6.5.0-1-amd64")
     assert known == {"alignwrite": False, "rdirplus=force": False}
     assert ("rdirplus", "force") in asked
@@ -159,15 +159,15 @@ def test_only_what_is_newer_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_kernel_that_cannot_be_asked_says_nothing() -> None:
     # The machine of the tests may have no NFS client; asked, it knows its options or nothing.
-    assert options_of_kernel._ask((("nconnect", "4"),)) in ({}, {"nconnect": True})
+    assert options_of_kernel._ask_kernel((("nconnect", "4"),)) in ({}, {"nconnect": True})
     with pytest.raises(OSError, match="fsopen"):
-        fsconfig.ask([], "no-such-file-system")
+        fsconfig.known_options([], "no-such-file-system")
 
 
 def test_a_question_that_was_not_answered_in_time_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [None, {"alignwrite": False}]
     monkeypatch.setattr(options_of_kernel, "_answers", {})
-    monkeypatch.setattr(options_of_kernel, "_ask", lambda _questions: answers.pop(0))
+    monkeypatch.setattr(options_of_kernel, "_ask_kernel", lambda _questions: answers.pop(0))
     assert options_of_kernel.newer_options("6.5.0") == {}
     assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
     assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
@@ -214,8 +214,8 @@ def test_what_came_too_late_beside_the_server_is_looked_at_again(monkeypatch: py
 
 def test_what_is_sure_to_be_refused_is_an_error_that_says_what_to_use() -> None:
     options = "ro,xprtsec=tls"
-    found = prerequisites(MountOptions.parse(options), context=LintContext(), facts=OLD)
-    error = refusal(found, options)
+    found = prerequisite_findings(MountOptions.parse(options), context=LintContext(), facts=OLD)
+    error = refusal_error(found, options)
     assert error is not None
     assert error.kind is ErrorKind.OPTION_REJECTED
     assert "came with Linux 6.5, and this is 6.1.0" in error.message
@@ -226,16 +226,16 @@ def test_what_is_sure_to_be_refused_is_an_error_that_says_what_to_use() -> None:
 
 def test_what_may_work_all_the_same_is_tried() -> None:
     facts = Facts(client=ClientFacts(), prerequisites=PrerequisiteFacts(keytab=False, gssd_running=False))
-    found = prerequisites(MountOptions.parse("sec=krb5"), context=LintContext(), facts=facts)
+    found = prerequisite_findings(MountOptions.parse("sec=krb5"), context=LintContext(), facts=facts)
     assert len(found) == 2
-    assert refusal(found, "sec=krb5") is None
+    assert refusal_error(found, "sec=krb5") is None
 
 
 def test_what_is_lacking_and_what_is_risky_are_told_once() -> None:
     options = MountOptions.parse("sec=krb5,soft")
     context = LintContext(share="192.0.2.7:/a", mount_point="/mnt/a")
-    lacking = prerequisites(options, context=context, facts=None)
-    risky = judge(options, saved=True, share="192.0.2.7:/a", mount_point="/mnt/a")
-    rules = [finding.rule for finding in merged(lacking, risky)]
+    lacking = prerequisite_findings(options, context=context, facts=None)
+    risky = lint_mount(options, saved=True, share="192.0.2.7:/a", mount_point="/mnt/a")
+    rules = [finding.rule for finding in merge_findings(lacking, risky)]
     assert rules.count("kerberos-by-address") == 1
     assert "soft-rw" in rules

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from advisor.facts import ServerFacts
-from app.facts.port import radio_rate_bps, receive_ring
-from app.facts.server import MountsOfServer, identified, mounts_of
+from app.facts.interface import radio_rate_bps, receive_ring
+from app.facts.server import ServerMounts, server_mounts, with_identity
 
 _STATS = """device nas01:/export mounted on /srv/data with fstype nfs4 statvers=1.1
 \topts:\trw,vers=4.2,rsize=1048576
@@ -23,30 +23,30 @@ def test_mounts_of_a_server(tmp_path: Path) -> None:
     (folder / "mountinfo").write_text(
         "30 1 0:40 / /srv/data rw - nfs4 nas01:/export rw,vers=4.2,addr=10.0.0.7\n", encoding="ascii"
     )
-    found = mounts_of("nas01", root=str(tmp_path))
-    assert found == MountsOfServer(("/srv/data",), "Linux 6.1.0-13 #1 SMP, kernel.org")
-    assert mounts_of("nas02", root=str(tmp_path)) == MountsOfServer((), "")
-    assert mounts_of("nas01.example.org", "10.0.0.7", str(tmp_path)) == found
-    assert mounts_of("nas02", "10.0.0.8", str(tmp_path)) == MountsOfServer((), "")
+    found = server_mounts("nas01", root=str(tmp_path))
+    assert found == ServerMounts(("/srv/data",), "Linux 6.1.0-13 #1 SMP, kernel.org")
+    assert server_mounts("nas02", root=str(tmp_path)) == ServerMounts((), "")
+    assert server_mounts("nas01.example.org", "10.0.0.7", str(tmp_path)) == found
+    assert server_mounts("nas02", "10.0.0.8", str(tmp_path)) == ServerMounts((), "")
 
 
 def test_a_server_that_tells_what_it_is() -> None:
-    known = identified(
-        ServerFacts(name="nas01"), "/export", MountsOfServer(("/srv",), "Linux 6.1, kernel.org")
+    known = with_identity(
+        ServerFacts(name="nas01"), "/export", ServerMounts(("/srv",), "Linux 6.1, kernel.org")
     )
     assert (known.kind, known.implementation) == ("linux", "Linux 6.1, kernel.org")
     assert known.sources["kind"] == "what it calls itself"
 
 
 def test_a_server_that_nothing_is_known_of() -> None:
-    known = identified(ServerFacts(name="nas01"), "/export", MountsOfServer((), ""))
+    known = with_identity(ServerFacts(name="nas01"), "/export", ServerMounts((), ""))
     assert (known.kind, known.implementation) == (None, None)
     assert "NFS 4.1" in known.sources["implementation"]
 
 
 def test_a_server_known_by_its_services() -> None:
     ports = {"mountd": 635, "nlockmgr": 4045, "status": 4046, "rquotad": 4049, "nfs": 2049}
-    known = identified(ServerFacts(name="nas01"), "/export", MountsOfServer((), ""), ports)
+    known = with_identity(ServerFacts(name="nas01"), "/export", ServerMounts((), ""), ports)
     assert known.kind == "ontap"
     assert known.sources["kind"] == "the ports of its RPC services"
 

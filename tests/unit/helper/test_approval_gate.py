@@ -11,7 +11,7 @@ import pytest
 from helper_line import start_helper
 
 from app.helper import approval_gate, callers, mountinfo, policy
-from app.helper.approval_gate import Approved, Subject, digest, read_subject
+from app.helper.approval_gate import ApprovalGate, ApprovedMount, digest, read_approved_mount
 from app.helper.errors import Refusal
 from app.helper.verbs import ACTIONS, ROLES, SYSTEM_ACTIONS, check_args, role_of
 
@@ -50,7 +50,7 @@ def unmount(**changes):
 @pytest.fixture(autouse=True)
 def old(monkeypatch):
     """At the mount point stands another share now; fstab and units keep none."""
-    row = mountinfo.Row(40, 1, "0:50", TARGET, ("rw",), "nfs4", "NAS:/old/", "rw")
+    row = mountinfo.MountRow(40, 1, "0:50", TARGET, ("rw",), "nfs4", "NAS:/old/", "rw")
     monkeypatch.setattr(mountinfo, "read", lambda: [row])
     monkeypatch.setattr(policy.read_fstab, "__defaults__", ("/no-fstab",))
     monkeypatch.setattr(approval_gate, "_UNITS", "/no-units")
@@ -65,7 +65,7 @@ class World:
         self.clock = Clock()
         self.action = action
         self.requests = requests
-        gate = Approved(action, Subject(*subject, sha256 or digest(requests)), self.clock)
+        gate = ApprovalGate(action, ApprovedMount(*subject, sha256 or digest(requests)), self.clock)
         verbs = [verb for role in ACTIONS[action] for verb in ROLES[role]]
         self.handlers = gate.handlers({verb: self.handler(verb) for verb in verbs})
         self.session = Session()
@@ -232,8 +232,8 @@ GOOD = ["nas:/x", "/data", "0" * 64]
 )
 def test_a_prompt_can_show_what_the_arguments_say(words):
     with pytest.raises(ValueError, match=r".+"):
-        read_subject(words)
-    assert read_subject(GOOD) == Subject(*GOOD)
+        read_approved_mount(words)
+    assert read_approved_mount(GOOD) == ApprovedMount(*GOOD)
 
 
 def test_the_system_actions_have_the_roles_of_the_ordinary_ones():

@@ -4,7 +4,7 @@ import pytest
 
 from app.helper import bench_verbs as module
 from app.helper import mount_nfs, private_mount
-from app.helper.bench_verbs import MAX_ALIVE, Bench
+from app.helper.bench_verbs import MAX_SUPERBLOCKS, BenchVerbs
 from app.helper.callers import Caller
 from app.helper.errors import Refusal
 
@@ -45,17 +45,17 @@ def bench(monkeypatch, tmp_path):
     volumes = tmp_path / "volumes"
     volumes.write_text(HEAD)
     monkeypatch.setattr(module, "_VOLUMES", str(volumes))
-    monkeypatch.setattr(private_mount, "Apart", Apart)
+    monkeypatch.setattr(private_mount, "NamespaceChild", Apart)
     monkeypatch.setattr(Apart, "count", 0)
     monkeypatch.setattr(mount_nfs, "command", lambda *_words: ["mount.nfs"])
-    made = Bench(Caller(0, 0))
+    made = BenchVerbs(Caller(0, 0))
     made.volumes = volumes
     return made
 
 
 def test_mounts_that_go_may_be_any_number(bench):
     session = Session()
-    for _ in range(3 * MAX_ALIVE):
+    for _ in range(3 * MAX_SUPERBLOCKS):
         bench.open(OPEN, session)
         assert session.holds
         with pytest.raises(Refusal, match="open already"):
@@ -67,7 +67,7 @@ def test_mounts_that_go_may_be_any_number(bench):
 def test_at_most_64_are_kept_alive_from_outside(bench):
     """A program hands a descriptor of each mount out of the namespace: the kernel keeps the superblock."""
     session = Session()
-    for number in range(1, MAX_ALIVE + 1):
+    for number in range(1, MAX_SUPERBLOCKS + 1):
         bench.open(OPEN, session)
         with bench.volumes.open("a") as file:
             file.write(ROW.format(device=f"0:{number}") + ROW.format(device=f"1:{number}"))

@@ -181,19 +181,21 @@ def test_the_directories_above_are_root_s_when_a_user_declares(world):
 
 def test_what_may_be_declared_is_decided_before_anything_is_written(monkeypatch):
     """By these rules alone: the writers have theirs."""
-    rows = [mountinfo.Row(9, 1, "8:1", "/mnt/disk", ("rw", "nosuid"), "ext4", "/dev/sda1", "rw"),
-            mountinfo.Row(10, 1, "0:9", "/mnt/there", ("rw",), "nfs4", "nas:/x", "rw")]  # fmt: skip
+    rows = [mountinfo.MountRow(9, 1, "8:1", "/mnt/disk", ("rw", "nosuid"), "ext4", "/dev/sda1", "rw"),
+            mountinfo.MountRow(10, 1, "0:9", "/mnt/there", ("rw",), "nfs4", "nas:/x", "rw")]  # fmt: skip
     asked = []
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     monkeypatch.setattr(policy.read_roots, "__defaults__", ("/no-roots",))
     monkeypatch.setattr(policy.fstab_entries, "__defaults__", ("/no-fstab",))
     monkeypatch.setattr(
-        entry_permission.safe_path, "check_way", lambda _who, path, mounted: asked.append((path, mounted))
+        entry_permission.safe_path,
+        "check_ancestors",
+        lambda _who, path, mounted: asked.append((path, mounted)),
     )
 
     def code(caller, share, target):
         try:
-            entry_permission.permit_new(caller, {"share": share, "target": target})
+            entry_permission.permit_new_entry(caller, {"share": share, "target": target})
         except Refusal as refusal:
             return refusal.code
         return ""
@@ -213,19 +215,21 @@ def test_what_may_be_declared_is_decided_before_anything_is_written(monkeypatch)
 
 def test_whose_an_entry_is_to_change():
     for path in ("/mnt/x", "/run/mountwright/1000/x"):
-        entry_permission.permit_old(USER, path)
+        entry_permission.permit_entry_change(USER, path)
     for path in ("/data", "/mnt", "data", "/mnt/../data"):
         for caller in (APPROVED, ROOT):
-            entry_permission.permit_old(caller, path)
+            entry_permission.permit_entry_change(caller, path)
         with pytest.raises(Refusal) as caught:
-            entry_permission.permit_old(USER, path)
+            entry_permission.permit_entry_change(USER, path)
         assert (caught.value.code, caught.value.data) == ("mount-point-restricted", {"home": ""})
 
 
 def test_nothing_is_declared_below_a_mount_of_a_server(world, monkeypatch):
     """The server decides what its directories are: a link, for example. A dead one is not touched."""
-    row = mountinfo.Row(9, 1, "0:9", "/mnt/nas", ("rw",), "nfs4", "nas:/x", "rw")
+    row = mountinfo.MountRow(9, 1, "0:9", "/mnt/nas", ("rw",), "nfs4", "nas:/x", "rw")
     monkeypatch.setattr(mountinfo, "read", lambda: [row])
-    monkeypatch.setattr(entry_permission.safe_path, "check_way", lambda *_a, **_k: pytest.fail("touched"))
+    monkeypatch.setattr(
+        entry_permission.safe_path, "check_ancestors", lambda *_a, **_k: pytest.fail("touched")
+    )
     args = {"share": "nas:/x", "target": "/mnt/nas/below"}
     assert refusal(world, USER, "add", **args) == "mount-point-invalid"

@@ -20,8 +20,8 @@ from waiting import DEADLINE_S
 
 from app.helper import fstab_text, fstab_writer
 from app.helper.errors import Refusal
-from app.helper.files import System
-from app.helper.fstab_text import Edit, Wanted, apply
+from app.helper.files import FileCalls
+from app.helper.fstab_text import EntryEdit, NewEntry, apply
 from app.helper.fstab_writer import TEMPORARY, FstabWriter
 from app.helper.options import load
 from app.kernel import fstab
@@ -56,8 +56,8 @@ def some_entries(count, seed):
         words = list(dict.fromkeys(rng.choices(_WORDS, k=rng.randint(0, 3))))
         if "x-systemd.automount" in words and "bg" in words:
             words.remove("bg")  # the two do not go together
-        wanted = Wanted(share, target, rng.choice(["nfs", "nfs4"]), tuple(words))
-        line = apply(b"", Edit(None, wanted), CATALOGUE).data
+        wanted = NewEntry(share, target, rng.choice(["nfs", "nfs4"]), tuple(words))
+        line = apply(b"", EntryEdit(None, wanted), CATALOGUE).data
         (entry,) = fstab_text.entries(line)
         assert (entry.share, entry.target, entry.fstype) == wanted[:3]
         yield line, (share, target, wanted.fstype, entry.options)
@@ -117,7 +117,7 @@ class Op(NamedTuple):
     value: object = None
 
 
-class Recorder(System):
+class Recorder(FileCalls):
     """Carries the calls out and notes what they change; writes few bytes at a time."""
 
     def __init__(self, *, exchange):
@@ -156,7 +156,7 @@ class Recorder(System):
         if not self._exchange:
             raise OSError(22, "Invalid argument")
         numbers = [os.stat(name, dir_fd=folder).st_ino for name in (first, second)]
-        System.exchange(first, second, folder)
+        FileCalls.exchange(first, second, folder)
         # Each half may be lost without the other: more than any journal allows.
         self._entry(folder, second, numbers[0])
         self._entry(folder, first, numbers[1])

@@ -16,7 +16,7 @@ from libmount import read_by_libmount
 
 from app.helper import fstab_writer
 from app.helper.errors import Refusal
-from app.helper.fstab_text import Edit, Edited, Wanted, apply
+from app.helper.fstab_text import EntryEdit, NewEntry, NewFstab, apply
 from app.helper.fstab_writer import FstabWriter
 from app.helper.options import load
 
@@ -53,7 +53,7 @@ class Case(NamedTuple):
     data: bytes
     kind: str
     old: tuple[str, str] | None
-    new: Wanted | None
+    new: NewEntry | None
 
 
 def escaped(text: str) -> bytes:
@@ -145,7 +145,7 @@ def some_case(rng: random.Random, path) -> tuple[Case, list[tuple]]:
     if rng.random() < 0.1:
         target = rng.choice(BAD_TARGETS)
     fstype = rng.choice(["nfs", "nfs4"]) if rng.random() < 0.97 else rng.choice(["ext4", "nfs ", ""])
-    return Case(data, kind, old, Wanted(share, target, fstype, some_words(rng, kept))), found
+    return Case(data, kind, old, NewEntry(share, target, fstype, some_words(rng, kept))), found
 
 
 # The judge.
@@ -196,7 +196,7 @@ def must_be_accepted(case: Case, found: list[tuple]) -> bool:
     )
 
 
-def check_bytes(case: Case, edited: Edited) -> None:
+def check_bytes(case: Case, edited: NewFstab) -> None:
     """Check that one line came, went or changed, and no other byte."""
     before, after = case.data.split(b"\n"), edited.data.split(b"\n")
     line = edited.line.encode("utf-8", "surrogateescape")
@@ -266,7 +266,7 @@ class Quiet:
     cancelled = False
 
 
-def check_written(case: Case, edited: Edited, folder) -> None:
+def check_written(case: Case, edited: NewFstab, folder) -> None:
     """Check that the writer writes the same, keeps the mode, leaves nothing, and goes back to the byte."""
     path = folder / "etc" / "fstab"
     path.write_bytes(case.data)
@@ -300,7 +300,7 @@ def test_random_files_and_requests(tmp_path, monkeypatch, total):
         needed = must_be_accepted(case, found)
         counts["needed"] += needed
         try:
-            edited = apply(case.data, Edit(case.old, case.new), CATALOGUE)
+            edited = apply(case.data, EntryEdit(case.old, case.new), CATALOGUE)
         except Refusal as refusal:
             if needed or not refusal.message.endswith("."):
                 raise AssertionError(f"seed {seed}: {case}") from refusal

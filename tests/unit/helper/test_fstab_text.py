@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from app.helper import fstab_text
 from app.helper.errors import Refusal
-from app.helper.fstab_text import Edit, Wanted, apply, entries
+from app.helper.fstab_text import EntryEdit, NewEntry, apply, entries
 from app.helper.options import load, split
 
 ZOO = sorted((Path(__file__).parents[2] / "data" / "fstab").iterdir())
 CATALOGUE = load()
 KEY = ("new.example.org:/export/some where", "/mnt/new one")
-NEW = Wanted(*KEY, "nfs4", ("_netdev", "nofail"))
+NEW = NewEntry(*KEY, "nfs4", ("_netdev", "nofail"))
 
 
 def edit(data, old, new):
-    return apply(data, Edit(old, new), CATALOGUE).data
+    return apply(data, EntryEdit(old, new), CATALOGUE).data
 
 
 def code(data, old, new):
@@ -61,7 +61,7 @@ def test_entries_are_those_of_the_application(path):
 
 def test_the_layout_of_a_changed_line_stays():
     data = b"  nas:/a   /mnt/a\t\tnfs   ro  1 2  # mine\r\n#x\r\n"
-    new = Wanted("nas:/a", "/mnt/a", "nfs4", ("rw", "hard"))
+    new = NewEntry("nas:/a", "/mnt/a", "nfs4", ("rw", "hard"))
     assert edit(data, ("nas:/a", "/mnt/a"), new) == (
         b"  nas:/a   /mnt/a\t\tnfs4   rw,hard  1 2  # mine\r\n#x\r\n"
     )
@@ -69,7 +69,7 @@ def test_the_layout_of_a_changed_line_stays():
 
 @pytest.mark.parametrize("line", [b"nas:/a /mnt/a nfs", b"nas:/a /mnt/a nfs ", b"nas:/a /mnt/a nfs\t\n"])
 def test_options_are_added_to_a_short_line(line):
-    data = edit(line, ("nas:/a", "/mnt/a"), Wanted("nas:/a", "/mnt/a", "nfs", ("ro",)))
+    data = edit(line, ("nas:/a", "/mnt/a"), NewEntry("nas:/a", "/mnt/a", "nfs", ("ro",)))
     assert entries(data)[0].options == "ro"
 
 
@@ -86,7 +86,7 @@ def test_crlf_is_kept_for_a_new_line():
 def test_a_word_that_nobody_writes_is_refused(word):
     for free in (False, True):
         with pytest.raises(Refusal) as caught:
-            fstab_text.apply(b"", Edit(None, NEW._replace(words=(word,))), CATALOGUE, free=free)
+            fstab_text.apply(b"", EntryEdit(None, NEW._replace(words=(word,))), CATALOGUE, free=free)
         assert caught.value.code == "option-invalid"
 
 
@@ -105,17 +105,17 @@ RESERVED = {
 def test_a_word_of_root_s_is_written_for_root_alone(word):
     new = NEW._replace(words=("ro", word))
     with pytest.raises(Refusal, match=RESERVED[word]) as caught:
-        fstab_text.apply(b"", Edit(None, new), CATALOGUE)
+        fstab_text.apply(b"", EntryEdit(None, new), CATALOGUE)
     assert caught.value.code == "option-reserved"
     assert f"“{word.partition('=')[0]}”" in caught.value.message
-    written = fstab_text.apply(b"", Edit(None, new), CATALOGUE, free=True).data
+    written = fstab_text.apply(b"", EntryEdit(None, new), CATALOGUE, free=True).data
     assert entries(written)[0].options == f"ro,{word},nosuid,nodev"
 
 
 def test_every_word_of_root_s_is_named():
     with pytest.raises(Refusal) as caught:
         fstab_text.apply(
-            b"", Edit(None, NEW._replace(words=("future=1", "context=a", "rsize=4096"))), CATALOGUE
+            b"", EntryEdit(None, NEW._replace(words=("future=1", "context=a", "rsize=4096"))), CATALOGUE
         )
     assert "“future”" in caught.value.message
     assert "“context”" in caught.value.message
@@ -133,9 +133,9 @@ def test_a_word_of_fstab_is_allowed(word):
 def test_what_root_wrote_may_stay_at_its_place_and_goes_nowhere_else():
     data = b'nas:/a /mnt/a nfs suid,x-systemd.requires=a.service,context="a,b" 0 0\n'
     words = ("suid", "x-systemd.requires=a.service", 'context="a,b"', "ro")
-    kept = edit(data, ("nas:/a", "/mnt/a"), Wanted("nas:/a", "/mnt/a", "nfs", words))
+    kept = edit(data, ("nas:/a", "/mnt/a"), NewEntry("nas:/a", "/mnt/a", "nfs", words))
     assert entries(kept)[0].options == ",".join(words)
-    moved = Wanted("evil:/a", "/mnt/a", "nfs", words)
+    moved = NewEntry("evil:/a", "/mnt/a", "nfs", words)
     assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-invalid"  # suid, which nobody writes
     moved = moved._replace(words=words[1:])
     assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-reserved"
@@ -143,7 +143,7 @@ def test_what_root_wrote_may_stay_at_its_place_and_goes_nowhere_else():
 
 def test_what_nobody_knows_stays_word_by_word():
     data = b"nas:/a /mnt/a nfs4 futureopt=7,vers=4.1,comment=hi 1 2 # tail\n"
-    new = Wanted("nas:/a", "/mnt/a", "nfs4", ("futureopt=7", "vers=4.1", "comment=hi", "rsize=65536"))
+    new = NewEntry("nas:/a", "/mnt/a", "nfs4", ("futureopt=7", "vers=4.1", "comment=hi", "rsize=65536"))
     changed = edit(data, ("nas:/a", "/mnt/a"), new)
     assert changed == data.replace(b"comment=hi", b"comment=hi,rsize=65536")
     assert code(data, ("nas:/a", "/mnt/a"), new._replace(words=("futureopt=8",))) == "option-reserved"
@@ -170,7 +170,7 @@ SAME = ("nas:/a", "/mnt/a")
 def change_of(options, *words):
     """Return the options after a change of the entry at its own place."""
     data = f"nas:/a /mnt/a nfs {options} 0 0\n".encode()
-    return entries(edit(data, SAME, Wanted(*SAME, "nfs", words)))[0].options
+    return entries(edit(data, SAME, NewEntry(*SAME, "nfs", words)))[0].options
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_nosuid_and_nodev_are_never_taken_from_an_entry(before, words, after):
 @pytest.mark.parametrize("other", [("nas:/b", "/mnt/a"), ("nas:/a", "/mnt/b")])
 def test_an_entry_that_moves_gets_nosuid_and_nodev(other):
     data = b"nas:/a /mnt/a nfs rw 0 0\n"
-    assert entries(edit(data, SAME, Wanted(*other, "nfs", ("rw",))))[0].options == "rw,nosuid,nodev"
+    assert entries(edit(data, SAME, NewEntry(*other, "nfs", ("rw",))))[0].options == "rw,nosuid,nodev"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_last_line_with_a_nul_byte_gets_no_end():
 
 def test_a_carriage_return_of_an_option_is_no_line_end():
     data = b"nas:/a /mnt/a nfs ro\r\r\n"
-    assert edit(data, SAME, Wanted(*SAME, "nfs", ("rw",))) == b"nas:/a /mnt/a nfs rw\r\n"
+    assert edit(data, SAME, NewEntry(*SAME, "nfs", ("rw",))) == b"nas:/a /mnt/a nfs rw\r\n"
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_carriage_return_of_an_option_is_no_line_end():
 )
 def test_an_entry_is_read_as_mount_reads_it(line, fields):
     found = entries(b"# head\n" + line + b"\n")
-    expected = fields and [fstab_text.Entry(2, "nas:/a", "/mnt/a", "nfs", *fields)]
+    expected = fields and [fstab_text.FstabEntry(2, "nas:/a", "/mnt/a", "nfs", *fields)]
     assert found == (expected or [])
     assert len(entries(b"nas:/b /mnt/b nfs\n" * 3)) == 3
     assert entries(b"\tXnas:/b /mnt/b nfs X\t")[0][1:5] == ("Xnas:/b", "/mnt/b", "nfs", "X")
@@ -327,7 +327,7 @@ def test_a_mount_point_is_declared_once(there, fstype):
 )
 def test_a_changed_line_keeps_what_was_not_asked_for(line, after):
     for end in (b"", b"\n", b"\r\n"):
-        changed = edit(b"# a\n" + line + end, SAME, Wanted(*SAME, "nfs4", ("ro",)))
+        changed = edit(b"# a\n" + line + end, SAME, NewEntry(*SAME, "nfs4", ("ro",)))
         assert changed == b"# a\n" + after + end
 
 
@@ -366,13 +366,13 @@ def test_a_sign_that_cannot_be_written_is_refused(word):
     assert caught.value.message.isprintable()
     # What root wrote may stay.
     data = "nas:/a /mnt/a nfs rw,x-note=a\x9bb 0 0\n".encode()
-    assert edit(data, SAME, Wanted(*SAME, "nfs", ("ro", "x-note=a\x9bb"))) == data.replace(b"rw", b"ro")
+    assert edit(data, SAME, NewEntry(*SAME, "nfs", ("ro", "x-note=a\x9bb"))) == data.replace(b"rw", b"ro")
 
 
 def test_a_name_of_root_that_begins_with_a_number_sign_stays_an_entry():
     data = b"\\043nas:/a /mnt/a nfs rw 0 0\n"
     key = ("#nas:/a", "/mnt/a")
-    assert edit(data, key, Wanted(*key, "nfs", ("ro",))) == data.replace(b"rw", b"ro")
+    assert edit(data, key, NewEntry(*key, "nfs", ("ro",))) == data.replace(b"rw", b"ro")
 
 
 def test_the_first_line_s_end_is_that_of_a_new_one():
@@ -405,20 +405,20 @@ FIELDS = ("nas:/a", "/mnt/a", "nfs", "rw")
 )
 def test_the_proof_finds_what_should_not_have_changed(fields, after):
     old = entries(BEFORE)[0]
-    fstab_text._prove(BEFORE, BEFORE.replace(b"ro 1 2", b"rw 1 2"), old, FIELDS)
-    fstab_text._prove(BEFORE, b"# a\nnas:/b /mnt/b nfs ro 0 0\n", old, None)
+    fstab_text._verify(BEFORE, BEFORE.replace(b"ro 1 2", b"rw 1 2"), old, FIELDS)
+    fstab_text._verify(BEFORE, b"# a\nnas:/b /mnt/b nfs ro 0 0\n", old, None)
     with pytest.raises(Refusal) as caught:
-        fstab_text._prove(BEFORE, after, old, fields)
+        fstab_text._verify(BEFORE, after, old, fields)
     assert caught.value.code == "fstab-refused"
 
 
 def test_the_proof_of_a_new_entry_wants_it_at_the_end():
     line = b"nas:/c /mnt/c nfs ro 0 0\n"
     fields = ("nas:/c", "/mnt/c", "nfs", "ro")
-    fstab_text._prove(BEFORE, BEFORE + line, None, fields)
+    fstab_text._verify(BEFORE, BEFORE + line, None, fields)
     for after in (line + BEFORE, BEFORE, BEFORE + line + line, BEFORE + line.replace(b"0 0", b"1 0")):
         with pytest.raises(Refusal):
-            fstab_text._prove(BEFORE, after, None, fields)
+            fstab_text._verify(BEFORE, after, None, fields)
 
 
 def test_what_would_be_read_in_another_way_is_not_written(monkeypatch):
@@ -432,13 +432,13 @@ def test_what_would_be_read_in_another_way_is_not_written(monkeypatch):
 
 
 def test_the_line_that_was_written_is_told_without_its_end():
-    done = apply(b"# a\r\n", Edit(None, NEW), CATALOGUE)
+    done = apply(b"# a\r\n", EntryEdit(None, NEW), CATALOGUE)
     assert done.line == (
         "new.example.org:/export/some\\040where\t/mnt/new\\040one\tnfs4\t_netdev,nofail,nosuid,nodev\t0\t0"
     )
     assert done.data == b"# a\r\n" + done.line.encode() + b"\r\n"
-    assert apply(done.data, Edit(KEY, None), CATALOGUE) == (b"# a\r\n", "")
-    noted = Edit(SAME, Wanted(*SAME, "nfs", ("ro",)))
+    assert apply(done.data, EntryEdit(KEY, None), CATALOGUE) == (b"# a\r\n", "")
+    noted = EntryEdit(SAME, NewEntry(*SAME, "nfs", ("ro",)))
     assert apply(b"nas:/a /mnt/a nfs rw 0 0 # X\r\n", noted, CATALOGUE).line == "nas:/a /mnt/a nfs ro 0 0 # X"
 
 
@@ -466,7 +466,7 @@ def test_what_root_named_may_stay_as_it_is():
     """A name that this program would not write anew is no reason to refuse another option for it."""
     data = "nas:/a\u00a0b /mnt/a\u00a0b/ nfs ro,x-note=a\u00a0b 0 0\n".encode()
     key = ("nas:/a\u00a0b", "/mnt/a\u00a0b/")
-    kept = edit(data, key, Wanted(*key, "nfs", ("hard", "x-note=a\u00a0b")))
+    kept = edit(data, key, NewEntry(*key, "nfs", ("hard", "x-note=a\u00a0b")))
     assert kept == data.replace(b"ro,x-note", b"hard,x-note")
 
 
@@ -502,7 +502,7 @@ PATHS = st.lists(
 def test_any_path_is_written_so_that_it_is_read_back(export, target):
     # Below a name that no directory of the system has: chance has found “/dev”.
     share, point = "nas:/" + "/".join(export), "/x" + "/".join(target)
-    data = edit(b"# x\n", None, Wanted(share, point, "nfs", ()))
+    data = edit(b"# x\n", None, NewEntry(share, point, "nfs", ()))
     assert [(e.share, e.target) for e in entries(data)] == [(share, point)]
     assert edit(data, (share, point), None) == b"# x\n"
 
@@ -512,7 +512,7 @@ def test_libmount_reads_what_is_written(tmp_path):
     keys = [("nas:/a b\\c", f"/mnt/{name}") for name in ("a b", "a\\b", "#a", "ä", "a#b", "a\\040b")]
     data = b""
     for share, target in keys:
-        data = edit(data, None, Wanted(share, target, "nfs", ()))
+        data = edit(data, None, NewEntry(share, target, "nfs", ()))
     path = tmp_path / "fstab"
     path.write_bytes(data)
     done = subprocess.run(["/usr/bin/findmnt", "--tab-file", path, "--json"], capture_output=True, check=True)

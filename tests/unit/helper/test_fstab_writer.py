@@ -16,7 +16,7 @@ import pytest
 
 from app.helper import files, fstab_writer
 from app.helper.errors import Refusal
-from app.helper.files import KEEP, Files, System
+from app.helper.files import MAX_BACKUPS, FileCalls, Files
 from app.helper.fstab_writer import FstabWriter
 from app.helper.options import load
 
@@ -31,7 +31,7 @@ class Quiet:
     cancelled = False
 
 
-class Seam(System):
+class Seam(FileCalls):
     """Counts the calls, and does something instead of one."""
 
     def __init__(self, instead=None, at=-1, *, forever=False):
@@ -39,7 +39,7 @@ class Seam(System):
 
     def __getattribute__(self, name):
         found = super().__getattribute__(name)
-        if name not in vars(System) or name.startswith("_"):
+        if name not in vars(FileCalls) or name.startswith("_"):
             return found
 
         def call(*args, **kwargs):
@@ -205,10 +205,10 @@ def test_the_newest_copy_is_the_last_one_whatever_the_clock_does(tmp_path, monke
     # The results are not in the order of the copies.
     results = [hashlib.sha256(word).hexdigest() for word in (b"3", b"1", b"2", b"4", b"5")]
     assert results != sorted(results)
-    made = [Files(System()).back_up(str(tmp_path), "fstab", b"x", result) for result in results]
+    made = [Files(FileCalls()).back_up(str(tmp_path), "fstab", b"x", result) for result in results]
     folder = os.open(tmp_path, os.O_RDONLY)
     try:
-        assert [f"{tmp_path}/{name}" for name in files.kept(folder, "fstab")] == made
+        assert [f"{tmp_path}/{name}" for name in files.backups(folder, "fstab")] == made
     finally:
         os.close(folder)
     assert made[4].endswith(f"fstab-19700101T000320.000000000Z.{results[4]}")
@@ -216,9 +216,9 @@ def test_the_newest_copy_is_the_last_one_whatever_the_clock_does(tmp_path, monke
 
 
 def test_it_keeps_twenty_backups(tmp_path):
-    for _number in range(KEEP + 3):
+    for _number in range(MAX_BACKUPS + 3):
         make(tmp_path).add(request(), Quiet())
-    assert len(list((tmp_path / "state" / "fstab").iterdir())) == KEEP
+    assert len(list((tmp_path / "state" / "fstab").iterdir())) == MAX_BACKUPS
 
 
 def calls(tmp_path):
@@ -470,7 +470,7 @@ def test_access_lists_and_labels_are_kept(tmp_path):
 
 
 def test_what_the_kernel_makes_of_the_contents_is_not_copied(tmp_path, monkeypatch):
-    monkeypatch.setattr(System, "listxattr", staticmethod(lambda fd: ["security.ima", "security.evm"]))
+    monkeypatch.setattr(FileCalls, "listxattr", staticmethod(lambda fd: ["security.ima", "security.evm"]))
     make(tmp_path).add(request(), Quiet())
     check_whole(tmp_path, answered=True)
 

@@ -17,7 +17,7 @@ from helper_line import start_helper
 from waiting import DEADLINE_S
 
 from app.helper import inheritance
-from app.helper.bench_verbs import Bench
+from app.helper.bench_verbs import BenchVerbs
 from app.helper.callers import Caller
 from app.helper.errors import Refusal
 
@@ -237,7 +237,7 @@ libc.syscall(ctypes.c_long(keyctl - 2), *secret)  # add_key(2)
 limits = json.loads(sys.argv[4])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 caller = Caller(65534, 65534, (), tuple((limit, tuple(values)) for limit, values in limits), 0)
-made = namespace_init._Keeper(-1, caller)
+made = namespace_init._NamespaceInit(-1, caller)
 print(json.dumps(made._run({"run": json.loads(sys.argv[3]), "socket": sys.argv[2]})))
 """
 
@@ -328,7 +328,7 @@ def test_the_verb_run_refuses_with_that_reason():
         def hear(self, _deadline_s, _waiter):
             return {"started": False, "reason": "the limits of the caller: \x1b[2J"}
 
-    bench = Bench(Caller(0, 0))
+    bench = BenchVerbs(Caller(0, 0))
     bench._apart, bench._is_open = Apart(), True
     with pytest.raises(Refusal, match="could not be started") as caught:
         bench.run({"argv": ["/bin/true"], "socket": "/x"}, None)

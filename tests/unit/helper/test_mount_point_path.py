@@ -190,10 +190,10 @@ def test_what_this_program_declared_for_a_user_opens_no_place(tmp_path, monkeypa
     fstab.write_text("nas:/h /home nfs4\n")
     monkeypatch.setattr(policy.read_fstab, "__defaults__", (str(fstab),))
     monkeypatch.setattr(policy.fstab_entries, "__defaults__", (str(fstab),))
-    user_entries.note("nas:/h", "/home", 1000)
+    user_entries.add("nas:/h", "/home", 1000)
     assert code_of(mount_permission.permit_mount, USER, "nas:/h", "/home") == "mount-point-restricted"
-    user_entries.forget("nas:/h", "/home")
-    user_entries.forget("nas:/h", "/home")
+    user_entries.remove("nas:/h", "/home")
+    user_entries.remove("nas:/h", "/home")
     assert code_of(mount_permission.permit_mount, USER, "nas:/h", "/home") == ""
 
 
@@ -202,18 +202,18 @@ def test_words_of_root_s_entry_are_for_its_own_share(tmp_path, monkeypatch):
     fstab = tmp_path / "fstab"
     fstab.write_text('nas:/a /mnt/a nfs4 futureopt=7,context="a,b"\nnas:/a /mnt/b nfs other=1\n')
     monkeypatch.setattr(policy.fstab_entries, "__defaults__", (str(fstab),))
-    free = mount_permission.free_words
+    free = mount_permission.uncatalogued_options
     assert free(USER, ["x=1"], "nas://a/", "/mnt/a") == ["futureopt=7", 'context="a,b"']
     assert free(USER, ["x=1"], "nas:/a") == ["futureopt=7", 'context="a,b"', "other=1"]
     assert free(USER, ["x=1"], "nas:/a", "/mnt/c") == []
     assert free(USER, ["x=1"], "evil:/a", "/mnt/a") == []
     for caller in (USER._replace(system=True), Caller(0, 0)):
         assert free(caller, ["x=1"], "evil:/a", "/mnt/a") == ["x=1"]
-    user_entries.note("nas:/a", "/mnt/a", 1000)
+    user_entries.add("nas:/a", "/mnt/a", 1000)
     try:
         assert free(USER, ["x=1"], "nas:/a", "/mnt/a") == []
     finally:
-        user_entries.forget("nas:/a", "/mnt/a")
+        user_entries.remove("nas:/a", "/mnt/a")
 
 
 @as_root
@@ -229,7 +229,7 @@ def test_the_administrator_adds_folders(tmp_path, monkeypatch):
 
 
 def row(mount_point, fstype="ext4"):
-    return mountinfo.Row(1, 0, "0:1", mount_point, ("rw",), fstype, "src", "rw")
+    return mountinfo.MountRow(1, 0, "0:1", mount_point, ("rw",), fstype, "src", "rw")
 
 
 def test_the_table_is_asked_before_the_path_is_touched():
@@ -334,7 +334,7 @@ def test_a_refusal_says_what_is_in_the_way(tmp_path, monkeypatch):
 
 
 def disk(mount_point, *options, source="/dev/sda1"):
-    return mountinfo.Row(1, 0, "8:1", mount_point, ("rw", *options), "ext4", source, "rw")
+    return mountinfo.MountRow(1, 0, "8:1", mount_point, ("rw", *options), "ext4", source, "rw")
 
 
 @as_root
@@ -455,7 +455,9 @@ def test_below_a_directory_that_the_caller_may_not_enter_all_looks_alike():
         for create in (False, True):
             told = {
                 code_of(directories.prepare, USER, str(private / name), create=create) for name in names
-            } | {code_of(safe_path.check_way, USER, str(private / name), mounted=False) for name in names}
+            } | {
+                code_of(safe_path.check_ancestors, USER, str(private / name), mounted=False) for name in names
+            }
             assert told == {"mount-point-unreachable"}
         assert sorted(entry.name for entry in private.iterdir()) == ["file", "full", "link"]
         assert code_of(directories.prepare, APPROVED, str(private / "full"), create=False) != ""
@@ -495,19 +497,19 @@ def records(tmp_path, monkeypatch):
 
 
 def live(path, **changes):
-    return mountinfo.Row(40, 1, "0:50", str(path), ("rw",), "nfs4", "nas:/x", "rw")._replace(**changes)
+    return mountinfo.MountRow(40, 1, "0:50", str(path), ("rw",), "nfs4", "nas:/x", "rw")._replace(**changes)
 
 
 @as_root
 def test_the_record_of_made_directories(tmp_path, records):
     path = str(tmp_path / "p" / "q")
-    mount_record.note(live(path), 1000, directories.prepare(ROOT, path, create=True).made)
+    mount_record.add(live(path), 1000, directories.prepare(ROOT, path, create=True).made)
     # Unmounted by somebody else and mounted once more, on the same directory.
-    mount_record.note(live(path, mount_id=41), 1000, directories.prepare(ROOT, path, create=True).made)
-    assert mount_record.remove_made(path) is True
+    mount_record.add(live(path, mount_id=41), 1000, directories.prepare(ROOT, path, create=True).made)
+    assert mount_record.remove_directories(path) is True
     assert not (tmp_path / "p").exists()
-    mount_record.forget(path, None)
-    assert mount_record.remove_made(path) is False
+    mount_record.remove(path, None)
+    assert mount_record.remove_directories(path) is False
     assert list(records.iterdir()) == []
 
 
@@ -515,23 +517,23 @@ def test_the_record_of_made_directories(tmp_path, records):
 def test_a_mount_is_its_user_s_while_it_is_that_very_mount(tmp_path, records, monkeypatch):
     previous = os.umask(0o077)
     try:
-        mount_record.note(live("/mnt/a"), 1000, [])
+        mount_record.add(live("/mnt/a"), 1000, [])
     finally:
         os.umask(previous)
     assert mount_record.owner(live("/mnt/a")) == 1000
     assert mount_record.owner(live("/mnt/a", options=("ro",))) == 0  # root gave it other flags
-    mount_record.follow(live("/mnt/a"), live("/mnt/a", options=("ro",), super_options="ro"))
+    mount_record.update(live("/mnt/a"), live("/mnt/a", options=("ro",), super_options="ro"))
     assert mount_record.owner(live("/mnt/a", options=("ro",))) == 1000  # this program did
-    mount_record.follow(live("/mnt/a", options=("ro",)), live("/mnt/a"))
-    mount_record.follow(live("/mnt/a"), live("/mnt/a", mount_id=41))
-    mount_record.follow(live("/mnt/a", mount_id=41), live("/mnt/a", mount_id=41))
-    mount_record.follow(live("/mnt/a"), None)
+    mount_record.update(live("/mnt/a", options=("ro",)), live("/mnt/a"))
+    mount_record.update(live("/mnt/a"), live("/mnt/a", mount_id=41))
+    mount_record.update(live("/mnt/a", mount_id=41), live("/mnt/a", mount_id=41))
+    mount_record.update(live("/mnt/a"), None)
     for change in ({"mount_id": 41}, {"device": "0:51"}, {"source": "nas:/y"}, {"mount_point": "/mnt/b"}):
         assert mount_record.owner(live("/mnt/a", **change)) == 0
     (record,) = records.iterdir()
     assert stat.S_IMODE(record.stat().st_mode) == 0o644
     assert stat.S_IMODE(records.stat().st_mode) == 0o755
-    mount_record.forget("/mnt/a", live("/mnt/a"))  # one that came there meanwhile
+    mount_record.remove("/mnt/a", live("/mnt/a"))  # one that came there meanwhile
     assert mount_record.owner(live("/mnt/a")) == 1000
     (tmp_path / "boot").write_text("another\n")
     with monkeypatch.context() as patch:
@@ -543,7 +545,7 @@ def test_a_mount_is_its_user_s_while_it_is_that_very_mount(tmp_path, records, mo
     for text in ("", "[]", "{}", "null", "{"):
         record.write_text(text)
         assert mount_record.owner(live("/mnt/a")) == 0
-    mount_record.forget("/mnt/a", None)
+    mount_record.remove("/mnt/a", None)
     assert list(records.iterdir()) == []
 
 
@@ -573,13 +575,13 @@ def test_what_fstab_lets_users_unmount_stays_theirs(tmp_path, monkeypatch, optio
     assert code_of(mount_record.permit_change, caller, live("/data"), to_unmount=False) == "mount-not-yours"
     other = live("/data", source="evil:/x")
     assert code_of(mount_record.permit_change, caller, other, to_unmount=True) == "mount-not-yours"
-    user_entries.note("nas:/x", "/data", 1)
+    user_entries.add("nas:/x", "/data", 1)
     assert code_of(mount_record.permit_change, caller, live("/data"), to_unmount=True) == "mount-not-yours"
 
 
 @as_root
 def test_another_s_mount_is_root_s_and_the_administrator_s_to_change(records):
-    mount_record.note(live("/mnt/a"), 1000, [])
+    mount_record.add(live("/mnt/a"), 1000, [])
     for to_unmount in (True, False):
         for caller, path, code in [
             (USER, "/mnt/a", ""),

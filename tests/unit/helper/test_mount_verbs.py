@@ -35,7 +35,7 @@ class Patient:
 
 def test_a_child_s_text_and_code():
     ended = children.run([SH, "-c", "echo out; echo err >&2; exit 32"], 20, Patient())
-    assert ended == children.Ended(32, "out\nerr\n", False)
+    assert ended == children.ProcessResult(32, "out\nerr\n", False)
 
 
 def test_a_child_s_environment_is_ours_alone(monkeypatch):
@@ -62,7 +62,7 @@ def test_a_cancelled_child_is_killed():
 def test_what_a_child_leaves_running_does_not_hold_us():
     """mount.nfs starts rpc.statd, which keeps the pipe."""
     ended = children.run([SH, "-c", "sleep 3 & echo done"], 60, Patient())
-    assert ended == children.Ended(0, "done\n", False)
+    assert ended == children.ProcessResult(0, "done\n", False)
 
 
 def test_a_flood_is_capped():
@@ -80,15 +80,15 @@ DISPOSE = """
 import os, sys
 sys.path.append(sys.argv[1])
 from app.helper.children import wait_quietly
-from app.helper.abandonable_child import Disposable
-hung = Disposable(lambda: len(os.read(os.pipe()[0], 1)))
+from app.helper.abandonable_child import AbandonableChild
+hung = AbandonableChild(lambda: len(os.read(os.pipe()[0], 1)))
 assert hung.status() is None
 hung.dispose()
-quick = Disposable(lambda: 16)
+quick = AbandonableChild(lambda: 16)
 assert wait_quietly(quick.pidfd, 20)
 assert quick.status() == 16
 quick.dispose()
-broken = Disposable(lambda: 1 // 0)
+broken = AbandonableChild(lambda: 1 // 0)
 assert wait_quietly(broken.pidfd, 20)
 assert broken.status() == 255
 broken.dispose()
@@ -107,10 +107,10 @@ def test_a_disposable_child_that_hangs_is_disposed_of():
 
 
 def test_the_words_for_mount_nfs():
-    built, notes = mount_nfs.words_for(load(), ["vers=4.2", "bg", "_netdev", "noac"])
+    built, notes = mount_nfs.build_options(load(), ["vers=4.2", "bg", "_netdev", "noac"])
     assert built == ("vers=4.2", "noac", "retry=0", *ALWAYS)
     assert notes == ["foreground"]
-    built, notes = mount_nfs.words_for(load(), ["retry=1", "nosuid"])
+    built, notes = mount_nfs.build_options(load(), ["retry=1", "nosuid"])
     assert built == ("retry=1", *ALWAYS)
     assert notes == []
 
@@ -122,7 +122,7 @@ def test_a_time_limit_is_in_range(value):
 
 
 def row(mount_id, options, fstype="nfs4"):
-    return mountinfo.Row(mount_id, 1, "0:50", "/mnt/x", options, fstype, "nas:/x", "rw")
+    return mountinfo.MountRow(mount_id, 1, "0:50", "/mnt/x", options, fstype, "nas:/x", "rw")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def row(mount_id, options, fstype="nfs4"):
 )
 def test_a_mount_that_is_not_what_was_asked_for_is_refused(monkeypatch, after, message):
     monkeypatch.setattr(mountinfo, "read", lambda: after)
-    ended = children.Ended(0, "", False)
+    ended = children.ProcessResult(0, "", False)
     with pytest.raises(Refusal, match=message):
         mount_nfs._verify(ended, [row(5, ("rw",))], "/mnt/x")
 
@@ -145,7 +145,7 @@ def test_a_mount_that_is_not_what_was_asked_for_is_refused(monkeypatch, after, m
 def test_a_mount_that_is_what_was_asked_for(monkeypatch):
     wanted = row(9, ("rw", "nosuid", "nodev"))
     monkeypatch.setattr(mountinfo, "read", lambda: [row(5, ("rw",)), wanted])
-    assert mount_nfs._verify(children.Ended(0, "", False), [row(5, ("rw",))], "/mnt/x") == wanted
+    assert mount_nfs._verify(children.ProcessResult(0, "", False), [row(5, ("rw",))], "/mnt/x") == wanted
 
 
 #: In the command lines of what is started here: other runs of these tests have other numbers.
@@ -170,7 +170,7 @@ import json, os, subprocess, sys
 sys.path.append(sys.argv[1])
 from app.helper import mount_nfs, mount_record, mount_verbs, policy, mountinfo, callers, try_verbs, utab
 from app.helper.errors import Refusal
-utab.forget = lambda path: False
+utab.remove_entries = lambda path: False
 base = sys.argv[2]
 mountinfo.NFS_TYPES = frozenset({"tmpfs"})
 mount_nfs.MOUNT_NFS = (base + "/mount.nfs",)
@@ -181,7 +181,7 @@ class Waiter:
     def wait(self, fds, timeout_s):
         import select
         return set(select.select(list(fds), [], [], timeout_s)[0])
-helper, trial = mount_verbs.Mounting(callers.Caller(0, 0)), try_verbs.TryMount(callers.Caller(0, 0))
+helper, trial = mount_verbs.MountVerbs(callers.Caller(0, 0)), try_verbs.TryVerbs(callers.Caller(0, 0))
 point = base + "/mnt/point"
 told = {}
 def ask(name, verb, **args):
@@ -204,13 +204,13 @@ holder = subprocess.Popen(["sleep", "100"], cwd=point)
 unmount("busy")
 def remount(name, *words):
     ask(name, helper.remount, target=point, options=list(words), timeout_ms=20000)
-    told[name + " shown"] = sorted(mountinfo.at(mountinfo.read(), point).options)
+    told[name + " shown"] = sorted(mountinfo.topmost(mountinfo.read(), point).options)
 remount("remounted", "ro", "noexec", "noatime")
 remount("remounted back", "rw", "exec", "relatime")
 remount("sync", "sync", "nodiratime")
-told["sync shown"] += mountinfo.at(mountinfo.read(), point).super_options.split(",")
+told["sync shown"] += mountinfo.topmost(mountinfo.read(), point).super_options.split(",")
 remount("async", "async", "diratime", "strictatime")
-told["async shown"] += mountinfo.at(mountinfo.read(), point).super_options.split(",")
+told["async shown"] += mountinfo.topmost(mountinfo.read(), point).super_options.split(",")
 words = ("rsize=1024", "suid", "dev", "hard", "remount", "bind", "", "ro,suid", "nolock")
 for number, word in enumerate(words):
     remount(f"bad {number}", word)

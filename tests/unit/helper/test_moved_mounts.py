@@ -43,9 +43,9 @@ class Waiter:
     def wait(self, fds, timeout_s):
         return set(select.select(list(fds), [], [], timeout_s)[0])
 words = ["rw", "exec", "symfollow", "noatime"]
-wanted = remounting.Wanted.read(words, load())
+wanted = remounting.NewFlags.read(words, load())
 def unmount():
-    unmounting.remove(rows[own], 0, 20.0, Waiter())
+    unmounting.unmount(rows[own], 0, 20.0, Waiter())
 def remount():
     remounting.change(rows[own], wanted, 20.0, Waiter())
 codes = {}

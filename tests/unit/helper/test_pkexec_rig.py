@@ -49,27 +49,27 @@ EXPERIMENT = """
 import json, os, sys
 from advisor.catalogue import catalogue
 from advisor.facts import ClientFacts, Facts
-from app.experiment.context import Hands
-from app.experiment.model import Experiment, ExperimentArgs, Factor, Work
+from app.experiment.context import ExperimentContext
+from app.experiment.model import Experiment, ExperimentArgs, Factor, WorkloadSpec
 from app.experiment.plan import plan_experiment
 from app.speedtest.private_mount import PrivateMount
-from app.speedtest.mount_session import BenchSession
+from app.speedtest.mount_session import MountSession
 from app.errors import AppError
 from app.tasks import CancelToken
 catalogue()  # what it imports when it is first read may lie where root alone may go: a Python below /root
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
-session, opened = BenchSession(), []
+session, opened = MountSession(), []
 def open_mount(options, read_ahead_kb, token):
     opened.append(options)
     return PrivateMount.open(share, options, read_ahead_kb=read_ahead_kb, token=token, session=session)
 share = "127.0.0.1:/x"
 experiment = Experiment(
     share=share, options="vers=4.2", factors=[Factor(name="rsize", levels=["4096", "8192"])],
-    workloads=[Work(name="one", size=2**20)],
+    workloads=[WorkloadSpec(name="one", size=2**20)],
 )
-hands = Hands(open=open_mount, facts=Facts(client=ClientFacts()))
+hands = ExperimentContext(open=open_mount, facts=Facts(client=ClientFacts()))
 try:
     plan_experiment(ExperimentArgs(experiment=experiment), hands, CancelToken(), lambda event: None)
 except AppError as error:

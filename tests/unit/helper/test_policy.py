@@ -101,7 +101,7 @@ def nothing_declared(monkeypatch, tmp_path):
     monkeypatch.setattr(policy.read_roots, "__defaults__", (str(tmp_path / "none"),))
     monkeypatch.setattr(user_entries, "FOLDER", str(tmp_path / "none"))
     # Whose directories lie above is another question, and this machine has few of these.
-    monkeypatch.setattr(entry_permission.safe_path, "check_way", lambda _caller, _path, mounted: None)
+    monkeypatch.setattr(entry_permission.safe_path, "check_ancestors", lambda _caller, _path, mounted: None)
     monkeypatch.setattr(entry_permission.mountinfo, "read", list)
 
 
@@ -142,7 +142,7 @@ def judge(path, declare):
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("count", [QUICK, pytest.param(LONG, marks=pytest.mark.long)])
 def test_no_place_outside_the_judge_s_is_accepted(count, monkeypatch):
-    monkeypatch.setattr(user_entries, "note", lambda *_args: None)
+    monkeypatch.setattr(user_entries, "add", lambda *_args: None)
     chance = random.Random(9)
     declare = {}
     for caller in (USER, APPROVED, ROOT):
@@ -164,9 +164,9 @@ def test_neither_fstab_nor_a_unit_ever_covers_what_root_obeys(path):
     """The text itself refuses, whoever asks: it is made for the preview, too."""
     while path != "/":
         if path not in LAID_OUT:
-            wanted = fstab_text.Wanted("evil:/x", path, "nfs", ())
+            wanted = fstab_text.NewEntry("evil:/x", path, "nfs", ())
             with pytest.raises(Refusal, match="directory of the system"):
-                fstab_text.apply(b"", fstab_text.Edit(None, wanted), CATALOGUE)
+                fstab_text.apply(b"", fstab_text.EntryEdit(None, wanted), CATALOGUE)
             with pytest.raises(Refusal, match="directory of the system"):
-                unit_text.build(unit_text.Wanted("evil:/x", path, (), False), CATALOGUE)
+                unit_text.build(unit_text.NewUnits("evil:/x", path, (), False), CATALOGUE)
         path = path.rpartition("/")[0] or "/"

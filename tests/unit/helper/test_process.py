@@ -389,8 +389,8 @@ def test_a_role_s_process_loads_little(role):
     files = [Path(name) for name in done.stdout.splitlines()]
     assert PACKAGE / "session.py" in files
     assert sum(code_lines(file.read_text()) for file in files) <= MAX_CODE_LINES
-    assert PACKAGE / "approved.py" not in files
-    assert code_lines((PACKAGE / "approved.py").read_text()) <= MAX_GATE_LINES
+    assert PACKAGE / "approval_gate.py" not in files
+    assert code_lines((PACKAGE / "approval_gate.py").read_text()) <= MAX_GATE_LINES
 
 
 COUNTED = '''"""What it is.

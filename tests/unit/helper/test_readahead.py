@@ -16,15 +16,15 @@ def kernel(tmp_path, monkeypatch):
         (tmp_path / device / "read_ahead_kb").write_text("7\n")
     monkeypatch.setattr(readahead, "BDI", str(tmp_path))
     rows = [
-        mountinfo.Row(1, 0, "0:50", "/mnt/x", ("rw",), "nfs4", "nas:/x", "rw"),
-        mountinfo.Row(2, 0, "0:51", "/mnt/y", ("rw",), "ext4", "/dev/x", "rw"),
+        mountinfo.MountRow(1, 0, "0:50", "/mnt/x", ("rw",), "nfs4", "nas:/x", "rw"),
+        mountinfo.MountRow(2, 0, "0:51", "/mnt/y", ("rw",), "ext4", "/dev/x", "rw"),
     ]
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     return tmp_path
 
 
 def tune(target="/mnt/x", read_ahead_kb=1):
-    return readahead.tune({"target": target, "read_ahead_kb": read_ahead_kb}, None)
+    return readahead.set_readahead({"target": target, "read_ahead_kb": read_ahead_kb}, None)
 
 
 @pytest.mark.parametrize("number", [0, 1, 15360, readahead.MAX_READ_AHEAD_KB])
@@ -63,7 +63,7 @@ def test_no_number_out_of_range_is_written(value):
     if type(value) is int and 0 <= value <= 262144:
         return
     with pytest.raises(Refusal) as caught:
-        readahead.tune({"target": "/", "read_ahead_kb": value}, None)
+        readahead.set_readahead({"target": "/", "read_ahead_kb": value}, None)
     assert caught.value.code == "option-invalid"
 
 
@@ -71,7 +71,7 @@ def test_a_number_that_the_kernel_refuses_is_told(kernel, monkeypatch):
     def refuse(_file, _number):
         raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(readahead, "put", refuse)
+    monkeypatch.setattr(readahead, "write_number", refuse)
     with pytest.raises(Refusal) as caught:
         tune()
     assert (caught.value.code, caught.value.detail) == ("unavailable", "Invalid argument")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.helper import mountinfo, policy, readahead_rule, tune_verbs
 from app.helper.callers import Caller
 from app.helper.errors import Refusal
-from app.helper.files import System
+from app.helper.files import FileCalls
 from app.helper.readahead import MAX_READ_AHEAD_KB
 from app.helper.readahead_writer import MAX_RULES, ReadaheadWriter
 
@@ -26,7 +26,7 @@ class Quiet:
     cancelled = False
 
 
-class Seam(System):
+class Seam(FileCalls):
     """Counts the calls, and does something before one."""
 
     def __init__(self, instead=None, at=-1):
@@ -34,7 +34,7 @@ class Seam(System):
 
     def __getattribute__(self, name):
         found = super().__getattribute__(name)
-        if name not in vars(System) or name.startswith("_"):
+        if name not in vars(FileCalls) or name.startswith("_"):
             return found
 
         def call(*args, **kwargs):
@@ -51,8 +51,8 @@ class Seam(System):
 def nothing_of_this_machine(monkeypatch):
     """/mnt/a is a place for mounts; at /home/nfs something of root's is mounted."""
     rows = [
-        mountinfo.Row(1, 0, "0:50", "/home/nfs", ("rw",), "nfs4", "nas:/x", "rw"),
-        mountinfo.Row(2, 0, "0:51", "/home/local", ("rw",), "ext4", "/dev/x", "rw"),
+        mountinfo.MountRow(1, 0, "0:50", "/home/nfs", ("rw",), "nfs4", "nas:/x", "rw"),
+        mountinfo.MountRow(2, 0, "0:51", "/home/local", ("rw",), "ext4", "/dev/x", "rw"),
     ]
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     monkeypatch.setattr(policy, "read_roots", tuple)

@@ -19,7 +19,7 @@ from peer_line import PeerLine
 from app.helper import audit, verbs
 from app.helper import session as protocol
 from app.helper.errors import CODES, Refusal
-from app.helper.peer_socket import Channel
+from app.helper.peer_socket import PeerSocket
 from app.helper.session import MAX_LINE, Session, parse
 from app.helper.verbs import ACTIONS, COMMON, ROLES, SCHEMAS, SYSTEM_ACTIONS
 
@@ -601,7 +601,7 @@ def test_a_peer_that_shares_the_open_file_cannot_make_it_block():
     """O_NONBLOCK belongs to the open file: who kept a copy of the descriptor can take it away again."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        channel = Channel(theirs, FakeClock().now)
+        channel = PeerSocket(theirs, FakeClock().now)
         channel.send(b"x" * (1 << 22))
         assert channel.unsent
         assert os.get_blocking(theirs.fileno())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.dialects import systemd
-from advisor.dialects.entry import Entry
+from advisor.dialects.entry import MountSpec
 from advisor.options import MountOptions
 from advisor.systemd_syntax import unit_name
 from app.helper import unit_text
@@ -20,7 +20,7 @@ CATALOGUE = load()
 
 
 def build(share="nas:/a", target="/mnt/a", words=("nofail",), automount=False, idle_s=-1):
-    return unit_text.build(unit_text.Wanted(share, target, tuple(words), automount, idle_s), CATALOGUE)
+    return unit_text.build(unit_text.NewUnits(share, target, tuple(words), automount, idle_s), CATALOGUE)
 
 
 CASES = [
@@ -39,7 +39,7 @@ def test_the_dialect_writes_the_same(share, target, words, idle_s):
     automount = "x-systemd.automount" in words
     mine = [word for word in words if not word.startswith(("x-systemd.automount", "x-systemd.idle"))]
     units = build(share, target, mine, automount, idle_s)
-    entry = Entry.make(share, target, MountOptions.parse(",".join([*words, "nosuid", "nodev"])))
+    entry = MountSpec.make(share, target, MountOptions.parse(",".join([*words, "nosuid", "nodev"])))
     written = systemd.write_mount(entry)
     assert units.mount == f"{unit_text.MARKER}\n{written.text}"
     assert written.file_name == systemd.DIRECTORY + unit_text.name(target)
@@ -57,7 +57,7 @@ def test_the_dialect_writes_the_same(share, target, words, idle_s):
 
 def test_a_unit_is_written_to_the_letter():
     units = build("nas:/a%b", "/mnt/a", ["ro", "x-systemd.mount-timeout=30s", "nodev", ""])
-    assert units == unit_text.Units(
+    assert units == unit_text.UnitFiles(
         "# Made by Mountwright, which writes it anew at each change.\n"
         "[Unit]\nDescription=nas:/a%%b on /mnt/a\n\n"
         "[Mount]\nWhat=nas:/a%%b\nWhere=/mnt/a\nType=nfs\nOptions=ro,nodev,nosuid\nTimeoutSec=30s\n\n"
@@ -70,7 +70,7 @@ def test_a_unit_is_written_to_the_letter():
 
 def test_a_pair_is_written_to_the_letter():
     units = build(words=["noauto", "nofail"], automount=True, idle_s=0)
-    assert units == unit_text.Units(
+    assert units == unit_text.UnitFiles(
         "# Made by Mountwright, which writes it anew at each change.\n"
         "# Started by the .automount unit of the same name.\n"
         "[Unit]\nDescription=nas:/a on /mnt/a\n\n"
@@ -82,7 +82,7 @@ def test_a_pair_is_written_to_the_letter():
         ("remote-fs.target.wants/mnt-a.automount",),
     )
     assert "TimeoutIdleSec" not in build(automount=True, idle_s=-1).automount
-    assert unit_text.Wanted("nas:/a", "/mnt/a", (), automount=True).idle_s == -1
+    assert unit_text.NewUnits("nas:/a", "/mnt/a", (), automount=True).idle_s == -1
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_name_has_255_signs():
 
 
 def test_every_file_and_link_of_a_mount_point_is_known():
-    assert unit_text.places("/mnt/a") == (
+    assert unit_text.unit_paths("/mnt/a") == (
         "mnt-a.mount",
         "mnt-a.automount",
         "remote-fs.target.wants/mnt-a.mount",
@@ -219,7 +219,7 @@ def test_everything_else_is_refused(changes):
 
 @pytest.mark.parametrize("word", ["futureopt=7", "context=a", "x-mount.mkdir"])
 def test_words_of_root_s_are_in_units_that_root_asks_for(word):
-    wanted = unit_text.Wanted("nas:/a", "/mnt/a", ("ro", word), automount=False)
+    wanted = unit_text.NewUnits("nas:/a", "/mnt/a", ("ro", word), automount=False)
     with pytest.raises(Refusal) as caught:
         unit_text.build(wanted, CATALOGUE, ["ro"])
     assert caught.value.code == "option-reserved"
@@ -233,7 +233,7 @@ def test_words_of_root_s_are_in_units_that_root_asks_for(word):
 )
 def test_no_word_is_in_units_that_nobody_writes(word):
     with pytest.raises(Refusal) as caught:
-        unit_text.build(unit_text.Wanted("nas:/a", "/mnt/a", (word,), automount=False), CATALOGUE, [word])
+        unit_text.build(unit_text.NewUnits("nas:/a", "/mnt/a", (word,), automount=False), CATALOGUE, [word])
     assert caught.value.code == "option-invalid"
 
 

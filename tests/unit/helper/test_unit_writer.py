@@ -10,12 +10,12 @@ import pytest
 
 from app.helper import files, policy, unit_text, unit_writer
 from app.helper.errors import Refusal
-from app.helper.files import System
+from app.helper.files import FileCalls
 from app.helper.options import load
 from app.helper.unit_writer import UnitWriter
 
 CATALOGUE = load()
-NAMES = unit_text.places("/mnt/a")
+NAMES = unit_text.unit_paths("/mnt/a")
 CODES = {"", "fstab-failed", "fstab-refused", "fstab-changed"}
 
 
@@ -25,7 +25,7 @@ class Quiet:
     cancelled = False
 
 
-class Seam(System):
+class Seam(FileCalls):
     """Counts the calls, and does something before one, or before all from that on."""
 
     def __init__(self, instead=None, at=-1, *, forever=False):
@@ -33,7 +33,7 @@ class Seam(System):
 
     def __getattribute__(self, name):
         found = super().__getattribute__(name)
-        if name not in vars(System) or name.startswith("_"):
+        if name not in vars(FileCalls) or name.startswith("_"):
             return found
 
         def call(*args, **kwargs):
@@ -156,7 +156,7 @@ def check_whole(now):
         text.encode()
         for args in (request(), request(**ON_DEMAND), request(options=[]))
         for text in unit_text.build(
-            unit_text.Wanted("nas:/a", "/mnt/a", tuple(args["options"]), args["automount"], args["idle_s"]),
+            unit_text.NewUnits("nas:/a", "/mnt/a", tuple(args["options"]), args["automount"], args["idle_s"]),
             CATALOGUE,
         )[:2]
         if text

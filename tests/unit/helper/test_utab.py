@@ -17,26 +17,26 @@ def test_the_entries_of_one_mount_point_go(tmp_path):
     (tmp_path / "utab").write_bytes(LINES)
     previous = os.umask(0o077)
     try:
-        assert utab.forget("/mnt/a", str(tmp_path))
+        assert utab.remove_entries("/mnt/a", str(tmp_path))
     finally:
         os.umask(previous)
     assert (tmp_path / "utab").read_bytes() == b"".join(LINES.splitlines(keepends=True)[1:3])
     assert (tmp_path / "utab").stat().st_mode & 0o777 == 0o644
-    assert utab.forget("/mnt/x y", str(tmp_path))
-    assert not utab.forget("/mnt/a", str(tmp_path))
+    assert utab.remove_entries("/mnt/x y", str(tmp_path))
+    assert not utab.remove_entries("/mnt/a", str(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["utab", "utab.lock"]
 
 
 def test_without_notes_nothing_is_written(tmp_path):
-    assert not utab.forget("/mnt/a", str(tmp_path / "none"))
-    assert not utab.forget("/mnt/a", str(tmp_path))
+    assert not utab.remove_entries("/mnt/a", str(tmp_path / "none"))
+    assert not utab.remove_entries("/mnt/a", str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "real").write_bytes(LINES)
     (tmp_path / "utab").symlink_to(tmp_path / "real")
-    assert not utab.forget("/mnt/a", str(tmp_path))
+    assert not utab.remove_entries("/mnt/a", str(tmp_path))
     assert (tmp_path / "real").read_bytes() == LINES
 
 
@@ -45,5 +45,5 @@ def test_a_lock_that_is_held_is_respected(tmp_path, monkeypatch):
     (tmp_path / "utab").write_bytes(LINES)
     with (tmp_path / "utab.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert not utab.forget("/mnt/a", str(tmp_path))
+        assert not utab.remove_entries("/mnt/a", str(tmp_path))
     assert (tmp_path / "utab").read_bytes() == LINES

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import ErrorKind
-from app.mounts.diagnose import MountAttempt, diagnose_mount
+from app.helper_client.mount_errors import MountAttempt, diagnose_mount
 
 DATA = Path(__file__).parents[2] / "data" / "diagnose" / "mount_messages.tsv"
 ROWS = [

@@ -5,8 +5,17 @@ from typing import Any
 import msgspec
 
 from advisor.facts import LinkFacts
-from app.bench.grid_model import GridCell, GridRun, Pattern
-from app.speedtest.model import CacheReport, Environment, Figure, Sample, TestResult, Transfer
+from app.speedtest.model import (
+    AccessPattern,
+    CacheReport,
+    Environment,
+    Figure,
+    GridCell,
+    GridRun,
+    Sample,
+    TestResult,
+    Transfer,
+)
 
 MIB = 2**20
 
@@ -54,7 +63,7 @@ def result(
 
 def grid(iops: float, *, cached: bool = False) -> TestResult:
     """Return a test of two cells, the read six times, the write twice as quick."""
-    speeds: dict[Pattern, float] = {"randread": iops, "seqwrite": 2 * iops}
+    speeds: dict[AccessPattern, float] = {"randread": iops, "seqwrite": 2 * iops}
     cells = [
         GridCell(
             pattern=pattern, record=4096, depth=4, jobs=1,

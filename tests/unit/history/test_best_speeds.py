@@ -8,8 +8,8 @@ import msgspec
 import sample_results as world
 
 from advisor.facts import LinkFacts
-from app.history.best import best_speeds
 from app.history.model import Run
+from app.history.record_test import best_speeds
 from app.history.store import HistoryStore
 from app.speedtest.model import TestSpec
 

@@ -5,14 +5,23 @@ from dataclasses import replace
 import msgspec
 import sample_results
 
-from advisor.bottleneck import Load
+from advisor.bottleneck import TransferLoad
 from app.history.compare_runs import compare_runs
 from app.history.model import Run
 from app.speedtest.model import Environment, TestResult
 
 FAST, SLOW, NEARLY = [100e6, 101e6], [60e6, 62e6], [90e6, 91e6]
-LOAD = Load(seconds=1.0, bytes=64 * 2**20, calls=64, rtt_s=1.0, queue_s=0.0, commit_s=0.0, network_s=0.001,
-            segments=1000, cpu=0.2)  # fmt: skip
+LOAD = TransferLoad(
+    seconds=1.0,
+    bytes=64 * 2**20,
+    calls=64,
+    rtt_s=1.0,
+    queue_s=0.0,
+    commit_s=0.0,
+    network_s=0.001,
+    segments=1000,
+    cpu=0.2,
+)
 
 
 def notes(before: TestResult, after: TestResult) -> list[str]:
@@ -20,7 +29,7 @@ def notes(before: TestResult, after: TestResult) -> list[str]:
     return [note for note in found if "equal options" in note]
 
 
-def loaded(speeds: list[float], load: Load) -> TestResult:
+def loaded(speeds: list[float], load: TransferLoad) -> TestResult:
     plain = sample_results.result(speeds)
     assert plain.write is not None
     return msgspec.structs.replace(plain, write=msgspec.structs.replace(plain.write, load=load))

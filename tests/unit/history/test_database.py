@@ -15,7 +15,7 @@ from app.errors import AppError, ErrorKind
 from app.history import database
 from app.history.database import default_path
 from app.history.model import Run
-from app.history.record_test import remember_test
+from app.history.record_test import record_test
 from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate
 from app.history.store import HistoryStore
 from app.kernel import mountinfo
@@ -152,7 +152,7 @@ def test_one_damaged_page_costs_no_test_and_no_second_try(path: Path) -> None:
     filled(path)
     break_runs(path)
     with HistoryStore.open(path) as store:
-        assert len(store.salvaging(store.find)) == 30
+        assert len(store.retry_after_recovery(store.find)) == 30
         (message,) = store.messages
         assert "All 30 tests that it tells of are recovered." in message
         assert store.get(30).result.figures["write"].values == [1e6 + 29]
@@ -162,8 +162,8 @@ def test_of_two_that_find_it_damaged_both_go_on(path: Path) -> None:
     filled(path)
     break_runs(path)
     with HistoryStore.open(path) as first, HistoryStore.open(path) as second:
-        assert len(first.salvaging(first.find)) == 30
-        assert len(second.salvaging(second.find)) == 30
+        assert len(first.retry_after_recovery(first.find)) == 30
+        assert len(second.retry_after_recovery(second.find)) == 30
         assert "another program has mended it" in second.messages[0]
     assert len(aside(path)) == 1
 
@@ -188,7 +188,7 @@ def test_a_newer_one_is_only_read(path: Path) -> None:
 
 
 def test_one_that_others_hold_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_BUSY_S", 0.05)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0.05)
     with HistoryStore.open(path) as store:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -242,7 +242,7 @@ def test_one_that_a_newer_program_brings_up_to_date_meanwhile_keeps_its_mark(pat
 def test_one_that_others_read_while_it_is_begun_is_busy_in_the_end(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_BUSY_S", 0.05)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0.05)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(AppError) as caught:
@@ -286,7 +286,7 @@ def test_an_old_sqlite_is_named_and_takes_no_history_for_damaged(
     assert path.read_bytes() == before
     assert aside(path) == []
     with pytest.raises(AppError, match="The measurement is not lost"):
-        remember_test(result(), path=path)
+        record_test(result(), path=path)
     monkeypatch.undo()
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 0))
     with HistoryStore.open(path) as store:

@@ -11,11 +11,11 @@ import pytest
 from waiting import DEADLINE_S
 
 from app.errors import AppError, ErrorKind
-from app.history.experiment_lock import claim, is_running
+from app.history.experiment_lock import is_experiment_locked, lock_experiment
 
 HOLDS = (
-    "import sys; from pathlib import Path; from app.history.experiment_lock import claim\n"
-    "held = claim(7, Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+    "import sys; from pathlib import Path; from app.history.experiment_lock import lock_experiment\n"
+    "held = lock_experiment(7, Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
 )
 
 
@@ -25,15 +25,15 @@ def history(tmp_path: Path) -> Path:
 
 
 def test_the_second_is_refused_until_the_first_is_through(history: Path) -> None:
-    with claim(7, history) as held:
-        assert is_running(7, history)
-        assert not is_running(8, history)
+    with lock_experiment(7, history) as held:
+        assert is_experiment_locked(7, history)
+        assert not is_experiment_locked(8, history)
         with pytest.raises(AppError) as caught:
-            claim(7, history)
+            lock_experiment(7, history)
         assert caught.value.kind is ErrorKind.BUSY
         assert "Experiment 7 is running" in caught.value.message
         held.release()
-        assert not is_running(7, history)
+        assert not is_experiment_locked(7, history)
     assert list(history.parent.iterdir()) == []  # nothing is left behind
 
 
@@ -45,10 +45,10 @@ def test_a_program_that_is_killed_holds_nothing(history: Path) -> None:
     ) as other:  # fmt: skip
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        assert is_running(7, history)
+        assert is_experiment_locked(7, history)
         other.send_signal(signal.SIGKILL)
         other.wait(DEADLINE_S)
-    claim(7, history).release()
+    lock_experiment(7, history).release()
 
 
 def test_of_many_at_once_one_has_it(history: Path) -> None:
@@ -60,7 +60,7 @@ def test_of_many_at_once_one_has_it(history: Path) -> None:
         had = 0
         for _ in range(turns):
             try:
-                held = claim(1, history)
+                held = lock_experiment(1, history)
             except AppError:
                 continue
             inside.append(1)
@@ -87,7 +87,7 @@ def test_where_nothing_can_be_locked_nothing_is_refused(
     else:
         history = history.parent / "file/history.sqlite"
         history.parent.write_text("")
-    with claim(7, history):
-        assert not is_running(7, history)
-        claim(7, history).release()
+    with lock_experiment(7, history):
+        assert not is_experiment_locked(7, history)
+        lock_experiment(7, history).release()
     assert not history.with_name("history.sqlite.running-7").exists()

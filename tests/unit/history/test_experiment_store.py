@@ -21,10 +21,10 @@ def kept() -> int:
 
 def test_failed_trials_are_not_done() -> None:
     number = kept()
-    (line,) = experiment_store.of_share("nas:/a")
+    (line,) = experiment_store.experiments_of_share("nas:/a")
     assert (line.number, line.done, line.planned, line.unfinished) == (number, 35, 36, True)
-    assert experiment_store.load(number).done == 35
-    assert experiment_store.load(number).resumable
+    assert experiment_store.load_experiment(number).done == 35
+    assert experiment_store.load_experiment(number).resumable
 
 
 def test_one_that_cannot_be_read_hides_no_other() -> None:
@@ -33,9 +33,9 @@ def test_one_that_cannot_be_read_hides_no_other() -> None:
         changed = 'UPDATE outcomes SET body = replace(body, \'"levels"\', \'"state":"new","levels"\')'
         history.execute(f"{changed} WHERE experiment = ? AND place = 2", (second,))
         history.commit()
-    lines = {line.number: line for line in experiment_store.of_share("nas:/a")}
+    lines = {line.number: line for line in experiment_store.experiments_of_share("nas:/a")}
     assert lines[first].title == "Sizes & connections"
     assert lines[second].title == "quick: cannot be read"
     assert not lines[second].unfinished
     with pytest.raises(AppError, match=f"experiment {second} cannot be read"):
-        experiment_store.load(second)
+        experiment_store.load_experiment(second)

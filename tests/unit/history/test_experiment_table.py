@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from advisor.experiment.measurements import Outcome
+from advisor.experiment.measurements import TrialOutcome
 from app.errors import AppError, ErrorKind
-from app.history.model import Filter
+from app.history.model import RunFilter
 from app.history.schema import MIGRATIONS
 from app.history.store import HistoryStore
 from app.speedtest.model import Environment
@@ -26,8 +26,8 @@ def store(tmp_path: Path) -> Iterator[HistoryStore]:
         yield found
 
 
-def outcome(order: int, **changes: object) -> Outcome:
-    plain = Outcome(
+def outcome(order: int, **changes: object) -> TrialOutcome:
+    plain = TrialOutcome(
         levels={"rsize": "65536"}, workload="1 MB file", block=order // 2, order=order,
         figures={"write": 9e6, "mount_s": 0.1}, effective={"vers": "3"},
         started_at="2026-03-01T10:00:00+00:00",
@@ -95,7 +95,7 @@ def test_a_history_of_every_earlier_version_is_brought_up_to_date(tmp_path: Path
         assert store.messages == []
         assert [row.id for row in store.find()] == [2, 1]
         word = "first" if version < 3 else "third"
-        (row,) = store.find(Filter(baseline=True, text=f"{word.upper()} version"))
+        (row,) = store.find(RunFilter(baseline=True, text=f"{word.upper()} version"))
         run = store.get(row.id)
         assert run.tags == (word,)
         assert run.result.figures["write"].values == [100e6, 101e6, 99e6, 100.5e6, 98e6, 102e6]

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from sample_results import figure, result, transfer
 
-from advisor.experiment.measurements import Outcome
+from advisor.experiment.measurements import TrialOutcome
 from app.errors import AppError, ErrorKind
-from app.history.import_export import from_json, take_in, to_json
-from app.history.model import Experiment, Row, Run
+from app.history.import_export import history_from_json, history_to_json, import_history
+from app.history.model import ExperimentRecord, Run, RunSummary
 from app.history.store import HistoryStore
 from app.report.export import runs_file
 from app.report.tables import csv_text
@@ -40,11 +40,11 @@ def test_another_machines_export_is_taken_in_once(store: HistoryStore, other: Hi
     other.set_baseline(one)
     other.add(Run(result=result([8e6]), origin="third.json"))
     number = other.start_experiment(b'{"a": 1}', "nas:/a", 3)
-    other.add_outcome(number, Outcome(levels={}, workload="w", block=0, order=0))
-    raw = to_json([other.get(1), other.get(2)], [other.experiment(number)])
-    first = take_in(store, from_json(raw), "den.json")
+    other.add_outcome(number, TrialOutcome(levels={}, workload="w", block=0, order=0))
+    raw = history_to_json([other.get(1), other.get(2)], [other.experiment(number)])
+    first = import_history(store, history_from_json(raw), "den.json")
     assert (len(first.added), first.known, len(first.experiments)) == (2, 0, 1)
-    again = take_in(store, from_json(raw), "den.json")
+    again = import_history(store, history_from_json(raw), "den.json")
     assert (again.added, again.known, again.experiments, again.known_experiments) == ([], 2, [], 1)
     taken, third = (store.get(number) for number in first.added)
     there = other.get(one)
@@ -60,36 +60,38 @@ def test_what_an_imported_half_lacked_is_added(store: HistoryStore, other: Histo
 
     def export(*states: str) -> bytes:
         for order, state in enumerate(states):
-            other.add_outcome(number, Outcome(levels={}, workload="w", block=0, order=order, state=state))
-        return to_json([], [other.experiment(number)])
+            other.add_outcome(
+                number, TrialOutcome(levels={}, workload="w", block=0, order=order, state=state)
+            )
+        return history_to_json([], [other.experiment(number)])
 
     half, whole = export("ok", "failed"), export("ok", "ok", "failed", "ok")
-    (here,) = take_in(store, from_json(half), "half.json").experiments
-    again = take_in(store, from_json(whole), "whole.json")
+    (here,) = import_history(store, history_from_json(half), "half.json").experiments
+    again = import_history(store, history_from_json(whole), "whole.json")
     assert (again.experiments, again.known_experiments, again.trials) == ([], 1, 3)
     assert [item.state for item in store.experiment(here).outcomes] == ["ok", "ok", "failed", "ok"]
     assert store.experiment(here).origin == "half.json"
     for raw in (whole, half):
-        assert take_in(store, from_json(raw), "again.json").trials == 0
+        assert import_history(store, history_from_json(raw), "again.json").trials == 0
     assert len(store.experiment(here).outcomes) == 4
 
 
 def test_one_that_ran_here_gets_no_trials_of_a_file(store: HistoryStore) -> None:
     number = store.start_experiment(b"{}", "nas:/a", 3)
     mine = store.experiment(number)
-    more = msgspec.structs.replace(mine, outcomes=[Outcome(levels={}, workload="w", block=0, order=0)])
-    assert take_in(store, from_json(to_json([], [more])), "x.json").trials == 0
+    more = msgspec.structs.replace(mine, outcomes=[TrialOutcome(levels={}, workload="w", block=0, order=0)])
+    assert import_history(store, history_from_json(history_to_json([], [more])), "x.json").trials == 0
     assert store.experiment(number).outcomes == []
 
 
 def test_one_result_of_the_command_line_is_taken(store: HistoryStore) -> None:
     raw = msgspec.json.encode(result())
-    assert len(take_in(store, from_json(raw), "test.json").added) == 1
-    assert take_in(store, from_json(raw), "test.json").known == 1
+    assert len(import_history(store, history_from_json(raw), "test.json").added) == 1
+    assert import_history(store, history_from_json(raw), "test.json").known == 1
 
 
 def broken(**changes: Any) -> bytes:
-    return to_json([Run(result=result(**changes))])
+    return history_to_json([Run(result=result(**changes))])
 
 
 @pytest.mark.parametrize(
@@ -111,18 +113,18 @@ def broken(**changes: Any) -> bytes:
         broken(write=msgspec.structs.replace(transfer(1e6), bytes=-1)),
         broken(figures={"write": figure([-1.0])}),
         broken(count=0),
-        to_json([Run(result=result(), tags=("two words",))]),
-        to_json([Run(result=result(), note="x" * 10_001)]),
+        history_to_json([Run(result=result(), tags=("two words",))]),
+        history_to_json([Run(result=result(), note="x" * 10_001)]),
     ],
 )
 def test_what_is_refused(raw: bytes) -> None:
     with pytest.raises(AppError) as caught:
-        from_json(raw)
+        history_from_json(raw)
     assert caught.value.kind is ErrorKind.USAGE
 
 
 def test_what_cannot_be_kept_changes_nothing(store: HistoryStore) -> None:
-    plain = Experiment(
+    plain = ExperimentRecord(
         started_at="2026-03-01T10:00:00", name="x", share="nas:/a", seed=1, spec=msgspec.Raw(b"{}")
     )
     odd: list[dict[str, Any]] = [{"started_at": "0001-01-01T00:00:00"}, {"seed": 2**63}, {"name": "\udcff"}]
@@ -131,7 +133,9 @@ def test_what_cannot_be_kept_changes_nothing(store: HistoryStore) -> None:
             store.add_experiment(msgspec.structs.replace(plain, **changes))
         assert caught.value.kind is ErrorKind.USAGE
     assert store.experiments() == []
-    (number,) = take_in(store, from_json(to_json([Run(result=result())])), "\udcff.json").added
+    (number,) = import_history(
+        store, history_from_json(history_to_json([Run(result=result())])), "\udcff.json"
+    ).added
     assert store.get(number).origin == "?.json"
 
 
@@ -139,7 +143,7 @@ def test_csv_has_a_line_for_each_run_and_no_formula(store: HistoryStore) -> None
     store.add(Run(result=result(), note='=cmd|"/c calc"!A1', tags=("a", "b")))
     store.add(Run(result=result([5e6], share="nas:/ä,b"), note="two\nlines"))
     lines = runs_lines(store)
-    names = list(Row.__struct_fields__)
+    names = list(RunSummary.__struct_fields__)
     assert list(lines[0])[: len(names)] == names
     second, first = lines
     assert first["note"] == """'=cmd|"/c calc"!A1"""

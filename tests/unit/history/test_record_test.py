@@ -11,10 +11,10 @@ from sample_results import MIB, figure, grid, result
 
 from app.errors import AppError, ErrorKind
 from app.history import database
-from app.history.compare_runs import compare_runs, slower_than
-from app.history.import_export import from_json
+from app.history.compare_runs import compare_runs, compare_with_baseline
+from app.history.import_export import history_from_json
 from app.history.model import Run
-from app.history.record_test import remember_test
+from app.history.record_test import record_test
 from app.history.schema import MIGRATIONS
 from app.history.store import HistoryStore
 from app.speedtest.model import CacheReport, Environment, TestResult
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def with_baseline(path: Path) -> None:
-    kept = remember_test(result(FAST, FAST, environment=Environment(kernel="6.1")), path=path)
+    kept = record_test(result(FAST, FAST, environment=Environment(kernel="6.1")), path=path)
     assert (kept.warning, kept.comparison) == ("", "")
     with HistoryStore.open(path) as store:
         store.set_baseline(kept.id)
@@ -38,7 +38,7 @@ def with_baseline(path: Path) -> None:
 def test_slower_than_the_baseline_is_a_warning(path: Path) -> None:
     with_baseline(path)
     slow = result(SLOW, FAST, environment=Environment(kernel="6.12"), effective={"vers": "3"})
-    kept = remember_test(slow, path=path)
+    kept = record_test(slow, path=path)
     assert kept.warning.startswith(
         "Slower than the baseline of 2026-03-01: to the server 40 % slower (100 MB/s"
     )
@@ -57,10 +57,10 @@ def test_no_warning_where_there_is_none(path: Path) -> None:
         result(FAST, SLOW, cached=True),
         result(SLOW, SLOW, workload="files"),
     ):
-        assert remember_test(other, path=path).warning == ""
-    assert "too few repeats" in remember_test(result([50e6], [51e6]), path=path).comparison
+        assert record_test(other, path=path).warning == ""
+    assert "too few repeats" in record_test(result([50e6], [51e6]), path=path).comparison
     # The same result again is the same run.
-    assert remember_test(result(SLOW, SLOW, workload="files"), path=path).comparison == ""
+    assert record_test(result(SLOW, SLOW, workload="files"), path=path).comparison == ""
 
 
 def sized(size: int, **changes: Any) -> TestResult:
@@ -89,7 +89,7 @@ def sized(size: int, **changes: Any) -> TestResult:
 )
 def test_another_test_is_not_compared_with_the_baseline(path: Path, other: TestResult, named: str) -> None:
     with_baseline(path)
-    kept = remember_test(other, path=path)
+    kept = record_test(other, path=path)
     assert kept.warning == ""
     assert kept.comparison == (
         "It is not compared with the baseline of 2026-03-01, which was another test. What of it differs: "
@@ -98,17 +98,17 @@ def test_another_test_is_not_compared_with_the_baseline(path: Path, other: TestR
 
 
 def test_a_grid_of_other_cells_is_another_test(path: Path) -> None:
-    kept = remember_test(grid(1000), path=path)
+    kept = record_test(grid(1000), path=path)
     with HistoryStore.open(path) as store:
         store.set_baseline(kept.id)
     larger = [msgspec.structs.replace(cell, record=65536) for cell in grid(1000).grid]
     other = msgspec.structs.replace(grid(1000), grid=larger)
-    kept = remember_test(other, path=path)
+    kept = record_test(other, path=path)
     assert "What of it differs: cells (randread of 4 KiB, 1 job, 4 at once, and 1 more → " in kept.comparison
     with HistoryStore.open(path) as store:
         assert store.set_baseline(kept.id) == []
     both = msgspec.structs.replace(grid(900), grid=[*grid(900).grid, *larger])
-    assert "no significant difference" in remember_test(both, path=path).comparison
+    assert "no significant difference" in record_test(both, path=path).comparison
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,12 @@ def test_sizes_that_a_plan_chooses_need_not_be_the_same(
         for size, count in (before, after)
     )
     old = msgspec.structs.replace(old, figures={"write": figure(FAST)})
-    warning, comparison = slower_than(Run(result=old), new)
+    warning, comparison = compare_with_baseline(Run(result=old), new)
     assert bool(warning) == warns
     assert ("another test" in comparison) != warns
     if workload == "own":
         elsewhere = msgspec.structs.replace(new, source="/home/y")
-        assert "own files (/home/x → /home/y)" in slower_than(Run(result=old), elsewhere)[1]
+        assert "own files (/home/x → /home/y)" in compare_with_baseline(Run(result=old), elsewhere)[1]
 
 
 def kept_in(error: AppError) -> Path:
@@ -146,19 +146,19 @@ def kept_in(error: AppError) -> Path:
 def test_what_cannot_be_kept_is_in_a_file(
     path: Path, trouble: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(database, "_BUSY_S", 0.05)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0.05)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     if trouble == "folder":
         path.parent.write_text("in the way")
     else:
-        remember_test(result(), path=path)
+        record_test(result(), path=path)
     other = sqlite3.connect(path, isolation_level=None) if trouble != "folder" else None
     if other is not None:
         other.execute(
             "BEGIN IMMEDIATE" if trouble == "locked" else f"PRAGMA user_version = {len(MIGRATIONS) + 1}"
         )
     with pytest.raises(AppError) as caught:
-        remember_test(result(FAST, samples=5), path=path)
+        record_test(result(FAST, samples=5), path=path)
     if other is not None:
         other.close()
     assert caught.value.kind is {"locked": ErrorKind.BUSY, "newer": ErrorKind.UNAVAILABLE}.get(
@@ -168,7 +168,7 @@ def test_what_cannot_be_kept_is_in_a_file(
     assert file.parent == (tmp_path if trouble == "folder" else path.parent)
     assert file.stat().st_mode & 0o777 == 0o600
     assert f"history import {file}" in caught.value.hint
-    (run,) = from_json(file.read_bytes()).runs
+    (run,) = history_from_json(file.read_bytes()).runs
     assert run.result == result(FAST, samples=5)
 
 
@@ -178,7 +178,7 @@ def test_a_history_that_turns_out_to_be_damaged_does_not_cost_the_test(path: Pat
             store.add(Run(result=result([1e6 + place])))
     raw = path.read_bytes()
     path.write_bytes(raw[:4096] + b"\xa5" * (len(raw) - 4096))
-    kept = remember_test(result(FAST), path=path)
+    kept = record_test(result(FAST), path=path)
     assert any("damaged" in message for message in kept.messages)
     with HistoryStore.open(path) as store:
         assert store.get(kept.id).result == result(FAST)
@@ -238,6 +238,6 @@ def test_the_cells_of_grids_are_compared_one_by_one() -> None:
     assert found.notes == ["Each of 2 cells is compared for itself: about one of 20 differs by chance."]
     cached = compare_runs([Run(result=grid(1000))], [Run(result=grid(1500, cached=True))])
     assert [item.figure for item in cached.comparisons] == ["seqwrite of 4 KiB, 1 job, 4 at once"]
-    warning, comparison = slower_than(Run(result=grid(1000)), grid(500))
+    warning, comparison = compare_with_baseline(Run(result=grid(1000)), grid(500))
     assert warning == ""
     assert "Seqwrite of 4 KiB, 1 job, 4 at once: 50 % slower" in comparison

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_results import result
 
-from advisor.experiment.measurements import Outcome
-from advisor.recommend import Measured
+from advisor.experiment.measurements import TrialOutcome
+from advisor.recommend import MeasuredOption
 from app.errors import AppError, ErrorKind
 from app.history import database
 from app.history.model import Run
-from app.history.recovery import Salvaged, renew
-from app.history.sqlite_pages import Pages
+from app.history.recovery import RecoveryReport, recover
+from app.history.sqlite_pages import SqlitePageReader
 from app.history.store import HistoryStore
 
 RUNS = 24
@@ -42,12 +42,12 @@ def fill(path: Path) -> None:
             for order in range(12):
                 store.add_outcome(experiment, trial(order))
         store.learn(
-            "nas:/home", "", [Measured(option="rsize", value="65536", status="confirmed", text="So.")]
+            "nas:/home", "", [MeasuredOption(option="rsize", value="65536", status="confirmed", text="So.")]
         )
 
 
-def trial(order: int) -> Outcome:
-    return Outcome(
+def trial(order: int) -> TrialOutcome:
+    return TrialOutcome(
         levels={"rsize": "65536"}, workload="1 MB file", block=0, order=order, figures={"write": 9e6},
         effective={"vers": "3"}, started_at="2026-03-01T10:00:00+00:00", note="n" * 300,
     )  # fmt: skip
@@ -70,7 +70,7 @@ def salvaged(folder: Path, content: bytes) -> dict[int, Run]:
     """Return the runs of the history that takes a damaged one's place."""
     path = folder / "history.sqlite"
     path.write_bytes(content)
-    aside, found = renew(path)
+    aside, found = recover(path)
     assert aside.read_bytes() == content
     assert sorted(item.name for item in folder.iterdir()) == sorted([path.name, aside.name])
     with closing(sqlite3.connect(path)) as connection:
@@ -138,7 +138,7 @@ def test_samples_and_remarks_may_be_lost_alone(tmp_path: Path) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("DELETE FROM runs WHERE id = 3")
         connection.commit()
-    aside, found = renew(path)
+    aside, found = recover(path)
     assert (found.runs, found.bare, found.known) == (3, 1, {1, 2, 3})
     assert found.text().endswith("Of 1 of them the tags and the note are lost.")
     runs = runs_of(path)
@@ -164,10 +164,10 @@ def test_trials_whose_experiment_is_lost_go_to_no_other_one(tmp_path: Path, whol
     place = content.rindex(b"y" * 3000) // PAGE * PAGE
     content[place : place + PAGE] = b"\xa5" * PAGE
     path.write_bytes(content)
-    _, found = renew(path)
+    _, found = recover(path)
     assert (found.experiments, found.lost_experiments) == (3, 1)
     assert found.text().endswith("are recovered. Experiments recovered: 3; lost with their trials: 1.")
-    assert Salvaged(lost_experiments=1).text() == "Experiments recovered: 0; lost with their trials: 1."
+    assert RecoveryReport(lost_experiments=1).text() == "Experiments recovered: 0; lost with their trials: 1."
     with HistoryStore.open(path) as store:
         assert [len(store.experiment(row.id).outcomes) for row in store.experiments()] == [12, 12, 12]
         assert store.start_experiment(b"{}", "nas:/other", 1) == number
@@ -194,7 +194,7 @@ def test_its_place_is_never_empty(
     monkeypatch.setattr(Path, "rename", watched)
     if not links:
         monkeypatch.setattr(Path, "hardlink_to", refused)
-    aside, _ = renew(path)
+    aside, _ = recover(path)
     assert seen[-1] == links  # where there are no links, it is for a moment
     assert aside.read_bytes() == whole
     assert len(runs_of(path)) == RUNS
@@ -205,7 +205,7 @@ def test_what_was_deleted_stays_so(tmp_path: Path, whole: bytes) -> None:
     path.write_bytes(whole)
     with HistoryStore.open(path) as store:
         store.delete(range(5, RUNS + 1))
-    renew(path)
+    recover(path)
     assert sorted(runs_of(path)) == [1, 2, 3, 4]
 
 
@@ -219,7 +219,7 @@ def test_what_is_only_in_the_log_is_found(tmp_path: Path, monkeypatch: pytest.Mo
             content = path.with_name(path.name + tail).read_bytes()
             other.with_name(other.name + tail).write_bytes(content)
     before = [item.read_bytes() for item in sorted(other.parent.iterdir())]
-    aside, found = renew(other)
+    aside, found = recover(other)
     assert (found.runs, len(found.known)) == (1, 1)
     assert [aside.with_name(aside.name + tail).read_bytes() for tail in ("", "-wal")] == before
 
@@ -234,7 +234,7 @@ def test_a_disk_without_place_leaves_the_damaged_file(
     def full(_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("app.history.database.renew", full)
+    monkeypatch.setattr("app.history.database.recover", full)
     with pytest.raises(AppError) as caught:
         HistoryStore.open(path)
     assert caught.value.kind is ErrorKind.IO
@@ -259,4 +259,4 @@ def test_any_bytes_are_pages(tmp_path_factory: pytest.TempPathFactory, content: 
     path = tmp_path_factory.mktemp("bytes") / "file"
     path.write_bytes(b"SQLite format 3\0" + content)
     with path.open("rb") as file:
-        list(Pages(file).records())
+        list(SqlitePageReader(file).records())

@@ -15,8 +15,8 @@ from sample_results import figure, result, transfer
 
 from advisor.facts import LinkFacts
 from app.errors import AppError, ErrorKind
-from app.history.model import Filter, Run
-from app.history.result_codec import pack, unpack
+from app.history.model import Run, RunFilter
+from app.history.result_codec import decode_result, encode_result
 from app.history.store import _NEWEST, HistoryStore, _where
 from app.speedtest.model import Environment, Sample
 
@@ -73,7 +73,7 @@ def test_any_samples_come_back(samples: list[Sample]) -> None:
     packed = msgspec.structs.replace(
         plain, write=None, read=msgspec.structs.replace(plain.read, samples=samples)
     )
-    found = unpack(*pack(packed))
+    found = decode_result(*encode_result(packed))
     assert found.write is None
     assert found.read is not None
     for now, then in zip(found.read.samples, samples, strict=True):
@@ -83,12 +83,12 @@ def test_any_samples_come_back(samples: list[Sample]) -> None:
         assert (now.timeouts, now.retransmissions) == (then.timeouts, then.retransmissions)
 
 
-@pytest.mark.parametrize("body", [b"", b"\x02abc", b"\x01abc", pack(result())[0][:-20]])
+@pytest.mark.parametrize("body", [b"", b"\x02abc", b"\x01abc", encode_result(result())[0][:-20]])
 def test_damaged_bytes_are_an_error(body: bytes) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        unpack(body, pack(result())[1])
+        decode_result(body, encode_result(result())[1])
     with pytest.raises(ValueError, match=r".*"):
-        unpack(pack(result())[0], body)
+        decode_result(encode_result(result())[0], body)
 
 
 def test_rows_say_what_lists_show(store: HistoryStore) -> None:
@@ -129,36 +129,36 @@ def _some(store: HistoryStore) -> list[int]:
 @pytest.mark.parametrize(
     ("wanted", "places"),
     [
-        (Filter(), [3, 1, 2, 0]),
-        (Filter(limit=2), [3, 1]),
-        (Filter(limit=2, offset=2), [2, 0]),
-        (Filter(share="nas:/home"), [3, 0]),
-        (Filter(server="nas"), [3, 1, 0]),
-        (Filter(host="den"), [3]),
-        (Filter(kind="files"), [1]),
-        (Filter(link="wan"), [2]),
-        (Filter(tag="old"), [2, 0]),
-        (Filter(tag="ol"), []),
-        (Filter(text="fast"), [1]),
-        (Filter(text="MÉDIAS nas"), [1]),
-        (Filter(text="rsize=65536 old"), [2, 0]),
-        (Filter(text="%"), []),
-        (Filter(text="size=*"), []),
-        (Filter(text="rsi?e"), []),
-        (Filter(text="[r]size"), []),
-        (Filter(text="f"), [1]),
-        (Filter(text="rsize=65536,hard old"), [2, 0]),
-        (Filter(text="x" * 60_000), []),
-        (Filter(share="nas:/home", text="old"), [0]),
-        (Filter(since=datetime(2026, 3, 2, 10, tzinfo=UTC)), [3, 1, 2]),
-        (Filter(until=datetime(2026, 3, 2, 10, tzinfo=UTC)), [0]),
-        (Filter(baseline=True), []),
+        (RunFilter(), [3, 1, 2, 0]),
+        (RunFilter(limit=2), [3, 1]),
+        (RunFilter(limit=2, offset=2), [2, 0]),
+        (RunFilter(share="nas:/home"), [3, 0]),
+        (RunFilter(server="nas"), [3, 1, 0]),
+        (RunFilter(host="den"), [3]),
+        (RunFilter(kind="files"), [1]),
+        (RunFilter(link="wan"), [2]),
+        (RunFilter(tag="old"), [2, 0]),
+        (RunFilter(tag="ol"), []),
+        (RunFilter(text="fast"), [1]),
+        (RunFilter(text="MÉDIAS nas"), [1]),
+        (RunFilter(text="rsize=65536 old"), [2, 0]),
+        (RunFilter(text="%"), []),
+        (RunFilter(text="size=*"), []),
+        (RunFilter(text="rsi?e"), []),
+        (RunFilter(text="[r]size"), []),
+        (RunFilter(text="f"), [1]),
+        (RunFilter(text="rsize=65536,hard old"), [2, 0]),
+        (RunFilter(text="x" * 60_000), []),
+        (RunFilter(share="nas:/home", text="old"), [0]),
+        (RunFilter(since=datetime(2026, 3, 2, 10, tzinfo=UTC)), [3, 1, 2]),
+        (RunFilter(until=datetime(2026, 3, 2, 10, tzinfo=UTC)), [0]),
+        (RunFilter(baseline=True), []),
     ],
 )
-def test_filters(store: HistoryStore, wanted: Filter, places: list[int]) -> None:
+def test_filters(store: HistoryStore, wanted: RunFilter, places: list[int]) -> None:
     numbers = _some(store)
     assert [row.id for row in store.find(wanted)] == [numbers[place] for place in places]
-    if wanted.limit == Filter().limit:
+    if wanted.limit == RunFilter().limit:
         assert store.count(wanted) == len(places)
 
 
@@ -171,7 +171,7 @@ def test_a_word_is_found_wherever_it_stands(notes: list[str], text: str) -> None
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE runs (search)")
         connection.executemany("INSERT INTO runs VALUES (?)", [(note.casefold(),) for note in notes])
-        where, values = _where(Filter(text=text))
+        where, values = _where(RunFilter(text=text))
         (found,) = connection.execute(f"SELECT count(*) FROM runs{where}", values).fetchone()
     words = text.casefold().split()
     assert found == sum(all(word in note.casefold() for word in words) for note in notes)
@@ -180,20 +180,20 @@ def test_a_word_is_found_wherever_it_stands(notes: list[str], text: str) -> None
 @pytest.mark.parametrize(
     "wanted",
     [
-        Filter(),
-        Filter(offset=100),
-        Filter(share="nas:/home"),
-        Filter(server="nas"),
-        Filter(host="den"),
-        Filter(link="wan"),
-        Filter(kind="files"),
-        Filter(tag="old"),
-        Filter(baseline=True),
-        Filter(text="two words"),
-        Filter(share="nas:/home", text="word"),
+        RunFilter(),
+        RunFilter(offset=100),
+        RunFilter(share="nas:/home"),
+        RunFilter(server="nas"),
+        RunFilter(host="den"),
+        RunFilter(link="wan"),
+        RunFilter(kind="files"),
+        RunFilter(tag="old"),
+        RunFilter(baseline=True),
+        RunFilter(text="two words"),
+        RunFilter(share="nas:/home", text="word"),
     ],
 )
-def test_every_question_is_answered_by_the_index(store: HistoryStore, wanted: Filter) -> None:
+def test_every_question_is_answered_by_the_index(store: HistoryStore, wanted: RunFilter) -> None:
     where, values = _where(wanted)
     for query in (f"SELECT count(*) FROM runs{where}", f"SELECT id FROM runs{where}{_NEWEST} LIMIT 500"):
         with store._database.reading() as connection:
@@ -216,7 +216,7 @@ def test_tags_and_notes(store: HistoryStore) -> None:
     store.note(second, "  Cable changed ")
     assert store.get(first).tags == ("y", "z")
     assert store.get(second).note == "Cable changed"
-    assert [row.id for row in store.find(Filter(text="cable y"))] == [second]
+    assert [row.id for row in store.find(RunFilter(text="cable y"))] == [second]
     for tag in ("", "two words", "a,b", "line\n"[:4] + "\x1b"):
         with pytest.raises(AppError) as caught:
             store.tag([first], add=[tag])
@@ -253,7 +253,7 @@ def test_a_baseline_for_each_test_of_a_share_a_kind_and_a_link(store: HistorySto
     synced = store.add(Run(result=result(sync=True)))
     assert [store.set_baseline(number) for number in (one, small, far, synced, one)] == [[], [], [], [], []]
     assert store.set_baseline(two) == [one]  # the same test: the newer one takes its place
-    assert {row.id for row in store.find(Filter(baseline=True))} == {two, small, far, synced}
+    assert {row.id for row in store.find(RunFilter(baseline=True))} == {two, small, far, synced}
     for wanted, number in (
         (result(), two), (result(workload="files"), small), (result(link=lab), far),
         (result(sync=True), synced), (result(block_size=512), two),

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from app.kernel.mountstats import (
     ByteCounters,
     OpCounters,
-    escape,
+    escape_path,
     find_block,
     parse,
     parse_one,
     read_mountstats,
-    unescape,
+    unescape_path,
 )
 from app.process import find_program
 
@@ -157,9 +157,9 @@ def test_mangled_text_is_survived(start: int, end: int, put: str) -> None:
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_escapes_round_trip(path: str) -> None:
-    escaped = escape(path)
+    escaped = escape_path(path)
     assert not set(escaped) & set(" \t\n")
-    assert unescape(escaped) == path
+    assert unescape_path(escaped) == path
 
 
 @pytest.mark.skipif(find_program("mountstats") is None, reason="nfs-utils' mountstats is not installed")

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from app.facts.radio import family_of, rate_of, station_rate_bps
+from app.kernel.netlink import parse_family_number, parse_station_rate, station_rate_bps
 
 
 def _attribute(name: int, value: bytes) -> bytes:
@@ -27,9 +27,9 @@ def _station(*rates: tuple[int, int, bytes]) -> bytes:
 
 def test_the_number_of_a_family() -> None:
     body = _attribute(2, b"nl80211\0") + _attribute(1, struct.pack("=H", 28))
-    assert family_of(_message(16, body)) == 28
-    assert family_of(struct.pack("=IHHIIi", 20, 2, 0, 1, 0, -2)) is None
-    assert family_of(b"") is None
+    assert parse_family_number(_message(16, body)) == 28
+    assert parse_family_number(struct.pack("=IHHIIi", 20, 2, 0, 1, 0, -2)) is None
+    assert parse_family_number(b"") is None
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_number_of_a_family() -> None:
     ],
 )
 def test_the_rate_of_a_station(answer: bytes, rate: float | None) -> None:
-    assert rate_of(answer) == rate
+    assert parse_station_rate(answer) == rate
 
 
 @pytest.mark.parametrize("name", ["lo", "nothing0"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kernel.netlink import messages
-from app.kernel.tcp_info import Connection, RetransCounter, SockDiag, parse_connection
+from app.kernel.tcp_info import RetransCounter, SockDiag, TcpConnection, parse_connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,8 +72,8 @@ def test_not_an_address() -> None:
         diag.connections("nas01")
 
 
-def connection(cookie: int, total_retrans: int) -> Connection:
-    return Connection(cookie, 700 + cookie, "10.9.0.2", total_retrans=total_retrans)
+def connection(cookie: int, total_retrans: int) -> TcpConnection:
+    return TcpConnection(cookie, 700 + cookie, "10.9.0.2", total_retrans=total_retrans)
 
 
 def test_what_was_sent_again_before_does_not_count() -> None:
@@ -122,7 +122,7 @@ def test_when_the_server_was_last_heard_and_what_waits_for_it() -> None:
     )
     head += struct.pack("=III", 0, 7, 1) + bytes(20)
 
-    def found(probes: int, unacked: int) -> Connection:
+    def found(probes: int, unacked: int) -> TcpConnection:
         info = bytes([1, 0, 0, probes]) + bytes(20) + struct.pack("=I", unacked) + bytes(16)
         info += struct.pack("=IIII", 8, 0, 40_000, 9_000)  # what was sent, then what came
         return parse_connection(head + struct.pack("=HH", 4 + len(info), 2) + info)

@@ -34,7 +34,7 @@ def monitor(waited: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> Iterat
 def hear(monitor: GuestMonitor, first_s: int, last_s: int) -> AppError | None:
     """Let a silence grow from the first second to the last; return why the line is to end."""
     for silent_s in range(first_s, last_s + 1):
-        error = monitor.hear_silence(float(silent_s))
+        error = monitor.note_silence(float(silent_s))
         if error is not None:
             return error
     return None
@@ -68,7 +68,7 @@ def test_a_guest_that_is_heard_again_answers(monitor: GuestMonitor) -> None:
     told: list[GuestState] = []
     monitor.listen(told.append)
     hear(monitor, 1, 7)
-    assert monitor.hear_silence(0.0) is None
+    assert monitor.note_silence(0.0) is None
     assert told == [GuestState.SLOW, GuestState.ANSWERING]
 
 

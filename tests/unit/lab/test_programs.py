@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.lab import server_programs
-from app.lab.server_programs import find_server_program
+from app.lab import programs
+from app.lab.programs import find_server_program
 
 
 def program(path: Path) -> str:
@@ -17,23 +17,23 @@ def program(path: Path) -> str:
 
 @pytest.mark.parametrize("folder", ["usr/sbin", "sbin"])
 def test_unpacked(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_programs, "UNPACKED", tmp_path)
+    monkeypatch.setattr(programs, "UNPACKED", tmp_path)
     expected = program(tmp_path / folder / "nfsdcld-of-a-test")
     assert find_server_program("nfsdcld-of-a-test") == expected
 
 
 def test_those_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_programs, "PACKAGED", tmp_path)
+    monkeypatch.setattr(programs, "PACKAGED", tmp_path)
     expected = program(tmp_path / "nfsdcld-of-a-test")
     assert find_server_program("nfsdcld-of-a-test") == expected
 
 
 def test_the_systems_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_programs, "UNPACKED", tmp_path)
+    monkeypatch.setattr(programs, "UNPACKED", tmp_path)
     program(tmp_path / "sbin" / "sh")
     assert find_server_program("sh") != str(tmp_path / "sbin" / "sh")
 
 
 def test_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_programs, "UNPACKED", tmp_path)
+    monkeypatch.setattr(programs, "UNPACKED", tmp_path)
     assert find_server_program("nfsdcld-of-a-test") is None

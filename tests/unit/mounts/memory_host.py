@@ -18,23 +18,29 @@ from app.helper.unit_writer import UnitWriter
 from app.helper_client.client import explain_refusal
 from app.kernel.nfsmount_conf import added_to
 from app.mounts import systemd_units
-from app.mounts.apply import Apply
+from app.mounts.actions import MountActions
+from app.mounts.apply import ChangeRunner
 from app.mounts.change_model import ApplyArgs, ApplyEvent, ApplyReport
-from app.mounts.config_store import Keeping
-from app.mounts.fstab_store import Persistence
-from app.mounts.hands import Hands
+from app.mounts.config_store import ConfigStore
+from app.mounts.fstab_store import FstabStore
 from app.mounts.interrupted_changes import ChangeRecords
 from app.mounts.model import Active, Configured, Holder, Mount, MountTable
-from app.mounts.plan import Surroundings
-from app.mounts.requested_options import complete
-from app.mounts.saved_readahead import Rule, SavedReadaheads, read_rule, read_saved, with_saved
-from app.mounts.unit_store import UnitFiles
+from app.mounts.plan import HostView
+from app.mounts.requested_options import with_requested_options
+from app.mounts.saved_readahead import (
+    ReadaheadRule,
+    ReadaheadStore,
+    read_rule,
+    read_saved_readaheads,
+    with_saved_readahead,
+)
+from app.mounts.unit_store import UnitStore
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.model import State
+    from app.mounts.model import MountState
 
 SHARE = "nas:/a"
 POINT = "/mnt/a"
@@ -110,7 +116,7 @@ class Waits:
         return set(select.select(list(fds), [], [], timeout_s)[0])
 
 
-class World:
+class MemoryHost:
     """What the helper changes.
 
     Attributes:
@@ -255,7 +261,7 @@ class World:
             if active is not None:
                 active = msgspec.structs.replace(active, recorded=self._asked.get(active.mount_id))
             share = active.share if active is not None else configured[point].share
-            state: State = "mounted" if active is not None else "not-mounted"
+            state: MountState = "mounted" if active is not None else "not-mounted"
             rows.append(
                 Mount(
                     mount_point=point,
@@ -270,13 +276,15 @@ class World:
             for point, unit in by_units
             if unit is not configured[point]
         ]
-        return MountTable(mounts=with_saved([complete(row) for row in rows], str(self.root)))
+        return MountTable(
+            mounts=with_saved_readahead([with_requested_options(row) for row in rows], str(self.root))
+        )
 
     def probe(self, _host: str, _port: int) -> AppError | None:
         return AppError(ErrorKind.SERVER_SILENT, "No answer.") if self.silent else None
 
-    def around(self) -> Surroundings:
-        return Surroundings(
+    def around(self) -> HostView:
+        return HostView(
             table=self.table,
             kept=self.kept(),
             probe=self.probe,
@@ -287,11 +295,11 @@ class World:
             holders=lambda _path: [Holder(pid=7, command="sh", user="me", use="open file", own=True)],
         )
 
-    def kept(self) -> Keeping:
+    def kept(self) -> ConfigStore:
         helper: Any = self
-        return Keeping(Persistence(helper, str(self.path)), UnitFiles(helper, str(self.units)))
+        return ConfigStore(FstabStore(helper, str(self.path)), UnitStore(helper, str(self.units)))
 
-    def rule(self, point: str) -> Rule:
+    def rule(self, point: str) -> ReadaheadRule:
         return read_rule(point, str(self.root))
 
     def unit_files(self) -> dict[str, str]:
@@ -308,7 +316,7 @@ class World:
             point: (live.share, live.options, live.nconnect, live.read_ahead_kb)
             for point, live in self.live.items()
         }
-        return self.path.read_bytes(), self.unit_files(), mounts, read_saved(str(self.root))
+        return self.path.read_bytes(), self.unit_files(), mounts, read_saved_readaheads(str(self.root))
 
     def sha256(self) -> str:
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
@@ -318,12 +326,12 @@ class World:
             self.events.append(event)
             self.on_event(event)
 
-        self.change = Apply(args, self.around(), self.hands(), self.token, emit, records=self.records)
+        self.change = ChangeRunner(args, self.around(), self.hands(), self.token, emit, records=self.records)
         return self.change.run()
 
-    def hands(self) -> Hands:
+    def hands(self) -> MountActions:
         helper: Any = self
-        return Hands(
-            mount=helper, tune=helper, kept=self.kept(), saved=SavedReadaheads(helper, self.rule),
+        return MountActions(
+            mount=helper, tune=helper, kept=self.kept(), saved=ReadaheadStore(helper, self.rule),
             settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._asked.__setitem__,
         )  # fmt: skip

@@ -8,20 +8,20 @@ from typing import Any
 
 import msgspec
 import pytest
-from memory_host import CLASSES, FSTAB, POINT, SHARE, World, ask
+from memory_host import CLASSES, FSTAB, POINT, SHARE, MemoryHost, ask
 from waiting import DEADLINE_S
 
 from app.errors import AppError, ErrorKind
 from app.helper.verbs import ROLES, role_of
 from app.mounts import apply as apply_module
-from app.mounts.apply import Apply
+from app.mounts.actions import MountActions
+from app.mounts.apply import ChangeRunner
 from app.mounts.change_model import ApplyArgs, ApplyEvent, ApplyReport
-from app.mounts.config_store import Keeping
-from app.mounts.fstab_store import Persistence
-from app.mounts.hands import Hands
-from app.mounts.saved_readahead import SavedReadaheads
-from app.mounts.unit_store import UnitFiles
-from app.service.hosts import InProcess
+from app.mounts.config_store import ConfigStore
+from app.mounts.fstab_store import FstabStore
+from app.mounts.saved_readahead import ReadaheadStore
+from app.mounts.unit_store import UnitStore
+from app.service.hosts import InProcessHost
 from app.service.server import Context
 from app.tasks import CancelToken
 
@@ -39,7 +39,7 @@ FAILURES = [
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_change_is_made_in_order(tmp_path: Path, name: str) -> None:
     mounted, args, verbs = CLASSES[name]
-    world = World(tmp_path, mounted=mounted)
+    world = MemoryHost(tmp_path, mounted=mounted)
     report = world.apply(args)
     assert world.calls == verbs
     begun = [event.kind for event in world.events if event.state == "begun"]
@@ -69,7 +69,7 @@ def test_a_change_is_made_in_order(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(("name", "verb", "when"), FAILURES)
 def test_whatever_fails_all_is_as_it_was(tmp_path: Path, name: str, verb: str, when: str) -> None:
     mounted, args, verbs = CLASSES[name]
-    world = World(tmp_path, mounted=mounted)
+    world = MemoryHost(tmp_path, mounted=mounted)
     before = world.state()
     world.fail = [(verb, 1, when)]
     with pytest.raises(AppError) as caught:
@@ -86,7 +86,7 @@ def test_whatever_fails_all_is_as_it_was(tmp_path: Path, name: str, verb: str, w
 class Counted:
     """A helper that was authorized by itself, when it was first used."""
 
-    def __init__(self, world: World, prompts: list[str], action: str) -> None:
+    def __init__(self, world: MemoryHost, prompts: list[str], action: str) -> None:
         self._world, self._prompts, self._action = world, prompts, action
         self._used = False
 
@@ -105,23 +105,25 @@ class Counted:
 @pytest.mark.parametrize("fails", [False, True], ids=["kept", "taken back"])
 def test_a_change_with_its_test_and_its_way_back_asks_once(tmp_path: Path, name: str, *, fails: bool) -> None:
     mounted, args, verbs = CLASSES[name]
-    world, prompts = World(tmp_path, mounted=mounted), list[str]()
+    world, prompts = MemoryHost(tmp_path, mounted=mounted), list[str]()
     mount: Any = Counted(world, prompts, "mount")
     tune: Any = Counted(world, prompts, "tune")
     persist: Any = Counted(world, prompts, "persist")
-    kept = Keeping(Persistence(persist, str(world.path)), UnitFiles(persist, str(world.units)))
+    kept = ConfigStore(FstabStore(persist, str(world.path)), UnitStore(persist, str(world.units)))
 
     def start(action: str, plan: object) -> Any:
         assert plan is None
         return Counted(world, prompts, action)
 
-    hands = Hands(
-        mount=mount, tune=tune, kept=kept, start=start, saved=SavedReadaheads(tune, world.rule),
+    hands = MountActions(
+        mount=mount, tune=tune, kept=kept, start=start, saved=ReadaheadStore(tune, world.rule),
         settled=lambda _point, _token: contextlib.nullcontext(), note_asked=lambda _number, _options: None,
     )  # fmt: skip
     world.fail = [(verbs[-1], 1, "before")] if fails else []
     with pytest.raises(AppError) if fails else contextlib.nullcontext():
-        Apply(args, world.around(), hands, world.token, world.events.append, records=world.records).run()
+        ChangeRunner(
+            args, world.around(), hands, world.token, world.events.append, records=world.records
+        ).run()
     roles = {next(role for role in ROLES if verb in ROLES[role]) for verb in verbs}
     needed = {"mount" if roles & {"mount", "try"} else "", "persist" if roles & {"persist", "units"} else "",
               "tune" if "tune" in roles else ""} - {""}  # fmt: skip
@@ -132,7 +134,7 @@ def test_a_rule_of_udev_that_sets_it_late_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The one of nfs-utils sets the kernel's own value some moments after each mount."""
-    world, queue = World(tmp_path, mounted=False), tmp_path / "queue"
+    world, queue = MemoryHost(tmp_path, mounted=False), tmp_path / "queue"
     queue.touch()
     monkeypatch.setattr(apply_module, "_UDEV_QUEUE", str(queue))
     real = world.tune
@@ -159,10 +161,10 @@ def test_cancelled_at_any_event_all_is_as_it_was(tmp_path: Path, name: str) -> N
     while True:
         folder = tmp_path / str(number)
         folder.mkdir()
-        world = World(folder, mounted=mounted)
+        world = MemoryHost(folder, mounted=mounted)
         before = world.state()
 
-        def cancel(_event: ApplyEvent, world: World = world, number: int = number) -> None:
+        def cancel(_event: ApplyEvent, world: MemoryHost = world, number: int = number) -> None:
             if len(world.events) == number + 1:
                 world.token.cancel()
 
@@ -183,7 +185,7 @@ def test_cancelled_at_any_event_all_is_as_it_was(tmp_path: Path, name: str) -> N
 
 
 def test_what_nfsmount_conf_adds_is_named_as_the_cause(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=False)
+    world = MemoryHost(tmp_path, mounted=False)
     (tmp_path / "etc").mkdir(exist_ok=True)
     (tmp_path / "etc/nfsmount.conf").write_text("[ NFSMount_Global_Options ]\nvers=4.2\n")
     report = world.apply(ask(options="")).report
@@ -193,7 +195,7 @@ def test_what_nfsmount_conf_adds_is_named_as_the_cause(tmp_path: Path) -> None:
 
 
 def test_units_change_move_and_go_back(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=False)
+    world = MemoryHost(tmp_path, mounted=False)
     options = "vers=4.2,x-systemd.automount,x-systemd.idle-timeout=60,x-systemd.mount-timeout=9s,_netdev"
     first = ask(options=options, keeper="systemd", mount=False)
     world.apply(first)
@@ -231,7 +233,7 @@ def test_units_change_move_and_go_back(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_put_back_is_named(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.fail = [("mount", 1, "before"), ("mount", 2, "before"), ("restore", 1, "before")]
     with pytest.raises(AppError) as caught:
         world.apply(CLASSES["mount"][1])
@@ -245,7 +247,7 @@ def test_what_cannot_be_put_back_is_named(tmp_path: Path) -> None:
 def test_a_way_back_that_breaks_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.fail = [("tune", 1, "before")]
     real = world.call
 
@@ -266,7 +268,7 @@ def test_a_way_back_that_breaks_does_not_stop_the_others(
 def test_what_cannot_be_put_back_is_named_after_a_bug_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.fail = [("restore", 1, "before")]
     real = world.tune
 
@@ -283,11 +285,11 @@ def test_what_cannot_be_put_back_is_named_after_a_bug_too(
 
 
 def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     before = world.state()
 
     def apply(args: ApplyArgs, context: Context) -> ApplyReport:
-        return Apply(
+        return ChangeRunner(
             args, world.around(), world.hands(), context.token, context.emit, records=world.records
         ).run()
 
@@ -297,7 +299,7 @@ def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
 
     services: Any = SimpleNamespace(handlers=lambda: {"mounts.apply": apply})
     with pytest.raises(BrokenPipeError):
-        InProcess(services).submit("mounts.apply", CLASSES["mount"][1], listen).result(DEADLINE_S)
+        InProcessHost(services).submit("mounts.apply", CLASSES["mount"][1], listen).result(DEADLINE_S)
     assert world.state() == before
 
 
@@ -305,7 +307,7 @@ def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
 def test_what_cannot_be_told_does_not_stop_the_way_back(tmp_path: Path, state: str) -> None:
     """As an agent cannot tell a text that is not UTF-8."""
     mounted, args, _verbs = CLASSES["mount"]
-    world = World(tmp_path, mounted=mounted)
+    world = MemoryHost(tmp_path, mounted=mounted)
     before = world.state()
 
     def untold(event: ApplyEvent) -> None:
@@ -320,7 +322,7 @@ def test_what_cannot_be_told_does_not_stop_the_way_back(tmp_path: Path, state: s
 
 
 def test_fstab_changed_since_it_was_shown_is_left_alone(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     sha256 = world.sha256()
     world.path.write_bytes(FSTAB + b"\n# mine\n")
     before = world.state()
@@ -331,7 +333,7 @@ def test_fstab_changed_since_it_was_shown_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_somebody_else_s_change_of_fstab_is_not_taken_back(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
 
     def meddle(event: ApplyEvent) -> None:
         if (event.kind, event.state) == ("unmount", "begun"):
@@ -347,7 +349,7 @@ def test_somebody_else_s_change_of_fstab_is_not_taken_back(tmp_path: Path) -> No
 
 
 def test_an_fstab_that_may_not_be_replaced_stops_it(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.path.rename(tmp_path / "elsewhere")
     world.path.symlink_to(tmp_path / "elsewhere")
     before = world.state()
@@ -360,7 +362,7 @@ def test_an_fstab_that_may_not_be_replaced_stops_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keeper", ["fstab", "systemd"])
 def test_an_answer_lost_after_the_write_is_not_passed_over(tmp_path: Path, keeper: str) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.fail = [("change" if keeper == "fstab" else "unit-write", 1, "after")]
     with pytest.raises(AppError, match="may have been changed"):
         world.apply(ask(options="vers=4.1", keeper=keeper))
@@ -368,7 +370,7 @@ def test_an_answer_lost_after_the_write_is_not_passed_over(tmp_path: Path, keepe
 
 
 def test_what_did_not_take_is_said(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.mount("nas:/b", "/mnt/b", ["vers=4.2"])
     report = world.apply(ask(options="vers=4.2,nconnect=8"))
     assert "The request says “nconnect=8”, in use is “nconnect=1”." in report.warnings
@@ -376,7 +378,7 @@ def test_what_did_not_take_is_said(tmp_path: Path) -> None:
 
 
 def test_a_dead_mount_is_left_alone(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.silent = True
     for options in ("vers=4.1", "vers=4.2,ro"):
         with pytest.raises(AppError) as caught:

@@ -7,11 +7,11 @@ from typing import BinaryIO
 
 import msgspec
 import pytest
-from memory_host import CLASSES, POINT, SHARE, World, ask
+from memory_host import CLASSES, POINT, SHARE, MemoryHost, ask
 from waiting import DEADLINE_S, wait_for
 
 from app.errors import AppError, ErrorKind
-from app.mounts.apply import Apply
+from app.mounts.apply import ChangeRunner
 from app.mounts.change_model import ApplyArgs, ApplyEvent, ApplyReport, KeepArgs
 from app.service.client import AgentClient, Call
 from app.service.protocol import Empty
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("no_waiting")
 
 
 def test_asked_it_fails_and_names_them(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     before = world.state()
     world.busy = 1
     with pytest.raises(AppError) as caught:
@@ -36,7 +36,7 @@ def test_asked_it_fails_and_names_them(tmp_path: Path) -> None:
 
 
 def test_they_are_waited_for(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.busy = 3
     world.apply(ask(options="vers=4.1", busy="wait", wait_s=60.0))
     assert world.live[POINT].options.count("vers=4.1") == 1
@@ -48,7 +48,7 @@ def test_they_are_waited_for(tmp_path: Path) -> None:
 
 
 def test_detached_it_is_mounted_again(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     world.busy = 10**6
     report = world.apply(ask(options="vers=4.1", busy="lazy"))
     assert any("lives on" in warning for warning in report.warnings)
@@ -56,7 +56,7 @@ def test_detached_it_is_mounted_again(tmp_path: Path) -> None:
 
 
 def test_others_are_not_stopped(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     before = world.state()
     world.busy = 10**6
     with pytest.raises(AppError) as caught:
@@ -69,7 +69,7 @@ def test_others_are_not_stopped(tmp_path: Path) -> None:
 
 
 def test_kept_it_stays(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
 
     def keep(event: ApplyEvent) -> None:
         if event.kind == "keep" and event.keep_s:
@@ -83,7 +83,7 @@ def test_kept_it_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["live", "remount", "mount", "moved"])
 def test_without_a_yes_it_goes_back(tmp_path: Path, name: str) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     before = world.state()
     with pytest.raises(AppError) as caught:
         world.apply(msgspec.structs.replace(CLASSES[name][1], keep_s=0.03))
@@ -96,7 +96,7 @@ def test_without_a_yes_it_goes_back(tmp_path: Path, name: str) -> None:
 
 
 def test_the_first_mount_asks_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=False)
+    world = MemoryHost(tmp_path, mounted=False)
     report = world.apply(ask(options="vers=4.2", keep_s=60.0))
     assert "keep" not in [step.kind for step in report.plan.steps]
 
@@ -107,7 +107,7 @@ def test_the_first_mount_asks_nothing(tmp_path: Path) -> None:
 class Served:
     """A World behind an agent's server, over pipes."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: MemoryHost) -> None:
         self.world = world
         request, self._to_agent = os.pipe()
         self._from_agent, answer = os.pipe()
@@ -118,7 +118,7 @@ class Served:
         self._answers = os.fdopen(self._from_agent, "rb")
         self.client = AgentClient(PipeTransport(self._answers, os.fdopen(self._to_agent, "wb")))
         self.done = threading.Event()
-        self._changes: dict[int, Apply] = {}
+        self._changes: dict[int, ChangeRunner] = {}
 
     def _serve(self, reader: BinaryIO, writer: BinaryIO) -> None:
         with reader:
@@ -128,7 +128,7 @@ class Served:
 
     def _apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
         world = self.world
-        change = Apply(
+        change = ChangeRunner(
             args, world.around(), world.hands(), context.token, context.emit, records=world.records
         )
         self._changes[context.request_id] = change
@@ -165,7 +165,7 @@ class Asked(threading.Event):
 
 
 def test_kept_over_the_protocol_by_the_number_of_the_request(tmp_path: Path) -> None:
-    served = Served(World(tmp_path, mounted=True))
+    served = Served(MemoryHost(tmp_path, mounted=True))
     call = served.change()
     served.client.submit("mounts.keep", KeepArgs(id=call.id)).result(DEADLINE_S)
     assert call.result(DEADLINE_S).report.mount.share == SHARE
@@ -173,7 +173,7 @@ def test_kept_over_the_protocol_by_the_number_of_the_request(tmp_path: Path) -> 
 
 
 def test_a_window_that_goes_away_keeps_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True)
+    world = MemoryHost(tmp_path, mounted=True)
     before = world.state()
     served = Served(world)
     call = served.change()

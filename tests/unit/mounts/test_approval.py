@@ -9,29 +9,28 @@ from typing import Any
 
 import msgspec
 import pytest
-from memory_host import CLASSES, POINT, SHARE, World, ask
+from memory_host import CLASSES, POINT, SHARE, MemoryHost, ask
 
 from app.errors import AppError, ErrorKind
 from app.helper import mount_record, mountinfo, policy
-from app.helper.approval_gate import Approved, Subject
+from app.helper.approval_gate import ApprovalGate, ApprovedMount
 from app.helper.callers import Caller
 from app.helper.errors import Refusal
 from app.helper.verbs import ACTIONS, ROLES, check_args, role_of
-from app.helper_client.client import ApprovedPlan, _to_wire, explain_refusal
+from app.helper_client.client import ApprovedPlan, _wire_arguments, explain_refusal
 from app.mounts import approval, mount_point
-from app.mounts.apply import Apply
-from app.mounts.approval import home_offer, refuse_unapproved, sentences
-from app.mounts.change_model import ApplyArgs, ApplyReport, ForgetArgs, PersistArgs
-from app.mounts.config_store import Keeping
-from app.mounts.fstab_store import Persistence
-from app.mounts.hands import Hands
-from app.mounts.home_link import make_link
+from app.mounts.actions import MountActions
+from app.mounts.apply import ChangeRunner
+from app.mounts.approval import approval_sentences, home_link_offer, make_home_link, not_approved_error
+from app.mounts.change_model import ApplyArgs, ApplyReport, PersistArgs, RemoveArgs
+from app.mounts.config_store import ConfigStore
+from app.mounts.fstab_store import FstabStore
 from app.mounts.model import Approval, Holder
-from app.mounts.saved_readahead import SavedReadaheads
-from app.mounts.unit_store import UnitFiles
+from app.mounts.saved_readahead import ReadaheadStore
+from app.mounts.unit_store import UnitStore
 from app.service.protocol import ApprovalArgs, LinkHomeArgs, UnmountArgs
 from app.service.server import Context
-from app.service.verbs import Services
+from app.service.verbs import HostVerbs
 from app.tasks import CancelToken
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -44,14 +43,14 @@ NAMES = [name for name in CLASSES if name != "moved"]
 class Gated:
     """A helper for a system action: the real gate before the world's helper."""
 
-    def __init__(self, world: World, action: str, share: str, target: str, requests: list[Any]) -> None:
+    def __init__(self, world: MemoryHost, action: str, share: str, target: str, requests: list[Any]) -> None:
         self._world = world
         self._action = action
         self.closed = False
         plan = ApprovedPlan(share, target, requests)
         words = plan.words()
         handlers = dict.fromkeys([verb for role in ACTIONS[action] for verb in ROLES[role]], self._handler)
-        self._handlers = Approved(action, Subject(*words)).handlers(handlers)  # type: ignore[arg-type]
+        self._handlers = ApprovalGate(action, ApprovedMount(*words)).handlers(handlers)  # type: ignore[arg-type]
         self._ask("plan", {"requests": plan.requests})
 
     def _handler(self, _args: dict[str, Any], _session: object) -> dict[str, Any]:
@@ -69,13 +68,13 @@ class Gated:
 
     def call(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
         self._request, self._rest = (verb, args), (token, timeout_s)
-        return self._ask(verb, _to_wire(verb, args, timeout_s))
+        return self._ask(verb, _wire_arguments(verb, args, timeout_s))
 
     def close(self) -> None:
         self.closed = True
 
 
-class ApprovedWorld(World):
+class ApprovedWorld(MemoryHost):
     """A world where everything has to be approved; an ordinary request fails the test."""
 
     def __init__(self, folder: Path, *, mounted: bool) -> None:
@@ -87,17 +86,19 @@ class ApprovedWorld(World):
         self.helpers.append(Gated(self, action, *plan))
         return self.helpers[-1]
 
-    def hands(self) -> Hands:
+    def hands(self) -> MountActions:
         forbidden: Any = Forbidden()
-        return Hands(
+        return MountActions(
             mount=forbidden, tune=forbidden, kept=self.kept(), start=self._start,
-            saved=SavedReadaheads(forbidden, self.rule),
+            saved=ReadaheadStore(forbidden, self.rule),
             settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._asked.__setitem__,
         )  # fmt: skip
 
     def apply(self, args: ApplyArgs) -> ApplyReport:
         around = dataclasses.replace(self.around(), approval=lambda _args, _way: ALL)
-        self.change = Apply(args, around, self.hands(), self.token, self.events.append, records=self.records)
+        self.change = ChangeRunner(
+            args, around, self.hands(), self.token, self.events.append, records=self.records
+        )
         return self.change.run()
 
 
@@ -112,7 +113,7 @@ class Forbidden:
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing of this machine takes part in the gate's look at what is mounted and kept."""
-    rows = [mountinfo.Row(1, 0, "0:1", POINT, ("rw",), "nfs4", SHARE, "rw")]
+    rows = [mountinfo.MountRow(1, 0, "0:1", POINT, ("rw",), "nfs4", SHARE, "rw")]
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     monkeypatch.setattr(policy.read_fstab, "__defaults__", (str(tmp_path / "none"),))
     monkeypatch.setattr(policy.read_roots, "__defaults__", (str(tmp_path / "none"),))
@@ -177,14 +178,14 @@ def test_a_move_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Services, World]]:
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[HostVerbs, MemoryHost]]:
     """The services for an ordinary user, over a world; the ordinary roles fail the test."""
-    world = World(tmp_path, mounted=False)
+    world = MemoryHost(tmp_path, mounted=False)
     forbidden: Any = Forbidden()
-    services = Services()
-    fstab = Persistence(forbidden, str(world.path))
+    services = HostVerbs()
+    fstab = FstabStore(forbidden, str(world.path))
     replaced: dict[str, Any] = {
-        "_fstab": fstab, "_kept": Keeping(fstab, UnitFiles(forbidden, str(world.units))),
+        "_fstab": fstab, "_kept": ConfigStore(fstab, UnitStore(forbidden, str(world.units))),
         "_helper": forbidden,
         "_approve": lambda *args: Gated(world, *args), "_table": world.table,
     }  # fmt: skip
@@ -205,7 +206,7 @@ def kind_of(call: Any) -> ErrorKind:
     return caught.value.kind
 
 
-def test_an_entry_is_written_and_removed_by_its_own_role(agent: tuple[Services, World]) -> None:
+def test_an_entry_is_written_and_removed_by_its_own_role(agent: tuple[HostVerbs, MemoryHost]) -> None:
     services, world = agent
     before = world.path.read_bytes()
     args = PersistArgs(share="nas:/n", mount_point="/data", preview=True)
@@ -218,8 +219,8 @@ def test_an_entry_is_written_and_removed_by_its_own_role(agent: tuple[Services, 
     assert world.calls == []
     services.persist(msgspec.structs.replace(real, approved=True), context())
     assert b"nas:/n\t/data\tnfs\t_netdev,nosuid,nodev\t0\t0" in world.path.read_bytes()
-    gone = ForgetArgs(mount_point="/data")
-    assert services.forget(ForgetArgs(mount_point="/data", preview=True), context()).approval is not None
+    gone = RemoveArgs(mount_point="/data")
+    assert services.forget(RemoveArgs(mount_point="/data", preview=True), context()).approval is not None
     assert kind_of(lambda: services.forget(gone, context())) is ErrorKind.MOUNT_POINT_RESTRICTED
     services.forget(msgspec.structs.replace(gone, approved=True), context())
     assert world.path.read_bytes().strip(b"\n") == before.strip(b"\n")
@@ -228,7 +229,7 @@ def test_an_entry_is_written_and_removed_by_its_own_role(agent: tuple[Services, 
 
 @pytest.mark.parametrize("place", ["/mnt/none", "/mnt/none/"])
 def test_without_a_helper_what_is_no_mount_is_called_so(
-    agent: tuple[Services, World], monkeypatch: pytest.MonkeyPatch, place: str
+    agent: tuple[HostVerbs, MemoryHost], monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     services, _world = agent
 
@@ -241,7 +242,7 @@ def test_without_a_helper_what_is_no_mount_is_called_so(
 
 
 def test_the_system_s_mount_is_unmounted_by_its_own_role(
-    agent: tuple[Services, World], monkeypatch: pytest.MonkeyPatch
+    agent: tuple[HostVerbs, MemoryHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services, world = agent
     world.mount(SHARE, POINT, ["rw"])
@@ -256,7 +257,7 @@ def test_the_system_s_mount_is_unmounted_by_its_own_role(
     assert "belongs to the system" in told.text[0]
 
 
-def test_an_offer_for_a_home_is_told(agent: tuple[Services, World], tmp_path: Path) -> None:
+def test_an_offer_for_a_home_is_told(agent: tuple[HostVerbs, MemoryHost], tmp_path: Path) -> None:
     services, _world = agent
     told = services.get_approval(ApprovalArgs(share="nas:/x", mount_point="/home/ann/nas-x"), context())
     assert told.approval is None
@@ -278,15 +279,15 @@ def user(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("user")
 def test_the_ordinary_roles_do_where_they_do() -> None:
     for path in ("/mnt/x", "/srv/a/b", "/run/mountwright/1000/x"):
-        assert approval.approval("nas:/x", path, mounts=True, keeps=True) is None
+        assert approval.required_approval("nas:/x", path, mounts=True, keeps=True) is None
     for path in ("mnt", "/mnt/../etc", "", "/d\u202e"):  # others say what is wrong with these
-        assert approval.approval("nas:/x", path, mounts=True, keeps=True) is None
+        assert approval.required_approval("nas:/x", path, mounts=True, keeps=True) is None
 
 
 def test_root_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mount_point, "this_caller", lambda: Caller(0, 0))
-    assert approval.approval("nas:/x", "/data", mounts=True, change="unmount", keeps=True) is None
-    assert home_offer("nas:/x", "/home/ann/nas") is None
+    assert approval.required_approval("nas:/x", "/data", mounts=True, change="unmount", keeps=True) is None
+    assert home_link_offer("nas:/x", "/home/ann/nas") is None
 
 
 @pytest.mark.usefixtures("user")
@@ -298,46 +299,46 @@ def test_what_becomes_hidden_and_who_uses_it_is_told(
     plain_path.chmod(0o755)
     folder = plain_path / "data"
     folder.mkdir()
-    found = approval.approval("nas:/x", str(folder), mounts=True)
+    found = approval.required_approval("nas:/x", str(folder), mounts=True)
     assert found is not None
     assert (found.mounts, found.keeps, found.hidden, found.hides, found.holders) == (True, False, 0, [], [])
     for number in range(12):
         (folder / f"{number:02}é").touch()
     with subprocess.Popen(["sleep", "100"], cwd=folder) as sleeper:
-        found = approval.approval("nas:/x", str(folder), mounts=True, keeps=True)
+        found = approval.required_approval("nas:/x", str(folder), mounts=True, keeps=True)
         sleeper.kill()
     assert found is not None
     assert (found.mounts, found.keeps, found.hidden) == (True, True, 12)
     assert found.hides == [f"{number:02}é" for number in range(10)]
     assert sleeper.pid in {holder.pid for holder in found.holders}
-    text = " ".join(sentences(found))
+    text = " ".join(approval_sentences(found))
     assert "outside the directories for mounts" in text
     assert "09é and 2 more." in text
     assert "working directory" in text
     (plain_path / "file").touch()
     with pytest.raises(AppError) as caught:
-        approval.approval("nas:/x", str(plain_path / "file"), mounts=True)
+        approval.required_approval("nas:/x", str(plain_path / "file"), mounts=True)
     assert caught.value.kind is ErrorKind.MOUNT_POINT_IS_FILE
-    new = approval.approval("nas:/x", str(plain_path / "new"), mounts=True)
+    new = approval.required_approval("nas:/x", str(plain_path / "new"), mounts=True)
     assert new is not None
     assert new.hidden == 0
 
 
 @pytest.mark.usefixtures("user")
 def test_a_mount_of_somebody_else_s_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [mountinfo.Row(9, 1, "0:9", "/mnt/x", ("rw",), "nfs4", "nas:/x", "rw")]
+    rows = [mountinfo.MountRow(9, 1, "0:9", "/mnt/x", ("rw",), "nfs4", "nas:/x", "rw")]
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     owners = {"uid": 0}
     monkeypatch.setattr(mount_record, "owner", lambda _row: owners["uid"])
     for change in ("remount", "unmount"):
-        found = approval.approval("nas:/x", "/mnt/x", change=change)  # type: ignore[arg-type]
+        found = approval.required_approval("nas:/x", "/mnt/x", change=change)  # type: ignore[arg-type]
         assert found is not None
         assert (found.mounts, found.keeps) == (True, False)
         assert found.reasons == ["The mount at “/mnt/x” belongs to the system."]
     owners["uid"] = 1000
-    assert approval.approval("nas:/x", "/mnt/x", mounts=True, change="unmount") is None
+    assert approval.required_approval("nas:/x", "/mnt/x", mounts=True, change="unmount") is None
     owners["uid"] = 1001
-    found = approval.approval("nas:/x", "/mnt/x", change="unmount")
+    found = approval.required_approval("nas:/x", "/mnt/x", change="unmount")
     assert found is not None
     assert "another user" in found.reasons[0]
 
@@ -346,7 +347,7 @@ def test_a_mount_of_somebody_else_s_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_system_s_directories_are_refused_and_not_asked_for() -> None:
     for path in ("/usr/bin", "/etc/x", "/root"):
         with pytest.raises(AppError) as caught:
-            approval.approval("nas:/x", path, mounts=True)
+            approval.required_approval("nas:/x", path, mounts=True)
         assert caught.value.kind is ErrorKind.MOUNT_POINT_SYSTEM
 
 
@@ -354,14 +355,14 @@ def test_the_system_s_directories_are_refused_and_not_asked_for() -> None:
 def test_a_name_that_could_be_misread_is_not_asked_for() -> None:
     for share, path in (("nas:/x /mnt/x", "/data"), ("nas:/x", "/my data")):
         with pytest.raises(AppError) as caught:
-            approval.approval(share, path, mounts=True)
+            approval.required_approval(share, path, mounts=True)
         assert "misread" in caught.value.message
 
 
 @pytest.mark.usefixtures("user")
 def test_in_a_home_a_link_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AppError) as caught:
-        approval.approval("nas:/x", "/home/ann/nas", mounts=True)
+        approval.required_approval("nas:/x", "/home/ann/nas", mounts=True)
     assert caught.value.kind is ErrorKind.MOUNT_POINT_RESTRICTED
     assert "ln -s /mnt/nas /home/ann/nas" in caught.value.hint
     taken = {"/mnt/nas"}
@@ -369,10 +370,10 @@ def test_in_a_home_a_link_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         mount_point, "check_mount_point", lambda _share, path, **_more: busy if path in taken else None
     )
-    assert home_offer("nas:/x", "/home/ann/nas") == ("/mnt/nas-2", "/home/ann/nas")
-    assert home_offer("nas:/x", "/data") is None
+    assert home_link_offer("nas:/x", "/home/ann/nas") == ("/mnt/nas-2", "/home/ann/nas")
+    assert home_link_offer("nas:/x", "/data") is None
     # An entry that is in a home already may go.
-    found = approval.approval("", "/home/ann/nas", keeps=True)
+    found = approval.required_approval("", "/home/ann/nas", keeps=True)
     assert found is not None
     assert found.keeps
 
@@ -380,14 +381,14 @@ def test_in_a_home_a_link_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_link_is_made_where_there_is_room(tmp_path: Path) -> None:
     link, full = tmp_path / "nas", tmp_path / "full"
     link.mkdir()
-    make_link(str(link), "/mnt/nas")
-    make_link(str(link), "/mnt/nas")
+    make_home_link(str(link), "/mnt/nas")
+    make_home_link(str(link), "/mnt/nas")
     assert str(link.readlink()) == "/mnt/nas"
     full.mkdir()
     (full / "x").touch()
     for path in (full, link):
         with pytest.raises(AppError) as caught:
-            make_link(str(path), "/mnt/other")
+            make_home_link(str(path), "/mnt/other")
         assert "ln -s /mnt/other" in caught.value.hint
     assert (full / "x").exists()
     assert str(link.readlink()) == "/mnt/nas"
@@ -396,7 +397,7 @@ def test_the_link_is_made_where_there_is_room(tmp_path: Path) -> None:
 def test_every_sentence_is_one() -> None:
     holder = Holder(pid=7, command="sh", user="ann", use="working directory")
     found = Approval(reasons=["It is so."], mounts=True, hides=["a"], hidden=-1, holders=[holder])
-    for text in (*sentences(found), refuse_unapproved(found).hint):
+    for text in (*approval_sentences(found), not_approved_error(found).hint):
         assert text.endswith(".")
-    assert "list it" in sentences(found)[1]
+    assert "list it" in approval_sentences(found)[1]
     assert ask(approved=True).approved

@@ -11,10 +11,10 @@ from app.errors import AppError, ErrorKind
 from app.helper import unit_text
 from app.helper.options import load
 from app.helper.unit_writer import UnitWriter
-from app.mounts.change_model import ForgetArgs
-from app.mounts.config_store import Keeping
-from app.mounts.fstab_store import Persistence
-from app.mounts.unit_store import UnitFiles
+from app.mounts.change_model import RemoveArgs
+from app.mounts.config_store import ConfigStore
+from app.mounts.fstab_store import FstabStore
+from app.mounts.unit_store import UnitStore
 from app.tasks import CancelToken
 
 _POINT = "/srv/a b"
@@ -35,11 +35,11 @@ class Remover:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> tuple[Keeping, Remover]:
+def kept(tmp_path: Path) -> tuple[ConfigStore, Remover]:
     fstab, folder = tmp_path / "fstab", tmp_path / "units"
     fstab.write_text("nas:/other /mnt/other nfs defaults 0 0\n")
     folder.mkdir()
-    wanted = unit_text.Wanted("nas:/a b", _POINT, ("hard",), True, 600)
+    wanted = unit_text.NewUnits("nas:/a b", _POINT, ("hard",), True, 600)
     units = unit_text.build(wanted, load())
     for name, text in zip(
         (unit_text.name(_POINT), unit_text.name(_POINT, "automount")),
@@ -48,17 +48,17 @@ def kept(tmp_path: Path) -> tuple[Keeping, Remover]:
     ):
         (folder / name).write_text(text, encoding="utf-8")
     remover = Remover(folder)
-    fstab_writer = Persistence(remover, str(fstab))  # type: ignore[arg-type]
-    return Keeping(fstab_writer, UnitFiles(remover, str(folder))), remover  # type: ignore[arg-type]
+    fstab_writer = FstabStore(remover, str(fstab))  # type: ignore[arg-type]
+    return ConfigStore(fstab_writer, UnitStore(remover, str(folder))), remover  # type: ignore[arg-type]
 
 
-def test_units_are_shown_and_then_removed(kept: tuple[Keeping, Remover]) -> None:
+def test_units_are_shown_and_then_removed(kept: tuple[ConfigStore, Remover]) -> None:
     keeping, remover = kept
-    shown = keeping.forget(ForgetArgs(mount_point=_POINT, preview=True), CancelToken())
+    shown = keeping.forget(RemoveArgs(mount_point=_POINT, preview=True), CancelToken())
     assert shown.diff.count("\n-[") >= 4
     assert not shown.written
     assert remover.calls == []
-    args = ForgetArgs(mount_point=_POINT, expected_sha256=shown.sha256)
+    args = RemoveArgs(mount_point=_POINT, expected_sha256=shown.sha256)
     done = keeping.forget(args, CancelToken())
     assert (done.written, done.warnings) == (True, [])
     assert Path(done.backup).read_text(encoding="utf-8").count("[Mount]") == 1
@@ -69,9 +69,9 @@ def test_units_are_shown_and_then_removed(kept: tuple[Keeping, Remover]) -> None
     assert gone.value.kind is ErrorKind.NOT_MOUNTED
 
 
-def test_units_that_changed_meanwhile_stay(kept: tuple[Keeping, Remover]) -> None:
+def test_units_that_changed_meanwhile_stay(kept: tuple[ConfigStore, Remover]) -> None:
     keeping, remover = kept
     with pytest.raises(AppError) as changed:
-        keeping.forget(ForgetArgs(mount_point=_POINT, expected_sha256="0" * 64), CancelToken())
+        keeping.forget(RemoveArgs(mount_point=_POINT, expected_sha256="0" * 64), CancelToken())
     assert changed.value.kind is ErrorKind.FSTAB_CHANGED
     assert remover.calls == []

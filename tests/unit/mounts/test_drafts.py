@@ -6,10 +6,10 @@ import pytest
 
 from app.errors import AppError, ErrorKind
 from app.files import state_files
-from app.mounts.drafts import Draft, DraftFile
+from app.mounts.drafts import DraftFile, MountDraft
 
-ONE = Draft(share="nas:/a", mount_point="/mnt/a", options="vers=4.2", read_ahead_kb=1024)
-TWO = Draft(host="wan", share="", mount_point="", options="ro,wat=\u20ac")
+ONE = MountDraft(share="nas:/a", mount_point="/mnt/a", options="vers=4.2", read_ahead_kb=1024)
+TWO = MountDraft(host="wan", share="", mount_point="", options="ro,wat=\u20ac")
 
 
 def test_what_is_written_is_read_and_nobody_else_may_read_it() -> None:
@@ -45,7 +45,7 @@ def test_a_damaged_file_counts_as_empty(text: bytes) -> None:
 
 
 def test_half_a_surrogate_pair_is_no_obstacle() -> None:
-    DraftFile().write([Draft(share="nas:/\ud800", mount_point="", options="")], 1)
+    DraftFile().write([MountDraft(share="nas:/\ud800", mount_point="", options="")], 1)
     assert DraftFile().read()[0].share == "nas:/?"
 
 

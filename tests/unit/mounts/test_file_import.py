@@ -7,53 +7,53 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from memory_host import World
+from memory_host import MemoryHost
 
 from app.errors import AppError, ErrorKind
 from app.mounts.file_import import (
-    Choice,
     ImportArgs,
+    ImportChoice,
     ImportPlan,
     ImportPlanArgs,
     ImportProgress,
     ImportReport,
+    count_prompts,
+    import_report_lines,
+    import_status_text,
     plan_import,
-    prompts,
     prompts_text,
-    report_lines,
     run_import,
-    status_text,
 )
 from app.mounts.model import Approval
-from app.mounts.mounts_file import MountEntry, entries_of, from_toml, to_toml
+from app.mounts.mounts_file import MountEntry, entries_of_table, from_toml, to_toml
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from app.mounts.plan import Surroundings
+    from app.mounts.plan import HostView
 
 FSTAB = b"# head\nnas:/a\t/mnt/a   nfs vers=4.2,x-gvfs-show,nosuid,nodev 0 0\n\xff broken\n"
 SAFE = "vers=4.2,_netdev,nofail,nosuid,nodev"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path, mounted=False, fstab=FSTAB)
+def world(tmp_path: Path) -> MemoryHost:
+    return MemoryHost(tmp_path, mounted=False, fstab=FSTAB)
 
 
 def entry(**changes: Any) -> MountEntry:
     return MountEntry(**{"share": "nas:/b", "mount_point": "/mnt/b", "options": SAFE, **changes})
 
 
-def planned(world: World, *entries: MountEntry, save_in: Any = "") -> ImportPlan:
+def planned(world: MemoryHost, *entries: MountEntry, save_in: Any = "") -> ImportPlan:
     args = ImportPlanArgs(entries=list(entries), save_in=save_in)
     return plan_import(args, world.around(), CancelToken())
 
 
 def imported(
-    world: World,
+    world: MemoryHost,
     entries: list[MountEntry],
     *,
     change: Callable[[], object] = lambda: None,
@@ -62,7 +62,7 @@ def imported(
 ) -> ImportReport:
     """Import what the plan proposes, after something else was changed."""
     shown = planned(world, *entries, save_in=more.get("save_in", ""))
-    choices = [Choice(index=n, diff=item.diff) for n, item in enumerate(shown.items) if item.chosen]
+    choices = [ImportChoice(index=n, diff=item.diff) for n, item in enumerate(shown.items) if item.chosen]
     change()
     args = ImportArgs(entries=entries, choices=choices, **more)
     return run_import(args, world.around(), world.apply, world.token, on_progress)
@@ -72,8 +72,8 @@ def results(report: ImportReport) -> list[str]:
     return [one.result for one in report.outcomes]
 
 
-def test_each_entry_is_new_the_same_different_or_refused(world: World) -> None:
-    here = entries_of(world.table())[0]
+def test_each_entry_is_new_the_same_different_or_refused(world: MemoryHost) -> None:
+    here = entries_of_table(world.table())[0]
     shown = planned(
         world,
         here,
@@ -99,7 +99,7 @@ def test_each_entry_is_new_the_same_different_or_refused(world: World) -> None:
     assert world.path.read_bytes() == FSTAB
 
 
-def test_what_is_written_is_what_the_file_says_and_nothing_is_mounted(world: World) -> None:
+def test_what_is_written_is_what_the_file_says_and_nothing_is_mounted(world: MemoryHost) -> None:
     entries = [entry(), entry(share="nas:/c", mount_point="/mnt/c", saved_in="systemd")]
     events: list[ImportProgress] = []
     report = imported(world, entries, on_progress=events.append)
@@ -116,10 +116,10 @@ def test_what_is_written_is_what_the_file_says_and_nothing_is_mounted(world: Wor
     assert [item.status for item in planned(world, *entries).items] == ["same", "same"]
 
 
-def test_an_export_comes_back_as_it_was(world: World) -> None:
+def test_an_export_comes_back_as_it_was(world: MemoryHost) -> None:
     world.path.write_text(f"nas:/a /mnt/a nfs {SAFE},timeo=50 0 0\nnas:/b /mnt/b\\040c nfs {SAFE},ro 0 0\n")
     before = [(row.mount_point, row.configured) for row in world.table().mounts]
-    raw = to_toml(entries_of(world.table()), "here")
+    raw = to_toml(entries_of_table(world.table()), "here")
     world.path.write_bytes(b"# empty\n")
     report = imported(world, from_toml(raw, "f"))
     assert results(report) == ["written", "written"]
@@ -129,7 +129,7 @@ def test_an_export_comes_back_as_it_was(world: World) -> None:
     ]
 
 
-def test_one_that_fails_leaves_the_others(world: World) -> None:
+def test_one_that_fails_leaves_the_others(world: MemoryHost) -> None:
     entries = [entry(), entry(mount_point="/mnt/c"), entry(mount_point="/mnt/d")]
     world.fail.append(("add", 2, "before"))
     report = imported(world, entries)
@@ -139,10 +139,10 @@ def test_one_that_fails_leaves_the_others(world: World) -> None:
     assert "/mnt/b" in text
     assert "/mnt/c" not in text
     assert "/mnt/d" in text
-    assert "It failed." in report_lines(report)[1]
+    assert "It failed." in import_report_lines(report)[1]
 
 
-def test_a_refused_password_is_asked_for_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_password_is_asked_for_once(world: MemoryHost, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def refuse(verb: str, *_rest: Any) -> Any:
@@ -156,7 +156,7 @@ def test_a_refused_password_is_asked_for_once(world: World, monkeypatch: pytest.
     assert world.path.read_bytes() == FSTAB
 
 
-def test_cancelling_ends_it_after_the_entry_under_way(world: World) -> None:
+def test_cancelling_ends_it_after_the_entry_under_way(world: MemoryHost) -> None:
     def stop(event: ImportProgress) -> None:
         if event.number == 2:
             world.token.cancel()
@@ -167,7 +167,7 @@ def test_cancelling_ends_it_after_the_entry_under_way(world: World) -> None:
     assert "/mnt/c" not in world.path.read_text(errors="replace")
 
 
-def test_what_was_changed_since_it_was_shown_is_not_written_over(world: World) -> None:
+def test_what_was_changed_since_it_was_shown_is_not_written_over(world: MemoryHost) -> None:
     changed = entry(share="nas:/a", mount_point="/mnt/a", options="vers=3,nosuid,nodev")
 
     def change() -> None:
@@ -179,13 +179,13 @@ def test_what_was_changed_since_it_was_shown_is_not_written_over(world: World) -
     assert b"ro,nosuid" in world.path.read_bytes()
 
 
-def test_what_is_saved_in_another_place_is_not_saved_twice(world: World) -> None:
+def test_what_is_saved_in_another_place_is_not_saved_twice(world: MemoryHost) -> None:
     twice = entry(share="nas:/a", mount_point="/mnt/a", saved_in="systemd")
     (item,) = planned(world, twice).items
     assert (item.status, item.chosen) == ("refused", False)
     assert "a second place" in item.error
     # Nor when somebody asks for it all the same.
-    args = ImportArgs(entries=[twice], choices=[Choice(index=0, diff="")])
+    args = ImportArgs(entries=[twice], choices=[ImportChoice(index=0, diff="")])
     report = run_import(args, world.around(), world.apply, world.token, lambda _event: None)
     assert results(report) == ["failed"]
     assert world.unit_files() == {}
@@ -193,7 +193,7 @@ def test_what_is_saved_in_another_place_is_not_saved_twice(world: World) -> None
     assert item.status == "differs"
 
 
-def test_what_was_only_mounted_is_saved_where_it_is_asked_for(world: World) -> None:
+def test_what_was_only_mounted_is_saved_where_it_is_asked_for(world: MemoryHost) -> None:
     by_hand = entry(saved_in="nowhere", options="ro,vers=3", readahead_kib=1024)
     (item,) = planned(world, by_hand).items
     assert item.status == "refused"
@@ -204,16 +204,16 @@ def test_what_was_only_mounted_is_saved_where_it_is_asked_for(world: World) -> N
     assert "ro,vers=3,_netdev,nofail" in world.path.read_text(errors="replace")
 
 
-def test_it_is_mounted_if_that_is_asked_for(world: World) -> None:
+def test_it_is_mounted_if_that_is_asked_for(world: MemoryHost) -> None:
     report = imported(world, [entry(readahead_kib=1024)], mount=True)
     assert results(report) == ["written"]
     assert report.outcomes[0].mounted
     assert world.live["/mnt/b"].read_ahead_kb == 1024
-    assert "saved and mounted" in report_lines(report)[0]
+    assert "saved and mounted" in import_report_lines(report)[0]
     assert world.rule("/mnt/b").read_ahead_kb == 1024
 
 
-def test_a_readahead_is_saved_with_its_entry_and_nothing_is_mounted(world: World) -> None:
+def test_a_readahead_is_saved_with_its_entry_and_nothing_is_mounted(world: MemoryHost) -> None:
     tuned = entry(readahead_kib=1024)
     report = imported(world, [tuned])
     assert results(report) == ["written"]
@@ -224,7 +224,7 @@ def test_a_readahead_is_saved_with_its_entry_and_nothing_is_mounted(world: World
     assert (other.status, "/etc/fstab" in other.diff) == ("differs", False)
 
 
-def test_a_readahead_that_cannot_be_saved_is_told(world: World) -> None:
+def test_a_readahead_that_cannot_be_saved_is_told(world: MemoryHost) -> None:
     world.fail.append(("readahead-save", 1, "before"))
     report = imported(world, [entry(readahead_kib=1024)])
     assert results(report) == ["written"]
@@ -233,7 +233,7 @@ def test_a_readahead_that_cannot_be_saved_is_told(world: World) -> None:
     assert "/mnt/b" in world.path.read_text(errors="replace")
 
 
-def test_one_that_cannot_be_mounted_is_saved_all_the_same(world: World) -> None:
+def test_one_that_cannot_be_mounted_is_saved_all_the_same(world: MemoryHost) -> None:
     world.fail.append(("mount", 1, "before"))
     report = imported(world, [entry()], mount=True)
     assert results(report) == ["written"]
@@ -244,14 +244,14 @@ def test_one_that_cannot_be_mounted_is_saved_all_the_same(world: World) -> None:
 
 
 def test_a_live_mount_is_left_as_it_is(tmp_path: Path) -> None:
-    world = World(tmp_path, mounted=True, fstab=FSTAB)
+    world = MemoryHost(tmp_path, mounted=True, fstab=FSTAB)
     before = dict(world.live)
     changed = entry(share="nas:/a", mount_point="/mnt/a", options="vers=3,nosuid,nodev")
     assert results(imported(world, [changed], mount=True)) == ["written"]
     assert world.live == before
 
 
-def test_findings_of_the_lint_are_told_and_an_error_is_not_proposed(world: World) -> None:
+def test_findings_of_the_lint_are_told_and_an_error_is_not_proposed(world: MemoryHost) -> None:
     risky = entry(options="vers=4.2,nconnect=4,soft,nosuid,nodev", mount_point="/mnt/risky")
     (item,) = planned(world, risky).items
     assert item.status == "new"
@@ -260,28 +260,28 @@ def test_findings_of_the_lint_are_told_and_an_error_is_not_proposed(world: World
     assert item.chosen == all(finding.severity == "warning" for finding in item.findings)
 
 
-def test_how_often_an_administrator_is_asked(world: World) -> None:
+def test_how_often_an_administrator_is_asked(world: MemoryHost) -> None:
     items = planned(world, entry(), entry(mount_point="/mnt/c"), entry(mount_point="/mnt/d")).items
-    assert prompts(items, mount=False, root=False) == 1
+    assert count_prompts(items, mount=False, root=False) == 1
     assert prompts_text(items, mount=False, root=False) == "An administrator is asked once."
     assert prompts_text(items, mount=False, root=True) == ""
     items[2] = msgspec.structs.replace(items[2], approval=Approval(reasons=["It is a directory of root."]))
-    assert prompts(items, mount=False, root=False) == 2
+    assert count_prompts(items, mount=False, root=False) == 2
     assert "1 of 3 entries needs an approval of its own" in prompts_text(items, mount=False, root=False)
-    assert prompts(items[2:], mount=False, root=False) == 1
-    assert prompts([], mount=False, root=False) == 0
+    assert count_prompts(items[2:], mount=False, root=False) == 1
+    assert count_prompts([], mount=False, root=False) == 0
     tuned = planned(world, entry(), entry(mount_point="/mnt/c", readahead_kib=512)).items
-    assert prompts(tuned, mount=False, root=False) == 2
-    assert prompts(tuned, mount=True, root=False) == 4
+    assert count_prompts(tuned, mount=False, root=False) == 2
+    assert count_prompts(tuned, mount=True, root=False) == 4
 
 
 def test_what_needs_an_approval_is_not_written_without_one(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: MemoryHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needed = Approval(reasons=["It is a directory of root."], keeps=True)
     real = world.around
 
-    def approving() -> Surroundings:
+    def approving() -> HostView:
         return replace(real(), approval=lambda args, _way: needed if args.mount_point == "/mnt/d" else None)
 
     monkeypatch.setattr(world, "around", approving)
@@ -290,9 +290,9 @@ def test_what_needs_an_approval_is_not_written_without_one(
     assert results(imported(world, entries[1:], approved=True)) == ["written"]
 
 
-def test_a_choice_that_is_no_entry_is_refused(world: World) -> None:
-    args = ImportArgs(entries=[entry()], choices=[Choice(index=1, diff="")])
+def test_a_choice_that_is_no_entry_is_refused(world: MemoryHost) -> None:
+    args = ImportArgs(entries=[entry()], choices=[ImportChoice(index=1, diff="")])
     with pytest.raises(AppError) as caught:
         run_import(args, world.around(), world.apply, world.token, lambda _event: None)
     assert caught.value.kind is ErrorKind.USAGE
-    assert status_text(planned(world, entry()).items[0]) == "New"
+    assert import_status_text(planned(world, entry()).items[0]) == "New"

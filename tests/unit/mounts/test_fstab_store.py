@@ -10,8 +10,8 @@ from app.errors import AppError, ErrorKind
 from app.helper.errors import Refusal
 from app.helper.fstab_writer import FstabWriter
 from app.helper_client.client import explain_refusal
-from app.mounts.change_model import ForgetArgs, PersistArgs
-from app.mounts.fstab_store import Persistence
+from app.mounts.change_model import PersistArgs, RemoveArgs
+from app.mounts.fstab_store import FstabStore
 from app.tasks import CancelToken
 
 OLD = b"# head\nnas:/a /mnt/a nfs ro,x-gvfs-show 0 0\n\xff broken"
@@ -50,11 +50,11 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def fstab(path: Path) -> Persistence:
-    return Persistence(Direct(path.parent), str(path))  # type: ignore[arg-type]
+def fstab(path: Path) -> FstabStore:
+    return FstabStore(Direct(path.parent), str(path))  # type: ignore[arg-type]
 
 
-def test_a_preview_writes_nothing_and_shows_what_is_written(fstab: Persistence, path: Path) -> None:
+def test_a_preview_writes_nothing_and_shows_what_is_written(fstab: FstabStore, path: Path) -> None:
     args = PersistArgs(share="nas:/b", mount_point="/mnt/b c", preview=True)
     shown = fstab.persist(args, CancelToken())
     assert path.read_bytes() == OLD
@@ -67,11 +67,11 @@ def test_a_preview_writes_nothing_and_shows_what_is_written(fstab: Persistence, 
     assert (written.written, written.line, written.diff) == (True, shown.line, shown.diff)
     assert path.read_bytes() == OLD + b"\n" + shown.line.encode()
     assert Path(written.backup).read_bytes() == OLD
-    assert fstab.forget(ForgetArgs(mount_point="/mnt/b c/"), CancelToken()).written
+    assert fstab.forget(RemoveArgs(mount_point="/mnt/b c/"), CancelToken()).written
     assert path.read_bytes() == OLD + b"\n"
 
 
-def test_an_entry_is_changed_where_it_stands(fstab: Persistence, path: Path) -> None:
+def test_an_entry_is_changed_where_it_stands(fstab: FstabStore, path: Path) -> None:
     token = CancelToken()
     kept = fstab.persist(PersistArgs(share="nas:/a", mount_point="/mnt/a"), token)
     assert (kept.diff, kept.written) == ("", False)
@@ -92,11 +92,11 @@ def test_an_entry_is_changed_where_it_stands(fstab: Persistence, path: Path) -> 
         (PersistArgs(share="nas:/b", mount_point="/mnt/b", options="suid"), ErrorKind.OPTION_INVALID),
         (PersistArgs(share="nas:/b", mount_point="/mnt/b", replaces="/mnt/x"), ErrorKind.NOT_MOUNTED),
         (PersistArgs(share="nas:/b", mount_point="/mnt/b", expected_sha256="0"), ErrorKind.FSTAB_CHANGED),
-        (ForgetArgs(mount_point="/mnt/x"), ErrorKind.NOT_MOUNTED),
+        (RemoveArgs(mount_point="/mnt/x"), ErrorKind.NOT_MOUNTED),
     ],
 )
 def test_bad_input_is_told_and_nothing_is_written(
-    fstab: Persistence, path: Path, args: PersistArgs | ForgetArgs, kind: ErrorKind
+    fstab: FstabStore, path: Path, args: PersistArgs | RemoveArgs, kind: ErrorKind
 ) -> None:
     carry_out: Any = fstab.persist if isinstance(args, PersistArgs) else fstab.forget
     with pytest.raises(AppError) as caught:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from memory_host import CLASSES, FSTAB, POINT, World, ask
+from memory_host import CLASSES, FSTAB, POINT, MemoryHost, ask
 
 from app.cli.text import mounts_text
 from app.errors import AppError
@@ -35,7 +35,7 @@ def records() -> list[Path]:
 class Transitions:
     """Counts the requests of a change, their answers and its events, and ends the process at one of them."""
 
-    def __init__(self, world: World, at: int | None = None) -> None:
+    def __init__(self, world: MemoryHost, at: int | None = None) -> None:
         self.seen: list[str] = []
         self._world = world
         self._at = at
@@ -57,14 +57,14 @@ class Transitions:
         self.seen.append(name)
 
 
-def made(folder: Path, *, mounted: bool) -> World:
+def made(folder: Path, *, mounted: bool) -> MemoryHost:
     folder.mkdir()
-    world = World(folder, mounted=mounted)
+    world = MemoryHost(folder, mounted=mounted)
     world.mount(*FOREIGN, ["vers=4.2"])
     return world
 
 
-def killed(world: World, args: ApplyArgs, at: int) -> None:
+def killed(world: MemoryHost, args: ApplyArgs, at: int) -> None:
     """Make a change in a process that is killed, and let the world be as that left it."""
     child = os.fork()
     if child == 0:
@@ -76,11 +76,11 @@ def killed(world: World, args: ApplyArgs, at: int) -> None:
     world.live = pickle.loads((world.root / "kernel").read_bytes())
 
 
-def next_start(world: World) -> list[InterruptedChange]:
+def next_start(world: MemoryHost) -> list[InterruptedChange]:
     return ChangeRecords(world.temporaries()).tell(world.table().mounts)
 
 
-def kept(world: World) -> tuple[Any, ...]:
+def kept(world: MemoryHost) -> tuple[Any, ...]:
     """Return all that a change may change, except for the mount of somebody else."""
     fstab, units, live, saved = world.state()
     return fstab, units, saved, {point: row for point, row in live.items() if point != FOREIGN[1]}
@@ -177,7 +177,7 @@ def test_one_that_went_back_leaves_no_record(tmp_path: Path) -> None:
     assert records() == []
 
 
-def record_of(world: World, **changes: Any) -> None:
+def record_of(world: MemoryHost, **changes: Any) -> None:
     """Write the record of a change that a process of this machine did not end."""
     made_now = ChangeRecords(world.temporaries()).begin([POINT], world.table().mounts)
     (path,) = records()

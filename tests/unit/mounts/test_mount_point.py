@@ -60,9 +60,11 @@ def test_the_system_s_directories():
 
 
 def test_a_mount_is_told_by_the_table_alone(monkeypatch):
-    rows = [mountinfo.Row(1, 0, "0:1", "/mnt/dead", ("rw",), "nfs4", "nas:/x", "rw")]
+    rows = [mountinfo.MountRow(1, 0, "0:1", "/mnt/dead", ("rw",), "nfs4", "nas:/x", "rw")]
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
-    monkeypatch.setattr(mount_point, "_look", lambda *_a, **_k: pytest.fail("a dead mount was touched"))
+    monkeypatch.setattr(
+        mount_point, "_inspect_directory", lambda *_a, **_k: pytest.fail("a dead mount was touched")
+    )
     assert kind_of("/mnt/dead") == "mount-point-busy"
     assert kind_of("/mnt/dead/below") == "mount-point-invalid"
 

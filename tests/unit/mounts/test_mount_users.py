@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from waiting import DEADLINE_S
 
-from app.mounts.actions import has_client
+from app.mounts.actions import kernel_has_client
 from app.mounts.model import Holder
-from app.mounts.mount_users import ancestors, find_holders, stop_own
+from app.mounts.mount_users import ancestors, find_holders, terminate_processes
 
 PATIENT = (
     "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); sys.stdin.read()"
@@ -37,10 +37,10 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subproce
 def test_a_program_of_one_s_own_is_ended(program: subprocess.Popen[bytes], tmp_path: Path, code: int) -> None:
     found = [holder for holder in find_holders(str(tmp_path)) if holder.pid == program.pid]
     assert [(holder.use, holder.own) for holder in found] == [("working directory", True)]
-    assert stop_own(found, patience_s=0.2) == []
+    assert terminate_processes(found, patience_s=0.2) == []
     assert program.wait(DEADLINE_S) == code
     # Gone already: nothing happens.
-    stop_own(found, patience_s=0.2)
+    terminate_processes(found, patience_s=0.2)
 
 
 def test_others_and_ancestors_are_left_alone() -> None:
@@ -49,20 +49,20 @@ def test_others_and_ancestors_are_left_alone() -> None:
         Holder(pid=os.getppid(), command="shell", user="me", use="open file", own=True),
         Holder(pid=1, command="init", user="root", use="root", own=False),
     ]
-    assert stop_own(others, patience_s=0.1) == others
+    assert terminate_processes(others, patience_s=0.1) == others
     assert {1, os.getpid(), os.getppid()} <= ancestors()
     assert not any(holder.own for holder in find_holders("/") if holder.pid in ancestors())
 
 
 def test_the_kernel_s_clients_are_read(tmp_path: Path) -> None:
-    assert not has_client("10.9.0.1", "4.2", str(tmp_path))
+    assert not kernel_has_client("10.9.0.1", "4.2", str(tmp_path))
     folder = tmp_path / "proc/fs/nfsfs"
     folder.mkdir(parents=True)
     (folder / "servers").write_text(
         "NV SERVER   PORT USE HOSTNAME\nv4 0a090001  801   2 10.9.0.1\n"
         "v3 20010db8000000000000000000000007  801   2 nas\n"
     )
-    assert has_client("10.9.0.1", "4.1", str(tmp_path))
-    assert has_client("2001:db8::7", "3", str(tmp_path))
-    assert not has_client("10.9.0.1", "3", str(tmp_path))
-    assert not has_client("nas", "3", str(tmp_path))
+    assert kernel_has_client("10.9.0.1", "4.1", str(tmp_path))
+    assert kernel_has_client("2001:db8::7", "3", str(tmp_path))
+    assert not kernel_has_client("10.9.0.1", "3", str(tmp_path))
+    assert not kernel_has_client("nas", "3", str(tmp_path))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.errors import AppError, ErrorKind
 from app.mounts.model import Active, Configured, Mount, MountTable
-from app.mounts.mounts_file import MAX_BYTES, MountEntry, entries_of, from_toml, to_toml
+from app.mounts.mounts_file import MAX_BYTES, MountEntry, entries_of_table, from_toml, to_toml
 
 HEAD = 'format = "mountwright-mounts"\nversion = 1\n'
 ONE = '[[mount]]\nshare = "nas:/a"\nmount_point = "/mnt/a"\n'
@@ -101,7 +101,7 @@ def test_every_mount_of_the_list_is_an_entry() -> None:
         Mount(mount_point="/m", share="nas:/c", state="not-mounted", configured=configured("autofs")),
         Mount(mount_point="/l", share="nas:/l", state="mounted", active=live, requested="ro,vers=4.2"),
     ])  # fmt: skip
-    entries = entries_of(table)
+    entries = entries_of_table(table)
     for state, saved, kib in (
         ("default", None, None),
         ("nfs.conf", None, None),
@@ -110,7 +110,7 @@ def test_every_mount_of_the_list_is_an_entry() -> None:
     ):
         tuned = msgspec.structs.replace(live, read_ahead_state=state)
         row = msgspec.structs.replace(table.mounts[3], active=tuned, saved_read_ahead_kb=saved)
-        assert entries_of(MountTable(mounts=[row]))[0].readahead_kib == kib
+        assert entries_of_table(MountTable(mounts=[row]))[0].readahead_kib == kib
     assert [one.saved_in for one in entries] == ["fstab", "systemd", "autofs", "nowhere"]
     assert [one.options for one in entries] == ["a,b,unknown=1"] * 3 + ["ro,vers=4.2"]
     assert [one.fstype for one in entries] == ["nfs4"] * 3 + ["nfs"]

@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.kernel_numbers import kernel_number, rounded_io_size
 from advisor.options import MountOptions
+from advisor.transfer_sizes import kernel_number, rounded_io_size
 from app.mounts.model import Active, Configured, OptionValue
-from app.mounts.option_comparison import compare, differences, effective_values, not_taken
+from app.mounts.option_comparison import (
+    compare_options,
+    configuration_differences,
+    overridden_options,
+    values_in_use,
+)
 
 RECORDED = [
     line.split("\t")
@@ -36,7 +41,7 @@ def configured(options: str, fstype: str = "nfs") -> Configured:
 
 
 def by_name(asked: str, options: str = V42) -> dict[str, OptionValue]:
-    return {value.name: value for value in compare(MountOptions.parse(asked), active(options))}
+    return {value.name: value for value in compare_options(MountOptions.parse(asked), active(options))}
 
 
 #: Recorded mounts that really are in use with something else than asked for.
@@ -47,7 +52,9 @@ REAL_DIFFERENCES = {"vers=3,lock,local_lock=flock", "vers=4.2,acregmin=429496729
 def test_what_a_kernel_made_of_the_options_is_no_difference(
     asked: str, _fstype: str, mount: str, shown: str
 ) -> None:
-    found = differences(configured(asked), active(f"{mount},{shown.removeprefix('rw,')}", nconnect=0))
+    found = configuration_differences(
+        configured(asked), active(f"{mount},{shown.removeprefix('rw,')}", nconnect=0)
+    )
     assert bool(found) == (asked in REAL_DIFFERENCES)
 
 
@@ -55,7 +62,7 @@ def test_what_a_kernel_made_of_the_options_is_no_difference(
 def test_every_value_that_is_not_the_one_asked_for_has_a_note(
     asked: str, _fstype: str, _mount: str, shown: str
 ) -> None:
-    values = compare(MountOptions.parse(asked), active(shown, nconnect=0))
+    values = compare_options(MountOptions.parse(asked), active(shown, nconnect=0))
     for value in values:
         if value.requested is not None and value.requested != value.effective:
             assert value.note
@@ -124,7 +131,7 @@ def test_notes_say_why(asked: str, shown: str, name: str, effective: str | None,
 
 
 def test_without_a_mount_nothing_is_in_use() -> None:
-    values = compare(MountOptions.parse("vers=4.2,rsize=1"), None)
+    values = compare_options(MountOptions.parse("vers=4.2,rsize=1"), None)
     assert [(v.name, v.requested, v.effective, v.note) for v in values] == [
         ("vers", "4.2", None, ""),
         ("rsize", "1", None, ""),
@@ -132,7 +139,7 @@ def test_without_a_mount_nothing_is_in_use() -> None:
 
 
 def test_effective_values_are_canonical() -> None:
-    values = effective_values(
+    values = values_in_use(
         active("rw,nosuid,vers=3,soft,noac,lookupcache=pos,nordirplus,sec=null", nconnect=4)
     )
     assert values.items() >= {
@@ -162,13 +169,16 @@ def test_effective_values_are_canonical() -> None:
 )
 def test_differences_between_fstab_and_the_mount(written: str, shown: str, sentences: list[str]) -> None:
     old, _, new = shown.partition(">")
-    assert differences(configured(written), active(V42.replace(old, new) if old else V42)) == sentences
+    assert (
+        configuration_differences(configured(written), active(V42.replace(old, new) if old else V42))
+        == sentences
+    )
 
 
 def test_nfs4_means_version_4() -> None:
     v3 = V42.replace("vers=4.2", "vers=3")
-    assert differences(configured("", "nfs4"), active()) == []
-    assert differences(configured("", "nfs4"), active(v3)) == [
+    assert configuration_differences(configured("", "nfs4"), active()) == []
+    assert configuration_differences(configured("", "nfs4"), active(v3)) == [
         "/etc/fstab says “vers=4”, in use is “vers=3”."
     ]
 
@@ -192,8 +202,8 @@ def test_numbers_are_read_as_the_kernel_reads_them(text: str, number: int | None
 
 @given(st.text(), st.text())
 def test_any_texts_can_be_compared(asked: str, shown: str) -> None:
-    compare(MountOptions.parse(asked), active(shown))
-    differences(configured(asked), active(shown))
+    compare_options(MountOptions.parse(asked), active(shown))
+    configuration_differences(configured(asked), active(shown))
 
 
 @pytest.mark.parametrize(("asked", "told"), [
@@ -206,12 +216,12 @@ def test_any_texts_can_be_compared(asked: str, shown: str) -> None:
     ("retry=3", set()),  # not shown, so nothing is known
 ])  # fmt: skip
 def test_values_that_are_not_in_use(asked: str, told: set[str]) -> None:
-    values = compare(MountOptions.parse(asked), active())
-    assert {value.name for value in not_taken(values)} == told
+    values = compare_options(MountOptions.parse(asked), active())
+    assert {value.name for value in overridden_options(values)} == told
 
 
 def test_a_tag_of_fsc_that_the_kernel_does_not_show_is_not_laid_to_an_earlier_mount() -> None:
     value = by_name("fsc=x1,lookupcache=positive", f"{V42},fsc")["fsc"]
     assert value.note == "Kernels before 6.12 show fsc without its tag."
-    assert value.name not in {other.name for other in not_taken([value])}
+    assert value.name not in {other.name for other in overridden_options([value])}
     assert "earlier mount" in by_name("fsc=x1", f"{V42},fsc=other")["fsc"].note

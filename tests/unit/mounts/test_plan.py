@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from memory_host import FSTAB, LIVE, POINT, SHARE, World
+from memory_host import FSTAB, LIVE, POINT, SHARE, MemoryHost
 
 from app.errors import AppError, ErrorKind
-from app.mounts.change_model import ApplyArgs, Interruption, Plan
-from app.mounts.interruption import interruption_text
+from app.mounts.change_model import ApplyArgs, ApplyPlan, Interruption
 from app.mounts.model import Configured, MountTable
 from app.mounts.plan import make_plan
+from app.text.mounts import interruption_text
 
 
-def plan(world: World, **changes: Any) -> Plan:
+def plan(world: MemoryHost, **changes: Any) -> ApplyPlan:
     before = world.state()
     made = make_plan(ApplyArgs(**{"share": SHARE, "mount_point": POINT, **changes}), world.around())
     assert (world.state(), world.calls) == (before, [])
@@ -22,15 +22,15 @@ def plan(world: World, **changes: Any) -> Plan:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path, mounted=True)
+def world(tmp_path: Path) -> MemoryHost:
+    return MemoryHost(tmp_path, mounted=True)
 
 
-def takes(made: Plan) -> dict[str, str]:
+def takes(made: ApplyPlan) -> dict[str, str]:
     return {change.name: change.takes for change in made.changes}
 
 
-def test_each_option_takes_what_it_takes(world: World) -> None:
+def test_each_option_takes_what_it_takes(world: MemoryHost) -> None:
     made = plan(
         world, options="vers=4.2,timeo=100,ro,noexec,hard,bg,retry=2,nofail,x-systemd.mount-timeout=9",
         read_ahead_kb=2048, keeper="fstab",
@@ -43,7 +43,7 @@ def test_each_option_takes_what_it_takes(world: World) -> None:
     assert made.changes[-1].before == "512"
 
 
-def test_words_for_fstab_are_kept_without_a_warning(world: World) -> None:
+def test_words_for_fstab_are_kept_without_a_warning(world: MemoryHost) -> None:
     made = plan(world, options="vers=4.2,retry=2,nofail,x-systemd.mount-timeout=9", keeper="fstab")
     assert {"nofail", "x-systemd.mount-timeout"} <= takes(made).keys()
     assert [text for text in made.warnings if "not changed in the live mount" in text] == [
@@ -51,7 +51,7 @@ def test_words_for_fstab_are_kept_without_a_warning(world: World) -> None:
     ]
 
 
-def test_every_step_has_its_command(world: World) -> None:
+def test_every_step_has_its_command(world: MemoryHost) -> None:
     made = plan(world, options="vers=4.1,nofail", mount_point=POINT, busy="lazy", keep_s=5.0)
     commands = {step.kind: step.command for step in made.steps}
     mount = f"mount -t nfs -o vers=4.1,nosuid,nodev {SHARE} {POINT}"
@@ -70,7 +70,7 @@ def test_every_step_has_its_command(world: World) -> None:
     assert made.can_wait
 
 
-def test_a_remount_is_of_one_mount_point_where_it_can_be(world: World) -> None:
+def test_a_remount_is_of_one_mount_point_where_it_can_be(world: MemoryHost) -> None:
     one = plan(world, options="vers=4.2,ro")
     assert one.steps[0].command == f"mount -o remount,bind,ro {POINT}"
     both = plan(world, options="vers=4.2,sync")
@@ -80,7 +80,7 @@ def test_a_remount_is_of_one_mount_point_where_it_can_be(world: World) -> None:
     assert any("/mnt/b changes too" in text for text in plan(world, options="vers=4.2,sync").warnings)
 
 
-def test_who_shares_the_connections_is_named(world: World) -> None:
+def test_who_shares_the_connections_is_named(world: MemoryHost) -> None:
     world.mount("nas:/b", "/mnt/b", ["vers=4.2"])
     world.mount("nas:/c", "/mnt/c", ["vers=3"])
     made = plan(world, options="vers=4.2,nconnect=8")
@@ -91,14 +91,14 @@ def test_who_shares_the_connections_is_named(world: World) -> None:
     assert any("what was mounted first decides" in text for text in made.warnings)
 
 
-def test_what_is_already_so_is_mounted_again_only_if_that_is_asked_for(world: World) -> None:
+def test_what_is_already_so_is_mounted_again_only_if_that_is_asked_for(world: MemoryHost) -> None:
     as_it_is = plan(world, options="vers=4.2").steps
     again = plan(world, options="vers=4.2", again=True)
     assert [step.kind for step in again.steps] == ["verify", "unmount", "mount", "tune", "check"]
     assert "unmount" not in [step.kind for step in as_it_is]
 
 
-def test_what_is_already_so_is_no_change(world: World) -> None:
+def test_what_is_already_so_is_no_change(world: MemoryHost) -> None:
     assert plan(world, options="vers=4.2,x-gvfs-show", keeper="fstab").steps == []
     assert plan(world, options=LIVE + ",hard").steps == []
     # Made by somebody else: what was asked for is not known, and what was negotiated is left as it is.
@@ -110,7 +110,7 @@ def test_what_is_already_so_is_no_change(world: World) -> None:
     assert plan(world, options="vers=4.2,soft").steps == []
 
 
-def test_what_is_kept_elsewhere_is_said(world: World) -> None:
+def test_what_is_kept_elsewhere_is_said(world: MemoryHost) -> None:
     made = plan(world, options="vers=4.1")
     assert any("is gone after the next start" in text for text in made.warnings)
     made = plan(world, options="vers=4.1", keeper="systemd")
@@ -119,7 +119,7 @@ def test_what_is_kept_elsewhere_is_said(world: World) -> None:
     assert any("nothing is mounted" in text for text in made.warnings)
 
 
-def test_what_an_unmount_would_lose_is_said(world: World) -> None:
+def test_what_an_unmount_would_lose_is_said(world: MemoryHost) -> None:
     assert plan(world).volatile_kb == 512
     assert plan(world, read_ahead_kb=64).volatile_kb == 64
     assert plan(world, read_ahead_kb=128).volatile_kb is None
@@ -132,7 +132,7 @@ def test_what_an_unmount_would_lose_is_said(world: World) -> None:
     assert notes[-1] == "KiB, until unmounted."
 
 
-def test_a_readahead_that_is_saved_is_shown_as_it_is_written(world: World) -> None:
+def test_a_readahead_that_is_saved_is_shown_as_it_is_written(world: MemoryHost) -> None:
     made = plan(world, options="vers=4.2", read_ahead_kb=64, save_read_ahead=True)
     assert (made.volatile_kb, made.warnings) == (
         None,
@@ -147,7 +147,7 @@ def test_a_readahead_that_is_saved_is_shown_as_it_is_written(world: World) -> No
     assert 'ATTR{read_ahead_kb}="512"' in made.rule_diff
 
 
-def test_another_readahead_than_the_saved_one_lasts_until_unmounted(world: World) -> None:
+def test_another_readahead_than_the_saved_one_lasts_until_unmounted(world: MemoryHost) -> None:
     world.save({"target": POINT, "sha256": "", "read_ahead_kb": 512})
     assert plan(world).volatile_kb is None
     made = plan(world, read_ahead_kb=64)
@@ -155,13 +155,13 @@ def test_another_readahead_than_the_saved_one_lasts_until_unmounted(world: World
     assert "then 512 KiB, which is saved" in made.changes[-1].note
 
 
-def test_without_a_readahead_there_is_nothing_to_save(world: World) -> None:
+def test_without_a_readahead_there_is_nothing_to_save(world: MemoryHost) -> None:
     with pytest.raises(AppError) as caught:
         plan(world, mount_point="/mnt/n", save_read_ahead=True)
     assert caught.value.kind is ErrorKind.USAGE
 
 
-def test_a_dead_server_is_told(world: World) -> None:
+def test_a_dead_server_is_told(world: MemoryHost) -> None:
     world.silent = True
     made = plan(world, options="vers=4.1", keeper="fstab")
     assert [step.kind for step in made.steps] == ["back-up", "write"]
@@ -185,7 +185,7 @@ def test_a_dead_server_is_told(world: World) -> None:
         ({"keeper": "systemd", "mount_point": "/" + "x" * 300}, ErrorKind.MOUNT_POINT_INVALID),
     ],
 )
-def test_what_is_wrong_is_said_at_once(world: World, changes: dict[str, Any], kind: ErrorKind) -> None:
+def test_what_is_wrong_is_said_at_once(world: MemoryHost, changes: dict[str, Any], kind: ErrorKind) -> None:
     with pytest.raises(AppError) as caught:
         plan(world, **changes)
     assert caught.value.kind is kind
@@ -198,7 +198,7 @@ FOREIGN = {
 }
 
 
-def kept_by(world: World, monkeypatch: pytest.MonkeyPatch, keeper: Any) -> None:
+def kept_by(world: MemoryHost, monkeypatch: pytest.MonkeyPatch, keeper: Any) -> None:
     """Let the mount at POINT be kept by what others made, and by no line of fstab."""
     world.path.write_bytes(b"")
     configured = Configured(
@@ -227,7 +227,7 @@ def kept_by(world: World, monkeypatch: pytest.MonkeyPatch, keeper: Any) -> None:
     ],
 )
 def test_what_others_keep_is_not_written_over(
-    world: World, monkeypatch: pytest.MonkeyPatch, keeper: str, changes: dict[str, Any]
+    world: MemoryHost, monkeypatch: pytest.MonkeyPatch, keeper: str, changes: dict[str, Any]
 ) -> None:
     kept_by(world, monkeypatch, keeper)
     with pytest.raises(AppError) as caught:
@@ -242,7 +242,7 @@ def test_what_others_keep_is_not_written_over(
     assert (world.state(), world.calls) == (before, [])
 
 
-def test_what_a_map_has_is_imported_into_units(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_map_has_is_imported_into_units(world: MemoryHost, monkeypatch: pytest.MonkeyPatch) -> None:
     kept_by(world, monkeypatch, "autofs")
     found = plan(world, options="vers=4.2", keeper="systemd", mount=False)
     assert "Take it out of the map" in " ".join(found.warnings)
@@ -253,7 +253,7 @@ def test_what_a_map_has_is_imported_into_units(world: World, monkeypatch: pytest
     ("keeper", "warning"), [("unit", "Remove the unit"), ("autofs", "Take it out of the map")]
 )
 def test_what_others_keep_is_imported_into_fstab(
-    world: World, monkeypatch: pytest.MonkeyPatch, keeper: str, warning: str
+    world: MemoryHost, monkeypatch: pytest.MonkeyPatch, keeper: str, warning: str
 ) -> None:
     kept_by(world, monkeypatch, keeper)
     made = plan(world, options="vers=4.1", keeper="fstab", mount=False)
@@ -272,7 +272,7 @@ def test_what_others_keep_is_imported_into_fstab(
     ],
 )
 def test_what_is_interrupted_is_told(
-    world: World, changes: dict[str, Any], effect: str, *, can_wait: bool
+    world: MemoryHost, changes: dict[str, Any], effect: str, *, can_wait: bool
 ) -> None:
     made = plan(world, **changes)
     assert (made.interruption.effect, made.can_wait) == (effect, can_wait)
@@ -280,11 +280,11 @@ def test_what_is_interrupted_is_told(
 
 
 def test_a_first_mount_interrupts_nothing(tmp_path: Path) -> None:
-    made = plan(World(tmp_path, mounted=False), options="vers=4.2", keeper="fstab")
+    made = plan(MemoryHost(tmp_path, mounted=False), options="vers=4.2", keeper="fstab")
     assert (made.interruption.effect, made.can_wait) == ("first-mount", True)
 
 
-def test_what_cannot_act_is_not_listed(world: World) -> None:
+def test_what_cannot_act_is_not_listed(world: MemoryHost) -> None:
     words = "vers=4.2,timeo=100,nofail,x-systemd.mount-timeout=9"
     assert {"nofail", "x-systemd.mount-timeout"}.isdisjoint(takes(plan(world, options=words)))
     assert {"nofail", "x-systemd.mount-timeout"} <= takes(plan(world, options=words, keeper="fstab")).keys()

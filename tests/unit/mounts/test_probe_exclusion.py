@@ -8,7 +8,7 @@ from app.mounts.probe_exclusion import ProbeExclusion
 
 def test_what_is_left_alone_is_not_asked() -> None:
     asked = ProbeExclusion()
-    with asked.left_alone("/mnt/a"), asked.left_alone("/mnt/a"):
+    with asked.without_probes("/mnt/a"), asked.without_probes("/mnt/a"):
         assert not asked.begin("/mnt/a")
         assert asked.begin("/mnt/b")
     assert asked.begin("/mnt/a")
@@ -19,7 +19,7 @@ def test_an_answer_under_way_is_waited_for() -> None:
     assert asked.begin("/mnt/a")
     ended = threading.Timer(0.05, asked.end, ["/mnt/a"])
     ended.start()
-    with asked.left_alone("/mnt/a"):
+    with asked.without_probes("/mnt/a"):
         assert ended.finished.is_set()
     ended.join()
 
@@ -28,5 +28,5 @@ def test_a_silent_server_is_not_waited_for_long(monkeypatch) -> None:
     monkeypatch.setattr(probe_exclusion, "_ANSWER_S", 0.01)
     asked = ProbeExclusion()
     assert asked.begin("/mnt/a")
-    with asked.left_alone("/mnt/a"):
+    with asked.without_probes("/mnt/a"):
         assert not asked.begin("/mnt/a")

@@ -25,7 +25,7 @@ def test_an_accepting_server_is_fine(listener):
 
 
 def test_a_name_is_resolved_by_a_child(listener):
-    assert "127.0.0.1" in reachability.resolve("localhost")
+    assert "127.0.0.1" in reachability.resolve_host("localhost")
     assert reachability.probe_server("localhost", listener) is None
 
 
@@ -44,11 +44,11 @@ def test_a_name_that_does_not_exist():
 
 def test_a_resolver_that_hangs_is_killed():
     with pytest.raises(AppError, match="name service"):
-        reachability.resolve("some-name.invalid", timeout_s=0.0)
+        reachability.resolve_host("some-name.invalid", timeout_s=0.0)
 
 
 def test_silence_is_told_from_refusal(monkeypatch):
-    monkeypatch.setattr(reachability, "connect", lambda *_args: errno.ETIMEDOUT)
+    monkeypatch.setattr(reachability, "connect_tcp", lambda *_args: errno.ETIMEDOUT)
     error = reachability.probe_server("127.0.0.1", timeout_s=3)
     assert error is not None
     assert error.kind is ErrorKind.SERVER_SILENT
@@ -56,17 +56,19 @@ def test_silence_is_told_from_refusal(monkeypatch):
 
 
 def test_any_address_that_accepts_will_do(monkeypatch):
-    monkeypatch.setattr(reachability, "resolve", lambda _host: ["10.0.0.1", "10.0.0.2"])
+    monkeypatch.setattr(reachability, "resolve_host", lambda _host: ["10.0.0.1", "10.0.0.2"])
     monkeypatch.setattr(
-        reachability, "connect", lambda address, *_rest: 0 if address.endswith("2") else errno.EHOSTUNREACH
+        reachability,
+        "connect_tcp",
+        lambda address, *_rest: 0 if address.endswith("2") else errno.EHOSTUNREACH,
     )
     assert reachability.probe_server("two") is None
 
 
 def test_a_refusal_outweighs_silence(monkeypatch):
     codes = {"10.0.0.1": errno.ECONNREFUSED, "10.0.0.2": errno.ETIMEDOUT}
-    monkeypatch.setattr(reachability, "resolve", lambda _host: list(codes))
-    monkeypatch.setattr(reachability, "connect", lambda address, *_rest: codes[address])
+    monkeypatch.setattr(reachability, "resolve_host", lambda _host: list(codes))
+    monkeypatch.setattr(reachability, "connect_tcp", lambda address, *_rest: codes[address])
     error = reachability.probe_server("two")
     assert error is not None
     assert error.kind is ErrorKind.SERVER_REFUSED
@@ -74,6 +76,6 @@ def test_a_refusal_outweighs_silence(monkeypatch):
 
 def test_an_address_with_brackets(monkeypatch):
     seen = []
-    monkeypatch.setattr(reachability, "connect", lambda address, *_rest: seen.append(address) or 0)
+    monkeypatch.setattr(reachability, "connect_tcp", lambda address, *_rest: seen.append(address) or 0)
     assert reachability.probe_server("[::1]") is None
     assert seen == ["::1"]

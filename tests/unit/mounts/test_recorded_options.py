@@ -1,7 +1,7 @@
 """What was asked for belongs to one mount, not to the number that the kernel hands out again."""
 
 from app.mounts.model import Active, Mount, MountTable
-from app.mounts.requested import Requested
+from app.mounts.table import RecordedOptions
 
 
 def mounted(mount_id: int = 7, device: str = "0:50", share: str = "nas:/a") -> MountTable:
@@ -15,13 +15,13 @@ class Host:
     def __init__(self) -> None:
         self.table = mounted()
 
-    def asked(self, requested: Requested) -> list[str | None]:
+    def asked(self, requested: RecordedOptions) -> list[str | None]:
         return [row.active.recorded for row in requested.table().mounts if row.active is not None]
 
 
 def test_it_stands_beside_the_mount_until_that_is_gone() -> None:
     host = Host()
-    requested = Requested(lambda: host.table)
+    requested = RecordedOptions(lambda: host.table)
     requested.note(7, "vers=4.2,hard")
     assert (host.asked(requested), requested.options(7)) == (["vers=4.2,hard"], "vers=4.2,hard")
     host.table = MountTable(mounts=[])
@@ -34,7 +34,7 @@ def test_it_stands_beside_the_mount_until_that_is_gone() -> None:
 def test_another_mount_with_its_number_is_not_taken_for_it() -> None:
     for other in (mounted(device="0:51"), mounted(share="nas:/b"), mounted(mount_id=8)):
         host = Host()
-        requested = Requested(lambda host=host: host.table)  # type: ignore[misc]
+        requested = RecordedOptions(lambda host=host: host.table)  # type: ignore[misc]
         requested.note(7, "vers=4.2,hard")
         host.table = other
         assert host.asked(requested) == [None]
@@ -42,7 +42,7 @@ def test_another_mount_with_its_number_is_not_taken_for_it() -> None:
 
 def test_what_is_gone_already_is_not_noted() -> None:
     host = Host()
-    requested = Requested(lambda: host.table)
+    requested = RecordedOptions(lambda: host.table)
     requested.note(9, "soft")
     host.table = mounted(mount_id=9)
     assert (host.asked(requested), requested.options(9)) == ([None], None)

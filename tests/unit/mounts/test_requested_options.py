@@ -5,12 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from advisor.nfsmount_conf import read
+from advisor.nfsmount_conf import parse_conf
 from advisor.options import MountOptions
 from app.mounts.model import Active, Configured, ConfiguredBy, Mount
 from app.mounts.option_changes import option_changes
-from app.mounts.option_comparison import differences
-from app.mounts.requested_options import command_options, complete, live_options
+from app.mounts.option_comparison import configuration_differences
+from app.mounts.requested_options import command_options, live_options, with_requested_options
 
 #: As Linux 6.12 shows them, without those of the mount itself.
 V42 = (
@@ -46,12 +46,12 @@ def row(
             origin="/etc/fstab", line=1, share="nas:/a", fstype="nfs", options=entry, keeper=keeper
         )
         kept = msgspec.structs.replace(kept, **configured)
-    sentences = differences(kept, live) if kept is not None and live is not None else []
+    sentences = configuration_differences(kept, live) if kept is not None and live is not None else []
     state = "not-mounted" if live is None else "differs" if sentences else "mounted"
     mount = Mount(
         mount_point="/mnt/a", share="nas:/a", state=state, configured=kept, active=live, differences=sentences
     )
-    return complete(mount, tuple(read(settings, "/etc/nfsmount.conf")))
+    return with_requested_options(mount, tuple(parse_conf(settings, "/etc/nfsmount.conf")))
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from app.errors import AppError, ErrorKind
 from app.helper import mountinfo, policy
 from app.helper.callers import Caller
 from app.mounts import approval as gate
-from app.mounts.approval import approval, refuse_unapproved
+from app.mounts.approval import not_approved_error, required_approval
 from app.mounts.change_model import ApplyArgs, PersistArgs
-from app.mounts.config_store import Keeping
-from app.mounts.fstab_store import Persistence
+from app.mounts.config_store import ConfigStore
+from app.mounts.fstab_store import FstabStore
 from app.mounts.parsing import parse_options
-from app.mounts.unit_store import UnitFiles
+from app.mounts.unit_store import UnitStore
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ def fstab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def keeping(fstab: Path) -> Keeping:
+def keeping(fstab: Path) -> ConfigStore:
     folder = fstab.parent / "units"
     folder.mkdir(exist_ok=True)
     nobody: object = None  # a preview asks no helper
-    return Keeping(Persistence(nobody, str(fstab)), UnitFiles(nobody, str(folder)))  # type: ignore[arg-type]
+    return ConfigStore(FstabStore(nobody, str(fstab)), UnitStore(nobody, str(folder)))  # type: ignore[arg-type]
 
 
 def test_a_word_that_nobody_knows_is_no_mistake() -> None:
@@ -68,7 +68,7 @@ def test_a_word_that_nobody_knows_is_no_mistake() -> None:
 def test_what_root_wrote_stays_and_what_is_new_is_named(
     fstab: Path, share: str, options: str | None, named: list[str]
 ) -> None:
-    writer = Persistence(None, str(fstab))  # type: ignore[arg-type] # a preview asks no helper
+    writer = FstabStore(None, str(fstab))  # type: ignore[arg-type] # a preview asks no helper
     args = PersistArgs(share=share, mount_point=POINT, options=options, fstype="nfs4", preview=True)
     told = writer.reserved(args)
     assert [f"“{name}”" in told for name in ("futureopt", "x-systemd.wanted-by", "context")] == [
@@ -93,22 +93,28 @@ def test_units_name_them_too(fstab: Path) -> None:
 
 def test_an_approval_says_which_word_and_why(fstab: Path) -> None:
     new = MountOptions.parse("vers=4.1,futureopt=7,context=a:b:c")
-    found = approval(SHARE, "/mnt/new", mounts=True, options=new)
+    found = required_approval(SHARE, "/mnt/new", mounts=True, options=new)
     assert found is not None
     assert (found.words, found.mounts, found.keeps) == (True, True, False)
     assert [reason.split("”")[0] for reason in found.reasons] == ["“futureopt", "“context"]
     assert "labels" in found.reasons[1]
-    assert refuse_unapproved(found).kind is ErrorKind.OPTION_RESERVED
+    assert not_approved_error(found).kind is ErrorKind.OPTION_RESERVED
     written = "“x-systemd.requires” starts or orders other units of systemd, so only root may give it."
-    found = approval(SHARE, POINT, keeps=True, written=written)
+    found = required_approval(SHARE, POINT, keeps=True, written=written)
     assert found is not None
     assert (found.words, found.keeps, found.reasons) == (True, True, [written])
 
 
 def test_nobody_approves_what_root_wrote(fstab: Path) -> None:
-    assert approval(SHARE, POINT, mounts=True, options=MountOptions.parse("futureopt=7,vers=4.1")) is None
-    assert approval(SHARE, POINT, mounts=True, options=MountOptions.parse("futureopt=8")) is not None
-    assert approval("evil:/export", POINT, mounts=True, options=MountOptions.parse("futureopt=7")) is not None
+    assert (
+        required_approval(SHARE, POINT, mounts=True, options=MountOptions.parse("futureopt=7,vers=4.1"))
+        is None
+    )
+    assert required_approval(SHARE, POINT, mounts=True, options=MountOptions.parse("futureopt=8")) is not None
+    assert (
+        required_approval("evil:/export", POINT, mounts=True, options=MountOptions.parse("futureopt=7"))
+        is not None
+    )
     with pytest.raises(AppError) as caught:
-        approval(SHARE, "/mnt/new", mounts=True, options=MountOptions.parse("addr=10.0.0.1"))
+        required_approval(SHARE, "/mnt/new", mounts=True, options=MountOptions.parse("addr=10.0.0.1"))
     assert caught.value.kind is ErrorKind.OPTION_INVALID

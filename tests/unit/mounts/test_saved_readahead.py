@@ -8,14 +8,14 @@ import pytest
 from app.errors import AppError, ErrorKind
 from app.helper import readahead_rule
 from app.mounts.saved_readahead import (
-    Rule,
-    SavedReadaheads,
-    changed,
+    ReadaheadRule,
+    ReadaheadStore,
     read_nfsrahead,
     read_rule,
-    read_saved,
-    same_kb,
-    state_of,
+    read_saved_readaheads,
+    readahead_state,
+    rule_diff,
+    same_readahead,
 )
 from app.tasks import CancelToken
 
@@ -30,13 +30,13 @@ def write(root: Path, point: str = POINT, kb: int = 1024, more: bytes = b"") -> 
 
 
 def test_what_is_saved_is_read(tmp_path: Path) -> None:
-    assert read_saved(str(tmp_path)) == {}
+    assert read_saved_readaheads(str(tmp_path)) == {}
     write(tmp_path)
     write(tmp_path, "/mnt/b", 0)
     write(tmp_path, "/mnt/changed", 7, b'RUN+="x"\n')
     write(tmp_path, "/mnt/c").rename(tmp_path / "etc/udev/rules.d" / readahead_rule.name("/mnt/d"))
     (tmp_path / "etc/udev/rules.d/99-other.rules").write_text("x")
-    assert read_saved(str(tmp_path)) == {POINT: 1024, "/mnt/b": 0}
+    assert read_saved_readaheads(str(tmp_path)) == {POINT: 1024, "/mnt/b": 0}
     assert read_rule(POINT, str(tmp_path)).read_ahead_kb == 1024
     assert read_rule("/mnt/none", str(tmp_path)).data is None
 
@@ -58,12 +58,12 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_becomes_of_it(now: Any, saved: Any, by_version: dict[str, int], state: str) -> None:
-    assert state_of(now, saved, "nfs4", by_version) == state
+    assert readahead_state(now, saved, "nfs4", by_version) == state
 
 
 def test_the_kernel_counts_in_pages() -> None:
-    assert same_kb(777, 776)
-    assert not same_kb(4096, 4096 + 64)
+    assert same_readahead(777, 776)
+    assert not same_readahead(4096, 4096 + 64)
 
 
 def test_nfs_conf_is_read_where_nfs_utils_heeds_it(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def helper(tmp_path: Path) -> Any:
 
 
 def test_it_is_shown_saved_and_taken_back(helper: Any) -> None:
-    rules = SavedReadaheads(helper, lambda point: read_rule(point, str(helper.root)))
+    rules = ReadaheadStore(helper, lambda point: read_rule(point, str(helper.root)))
     shown = rules.change(POINT, 2048, None, preview=True, token=CancelToken())
     assert helper.calls == []
     assert '+SUBSYSTEM=="bdi"' in shown.diff
@@ -108,19 +108,19 @@ def test_it_is_shown_saved_and_taken_back(helper: Any) -> None:
     assert (shown.before, shown.after, shown.sha256, shown.written) == (None, 2048, "", False)
     done = rules.change(POINT, 2048, shown.sha256, preview=False, token=CancelToken())
     assert (done.written, done.warnings, done.diff) == (True, ["Told."], shown.diff)
-    assert read_saved(str(helper.root)) == {POINT: 2048}
+    assert read_saved_readaheads(str(helper.root)) == {POINT: 2048}
     assert rules.change(POINT, 2048, None, preview=False, token=CancelToken()).diff == ""
     again = rules.change(POINT, 64, done.written_sha256, preview=False, token=CancelToken())
     assert (again.before, len(helper.calls)) == (2048, 2)
     rules.undo(again)
     rules.undo(again)
-    assert (read_saved(str(helper.root)), len(helper.calls)) == ({POINT: 2048}, 3)
+    assert (read_saved_readaheads(str(helper.root)), len(helper.calls)) == ({POINT: 2048}, 3)
     rules.undo(done)
-    assert (read_saved(str(helper.root)), helper.calls[-1][0]) == ({}, "readahead-remove")
+    assert (read_saved_readaheads(str(helper.root)), helper.calls[-1][0]) == ({}, "readahead-remove")
 
 
 def test_one_that_changed_since_it_was_shown_is_left_alone(helper: Any) -> None:
-    rules = SavedReadaheads(helper, lambda point: read_rule(point, str(helper.root)))
+    rules = ReadaheadStore(helper, lambda point: read_rule(point, str(helper.root)))
     write(helper.root)
     with pytest.raises(AppError) as caught:
         rules.change(POINT, 1, "", preview=False, token=CancelToken())
@@ -129,8 +129,8 @@ def test_one_that_changed_since_it_was_shown_is_left_alone(helper: Any) -> None:
 
 
 def test_a_file_that_somebody_changed_is_named() -> None:
-    rule = Rule("/etc/udev/rules.d/x.rules", readahead_rule.text(POINT, 1) + b"# more\n")
+    rule = ReadaheadRule("/etc/udev/rules.d/x.rules", readahead_rule.text(POINT, 1) + b"# more\n")
     with pytest.raises(AppError) as caught:
-        changed(rule, POINT, None)
+        rule_diff(rule, POINT, None)
     assert caught.value.kind is ErrorKind.FSTAB_REFUSED
     assert rule.path in caught.value.message

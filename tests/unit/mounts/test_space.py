@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from waiting import DEADLINE_S
 
-from app.mounts.space import FRESH_S, LOW_BYTES, SILENT_S, Space, SpaceAsker, find_short, space_text
+from app.mounts.space import LOW_BYTES, MAX_AGE_S, SILENT_S, Space, SpaceReader, find_shortage, space_text
 from app.tasks import CancelledError, CancelToken, run_in_thread
 
 GIB = 2**30
@@ -62,7 +62,7 @@ def starts(folder: Path) -> int:
 
 
 def test_the_numbers_are_those_of_the_file_system(tmp_path: Path, here: Path) -> None:
-    space = SpaceAsker(str(tmp_path)).ask(str(here), CancelToken())
+    space = SpaceReader(str(tmp_path)).ask(str(here), CancelToken())
     real = os.statvfs(here)
     assert space.state == "known"
     assert space.total_bytes == real.f_blocks * real.f_frsize
@@ -73,12 +73,12 @@ def test_the_numbers_are_those_of_the_file_system(tmp_path: Path, here: Path) ->
 def test_another_mount_than_the_one_in_the_table_is_not_asked(tmp_path: Path, here: Path) -> None:
     # So it is when an automount has expired since the table was read: what is there is autofs.
     write_mountinfo(tmp_path, str(here), mount_id_of(here) + 100_000)
-    assert SpaceAsker(str(tmp_path)).ask(str(here), CancelToken()).state == "not-mounted"
+    assert SpaceReader(str(tmp_path)).ask(str(here), CancelToken()).state == "not-mounted"
 
 
 def test_what_is_no_nfs_mount_is_not_asked(tmp_path: Path, here: Path) -> None:
     write_mountinfo(tmp_path, str(here), mount_id_of(here), fstype="autofs")
-    asker = SpaceAsker(str(tmp_path), command=counting(tmp_path, ""))
+    asker = SpaceReader(str(tmp_path), command=counting(tmp_path, ""))
     assert asker.ask(str(here), CancelToken()).state == "not-mounted"
     assert starts(tmp_path) == 0
 
@@ -86,12 +86,12 @@ def test_what_is_no_nfs_mount_is_not_asked(tmp_path: Path, here: Path) -> None:
 def test_the_server_is_asked_once_a_minute(tmp_path: Path, here: Path) -> None:
     clock = Clock()
     command = counting(tmp_path, "print('{\"numbers\": [100, 50, 40, 10, 5]}')")
-    asker = SpaceAsker(str(tmp_path), clock=clock, command=command)
+    asker = SpaceReader(str(tmp_path), clock=clock, command=command)
     first = asker.ask(str(here), CancelToken())
     assert (first.total_bytes, first.free_bytes, first.available_bytes) == (100, 50, 40)
-    clock.now += FRESH_S - 1
+    clock.now += MAX_AGE_S - 1
     again = asker.ask(str(here), CancelToken())
-    assert again.age_s == FRESH_S - 1
+    assert again.age_s == MAX_AGE_S - 1
     assert starts(tmp_path) == 1
     clock.now += 1
     assert asker.ask(str(here), CancelToken()).age_s == 0
@@ -100,7 +100,7 @@ def test_the_server_is_asked_once_a_minute(tmp_path: Path, here: Path) -> None:
 
 def test_a_silent_server_is_no_answer_and_is_not_asked_again_at_once(tmp_path: Path, here: Path) -> None:
     command = counting(tmp_path, "import time; time.sleep(600)")
-    asker = SpaceAsker(str(tmp_path), answer_s=0.3, command=command)
+    asker = SpaceReader(str(tmp_path), answer_s=0.3, command=command)
     began = time.monotonic()
     assert asker.ask(str(here), CancelToken()).state == "no-answer"
     assert asker.ask(str(here), CancelToken()).state == "no-answer"
@@ -110,7 +110,7 @@ def test_a_silent_server_is_no_answer_and_is_not_asked_again_at_once(tmp_path: P
 
 def test_cancelling_ends_the_child(tmp_path: Path, here: Path) -> None:
     token = CancelToken()
-    asker = SpaceAsker(
+    asker = SpaceReader(
         str(tmp_path), answer_s=600, command=counting(tmp_path, "import time; time.sleep(600)")
     )
     asked = run_in_thread("ask", lambda: asker.ask(str(here), token))
@@ -129,7 +129,7 @@ def test_cancelling_ends_the_child(tmp_path: Path, here: Path) -> None:
      ('{"numbers": [0, 0, 0, 0, 0]}', "failed", "ENOSYS")],
 )  # fmt: skip
 def test_errors_are_told_apart(tmp_path: Path, here: Path, said: str, state: str, error: str) -> None:
-    asker = SpaceAsker(str(tmp_path), command=[sys.executable, "-I", "-S", "-c", f"print({said!r})"])
+    asker = SpaceReader(str(tmp_path), command=[sys.executable, "-I", "-S", "-c", f"print({said!r})"])
     space = asker.ask(str(here), CancelToken())
     assert (space.state, space.error) == (state, error)
     assert space_text(space).line.startswith("Free space unknown: ")
@@ -147,13 +147,13 @@ def test_errors_are_told_apart(tmp_path: Path, here: Path, said: str, state: str
     ],
 )
 def test_nearly_full_is_little_and_a_small_part(total: int, available: int, short: list[str]) -> None:
-    assert find_short(total, available, 0, 0) == short
+    assert find_shortage(total, available, 0, 0) == short
 
 
 def test_inodes_count_where_there_is_a_fixed_number() -> None:
-    assert find_short(GIB, GIB, 1_000_000, 9_999) == ["files"]
-    assert find_short(GIB, GIB, 1_000_000, 10_000) == []
-    assert find_short(GIB, GIB, 0, 0) == []
+    assert find_shortage(GIB, GIB, 1_000_000, 9_999) == ["files"]
+    assert find_shortage(GIB, GIB, 1_000_000, 10_000) == []
+    assert find_shortage(GIB, GIB, 0, 0) == []
 
 
 def test_a_person_reads_what_is_free_and_what_happens_when_it_is_full() -> None:
@@ -184,7 +184,7 @@ def test_a_server_that_was_silent_is_asked_again_sooner(tmp_path: Path, here: Pa
     answers = ('{"errno": 110}', '{"numbers": [100, 50, 40, 10, 5]}')
     script = f"import os; print({answers!r}[not os.path.exists({str(silent)!r})])"
     command = [sys.executable, "-I", "-S", "-c", script]
-    asker = SpaceAsker(str(tmp_path), clock=clock, command=command)
+    asker = SpaceReader(str(tmp_path), clock=clock, command=command)
     assert asker.ask(str(here), CancelToken()).state == "no-answer"
     silent.unlink()
     clock.now += SILENT_S - 1

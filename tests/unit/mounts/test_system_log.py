@@ -14,11 +14,19 @@ from waiting import DEADLINE_S
 
 from app.mounts import system_log as module
 from app.mounts.model import Active, Configured, Mount
-from app.mounts.system_log import Log, LogLine, LogReader, Subject, journal_arguments, log_text, subject_of
+from app.mounts.system_log import (
+    LogLine,
+    LogReader,
+    LogSubject,
+    MountLog,
+    journal_arguments,
+    log_subject,
+    log_text,
+)
 from app.tasks import CancelledError, CancelToken, run_in_thread
 
 RECORDED = Path(__file__).parents[2] / "data/journal/journalctl.json"
-SUBJECT = Subject("/mnt/home", frozenset({"nas01", "10.9.0.1"}), frozenset({"nas02", "10.9.0.2"}),
+SUBJECT = LogSubject("/mnt/home", frozenset({"nas01", "10.9.0.1"}), frozenset({"nas02", "10.9.0.2"}),
                   ("mnt-home.mount", "mnt-home.automount"))  # fmt: skip
 #: Of the recorded lines those that are about it, oldest first.
 OURS = [
@@ -53,7 +61,7 @@ def recorded(tmp_path: Path) -> str:
     return journalctl(tmp_path, f"sys.stdout.write(open({str(RECORDED)!r}).read())")
 
 
-def read(reader: LogReader, **changes: Any) -> Log:
+def read(reader: LogReader, **changes: Any) -> MountLog:
     return reader.read(SUBJECT, CancelToken(), **{"since_s": 86400.0, "lines": 200, **changes})
 
 
@@ -230,16 +238,16 @@ def test_names_and_addresses_are_those_of_the_mounts() -> None:
     )
     other = Mount(mount_point="/mnt/b", share="[fe80::1]:/b", state="not-mounted", configured=entry)
     alias = Mount(mount_point="/mnt/c", share="10.9.0.1:/c", state="not-mounted")
-    subject = subject_of(ours, [ours, other, alias])
+    subject = log_subject(ours, [ours, other, alias])
     assert subject.servers == {"nas01", "10.9.0.1"}
     assert subject.others == {"fe80::1"}
     assert subject.units == (r"mnt-my\x20home.mount", r"mnt-my\x20home.automount")
 
 
 def test_an_empty_log_is_said_to_be_so() -> None:
-    assert log_text(Log(lines=[], source="journal"), "/mnt/a") == [
+    assert log_text(MountLog(lines=[], source="journal"), "/mnt/a") == [
         "No line about this mount or its server in this time."
     ]
     line = LogLine(time_s=1.0, program="kernel", priority=4, text="NFS: x")
-    (told,) = log_text(Log(lines=[line], source="kernel", group="adm"), "/mnt/a")
+    (told,) = log_text(MountLog(lines=[line], source="kernel", group="adm"), "/mnt/a")
     assert "sudo usermod -aG adm $USER" in told

@@ -107,7 +107,7 @@ def test_escaped_names(put: Put, tmp_path: Path) -> None:
 def test_what_is_masked_of_another_type_or_of_fstab_is_left_out(put: Put, tmp_path: Path, text: str) -> None:
     put("etc/systemd/system/mnt-a.mount", text)
     put("usr/lib/systemd/system/mnt-a.mount", UNIT)
-    assert systemd_units.read(str(tmp_path)) == systemd_units.Units()
+    assert systemd_units.read(str(tmp_path)) == systemd_units.MountUnits()
 
 
 def test_links_are_followed_within_the_folders_only(put: Put, tmp_path: Path) -> None:

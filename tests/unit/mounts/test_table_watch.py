@@ -7,7 +7,7 @@ import pytest
 from waiting import DEADLINE_S
 
 from app.mounts.model import MountTable
-from app.mounts.watch import watch_table
+from app.mounts.table import watch_table
 from app.tasks import CancelledError, CancelToken, run_in_thread
 
 
@@ -55,7 +55,7 @@ def test_a_table_that_did_not_change_is_not_told_again(root: Path, monkeypatch: 
             token.cancel()
         return MountTable(mounts=[])
 
-    monkeypatch.setattr("app.mounts.watch.read_table", read)
+    monkeypatch.setattr("app.mounts.table.read_table", read)
     with pytest.raises(CancelledError):
         watch_table(token, tables.append, root=str(root), interval_s=0.001)
     assert len(tables) == 1

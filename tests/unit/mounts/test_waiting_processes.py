@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.mounts import waiting
-from app.mounts.waiting import find_waiting
+from app.mounts import mount_users
+from app.mounts.mount_users import find_waiting_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,8 +28,8 @@ def sleeper() -> Iterator[int]:
 @pytest.fixture
 def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Adds a process to the table."""
-    monkeypatch.setattr(waiting, "_BETWEEN_S", 0.0)
-    monkeypatch.setattr(waiting, "find_holders", lambda _point: [])
+    monkeypatch.setattr(mount_users, "_SECOND_LOOK_S", 0.0)
+    monkeypatch.setattr(mount_users, "find_holders", lambda _point: [])
     (tmp_path / "proc").mkdir()
 
     def add(pid: int, state: str = "D", wchan: str = "", parent: int = 1, *, ours: bool = True) -> None:
@@ -53,7 +53,7 @@ def test_a_process_that_waits_for_nfs_is_named(
     add(51, wchan="blkdev_issue_flush")
     add(52, wchan="nfs_wait_bit_killable", parent=2)  # a thread of the kernel
     add(53, wchan="rpc_wait_bit_killable", parent=os.getpid())  # what asks for us
-    found = find_waiting("/mnt/a", str(tmp_path))
+    found = find_waiting_processes("/mnt/a", str(tmp_path))
     assert [(one.pid, one.command, one.use) for one in found.own] == [
         (sleeper, "dd", "waits for an NFS server")
     ]
@@ -63,8 +63,8 @@ def test_a_process_that_waits_for_nfs_is_named(
 def test_what_cannot_be_looked_into_is_counted(add: Callable[..., None], tmp_path: Path) -> None:
     add(60, wchan="0", ours=False)
     add(61, wchan="0")
-    assert find_waiting("/mnt/a", str(tmp_path)) == waiting.Waiting(others=1)
+    assert find_waiting_processes("/mnt/a", str(tmp_path)) == mount_users.WaitingProcesses(others=1)
 
 
 def test_nobody_waits_on_this_computer_for_a_mount_that_is_not_there() -> None:
-    assert find_waiting("/mnt/mountwright-not-there").own == []
+    assert find_waiting_processes("/mnt/mountwright-not-there").own == []

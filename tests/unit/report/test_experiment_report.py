@@ -16,10 +16,10 @@ from search_world import search, told, world
 
 from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
-from app.experiment.model import ExperimentPlan, PlannedSet
+from app.experiment.model import ExperimentPlan, OptionSet
 from app.report.experiment_report import experiment_to_html
-from app.report.tables import about_table, csv_text, trials_table
-from app.report.xlsx import to_xlsx
+from app.report.tables import csv_text, experiment_table, trials_table
+from app.report.xlsx import tables_to_xlsx
 
 _CELL = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
@@ -62,7 +62,7 @@ def test_raw_trials() -> None:
 
 def test_the_workbook_has_the_same_and_where_it_ran() -> None:
     one = experiment()
-    raw = to_xlsx({"Trials": trials_table(one), "About & more": about_table(one)})
+    raw = tables_to_xlsx({"Trials": trials_table(one), "About & more": experiment_table(one)})
     trials, about = read(raw, 1), read(raw, 2)
     assert len(trials) == 37
     assert trials[0][:5] == ["order", "block", "workload", "baseline", "state"]
@@ -70,7 +70,7 @@ def test_the_workbook_has_the_same_and_where_it_ran() -> None:
     assert trials[4][-1] == "=The <server> did not answer."
     assert ["host", "desk"] in about
     assert ["seed", 5.0] in about
-    assert raw == to_xlsx({"Trials": trials_table(one), "About & more": about_table(one)})
+    assert raw == tables_to_xlsx({"Trials": trials_table(one), "About & more": experiment_table(one)})
 
 
 cells = st.none() | st.booleans() | st.text(max_size=30) | st.integers(-(2**40), 2**40) | st.floats()
@@ -79,7 +79,7 @@ cells = st.none() | st.booleans() | st.text(max_size=30) | st.integers(-(2**40),
 @settings(max_examples=40)
 @given(st.lists(st.lists(cells, max_size=4), min_size=1, max_size=4))
 def test_any_cells_make_a_workbook(rows: list[list[Any]]) -> None:
-    for now, then in zip(read(to_xlsx({"x" * 40: rows})), rows, strict=True):
+    for now, then in zip(read(tables_to_xlsx({"x" * 40: rows})), rows, strict=True):
         assert len(now) == len(then)
         for found, value in zip(now, then, strict=True):
             if isinstance(value, (bool, int)):
@@ -113,7 +113,7 @@ def test_levels_are_compared_once_for_the_figure_of_each_section() -> None:
     one = experiment()
     plan = msgspec.json.decode(one.spec, type=ExperimentPlan)
     asked = msgspec.structs.replace(plan.experiment, factors=plan.experiment.factors[:1])
-    sets = [PlannedSet(levels={"rsize": size}, options="") for size in asked.factors[0].levels]
+    sets = [OptionSet(levels={"rsize": size}, options="") for size in asked.factors[0].levels]
     spec = msgspec.Raw(msgspec.json.encode(msgspec.structs.replace(plan, experiment=asked, sets=sets)))
     outcomes = [
         msgspec.structs.replace(outcome, levels={"rsize": outcome.levels["rsize"]})

@@ -13,8 +13,8 @@ from sample_results import grid, result
 from advisor.bottleneck import Bottleneck
 from advisor.speeds import SpeedUnit, format_speed
 from app.history.model import Run
-from app.report.runs_report import to_html
-from app.report.svg_plot import Series, Strip, curves, strips
+from app.report.runs_report import runs_to_html
+from app.report.svg_plot import PlotCurve, PlotStrip, curve_plot, strip_plot
 
 FAST = [100e6, 101e6, 99e6, 100.5e6, 98e6, 102e6]
 SLOW = [60e6, 61e6, 59e6, 60.5e6, 58e6, 62e6]
@@ -61,7 +61,7 @@ def a_run(number: int, *, cached: bool = False, **changes: object) -> Run:
 
 
 def test_two_runs_are_drawn_and_compared() -> None:
-    html = to_html(
+    html = runs_to_html(
         [a_run(2, values=SLOW, note="<b>New</b> & slow"), a_run(1, tags=("before",), baseline=True)]
     )
     text = text_of(html)
@@ -77,13 +77,13 @@ def test_two_runs_are_drawn_and_compared() -> None:
 
 @pytest.mark.parametrize("unit", SpeedUnit)
 def test_speeds_are_shown_in_the_unit_that_is_chosen(unit: SpeedUnit) -> None:
-    html = to_html([a_run(2, values=SLOW), a_run(1)], unit=unit)
+    html = runs_to_html([a_run(2, values=SLOW), a_run(1)], unit=unit)
     assert {other for other in ("MB/s", "MiB/s", "Mbit/s") if other in html} == {str(unit)}
     assert format_speed(100e6, unit) in text_of(html)
 
 
 def test_a_read_from_the_cache_is_said_and_not_drawn() -> None:
-    html = to_html([a_run(1), a_run(2, cached=True), a_run(3)])
+    html = runs_to_html([a_run(1), a_run(2, cached=True), a_run(3)])
     assert html.count('<polyline class="line') == 5
     assert "110 MB/s (cached)" not in html
     assert "100 MB/s (cached)" in (text := text_of(html))
@@ -92,20 +92,20 @@ def test_a_read_from_the_cache_is_said_and_not_drawn() -> None:
 
 def test_many_runs_are_not_all_drawn() -> None:
     runs = [a_run(number) for number in range(1, 16)]
-    text = text_of(to_html(runs))
+    text = text_of(runs_to_html(runs))
     assert "The first 12 of 15 are drawn." in text
     assert "Run 15: nas:/home" in text
-    lines = re.findall(r'<polyline class="line (c\d)"( stroke-dasharray="[^"]*")?', to_html(runs))
+    lines = re.findall(r'<polyline class="line (c\d)"( stroke-dasharray="[^"]*")?', runs_to_html(runs))
     assert len(set(lines)) == 12  # each run has a style of its own, the same in both directions
 
 
 def test_nothing_at_all() -> None:
-    assert "0 tests" in text_of(to_html([]))
+    assert "0 tests" in text_of(runs_to_html([]))
 
 
 def test_a_run_without_samples_or_environment() -> None:
     bare = result(write=None, figures={}, environment=None, requested={}, effective={}, link=None, cache=None)
-    text = text_of(to_html([Run(result=bare, origin="<other>.json")]))
+    text = text_of(runs_to_html([Run(result=bare, origin="<other>.json")]))
     assert "Where it ran is not known." in text
     assert "Imported from <other>.json." in text
 
@@ -117,7 +117,9 @@ numbers = st.floats(0, 1e12)
 @given(st.text(max_size=20), st.lists(st.tuples(numbers, numbers), min_size=1, max_size=5))
 def test_any_numbers_and_names_make_a_drawing(name: str, points: list[tuple[float, float]]) -> None:
     name = "".join(sign for sign in name if sign.isprintable())
-    found = ET.fromstring(curves(name, "s", "MB/s", [Series(name, points, place) for place in range(15)]))
+    found = ET.fromstring(
+        curve_plot(name, "s", "MB/s", [PlotCurve(name, points, place) for place in range(15)])
+    )
     box = [float(word) for word in found.attrib["viewBox"].split()]
     for line in found.iter("polyline"):
         for pair in line.attrib["points"].split():
@@ -125,27 +127,27 @@ def test_any_numbers_and_names_make_a_drawing(name: str, points: list[tuple[floa
             assert 0 <= x <= box[2]
             assert 0 <= y <= box[3]
     values = [y for _, y in points]
-    ET.fromstring(strips(name, "MB/s", [Strip(name, values, values[0], min(values), max(values))]))
+    ET.fromstring(strip_plot(name, "MB/s", [PlotStrip(name, values, values[0], min(values), max(values))]))
 
 
 @pytest.mark.parametrize("value", [0.0, 5e-324, 1e-12, 1e300])
 def test_odd_numbers_have_an_axis(value: float) -> None:
-    ET.fromstring(curves("t", "s", "MB/s", [Series("a", [(0, value), (value, 0)])]))
+    ET.fromstring(curve_plot("t", "s", "MB/s", [PlotCurve("a", [(0, value), (value, 0)])]))
 
 
 def test_ticks_are_round() -> None:
-    drawing = curves("t", "s", "MB/s", [Series("a", [(0, 0), (9.7, 113)])])
+    drawing = curve_plot("t", "s", "MB/s", [PlotCurve("a", [(0, 0), (9.7, 113)])])
     labels = [item.text for item in ET.fromstring(drawing).iter("text")]
     assert {"20", "40", "120", "2", "10"} <= set(labels)
 
 
-@pytest.mark.parametrize("drawing", [curves("t", "s", "MB/s", []), strips("t", "MB/s", [])])
+@pytest.mark.parametrize("drawing", [curve_plot("t", "s", "MB/s", []), strip_plot("t", "MB/s", [])])
 def test_nothing_to_draw(drawing: str) -> None:
     assert drawing == ""
 
 
 def test_a_grid_is_described_by_its_cells() -> None:
-    text = text_of(to_html([Run(result=grid(1000), id=1)]))
+    text = text_of(runs_to_html([Run(result=grid(1000), id=1)]))
     assert "fio, 2 cells" in text
     assert "randread of 4 KiB, 1 job, 4 at once 1002 4.1 MB/s 1 ms — 6" in text
 
@@ -154,6 +156,6 @@ def test_what_held_it_back_and_what_it_is_enough_for_are_said() -> None:
     run = a_run(1)
     held = Bottleneck(kind="network", evidence=["The link was full."], confidence="high")
     told = msgspec.structs.replace(run.result, bottleneck=held, enough=["Video: 4 films at once."])
-    text = text_of(to_html([msgspec.structs.replace(run, result=told)]))
+    text = text_of(runs_to_html([msgspec.structs.replace(run, result=told)]))
     assert "held back by the network (high confidence). The link was full." in text
     assert "Enough for video: 4 films at once." in text

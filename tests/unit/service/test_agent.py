@@ -16,7 +16,7 @@ from waiting import DEADLINE_S, wait_for
 from app.errors import AppError, ErrorKind
 from app.mounts.model import MountTable
 from app.service.client import AgentClient
-from app.service.hosts import InProcess
+from app.service.hosts import InProcessHost
 from app.service.protocol import (
     MAX_LINE,
     Empty,
@@ -258,7 +258,7 @@ class InThisProcess:
 @pytest.mark.parametrize("piped", [True, False])
 def test_a_listener_that_fails_ends_its_request_alone(client: AgentClient, *, piped: bool) -> None:
     services: Any = InThisProcess()
-    host = client if piped else InProcess(services)
+    host = client if piped else InProcessHost(services)
     heard: list[StatsSample] = []
 
     def listen(sample: StatsSample) -> None:
@@ -284,7 +284,7 @@ def test_a_host_in_this_process_keeps_nothing_of_what_is_over() -> None:
 
     services: Any = InThisProcess()
     services.handlers = lambda: {"hello": hello}
-    host = InProcess(services)
+    host = InProcessHost(services)
     call = host.submit("hello")
     assert call.result(DEADLINE_S) == HELLO
     del call
@@ -411,7 +411,7 @@ def test_a_request_is_not_waited_for_while_it_is_written() -> None:
 
 
 def test_an_agent_that_stopped_reading_does_not_hold_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.service.client._LAST_WORDS_S", 0.1)
+    monkeypatch.setattr("app.service.client._STDERR_TIMEOUT_S", 0.1)
     read, write = os.pipe()
     sink_read, sink_write = os.pipe()
     reader = os.fdopen(read, "rb")

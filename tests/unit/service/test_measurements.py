@@ -10,10 +10,10 @@ from experiment_world import experiment
 from waiting import DEADLINE_S, wait_for
 
 from app.errors import AppError, ErrorKind
-from app.experiment.model import BestArgs, ExperimentArgs, ExperimentPlan, ExperimentRunArgs
+from app.experiment.model import ExperimentArgs, ExperimentPlan, ExperimentRunArgs, SearchArgs
 from app.service import experimenting, measurements
-from app.service.hosts import InProcess
-from app.service.verbs import Services
+from app.service.hosts import InProcessHost
+from app.service.verbs import HostVerbs
 from app.speedtest.model import TestPlanArgs, TestSpec
 
 PLAN = ExperimentPlan(experiment=experiment(), sets=[], struck=[], trials=1, seconds=1, bytes=1, space=1)
@@ -22,7 +22,7 @@ MEASURING: dict[str, Any] = {
     "test.plan": TestPlanArgs(spec=TestSpec(path="", share="nas:/x")),
     "experiment.plan": ExperimentArgs(experiment=experiment()),
     "experiment.run": ExperimentRunArgs(plan=PLAN),
-    "experiment.best": BestArgs(share="nas:/x"),
+    "experiment.best": SearchArgs(share="nas:/x"),
     "experiment.search": ExperimentRunArgs(plan=PLAN),
 }
 
@@ -46,20 +46,20 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     monkeypatch.setattr(measurements, "run_test", work)
     monkeypatch.setattr(measurements.PrivateMount, "open", work)
     monkeypatch.setattr(experimenting, "gather_facts", lambda *_args, **_named: None)
-    for name in ("plan_experiment", "run_experiment", "find_best", "go_on"):
+    for name in ("plan_experiment", "run_experiment", "run_search", "resume_search"):
         monkeypatch.setattr(experimenting, name, work)
     return work
 
 
 @pytest.fixture
-def host() -> Iterator[InProcess]:
-    host = InProcess(Services())
+def host() -> Iterator[InProcessHost]:
+    host = InProcessHost(HostVerbs())
     yield host
     host.close()
 
 
 @pytest.mark.parametrize("first", sorted(MEASURING.keys() - {"test.plan"}))
-def test_a_second_one_is_refused_until_the_first_is_over(host: InProcess, work: Work, first: str) -> None:
+def test_a_second_one_is_refused_until_the_first_is_over(host: InProcessHost, work: Work, first: str) -> None:
     running = host.submit(first, MEASURING[first])
     wait_for(work.begun, "the measuring to begin")
     for verb, args in MEASURING.items():
@@ -75,7 +75,9 @@ def test_a_second_one_is_refused_until_the_first_is_over(host: InProcess, work: 
 
 
 @pytest.mark.parametrize(("first", "given_up"), [*((verb, True) for verb in MEASURING), ("test.plan", False)])
-def test_what_is_about_to_end_is_waited_for(host: InProcess, work: Work, first: str, given_up: bool) -> None:
+def test_what_is_about_to_end_is_waited_for(
+    host: InProcessHost, work: Work, first: str, given_up: bool
+) -> None:
     """One that was cancelled, and the planning of a test, which takes a moment."""
     running = host.submit(first, MEASURING[first])
     wait_for(work.begun, "the measuring to begin")
@@ -95,7 +97,7 @@ def test_what_is_about_to_end_is_waited_for(host: InProcess, work: Work, first: 
             each.result(DEADLINE_S)
 
 
-def test_what_is_mounted_is_planned_meanwhile(host: InProcess, work: Work, tmp_path: Path) -> None:
+def test_what_is_mounted_is_planned_meanwhile(host: InProcessHost, work: Work, tmp_path: Path) -> None:
     running = host.submit("experiment.run", MEASURING["experiment.run"])
     wait_for(work.begun, "the measuring to begin")
     plan = host.submit("test.plan", TestPlanArgs(spec=TestSpec(path=str(tmp_path)))).result(DEADLINE_S)

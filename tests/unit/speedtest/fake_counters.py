@@ -1,20 +1,20 @@
-"""A probe without a mount."""
+"""Counters of no mount: all stay zero."""
 
-from app.bench.probe import Look, Probe
+from app.speedtest.sampler import CounterReader, TransferCounters
 
 
-class FakeProbe(Probe):
+class FakeCounterReader(CounterReader):
     """Counters that a test sets."""
 
     def __init__(self, *, tcp: bool) -> None:
         super().__init__(None)
         self.nfs = True
         self._has_tcp = tcp
-        self.now = Look()
+        self.now = TransferCounters()
 
     @property
     def tcp(self) -> bool:
         return self._has_tcp
 
-    def look(self) -> Look:
+    def look(self) -> TransferCounters:
         return self.now

@@ -23,7 +23,7 @@ from app.service.transport import PipeTransport
 from app.speedtest import cleanup, processes, runner
 from app.speedtest.model import TestEvent, TestResult, TestSpec
 from app.speedtest.runner import run_test, wait_for_cleanups
-from app.speedtest.testdir import MARKER, PREFIX
+from app.speedtest.testdir import MARKER_FILE, PREFIX
 from app.tasks import CancelledError, CancelToken, run_in_thread
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def test_cancel_in_the_middle(roomy: Path) -> None:
             token.cancel()
 
     assert isinstance(start_endless(roomy, token, seen), CancelledError)
-    assert sorted(before[0]) == ["data", MARKER]
+    assert sorted(before[0]) == ["data", MARKER_FILE]
 
 
 @pytest.mark.parametrize("phase", ["prepare", "write"])
@@ -91,7 +91,7 @@ def test_cancelled_before_it_begins(tmp_path: Path) -> None:
 
 
 def worker_of(path: Path) -> int:
-    (marker,) = path.glob(f"{PREFIX}*/{MARKER}")
+    (marker,) = path.glob(f"{PREFIX}*/{MARKER_FILE}")
     return int(json.loads(marker.read_bytes())["pid"])
 
 
@@ -125,7 +125,7 @@ def test_a_killed_worker_is_told_and_cleaned_up(roomy: Path) -> None:
 
 
 def test_a_worker_that_hangs_is_given_up(roomy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "STALL_S", 1.0)
+    monkeypatch.setattr(runner, "STALL_TIMEOUT_S", 1.0)
     hung: list[int] = []
 
     def seen(event: TestEvent) -> None:
@@ -146,7 +146,7 @@ def test_a_worker_that_breaks_says_how(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(AppError) as caught:
         run_test(TestSpec(path=str(tmp_path), size=MIB), CancelToken(), lambda _: None)
     assert caught.value.kind == ErrorKind.IO
-    assert "app.bench.nothing" in caught.value.detail
+    assert "app.speedtest.nothing" in caught.value.detail
 
 
 def test_clean_up_that_cannot_work_is_logged(
@@ -155,10 +155,10 @@ def test_clean_up_that_cannot_work_is_logged(
     real = process.start
 
     def start_nothing(argv: list[str], **_options: object) -> subprocess.Popen[bytes]:
-        return real([*argv[:3], "app.bench.nothing"], stderr=subprocess.DEVNULL)
+        return real([*argv[:3], "app.speedtest.nothing"], stderr=subprocess.DEVNULL)
 
     monkeypatch.setattr(processes, "start", start_nothing)
-    cleanup.clean(str(tmp_path), "none")
+    cleanup.remove_run_files(str(tmp_path), "none")
     assert "could not be removed" in caplog.text
     caplog.clear()
 

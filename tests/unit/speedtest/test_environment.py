@@ -8,7 +8,7 @@ import pytest
 from advisor.facts import LinkFacts
 from app.mounts.model import Active, Mount, MountTable
 from app.speedtest import environment
-from app.speedtest.environment import read_ahead_of, with_environment
+from app.speedtest.environment import readahead_of_result, with_environment
 from app.speedtest.model import TestResult
 from app.version import VERSION
 
@@ -74,4 +74,4 @@ def test_an_emulated_link_is_named() -> None:
     ],
 )
 def test_the_readahead_is_that_of_the_nearest_mount(mounts: list[Mount], expected: int | None) -> None:
-    assert read_ahead_of(result(), MountTable(mounts=mounts)) == expected
+    assert readahead_of_result(result(), MountTable(mounts=mounts)) == expected

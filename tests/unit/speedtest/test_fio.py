@@ -14,23 +14,21 @@ import psutil
 import pytest
 from waiting import DEADLINE_S
 
-from advisor.bottleneck import Load
+from advisor.bottleneck import TransferLoad
 from advisor.facts import LinkFacts
-from app.bench.fio import command, read_logs, read_run
-from app.bench.grid_model import PATTERNS, Grid, GridCell, GridRun
 from app.cli.parser import parse_args
-from app.cli.test import grid_rows, plan_text, planned
+from app.cli.test import grid_rows, plan_query, plan_text
 from app.cli.test import test_spec as spec_of
 from app.errors import AppError, ErrorKind
-from app.speedtest.model import TestEvent, TestPlanArgs, TestSpec
+from app.speedtest.model import ACCESS_PATTERNS, Grid, GridCell, GridRun, TestEvent, TestPlanArgs, TestSpec
 from app.speedtest.planning import plan_test
 from app.speedtest.runner import run_test, wait_for_cleanups
 from app.speedtest.worker import fio
+from app.speedtest.worker.fio import fio_command, parse_bandwidth_logs, parse_run
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
-    from app.bench.grid_model import Pattern
-    from app.speedtest.model import Preset
+    from app.speedtest.model import AccessPattern, Preset
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 DATA = Path(__file__).parents[2] / "data/fio"
@@ -45,7 +43,7 @@ def spec(path: Path, cells: Grid, **changes: Any) -> TestSpec:
 
 def test_an_answer_of_fio_is_read() -> None:
     logs = [(DATA / f"randread_bw.{number}.log").read_text() for number in (1, 2)]
-    run = read_run("a warning\n" + (DATA / "randread-2-jobs.json").read_text(), logs)
+    run = parse_run("a warning\n" + (DATA / "randread-2-jobs.json").read_text(), logs)
     assert run.iops == pytest.approx(46864.6, rel=1e-4)
     assert run.bytes_per_s == 191984657
     assert run.latency_s == pytest.approx(170.1e-6, rel=1e-3)
@@ -56,8 +54,8 @@ def test_an_answer_of_fio_is_read() -> None:
 
 
 def test_what_was_seen_of_a_run_is_completed_by_what_fio_knows() -> None:
-    seen = Load(seconds=0.5, bytes=7, calls=3, rtt_s=0.1, queue_s=0.0, commit_s=0.0, worker=9.0)
-    load = read_run((DATA / "randread-2-jobs.json").read_text(), load=seen).load
+    seen = TransferLoad(seconds=0.5, bytes=7, calls=3, rtt_s=0.1, queue_s=0.0, commit_s=0.0, worker=9.0)
+    load = parse_run((DATA / "randread-2-jobs.json").read_text(), load=seen).load
     assert load is not None
     assert (load.bytes, load.calls) == (191984657 // 2, 3)
     assert load.worker is not None
@@ -66,7 +64,7 @@ def test_what_was_seen_of_a_run_is_completed_by_what_fio_knows() -> None:
 
 def test_an_error_that_fio_met_is_that_of_the_file_system() -> None:
     with pytest.raises(OSError, match="fio") as caught:
-        read_run((DATA / "no-space.json").read_text())
+        parse_run((DATA / "no-space.json").read_text())
     assert caught.value.errno == errno.ENOSPC
 
 
@@ -75,25 +73,25 @@ def test_an_error_that_fio_met_is_that_of_the_file_system() -> None:
 )
 def test_what_is_no_answer_is_told(text: str) -> None:
     with pytest.raises(AppError) as caught:
-        read_run(text)
+        parse_run(text)
     assert caught.value.kind is ErrorKind.IO
     assert caught.value.hint
 
 
 def test_odd_lines_of_a_log_are_passed_over() -> None:
-    assert read_logs(["250, 10, 0, 0, 0\nx\n7\n, ,\n501, 5, 0, 0", "249, 10, 0, 0"]) == [
+    assert parse_bandwidth_logs(["250, 10, 0, 0, 0\nx\n7\n, ,\n501, 5, 0, 0", "249, 10, 0, 0"]) == [
         (0.25, 20480.0), (0.5, 5120.0),
     ]  # fmt: skip
 
 
 def test_jobs_divide_the_file() -> None:
     cell = GridCell(pattern="seqwrite", record=65536, depth=8, jobs=3)
-    words = command("/usr/bin/fio", "data", 4 * MIB, cell, Grid(cell_s=2), direct=True)
+    words = fio_command("/usr/bin/fio", "data", 4 * MIB, cell, Grid(cell_s=2), direct=True)
     expected = """--rw=write --bs=65536 --size=1376256 --offset_increment=1376256 --numjobs=3 --iodepth=8
         --ioengine=libaio --direct=1 --runtime=2000ms --ramp_time=500ms"""
     assert set(expected.split()) <= set(words)
     alone = msgspec.structs.replace(cell, depth=1)
-    assert "--ioengine=psync" in command("fio", "data", MIB, alone, Grid(), direct=False)
+    assert "--ioengine=psync" in fio_command("fio", "data", MIB, alone, Grid(), direct=False)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +161,14 @@ def test_cancelling_ends_fio_too(tmp_path: Path, *, stuck: bool) -> None:
 
 def test_without_fio_its_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from app.speedtest.messages import WorkerJob
-    from app.speedtest.sampler import Progress
+    from app.speedtest.sampler import TransferProgress
     from app.speedtest.worker import worker_process
 
     monkeypatch.setattr(fio, "find_program", lambda _name: None)
     with pytest.raises(AppError) as caught:
-        worker_process.run(WorkerJob(spec=spec(tmp_path, ONE), run="none"), Progress(), lambda _: None)
+        worker_process.execute(
+            WorkerJob(spec=spec(tmp_path, ONE), run="none"), TransferProgress(), lambda _: None
+        )
     assert caught.value.kind is ErrorKind.UNAVAILABLE
     assert "apt-get install fio" in caught.value.hint
 
@@ -197,22 +197,22 @@ def test_what_the_command_line_asks_for() -> None:
     assert asked.grid == Grid(
         records=(4096, MIB), patterns=("randread", "seqwrite"), jobs=(1, 4), depths=(1, 16), cell_s=0.5
     )
-    plan = planned(parse_args([*words]), "/m", lambda query: plan_test(query, None, None))
+    plan = plan_query(parse_args([*words]), "/m", lambda query: plan_test(query, None, None))
     assert plan is not None
     assert "16 cells, each for 2 s" in plan_text(plan)
     assert plan.seconds == pytest.approx(16 * 2.9, rel=0.1)
     assert plan_test(TestPlanArgs(spec=asked), None, None).spec == asked
     args = parse_args([*words[:3], "--quick", "--patterns", "randread"])
-    quick = planned(args, "/m", lambda query: plan_test(query, None, None))
+    quick = plan_query(args, "/m", lambda query: plan_test(query, None, None))
     assert quick is not None
     assert "fio measures 6 cells" in plan_text(quick)
 
 
 @pytest.mark.parametrize(("preset", "seconds"), [("quick", 15), ("normal", 60), ("thorough", 240)])
 @pytest.mark.parametrize("rate", [10e6, 100e6, 1e9, 10e9, None])
-@pytest.mark.parametrize("patterns", [PATTERNS, ("randread",)])
+@pytest.mark.parametrize("patterns", [ACCESS_PATTERNS, ("randread",)])
 def test_a_preset_chooses_a_grid_that_takes_its_time(
-    preset: Preset, seconds: float, rate: float | None, patterns: tuple[Pattern, ...]
+    preset: Preset, seconds: float, rate: float | None, patterns: tuple[AccessPattern, ...]
 ) -> None:
     asked = TestSpec(path="/m", workload="grid", grid=Grid(patterns=patterns, jobs=(3,), cell_s=1000))
     plan = plan_test(TestPlanArgs(spec=asked, preset=preset), 10**13, LinkFacts(rate_bps=rate, rtt_s=0.001))

@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.bench.verdict import beyond_the_figures
 from app.cli.main import main
 from app.cli.parser import parse_args
 from app.cli.test import test_spec as spec_of
 from app.speedtest import network_measurement
-from app.speedtest.model import NetworkAlone, TestPlanArgs, TestResult, TestSpec, Transfer
-from app.speedtest.network_measurement import measure_network, network_notes
+from app.speedtest.analysis import unmeasured_effects
+from app.speedtest.model import NetworkThroughput, TestPlanArgs, TestResult, TestSpec, Transfer
+from app.speedtest.network_measurement import measure_tcp_throughput, network_notes
 from app.speedtest.planning import plan_test
 from app.tasks import CancelledError, CancelToken
 
@@ -45,8 +45,8 @@ def transfer(speed: float, size: int = 100, *, cached: bool = False) -> Transfer
 
 def test_both_ways_are_measured(iperf3: Path) -> None:
     script(iperf3, f"case \"$*\" in *-R*) echo '{answer(80e6)}';; *) echo '{answer(96e6)}';; esac")
-    found = measure_network("10.9.0.1", CancelToken())
-    assert found == NetworkAlone(write=12e6, read=10e6)
+    found = measure_tcp_throughput("10.9.0.1", CancelToken())
+    assert found == NetworkThroughput(write=12e6, read=10e6)
     text = network_notes(found, transfer(6e6), transfer(9e6))[0]
     assert text == (
         "The network alone, one TCP stream through iperf3, carried 12 MB/s to the server (the copy reached "
@@ -66,7 +66,7 @@ def test_both_ways_are_measured(iperf3: Path) -> None:
 )
 def test_what_is_needed_is_said(iperf3: Path, text: str, said: str) -> None:
     script(iperf3, text)
-    found = measure_network("10.9.0.1", CancelToken())
+    found = measure_tcp_throughput("10.9.0.1", CancelToken())
     assert (found.write, found.read) == (None, None)
     assert said in found.problem
     assert "iperf3 -s" in found.problem
@@ -75,9 +75,9 @@ def test_what_is_needed_is_said(iperf3: Path, text: str, said: str) -> None:
 
 def test_without_the_program_or_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network_measurement, "find_program", lambda _name: None)
-    assert "not installed on this computer" in measure_network("10.9.0.1", CancelToken()).problem
+    assert "not installed on this computer" in measure_tcp_throughput("10.9.0.1", CancelToken()).problem
     monkeypatch.setattr(network_measurement, "find_program", lambda _name: "/bin/true")
-    assert "no address" in measure_network("", CancelToken()).problem
+    assert "no address" in measure_tcp_throughput("", CancelToken()).problem
 
 
 def test_a_stream_is_ended_by_the_token(iperf3: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_stream_is_ended_by_the_token(iperf3: Path) -> None:
     token = CancelToken()
     token.cancel()
     with pytest.raises(CancelledError):
-        measure_network("10.9.0.1", token)
+        measure_tcp_throughput("10.9.0.1", token)
 
 
 def test_a_file_larger_than_the_servers_memory_is_planned() -> None:
@@ -110,7 +110,7 @@ def test_what_a_large_file_says_of_the_disk(memory: int, said: str) -> None:
         path="/m", nfs=True, share="a:/b", started_at="", write=None, read=transfer(1e8, 6 * GIB), cache=None,
         requested={}, effective={}, link=None, block_size=1, sync=False, notes=[], server_memory=memory,
     )  # fmt: skip
-    assert any(said in text for text in beyond_the_figures(result))
+    assert any(said in text for text in unmeasured_effects(result))
     assert msgspec.convert(msgspec.to_builtins(result), TestResult) == result
 
 

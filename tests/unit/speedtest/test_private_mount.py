@@ -15,17 +15,16 @@ import pytest
 from helper_line import peer
 from waiting import DEADLINE_S, wait_for
 
-from app.bench.problems import explain
 from app.errors import AppError, ErrorKind
 from app.helper_client.client import HelperClient
 from app.speedtest import mount_session as session_module
 from app.speedtest import private_mount
-from app.speedtest.cleanup import in_background
+from app.speedtest.cleanup import run_in_background
 from app.speedtest.model import TestEvent, TestSpec
-from app.speedtest.mount_session import BenchSession, Worker
-from app.speedtest.private_mount import Closing, PrivateMount
+from app.speedtest.mount_session import MountSession, NamespaceProcess
+from app.speedtest.private_mount import PrivateMount, UnmountTiming
 from app.speedtest.runner import wait_for_cleanups
-from app.speedtest.testdir import PREFIX
+from app.speedtest.testdir import PREFIX, file_error
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
@@ -73,18 +72,18 @@ class World:
             "fresh": True,
         }  # fmt: skip
         self.helpers: list[HelperClient] = []
-        self.sessions: list[BenchSession] = []
+        self.sessions: list[MountSession] = []
 
     def open(self, options: str = "vers=4.2", **facts: Any) -> PrivateMount:
         told = json.dumps({**self._facts, **facts})
         command = [sys.executable, "-c", peer("bench", STAND_IN), str(self._notes), told]
         helper = HelperClient("bench", command=command)
-        session = BenchSession(helper)
+        session = MountSession(helper)
         self.helpers.append(helper)
         self.sessions.append(session)
         return self.open_in(session, options)
 
-    def open_in(self, session: BenchSession, options: str) -> PrivateMount:
+    def open_in(self, session: MountSession, options: str) -> PrivateMount:
         return PrivateMount.open("nas:/a", options, token=CancelToken(), read_ahead_kb=256, session=session)
 
     def told(self) -> list[str]:
@@ -117,10 +116,10 @@ def test_an_error_names_the_share(
     world: World, monkeypatch: pytest.MonkeyPatch, options: str, hint: str
 ) -> None:
     def refuse(spec: TestSpec, *_args: object, **_more: object) -> None:
-        raise explain(OSError(errno.EROFS, "Read-only file system"), "writing", spec.path)
+        raise file_error(OSError(errno.EROFS, "Read-only file system"), "writing", spec.path)
 
     monkeypatch.setattr("app.speedtest.private_mount.run_test", refuse)
-    monkeypatch.setattr("app.speedtest.private_mount.look_at", refuse)
+    monkeypatch.setattr("app.speedtest.private_mount.inspect_target", refuse)
     spec = TestSpec(path="below")
     with world.open(options) as mount:
         for do in (
@@ -143,8 +142,8 @@ def test_a_test_runs_where_the_mount_is(world: World) -> None:
     assert result.path == ""
     assert result.write is not None
     assert result.write.bytes == MIB
-    assert closing == Closing(0.0125, None, gone=True)
-    assert mount.close() == Closing(None, None, gone=True)
+    assert closing == UnmountTiming(0.0125, None, gone=True)
+    assert mount.close() == UnmountTiming(None, None, gone=True)
     assert world.told() == ["open", "run", "close"]
     asked = world.asked("open")
     assert asked == {
@@ -200,12 +199,12 @@ def test_of_a_helper_that_is_gone_nothing_more_is_asked(world: World) -> None:
     with pytest.raises(AppError) as caught:
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
     assert caught.value.kind is ErrorKind.NOT_MOUNTED
-    assert mount.close() == Closing(None, None, gone=True)
+    assert mount.close() == UnmountTiming(None, None, gone=True)
     assert world.told() == ["open"]
 
 
 def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "_CONNECT_S", 0.2)
+    monkeypatch.setattr(session_module, "_CONNECT_TIMEOUT_S", 0.2)
     real = HelperClient.call
 
     def deaf(self: HelperClient, verb: str, *rest: Any) -> dict[str, Any]:
@@ -265,7 +264,7 @@ def test_who_waits_for_a_worker_is_told_when_it_is_let_go() -> None:
     """Its descriptors were closed under the hands of who waited; their numbers may be other files' then."""
     failed: list[BaseException] = []
 
-    def wait(worker: Worker) -> None:
+    def wait(worker: NamespaceProcess) -> None:
         try:
             worker.wait(DEADLINE_S)
         except BaseException as error:  # noqa: BLE001 - told below
@@ -273,7 +272,7 @@ def test_who_waits_for_a_worker_is_told_when_it_is_let_go() -> None:
 
     for _ in range(50):
         (talk, its_talk), (errors, its_errors), (more, its_more) = (socket.socketpair() for _ in range(3))
-        worker = Worker(os.getpid(), talk, errors, more)
+        worker = NamespaceProcess(os.getpid(), talk, errors, more)
         threads = [threading.Thread(target=wait, args=(worker,)) for _ in range(3)]
         for thread in threads:
             thread.start()
@@ -292,14 +291,14 @@ def test_a_mount_whose_helper_was_killed_is_gone(world: World) -> None:
         assert connection is not None
         os.killpg(connection._child.pid, signal.SIGKILL)
         connection._child.wait()
-        assert mount.close() == Closing(None, None, gone=True)
+        assert mount.close() == UnmountTiming(None, None, gone=True)
     assert world.told() == ["open", "run"]
 
 
 def test_a_session_counts_as_busy_while_a_mount_of_it_closes() -> None:
     """Another session that mounts the same server then would share the connections of the old mount."""
-    session, over = BenchSession(), threading.Event()
-    in_background("private-mount-close", lambda: wait_for(over, "the end of the test"), owner=session)
+    session, over = MountSession(), threading.Event()
+    run_in_background("private-mount-close", lambda: wait_for(over, "the end of the test"), owner=session)
     assert private_mount._busy_sessions() == {session}
     over.set()
     assert wait_for_cleanups(DEADLINE_S)

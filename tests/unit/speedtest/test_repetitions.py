@@ -10,20 +10,24 @@ import msgspec
 import pytest
 
 from advisor.facts import LinkFacts
-from app.bench.data import DataPool
-from app.bench.probe import Look, Probe
-from app.bench.statx import ServerStat
-from app.bench.verdict import cache_report
 from app.errors import AppError, ErrorKind
-from app.speedtest.analysis import figures, judged_reads, middle, outlier_notes, uses
-from app.speedtest.messages import OwnSize, Round
+from app.speedtest.analysis import (
+    cache_report,
+    checked_reads,
+    figures_of_repeats,
+    median_transfer,
+    outlier_notes,
+    supported_uses,
+)
+from app.speedtest.messages import RepeatResult, UserFilesSize
 from app.speedtest.model import TestEvent, TestPlanArgs, TestResult, TestSpec, Transfer
 from app.speedtest.planning import plan_test
-from app.speedtest.repetitions import another_fits, sized_by
-from app.speedtest.runner import look_at, run_test
-from app.speedtest.sampler import Meter, Progress
+from app.speedtest.repetitions import another_repeat_fits, shrink_to_time
+from app.speedtest.runner import inspect_target, run_test
+from app.speedtest.sampler import CounterReader, TransferCounters, TransferProgress, TransferSampler
 from app.speedtest.testdir import PREFIX, TestDirectory, check_space
-from app.speedtest.worker.many_files import SmallFiles
+from app.speedtest.worker.many_files import ManyFilesWorkload, ServerStat
+from app.speedtest.worker.workload import DataPool
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
@@ -89,10 +93,10 @@ def test_small_files_read_in_other_ways(tmp_path: Path, cache: str) -> None:
     assert result.read is not None
 
 
-def small_files(path: Path) -> tuple[SmallFiles, TestDirectory]:
+def small_files(path: Path) -> tuple[ManyFilesWorkload, TestDirectory]:
     directory = TestDirectory(str(path), "run")
-    meter = Meter(Probe(None), Progress(), lambda _message: None)
-    return SmallFiles(FILES, directory, DataPool(FILES.block_size, "r"), meter), directory
+    meter = TransferSampler(CounterReader(None), TransferProgress(), lambda _message: None)
+    return ManyFilesWorkload(FILES, directory, DataPool(FILES.block_size, "r"), meter), directory
 
 
 def test_no_two_small_files_are_the_same_and_damage_is_noticed(tmp_path: Path) -> None:
@@ -109,15 +113,15 @@ def test_no_two_small_files_are_the_same_and_damage_is_noticed(tmp_path: Path) -
 
 
 def test_a_stat_rate_from_memory_is_said(tmp_path: Path) -> None:
-    class Counters(Probe):
-        def look(self) -> Look:
-            return Look()
+    class Counters(CounterReader):
+        def look(self) -> TransferCounters:
+            return TransferCounters()
 
     directory = TestDirectory(str(tmp_path), "run")
     probe = Counters(None)
     probe.nfs = True
-    meter = Meter(probe, Progress(), lambda _message: None)
-    workload = SmallFiles(FILES, directory, DataPool(FILES.block_size, "r"), meter)
+    meter = TransferSampler(probe, TransferProgress(), lambda _message: None)
+    workload = ManyFilesWorkload(FILES, directory, DataPool(FILES.block_size, "r"), meter)
     with directory:
         workload.prepare()
         workload.measure_operations()
@@ -183,34 +187,34 @@ def test_small_files_take_blocks_and_inodes(tmp_path: Path, monkeypatch: pytest.
 
 def test_no_repeat_begins_that_would_end_too_late() -> None:
     spec = TestSpec(path="", repeats=6, seconds=10)
-    assert another_fits(spec, [60])  # a warm-up alone is no result
+    assert another_repeat_fits(spec, [60])  # a warm-up alone is no result
     # 9 s are left after the warm-up, and half of that more for six repeats, which make an interval.
-    assert another_fits(spec, [1, 6.7])
-    assert not another_fits(spec, [1, 6.8])
-    assert another_fits(spec, [1, *[2.2] * 5])
-    assert not another_fits(spec, [0.1] * 7)
+    assert another_repeat_fits(spec, [1, 6.7])
+    assert not another_repeat_fits(spec, [1, 6.8])
+    assert another_repeat_fits(spec, [1, *[2.2] * 5])
+    assert not another_repeat_fits(spec, [0.1] * 7)
     more = msgspec.structs.replace(spec, repeats=12)
-    assert another_fits(more, [1, *[1.2] * 6])
-    assert not another_fits(more, [1, *[1.4] * 6])
+    assert another_repeat_fits(more, [1, *[1.2] * 6])
+    assert not another_repeat_fits(more, [1, *[1.4] * 6])
     # A warm-up that took too long leaves the repeats half of the time.
-    assert another_fits(spec, [60, 3.7])
-    assert not another_fits(spec, [60, 3.8])
-    assert another_fits(msgspec.structs.replace(spec, seconds=None), [1e6] * 6)
-    assert not another_fits(TestSpec(path=""), [0])
+    assert another_repeat_fits(spec, [60, 3.7])
+    assert not another_repeat_fits(spec, [60, 3.8])
+    assert another_repeat_fits(msgspec.structs.replace(spec, seconds=None), [1e6] * 6)
+    assert not another_repeat_fits(TestSpec(path=""), [0])
 
 
 def test_a_slow_warm_up_makes_the_repeats_smaller() -> None:
     spec = TestSpec(path="", repeats=6, seconds=14, size=64 * MIB)
-    assert sized_by(spec, 2) == spec
-    assert sized_by(spec, 2.2) == spec  # a little slower than planned is no matter
-    assert sized_by(spec, 4).size == 64 * MIB * 10 // 24 // 65536 * 65536
-    assert sized_by(spec, 1e6).size == 65536
-    assert sized_by(msgspec.structs.replace(spec, size=1000), 1e6).size == 1000
+    assert shrink_to_time(spec, 2) == spec
+    assert shrink_to_time(spec, 2.2) == spec  # a little slower than planned is no matter
+    assert shrink_to_time(spec, 4).size == 64 * MIB * 10 // 24 // 65536 * 65536
+    assert shrink_to_time(spec, 1e6).size == 65536
+    assert shrink_to_time(msgspec.structs.replace(spec, size=1000), 1e6).size == 1000
     small = msgspec.structs.replace(FILES, repeats=6, seconds=14)
-    assert sized_by(small, 4).count == 20
-    assert sized_by(msgspec.structs.replace(small, count=240), 4).count == 100
-    assert sized_by(msgspec.structs.replace(small, workload="own"), 400).count == 40
-    assert sized_by(msgspec.structs.replace(spec, seconds=None), 400).size == 64 * MIB
+    assert shrink_to_time(small, 4).count == 20
+    assert shrink_to_time(msgspec.structs.replace(small, count=240), 4).count == 100
+    assert shrink_to_time(msgspec.structs.replace(small, workload="own"), 400).count == 40
+    assert shrink_to_time(msgspec.structs.replace(spec, seconds=None), 400).size == 64 * MIB
 
 
 @pytest.mark.parametrize("direction", ["both", "write", "read"])
@@ -252,20 +256,20 @@ def transfer(speed: float, server_bytes: int = 100) -> Transfer:
 
 
 def test_repeats_are_summed_up() -> None:
-    rounds = [Round(write=transfer(speed), rates={"stat": 2 * speed}) for speed in (3, 1, 2, 4)]
-    found = figures(rounds)
+    rounds = [RepeatResult(write=transfer(speed), rates={"stat": 2 * speed}) for speed in (3, 1, 2, 4)]
+    found = figures_of_repeats(rounds)
     assert (found["write"].median, found["write"].timeouts, found["write"].retransmissions) == (2.5, 4, 8)
     assert found["stat"].values == [6, 2, 4, 8]
     assert found["write"].wide
-    chosen = middle([item.write for item in rounds if item.write])
+    chosen = median_transfer([item.write for item in rounds if item.write])
     assert chosen is not None
     assert chosen.bytes_per_s == 2
-    assert middle([]) is None
+    assert median_transfer([]) is None
 
 
 def test_a_single_outlier_is_named() -> None:
-    found = figures(
-        [Round(write=transfer(speed), rates={"create": 40.0}) for speed in (100, 101, 99, 55, 100)]
+    found = figures_of_repeats(
+        [RepeatResult(write=transfer(speed), rates={"create": 40.0}) for speed in (100, 101, 99, 55, 100)]
     )
     assert outlier_notes(found) == [
         "Outlier: repeat 4 of 5 to the server was 45 % below the median (55 B/s, median 100 B/s)."
@@ -274,36 +278,39 @@ def test_a_single_outlier_is_named() -> None:
 
 def test_one_read_from_the_cache_spoils_them_all() -> None:
     reads = [transfer(10), transfer(10, server_bytes=40), transfer(10)]
-    rounds = [Round(read=read, cache=cache_report(read, "fadvise", None)) for read in reads]
-    judged, report = judged_reads(rounds, None)
+    rounds = [RepeatResult(read=read, cache=cache_report(read, "fadvise", None)) for read in reads]
+    judged, report = checked_reads(rounds, None)
     assert [read.cached for read in judged] == [False, True, False]
     assert report is not None
     assert report.cached
-    assert judged_reads([Round(write=transfer(1))], None) == ([], None)
+    assert checked_reads([RepeatResult(write=transfer(1))], None) == ([], None)
 
 
 def test_what_it_is_enough_for_counts_on_the_low_end() -> None:
-    rounds = [Round(write=transfer(speed), read=transfer(speed)) for speed in (10e6, 20e6, 30e6)]
-    found = figures(rounds)
+    rounds = [RepeatResult(write=transfer(speed), read=transfer(speed)) for speed in (10e6, 20e6, 30e6)]
+    found = figures_of_repeats(rounds)
     spec = TestSpec(path="")
-    assert uses(spec, found, cached=False) == []  # they are too far apart
+    assert supported_uses(spec, found, cached=False) == []  # they are too far apart
     found = {name: msgspec.structs.replace(figure, wide=False) for name, figure in found.items()}
-    video, backup = uses(spec, found, cached=False)
+    video, backup = supported_uses(spec, found, cached=False)
     assert "about 2 films in 4K" in video
     assert "290 GB" in backup
-    assert uses(spec, found, cached=True) == [backup]
+    assert supported_uses(spec, found, cached=True) == [backup]
     # A copy that is over at once says nothing, unless the file is read often enough.
     short = TestSpec(path="", size=MIB)
-    assert uses(short, found, cached=False) == []
-    assert uses(msgspec.structs.replace(short, passes=4), found, cached=False) == [video]
-    (machines,) = uses(msgspec.structs.replace(FILES, size=4096, count=1000), found, cached=False)
+    assert supported_uses(short, found, cached=False) == []
+    assert supported_uses(msgspec.structs.replace(short, passes=4), found, cached=False) == [video]
+    (machines,) = supported_uses(msgspec.structs.replace(FILES, size=4096, count=1000), found, cached=False)
     assert "2441 small files" in machines
     # Files of a megabyte say nothing of a virtual disk's small writes.
-    assert uses(msgspec.structs.replace(FILES, size=MIB, count=10), found, cached=False) == [video, backup]
-    assert uses(FILES, {}, cached=False) == []
-    films = OwnSize(files=3, bytes=900 * MIB)
-    assert uses(spec, found, own=films, cached=False) == [video, backup]
-    (papers,) = uses(spec, found, own=msgspec.structs.replace(films, files=5000), cached=False)
+    assert supported_uses(msgspec.structs.replace(FILES, size=MIB, count=10), found, cached=False) == [
+        video,
+        backup,
+    ]
+    assert supported_uses(FILES, {}, cached=False) == []
+    films = UserFilesSize(files=3, bytes=900 * MIB)
+    assert supported_uses(spec, found, own=films, cached=False) == [video, backup]
+    (papers,) = supported_uses(spec, found, own=msgspec.structs.replace(films, files=5000), cached=False)
     assert "of files like these" in papers
 
 
@@ -373,10 +380,10 @@ def test_a_link_that_nobody_knows_is_said() -> None:
 
 
 def test_the_look_before_makes_nothing(tmp_path: Path) -> None:
-    looked = look_at(TestSpec(path=str(tmp_path)), CancelToken())
+    looked = inspect_target(TestSpec(path=str(tmp_path)), CancelToken())
     assert looked.free
     assert looked.path == str(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(AppError) as caught:
-        look_at(TestSpec(path=str(tmp_path / "none")), CancelToken())
+        inspect_target(TestSpec(path=str(tmp_path / "none")), CancelToken())
     assert caught.value.kind == ErrorKind.PATH_MISSING

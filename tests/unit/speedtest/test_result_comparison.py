@@ -10,7 +10,7 @@ from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
 from advisor.recommend import recommend
 from app.speedtest.model import SMALL_READS, Figure, TestResult, Transfer
-from app.speedtest.result_comparison import compare, findings
+from app.speedtest.result_comparison import compare_results, measured_recommendations
 
 FACTS = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e9, rtt_s=0.0004, kind="ethernet"))
 
@@ -33,7 +33,7 @@ def result(write: float, read: float, *, cached: bool = False) -> TestResult:
 def test_faster_slower_and_neither() -> None:
     before = [result(80e6, 100e6), result(84e6, 101e6), result(82e6, 99e6), result(83e6, 100e6)]
     after = [result(110e6, 100e6), result(108e6, 90e6), result(109e6, 104e6), result(108e6, 101e6)]
-    write, read = compare(before, after)
+    write, read = compare_results(before, after)
     assert (write.figure, write.verdict, write.repeats) == ("write", "faster", (4, 4))
     assert write.change == pytest.approx(0.32, abs=0.01)
     assert write.low < write.change < write.high
@@ -42,13 +42,13 @@ def test_faster_slower_and_neither() -> None:
     )
     assert read.verdict == "same"
     assert read.text().startswith("from the server no significant difference (100 MB/s before and 100 MB/s ")
-    assert [item.verdict for item in compare(after, before)] == ["slower", "same"]
+    assert [item.verdict for item in compare_results(after, before)] == ["slower", "same"]
 
 
 def test_a_small_difference_is_none_and_too_few_tests_say_nothing() -> None:
     before = [result(100e6, 100e6)] * 4
-    assert compare(before, [result(102e6, 98e6)] * 4)[0].verdict == "same"
-    few = compare(before, [result(200e6, 1e6)] * 2)[0]
+    assert compare_results(before, [result(102e6, 98e6)] * 4)[0].verdict == "same"
+    few = compare_results(before, [result(200e6, 1e6)] * 2)[0]
     assert few.verdict == "unknown"
     assert few.text().startswith("to the server too few repeats to say (")
 
@@ -59,17 +59,17 @@ def test_two_tests_are_compared_by_their_repeats_and_many_by_their_medians() -> 
         return msgspec.structs.replace(result(1, 1), read=None, figures={"write": plain, "stat": plain})
 
     one, other = repeated(90, 91, 92, 93), repeated(50, 51, 52, 53)
-    write, stat = compare([one], [other])
+    write, stat = compare_results([one], [other])
     assert (write.verdict, write.repeats) == ("slower", (4, 4))
     assert "files/s" in stat.text()
-    many = compare([one] * 5, [other] * 4)[0]
+    many = compare_results([one] * 5, [other] * 4)[0]
     assert (many.repeats, many.before, many.after) == ((5, 4), 91.5, 51.5)
 
 
 def test_a_read_from_the_cache_is_not_compared() -> None:
     before = [result(1e8, 1e8)] * 4
     after = [*before[:3], result(1e8, 9e9, cached=True)]
-    assert [item.figure for item in compare(before, after)] == ["write"]
+    assert [item.figure for item in compare_results(before, after)] == ["write"]
 
 
 def with_small_reads(copy: float, small: float, *, cached: bool = False) -> TestResult:
@@ -84,16 +84,16 @@ def with_small_reads(copy: float, small: float, *, cached: bool = False) -> Test
 def test_a_change_that_helps_small_reads_alone_says_so() -> None:
     before, after = [with_small_reads(11e6, 4e6)] * 4, [with_small_reads(11e6, 9e6)] * 4
     advice = recommend(MountOptions.parse("rsize=8192"), FACTS)
-    comparisons = compare(before, after)
+    comparisons = compare_results(before, after)
     assert [(item.figure, item.verdict) for item in comparisons] == [
         ("write", "same"), ("read", "same"), (SMALL_READS, "faster"),
     ]  # fmt: skip
-    (found,) = {item.text for item in findings(comparisons, advice.recommendations)}
+    (found,) = {item.text for item in measured_recommendations(comparisons, advice.recommendations)}
     assert "small reads (64 KiB a call) 125 % faster" in found
     assert "Only small reads are faster: a copy with cp is not." in found
-    both = compare(before, [with_small_reads(22e6, 9e6)] * 4)
-    assert "Only small reads" not in findings(both, advice.recommendations)[0].text
-    cached = compare(before, [with_small_reads(11e6, 9e9, cached=True)] * 4)
+    both = compare_results(before, [with_small_reads(22e6, 9e6)] * 4)
+    assert "Only small reads" not in measured_recommendations(both, advice.recommendations)[0].text
+    cached = compare_results(before, [with_small_reads(11e6, 9e9, cached=True)] * 4)
     assert [item.figure for item in cached] == ["write", "read"]
 
 
@@ -102,18 +102,18 @@ def test_findings_go_back_into_the_advice() -> None:
     advice = recommend(options, FACTS)
     assert {item.option for item in advice.recommendations} == {"rsize", "wsize"}
     slow, fast = [result(50e6, 50e6)] * 4, [result(100e6, 100e6)] * 4
-    worse = findings(compare(fast, slow), advice.recommendations)
+    worse = measured_recommendations(compare_results(fast, slow), advice.recommendations)
     assert {item.status for item in worse} == {"refuted"}
     again = recommend(options, FACTS, measured=worse)
     assert again.recommendations == ()
     assert "Your own measurement says otherwise" in again.not_recommended[0].reason
-    better = findings(compare(slow, fast), advice.recommendations)
+    better = measured_recommendations(compare_results(slow, fast), advice.recommendations)
     assert {item.status for item in better} == {"confirmed"}
     assert "rsize, wsize were tested together" in better[0].text
     assert {item.status for item in recommend(options, FACTS, measured=better).recommendations} == {
         "confirmed"
     }
-    same = findings(compare(slow, slow), advice.recommendations)
+    same = measured_recommendations(compare_results(slow, slow), advice.recommendations)
     kept = recommend(options, FACTS, measured=same).recommendations
     assert {item.status for item in kept} == {"untested"}
     assert "no significant difference" in kept[0].evidence[-1]
@@ -123,5 +123,5 @@ def test_what_a_copy_cannot_show_is_not_judged() -> None:
     advice = recommend(MountOptions.parse("rsize=8192"), FACTS)
     others = [replace(item, option="lookupcache") for item in advice.recommendations]
     results = [result(1e8, 1e8)] * 4
-    assert findings(compare(results, results), others) == ()
-    assert findings([], advice.recommendations) == ()
+    assert measured_recommendations(compare_results(results, results), others) == ()
+    assert measured_recommendations([], advice.recommendations) == ()

@@ -12,15 +12,15 @@ import msgspec
 import pytest
 
 from advisor.facts import LinkFacts
-from advisor.transfer_sizes import AS_COPY, SMALL_READ, copy_call_size
+from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, cp_call_size
 from app.errors import AppError, ErrorKind
-from app.kernel.mount_of_path import Where
+from app.kernel.mount_of_path import MountOfPath
 from app.speedtest import runner
 from app.speedtest.messages import WorkerJob, WorkerResult
 from app.speedtest.model import SMALL_READS, TestEvent, TestResult, TestSpec
 from app.speedtest.runner import run_test, wait_for_cleanups
-from app.speedtest.sampler import Progress
-from app.speedtest.testdir import MARKER, PREFIX, own_marker
+from app.speedtest.sampler import TransferProgress
+from app.speedtest.testdir import MARKER_FILE, PREFIX, marker_of_process
 from app.speedtest.worker import worker_process
 from app.tasks import CancelToken
 
@@ -72,16 +72,16 @@ def test_one_way(tmp_path: Path, direction: str, cache: str) -> None:
 
 
 def test_calls_are_those_of_cp_unless_others_are_asked_for(tmp_path: Path) -> None:
-    result, _ = do(tmp_path, block_size=AS_COPY)
+    result, _ = do(tmp_path, block_size=CP_CALL_SIZE)
     local = os.statvfs(tmp_path).f_bsize
-    assert (result.as_copy, result.block_size) == (True, copy_call_size(local))
+    assert (result.as_copy, result.block_size) == (True, cp_call_size(local))
     result, _ = do(tmp_path, block_size=4096)
     assert (result.as_copy, result.block_size) == (False, 4096)
 
 
 @pytest.mark.parametrize("cache", ["fadvise", "direct", "fresh-mount"])
 def test_small_reads_are_a_figure_of_their_own(tmp_path: Path, cache: str) -> None:
-    result, events = do(tmp_path, block_size=AS_COPY, small_reads=True, cache=cache, repeats=2)
+    result, events = do(tmp_path, block_size=CP_CALL_SIZE, small_reads=True, cache=cache, repeats=2)
     assert result.small_read is not None
     assert result.small_read.bytes == 4 * MIB
     assert result.small_read.samples == []
@@ -91,10 +91,10 @@ def test_small_reads_are_a_figure_of_their_own(tmp_path: Path, cache: str) -> No
 
 
 @pytest.mark.parametrize(
-    "changes", [{"block_size": SMALL_READ}, {"direction": "write"}, {"workload": "files", "count": 3}]
+    "changes", [{"block_size": SMALL_READ_SIZE}, {"direction": "write"}, {"workload": "files", "count": 3}]
 )
 def test_small_reads_are_left_out_where_they_say_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
-    result, _ = do(tmp_path, **{"block_size": AS_COPY, "size": MIB, "small_reads": True, **changes})
+    result, _ = do(tmp_path, **{"block_size": CP_CALL_SIZE, "size": MIB, "small_reads": True, **changes})
     assert result.small_read is None
     assert SMALL_READS not in result.figures
 
@@ -174,7 +174,7 @@ def test_a_full_file_system_is_seen_while_writing(tmp_path: Path, monkeypatch: p
     job = WorkerJob(spec=TestSpec(path=str(tmp_path / "small"), size=8 * MIB), run="full")
     with small_tmpfs(tmp_path, "size=4m") as where:
         with pytest.raises(AppError) as caught:
-            worker_process.run(job, Progress(), lambda _: None)
+            worker_process.execute(job, TransferProgress(), lambda _: None)
         assert list(where.iterdir()) == []
     assert caught.value.kind == ErrorKind.NO_SPACE
 
@@ -201,10 +201,10 @@ def test_a_folder_whose_name_is_not_utf8_is_tested_through_a_link(tmp_path: Path
 
 
 def test_what_is_told_of_a_mount_whose_name_is_not_utf8_can_be_sent() -> None:
-    where = Where(
+    where = MountOfPath(
         mount_id=1, device="0:1", mount_point="/m/\udce9", share="nas:/\udce9", fstype="nfs", options="\udce9"
     )
-    told = worker_process._sendable(WorkerResult(path="/m/\udce9", where=where, rounds=[], notes=[]))
+    told = worker_process._json_safe(WorkerResult(path="/m/\udce9", where=where, rounds=[], notes=[]))
     assert b"nas:/" in msgspec.json.encode(told)
 
 
@@ -212,7 +212,9 @@ def test_leftovers_of_a_killed_run_are_removed_and_mentioned(tmp_path: Path) -> 
     old = tmp_path / (PREFIX + "old")
     old.mkdir()
     (old / "data").write_bytes(b"x")
-    (old / MARKER).write_bytes(msgspec.json.encode(msgspec.structs.replace(own_marker("old"), pid=2**22 + 1)))
+    (old / MARKER_FILE).write_bytes(
+        msgspec.json.encode(msgspec.structs.replace(marker_of_process("old"), pid=2**22 + 1))
+    )
     result, _ = do(tmp_path)
     assert not old.exists()
     assert any("earlier test" in note for note in result.notes)
@@ -228,7 +230,7 @@ def test_between_write_and_read_the_file_is_kept_by_this_process(tmp_path: Path)
 
     def remount(_where: object) -> None:
         (directory,) = tmp_path.glob(PREFIX + "*")
-        kept.append(json.loads((directory / MARKER).read_text()))
+        kept.append(json.loads((directory / MARKER_FILE).read_text()))
         # Another test of the same place must not take it for a leftover.
         assert len(do(tmp_path)[0].notes) == 1
 
@@ -266,16 +268,16 @@ def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
         asked.append((address, port, seconds))
         return LinkFacts(name="eth0", rate_bps=1e6)
 
-    def find_mount(_fd: int) -> Where:
+    def find_mount(_fd: int) -> MountOfPath:
         options = "rw,vers=4.2,addr=192.0.2.7,port=2050"
-        return Where(
+        return MountOfPath(
             mount_id=1, device="0:1", mount_point="/m", share="nas:/a", fstype="nfs4", options=options
         )
 
-    monkeypatch.setattr(runner, "link_to", link_to)
-    real = runner._Run.result
+    monkeypatch.setattr(runner, "link_facts_of", link_to)
+    real = runner._WorkerRun.result
 
-    def on_nfs(self: runner._Run) -> WorkerResult:
+    def on_nfs(self: runner._WorkerRun) -> WorkerResult:
         done = real(self)
         rounds = [
             msgspec.structs.replace(
@@ -286,7 +288,7 @@ def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
         ]
         return msgspec.structs.replace(done, where=find_mount(0), rounds=rounds)
 
-    monkeypatch.setattr(runner._Run, "result", on_nfs)
+    monkeypatch.setattr(runner._WorkerRun, "result", on_nfs)
     result, _ = do(tmp_path, direction="read")
     assert asked == [("192.0.2.7", 2050, 1.0)]
     assert result.link == LinkFacts(name="eth0", rate_bps=1e6)
@@ -305,11 +307,11 @@ def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
 def test_the_network_alone_is_timed_where_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = Where(mount_id=1, device="0:1", mount_point="/m", share="nas:/a", fstype="nfs4", options="rw")
-    asked: list[Where] = []
-    monkeypatch.setattr(worker_process, "find_mount", lambda _fd: row)
-    monkeypatch.setattr(worker_process, "null_round_trip", asked.append)
+    row = MountOfPath(mount_id=1, device="0:1", mount_point="/m", share="nas:/a", fstype="nfs4", options="rw")
+    asked: list[MountOfPath] = []
+    monkeypatch.setattr(worker_process, "mount_of_directory", lambda _fd: row)
+    monkeypatch.setattr(worker_process, "null_rpc_round_trip", asked.append)
     for round_trip in (False, True):
         job = WorkerJob(spec=TestSpec(path=str(tmp_path), size=4096), run="a1", round_trip=round_trip)
-        worker_process.run(job, Progress(), lambda _message: None)
+        worker_process.execute(job, TransferProgress(), lambda _message: None)
         assert asked == [row] * round_trip

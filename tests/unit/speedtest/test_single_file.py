@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from fake_counters import FakeProbe
+from fake_counters import FakeCounterReader
 
-from app.bench.data import DataPool
-from app.bench.probe import Look, Probe
 from app.errors import AppError, ErrorKind
 from app.speedtest.model import TestSpec
-from app.speedtest.sampler import Meter, Progress
+from app.speedtest.sampler import CounterReader, TransferCounters, TransferProgress, TransferSampler
 from app.speedtest.testdir import TestDirectory
-from app.speedtest.worker.single_file import Copier, read_blocks, write_blocks
-from app.speedtest.worker.workload import StoppedError
+from app.speedtest.worker.single_file import SingleFileWorkload, read_blocks, write_blocks
+from app.speedtest.worker.workload import DataPool, StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +52,7 @@ def test_blocks_are_not_copied(pool: DataPool) -> None:
 @pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 40 * BLOCK + 7])
 def test_writes_and_reads_back(tmp_path: Path, pool: DataPool, size: int) -> None:
     path = tmp_path / "file"
-    progress = Progress()
+    progress = TransferProgress()
     with path.open("wb", buffering=0) as file:
         write_blocks(file.fileno(), pool, size, progress)
     assert path.stat().st_size == progress.bytes == size
@@ -75,7 +73,7 @@ def test_writes_and_reads_back(tmp_path: Path, pool: DataPool, size: int) -> Non
 def test_another_file_is_noticed(tmp_path: Path, pool: DataPool, damage: object) -> None:
     path = tmp_path / "file"
     with path.open("wb", buffering=0) as file:
-        write_blocks(file.fileno(), pool, 20 * BLOCK, Progress())
+        write_blocks(file.fileno(), pool, 20 * BLOCK, TransferProgress())
     assert callable(damage)
     damage(path)
     size = 20 * BLOCK - 1 if path.stat().st_size > 20 * BLOCK else 20 * BLOCK
@@ -84,12 +82,12 @@ def test_another_file_is_noticed(tmp_path: Path, pool: DataPool, damage: object)
         memoryview(bytearray(BLOCK)) as view,
         pytest.raises(AppError) as caught,
     ):
-        read_blocks(file.fileno(), pool, size, view, Progress())
+        read_blocks(file.fileno(), pool, size, view, TransferProgress())
     assert caught.value.kind == ErrorKind.IO
 
 
 def test_stopping_takes_one_block(tmp_path: Path, pool: DataPool) -> None:
-    progress = Progress()
+    progress = TransferProgress()
     progress.stopped = True
     with (tmp_path / "file").open("wb", buffering=0) as file, pytest.raises(StoppedError):
         write_blocks(file.fileno(), pool, 100 * BLOCK, progress)
@@ -99,7 +97,7 @@ def test_stopping_takes_one_block(tmp_path: Path, pool: DataPool) -> None:
 def test_a_pipe_takes_parts_of_blocks() -> None:
     big = DataPool(256 * 1024, "r1")
     reading, writing = os.pipe()
-    progress = Progress()
+    progress = TransferProgress()
     received = bytearray()
     os.set_blocking(reading, False)
     real = os.write
@@ -119,13 +117,15 @@ def test_a_pipe_takes_parts_of_blocks() -> None:
 
 
 def copy_with(
-    probe: Probe, path: Path, **changes: object
-) -> tuple[Copier, list[WorkerMessage], TestDirectory]:
+    probe: CounterReader, path: Path, **changes: object
+) -> tuple[SingleFileWorkload, list[WorkerMessage], TestDirectory]:
     spec = msgspec.structs.replace(TestSpec(path=str(path), size=10 * BLOCK, block_size=BLOCK), **changes)
     sent: list[WorkerMessage] = []
     directory = TestDirectory(str(path), "run")
     return (
-        Copier(spec, directory, DataPool(BLOCK, "r1"), Meter(probe, Progress(), sent.append)),
+        SingleFileWorkload(
+            spec, directory, DataPool(BLOCK, "r1"), TransferSampler(probe, TransferProgress(), sent.append)
+        ),
         sent,
         directory,
     )
@@ -135,14 +135,14 @@ def copy_with(
 def test_retransmissions_come_from_where_they_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, tcp: bool, source: str, count: int
 ) -> None:
-    probe = FakeProbe(tcp=tcp)
-    probe.now = Look(server_written=500, rpc_retransmissions=10, tcp_retransmissions=20)
+    probe = FakeCounterReader(tcp=tcp)
+    probe.now = TransferCounters(server_written=500, rpc_retransmissions=10, tcp_retransmissions=20)
     copier, sent, directory = copy_with(probe, tmp_path)
     real = os.fsync
 
     def fsync(fd: int) -> None:
         real(fd)
-        probe.now = Look(
+        probe.now = TransferCounters(
             server_written=500 + 10 * BLOCK, rpc_retransmissions=13, tcp_retransmissions=27,
             write_ops=10, write_rtt_ms=50, timeouts=2,
         )  # fmt: skip
@@ -165,7 +165,7 @@ def test_retransmissions_come_from_where_they_show(
 
 
 def test_headline_counts_every_step(tmp_path: Path) -> None:
-    copier, _, directory = copy_with(Probe(None), tmp_path)
+    copier, _, directory = copy_with(CounterReader(None), tmp_path)
     with directory:
         wrote = copier.write()
         read, method = copier.read()
@@ -179,7 +179,7 @@ def test_headline_counts_every_step(tmp_path: Path) -> None:
 
 
 def test_direct_falls_back_where_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copier, _, directory = copy_with(Probe(None), tmp_path, cache="direct")
+    copier, _, directory = copy_with(CounterReader(None), tmp_path, cache="direct")
     real = TestDirectory.open
 
     def refuse(self: TestDirectory, flags: int = 0) -> int:
@@ -196,7 +196,7 @@ def test_direct_falls_back_where_it_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_direct_reads_where_it_is_taken(tmp_path: Path) -> None:
-    copier, _, directory = copy_with(Probe(None), tmp_path, cache="direct", size=10 * BLOCK + 100)
+    copier, _, directory = copy_with(CounterReader(None), tmp_path, cache="direct", size=10 * BLOCK + 100)
     with directory:
         copier.prepare()
         read, method = copier.read()

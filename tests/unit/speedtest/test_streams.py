@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.bench.data import DataPool
-from app.bench.probe import Probe
-from app.bench.records import RandomRecords
 from app.errors import AppError, ErrorKind
 from app.speedtest.model import TestEvent, TestSpec
 from app.speedtest.runner import run_test
-from app.speedtest.sampler import Meter, Progress
+from app.speedtest.sampler import CounterReader, TransferProgress, TransferSampler
 from app.speedtest.testdir import TestDirectory
-from app.speedtest.worker.streams import Streams
+from app.speedtest.worker.single_file import RandomRecordsWorkload
+from app.speedtest.worker.streams import StreamsWorkload
+from app.speedtest.worker.workload import DataPool
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.speedtest.model import Direction, Workload
+    from app.speedtest.model import Direction, WorkloadKind
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 BLOCK = 4096
@@ -30,7 +29,7 @@ BLOCK = 4096
 @pytest.mark.parametrize("direction", ["both", "write", "read"])
 @pytest.mark.parametrize(("workload", "count"), [("random", 1), ("streams", 1), ("streams", 5)])
 def test_what_is_moved_is_what_was_asked_for(
-    tmp_path: Path, direction: Direction, workload: Workload, count: int
+    tmp_path: Path, direction: Direction, workload: WorkloadKind, count: int
 ) -> None:
     size = 40 * BLOCK + 7
     spec = TestSpec(
@@ -49,15 +48,17 @@ def test_what_is_moved_is_what_was_asked_for(
             assert moved[-1] == size * count
 
 
-@pytest.mark.parametrize(("kind", "name"), [(RandomRecords, "data"), (Streams, "s01")])
-def test_damage_is_noticed(tmp_path: Path, kind: type[RandomRecords | Streams], name: str) -> None:
-    progress = Progress()
-    meter = Meter(Probe(None), progress, lambda _message: None)
+@pytest.mark.parametrize(("kind", "name"), [(RandomRecordsWorkload, "data"), (StreamsWorkload, "s01")])
+def test_damage_is_noticed(
+    tmp_path: Path, kind: type[RandomRecordsWorkload | StreamsWorkload], name: str
+) -> None:
+    progress = TransferProgress()
+    meter = TransferSampler(CounterReader(None), progress, lambda _message: None)
     meter.start()
     try:
         with TestDirectory(str(tmp_path), "r1") as directory:
             spec = TestSpec(
-                path="", size=20 * BLOCK, block_size=BLOCK, count=1 if kind is RandomRecords else 3
+                path="", size=20 * BLOCK, block_size=BLOCK, count=1 if kind is RandomRecordsWorkload else 3
             )
             workload = kind(spec, directory, DataPool(BLOCK, "r1"), meter)
             workload.write()
@@ -72,7 +73,7 @@ def test_damage_is_noticed(tmp_path: Path, kind: type[RandomRecords | Streams], 
 
 
 @pytest.mark.parametrize("workload", ["random", "streams"])
-def test_cancel_leaves_nothing(tmp_path: Path, workload: Workload) -> None:
+def test_cancel_leaves_nothing(tmp_path: Path, workload: WorkloadKind) -> None:
     token = CancelToken()
     reached = threading.Event()
 

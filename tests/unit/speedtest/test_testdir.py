@@ -13,15 +13,15 @@ import pytest
 from app import process_identity
 from app.errors import AppError, ErrorKind
 from app.speedtest.testdir import (
-    DATA,
-    MARKER,
+    DATA_FILE,
+    MARKER_FILE,
     PREFIX,
     Marker,
     TestDirectory,
-    abandoned,
     check_space,
+    is_abandoned,
+    marker_of_process,
     new_run_id,
-    own_marker,
     remove_leftovers,
     remove_run,
 )
@@ -36,26 +36,26 @@ NO_PROCESS = 2**22 + 1  # above the largest pid_max
 def leave_behind(parent: Path, marker: Marker | None, run: str = RUN) -> Path:
     directory = parent / (PREFIX + run)
     directory.mkdir()
-    (directory / DATA).write_bytes(b"x")
+    (directory / DATA_FILE).write_bytes(b"x")
     if marker is not None:
-        (directory / MARKER).write_bytes(msgspec.json.encode(marker))
+        (directory / MARKER_FILE).write_bytes(msgspec.json.encode(marker))
     return directory
 
 
 def marker(**changes: object) -> Marker:
-    return msgspec.structs.replace(own_marker(RUN), **changes)
+    return msgspec.structs.replace(marker_of_process(RUN), **changes)
 
 
 def test_directory_is_private_marked_and_removed(tmp_path: Path) -> None:
     with TestDirectory(str(tmp_path), RUN) as directory:
         path = Path(directory.path)
         assert path.stat().st_mode & 0o777 == 0o700
-        found = msgspec.json.decode((path / MARKER).read_bytes(), type=Marker)
+        found = msgspec.json.decode((path / MARKER_FILE).read_bytes(), type=Marker)
         assert (found.run, found.pid) == (RUN, os.getpid())
         os.close(directory.create())
         os.close(directory.open())
-        assert {entry.name for entry in path.iterdir()} == {DATA, MARKER}
-        assert (path / DATA).stat().st_mode & 0o777 == 0o600
+        assert {entry.name for entry in path.iterdir()} == {DATA_FILE, MARKER_FILE}
+        assert (path / DATA_FILE).stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == []
     directory.remove()
 
@@ -73,7 +73,7 @@ def test_the_data_file_is_never_one_that_was_there(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("keep")
     with TestDirectory(str(tmp_path), RUN) as directory:
-        (Path(directory.path) / DATA).symlink_to(victim)
+        (Path(directory.path) / DATA_FILE).symlink_to(victim)
         with pytest.raises(FileExistsError):
             directory.create()
         with pytest.raises(OSError, match="symbolic links"):
@@ -103,12 +103,12 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
 def test_what_may_be_in_use_or_not_ours_stays(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     directory = make(tmp_path)
     assert remove_leftovers(str(tmp_path), RUN) == 0
-    assert (directory / DATA).exists()
+    assert (directory / DATA_FILE).exists()
 
 
 def run_of(pid: int) -> str:
     """Return the name of a run that another process made."""
-    made = own_marker("", pid)
+    made = marker_of_process("", pid)
     return f"{new_run_id().partition('p')[0]}p{made.pid:x}t{made.started:x}"
 
 
@@ -123,7 +123,7 @@ def leave_bare(parent: Path, run: str, *names: str) -> Path:
 
 def test_what_was_killed_without_a_marker_is_known_by_its_name(tmp_path: Path) -> None:
     leave_bare(tmp_path, run_of(NO_PROCESS))
-    leave_bare(tmp_path, run_of(NO_PROCESS), MARKER + ".new")
+    leave_bare(tmp_path, run_of(NO_PROCESS), MARKER_FILE + ".new")
     assert remove_leftovers(str(tmp_path), new_run_id()) == 2
     # A process measures one thing at a time: what it made before its present run is over.
     leave_bare(tmp_path, new_run_id())
@@ -137,8 +137,8 @@ def test_what_was_killed_without_a_marker_is_known_by_its_name(tmp_path: Path) -
     "make",
     [
         lambda parent: leave_bare(parent, run_of(os.getppid())),
-        lambda parent: leave_bare(parent, run_of(NO_PROCESS), DATA),
-        lambda parent: leave_bare(parent, run_of(NO_PROCESS), MARKER),
+        lambda parent: leave_bare(parent, run_of(NO_PROCESS), DATA_FILE),
+        lambda parent: leave_bare(parent, run_of(NO_PROCESS), MARKER_FILE),
         lambda parent: leave_bare(parent, run_of(NO_PROCESS).replace("h", "h0", 1)),
         lambda parent: leave_bare(parent, f"{RUN}h00000000p1t1"),
         lambda parent: leave_bare(parent, "mine"),
@@ -156,7 +156,7 @@ def test_what_has_no_marker_and_may_be_somebody_elses_stays(
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"run": 3}', b"\xff" * 5000])
 def test_a_damaged_marker_is_no_marker(tmp_path: Path, content: bytes) -> None:
     directory = leave_behind(tmp_path, None)
-    (directory / MARKER).write_bytes(content)
+    (directory / MARKER_FILE).write_bytes(content)
     assert remove_leftovers(str(tmp_path), RUN) == 0
     assert directory.exists()
 
@@ -170,7 +170,7 @@ def test_what_takes_its_place_meanwhile_stays(tmp_path: Path, monkeypatch: pytes
         (looked_at / "mine").write_text("keep")
         return True
 
-    monkeypatch.setattr("app.speedtest.testdir.abandoned", swap)
+    monkeypatch.setattr("app.speedtest.testdir.is_abandoned", swap)
     assert remove_leftovers(str(tmp_path), RUN) == 0
     assert (looked_at / "mine").read_text() == "keep"
 
@@ -185,7 +185,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert remove_leftovers(str(tested), RUN) == 0
     with pytest.raises(NotADirectoryError):
         remove_run(str(tested), RUN)
-    assert (target / DATA).exists()
+    assert (target / DATA_FILE).exists()
 
 
 def test_somebody_elses_things_in_it_stay(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_one_run_is_removed_by_name(tmp_path: Path) -> None:
 
 
 def test_own_process_is_not_abandoned() -> None:
-    assert not abandoned(own_marker(RUN))
+    assert not is_abandoned(marker_of_process(RUN))
     assert new_run_id() != new_run_id()
 
 

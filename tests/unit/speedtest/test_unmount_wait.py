@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from waiting import DEADLINE_S
 
-from app.bench.probe import Look
 from app.errors import AppError, ErrorKind
 from app.speedtest import unmount_wait
-from app.speedtest.cleanup import in_background, pending, wait_for_cleanups
-from app.speedtest.unmount_wait import settled
+from app.speedtest.cleanup import has_pending_cleanup, run_in_background, wait_for_cleanups
+from app.speedtest.sampler import TransferCounters
+from app.speedtest.unmount_wait import flushed_before_unmount
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def work() -> Iterator[threading.Event]:
     """Clean-up work below /mnt/a, which ends when it is told."""
     over = threading.Event()
-    in_background("work", lambda: over.wait(DEADLINE_S) and None, "/mnt/a/deep")
+    run_in_background("work", lambda: over.wait(DEADLINE_S) and None, "/mnt/a/deep")
     yield over
     over.set()
     assert wait_for_cleanups(10)
@@ -34,19 +34,19 @@ def moving(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """What each look at the connection adds, bytes; short limits."""
     step, sums = [0], [0]
 
-    class Moving(unmount_wait.Probe):
-        def look(self) -> Look:
+    class Moving(unmount_wait.CounterReader):
+        def look(self) -> TransferCounters:
             sums[0] += step[0]
-            return Look(tcp_bytes=sums[0])
+            return TransferCounters(tcp_bytes=sums[0])
 
-    monkeypatch.setattr(unmount_wait, "Probe", Moving)
-    monkeypatch.setattr(unmount_wait, "STILL_S", 0.3)
-    monkeypatch.setattr(unmount_wait, "MOST_S", 0.8)
+    monkeypatch.setattr(unmount_wait, "CounterReader", Moving)
+    monkeypatch.setattr(unmount_wait, "NO_PROGRESS_S", 0.3)
+    monkeypatch.setattr(unmount_wait, "MAX_WAIT_S", 0.8)
     return step
 
 
 def unmount(error: AppError | None = None, point: str = "/mnt/a") -> None:
-    with settled(point, CancelToken()):
+    with flushed_before_unmount(point, CancelToken()):
         if error is not None:
             raise error
 
@@ -55,11 +55,11 @@ BUSY = AppError(ErrorKind.BUSY, "In use.", detail="python (process 792): open fi
 
 
 def test_only_work_below_the_mount_counts(work: threading.Event) -> None:
-    assert pending("/mnt/a")
-    assert pending("/mnt/a/deep/")
-    assert pending("/")
+    assert has_pending_cleanup("/mnt/a")
+    assert has_pending_cleanup("/mnt/a/deep/")
+    assert has_pending_cleanup("/")
     for other in ("/mnt/b", "/mnt/a/de", "/mnt/a/deep/er"):
-        assert not pending(other)
+        assert not has_pending_cleanup(other)
     with pytest.raises(AppError, match=r"In use\."):
         unmount(BUSY, "/mnt/b")
 
@@ -69,7 +69,7 @@ def test_it_waits_until_the_work_is_done(work: threading.Event, moving: list[int
     threading.Timer(0.4, work.set).start()
     with pytest.raises(AppError, match=r"In use\."):
         unmount(BUSY)  # somebody else uses it
-    assert not pending("/mnt/a")
+    assert not has_pending_cleanup("/mnt/a")
 
 
 def test_what_is_still_being_sent_is_said(work: threading.Event, moving: list[int]) -> None:
@@ -93,12 +93,12 @@ def test_a_server_that_takes_nothing_is_not_waited_for(work: threading.Event, mo
 def test_the_wait_can_be_cancelled(work: threading.Event, moving: list[int]) -> None:
     token = CancelToken()
     token.cancel()
-    with pytest.raises(CancelledError), settled("/mnt/a", token):
+    with pytest.raises(CancelledError), flushed_before_unmount("/mnt/a", token):
         raise AssertionError("not reached")
 
 
 def test_the_mount_at_a_place_is_found() -> None:
-    found = unmount_wait._where("/proc")
+    found = unmount_wait._mount_at("/proc")
     assert found is not None
     assert found.fstype == "proc"
-    assert unmount_wait._where("/nothing/is/here") is None
+    assert unmount_wait._mount_at("/nothing/is/here") is None

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from app.bench import own
 from app.errors import AppError, ErrorKind
-from app.kernel.mount_of_path import Where
+from app.kernel.mount_of_path import MountOfPath
 from app.speedtest.model import TestEvent, TestPlanArgs, TestResult, TestSpec
 from app.speedtest.planning import plan_test
-from app.speedtest.runner import look_at, run_test, wait_for_cleanups
-from app.speedtest.sampler import Progress
+from app.speedtest.runner import inspect_target, run_test, wait_for_cleanups
+from app.speedtest.sampler import TransferProgress
 from app.speedtest.testdir import PREFIX
 from app.speedtest.worker import user_files
-from app.speedtest.worker.user_files import Source, SourceFile, look_through
+from app.speedtest.worker.user_files import UserFile, UserFiles, scan_user_files
 from app.speedtest.worker.workload import StoppedError
 from app.tasks import CancelledError, CancelToken
 
@@ -114,7 +113,7 @@ def test_a_copy_that_differs_is_told(mine: Path, target: Path, monkeypatch: pyte
     def write(fd: int, data: memoryview) -> int:
         return real(fd, bytes(data[:-1]) + b"\0" if len(data) == 5 else data)
 
-    monkeypatch.setattr(own.os, "write", write)
+    monkeypatch.setattr(user_files.os, "write", write)
     with pytest.raises(AppError) as caught:
         work(target, mine)
     assert "not what was written" in caught.value.message
@@ -127,17 +126,17 @@ def work(target: Path, path: Path) -> None:
     from app.speedtest.worker import worker_process
 
     spec = TestSpec(path=str(target), workload="own", source=str(path), block_size=65536)
-    worker_process.run(WorkerJob(spec=spec, run="mine"), Progress(), lambda _: None)
+    worker_process.execute(WorkerJob(spec=spec, run="mine"), TransferProgress(), lambda _: None)
 
 
 def test_a_source_that_changes_is_told(mine: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = own.OwnFiles.read
+    real = user_files.UserFilesWorkload.read
 
-    def read(self: own.OwnFiles) -> object:
+    def read(self: user_files.UserFilesWorkload) -> object:
         (mine / "big").write_bytes(b"other")
         return real(self)
 
-    monkeypatch.setattr(own.OwnFiles, "read", read)
+    monkeypatch.setattr(user_files.UserFilesWorkload, "read", read)
     with pytest.raises(AppError) as caught:
         work(target, mine)
     assert "has changed" in caught.value.message
@@ -146,22 +145,22 @@ def test_a_source_that_changes_is_told(mine: Path, target: Path, monkeypatch: py
 def test_an_error_may_name_a_file_whose_name_is_not_utf8() -> None:
     from app.speedtest.worker import worker_process
 
-    files = Source([SourceFile("/m/caf\udce9", 1, 0)], Counter())
+    files = UserFiles([UserFile("/m/caf\udce9", 1, 0)], Counter())
     with pytest.raises(AppError) as caught:
         files.open(0)
-    message = worker_process._failure(caught.value)
+    message = worker_process._error_message(caught.value)
     assert message.error is not None
     assert "caf\\xe9 cannot be read" in message.error.message
     assert b"cannot be read" in msgspec.json.encode(message)
 
 
 def test_a_slow_source_is_told(mine: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "_SLOW", 0.0)
+    monkeypatch.setattr(user_files, "_SLOW_SOURCE_SHARE", 0.0)
     from app.speedtest.messages import WorkerJob
     from app.speedtest.worker import worker_process
 
     spec = TestSpec(path=str(target), workload="own", source=str(mine))
-    result = worker_process.run(WorkerJob(spec=spec, run="mine"), Progress(), lambda _: None)
+    result = worker_process.execute(WorkerJob(spec=spec, run="mine"), TransferProgress(), lambda _: None)
     assert any("Reading your own files took" in note for note in result.notes)
 
 
@@ -174,16 +173,16 @@ def test_a_source_is_slow_beside_the_whole_copy(
     from app.speedtest.model import Transfer
     from app.speedtest.worker import worker_process
 
-    real = own.SmallFiles.write
+    real = user_files.ManyFilesWorkload.write
 
-    def write(self: own.OwnFiles) -> Transfer:
+    def write(self: user_files.UserFilesWorkload) -> Transfer:
         done = real(self)
         self._source_s = source_s
         return msgspec.structs.replace(done, transfer_s=0.4, fsync_s=0.5, close_s=0.1)
 
-    monkeypatch.setattr(own.SmallFiles, "write", write)
+    monkeypatch.setattr(user_files.ManyFilesWorkload, "write", write)
     spec = TestSpec(path=str(target), workload="own", source=str(mine / "big"))
-    result = worker_process.run(WorkerJob(spec=spec, run="mine"), Progress(), lambda _: None)
+    result = worker_process.execute(WorkerJob(spec=spec, run="mine"), TransferProgress(), lambda _: None)
     said = [note for note in result.notes if "Reading your own files took" in note]
     assert [f"took {percent} of" in note for note in said] == ([True] if percent else [])
 
@@ -205,36 +204,36 @@ def test_what_cannot_be_a_source(tmp_path: Path, target: Path, mine: Path) -> No
 
 def test_the_tested_mount_itself_is_refused(mine: Path) -> None:
     device = mine.stat().st_dev
-    where = Where(
+    where = MountOfPath(
         mount_id=1, device=f"{os.major(device)}:{os.minor(device)}", mount_point="/m", share="a:/b",
         fstype="nfs4", options="",
     )  # fmt: skip
     with pytest.raises(AppError, match="mount that is tested"):
-        look_through(str(mine), where, Progress())
-    assert look_through(str(mine), msgspec.structs.replace(where, fstype="ext4"), Progress()).total
+        scan_user_files(str(mine), where, TransferProgress())
+    assert scan_user_files(str(mine), msgspec.structs.replace(where, fstype="ext4"), TransferProgress()).total
 
 
 def test_looking_through_can_be_stopped_and_has_a_limit(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = Progress()
+    stopped = TransferProgress()
     stopped.stopped = True
     with pytest.raises(StoppedError):
-        look_through(str(mine), None, stopped)
+        scan_user_files(str(mine), None, stopped)
     monkeypatch.setattr(user_files, "MAX_FILES", 2)
     with pytest.raises(AppError, match="more than 2 files"):
-        look_through(str(mine), None, Progress())
+        scan_user_files(str(mine), None, TransferProgress())
 
 
 def test_the_files_of_a_test_are_no_source(mine: Path) -> None:
     (mine / (PREFIX + "run")).mkdir()
     (mine / (PREFIX + "run") / "data").write_bytes(b"x")
-    assert [file.path for file in look_through(str(mine), None, Progress()).files] == [
+    assert [file.path for file in scan_user_files(str(mine), None, TransferProgress()).files] == [
         str(mine / name) for name in ("big", "deep/er/small", "empty")
     ]
 
 
 def test_what_will_be_copied_is_planned(mine: Path, target: Path) -> None:
     spec = TestSpec(path=str(target), workload="own", source=str(mine))
-    looked = look_at(spec, CancelToken())
+    looked = inspect_target(spec, CancelToken())
     assert looked.own is not None
     assert (looked.own.files, looked.own.bytes) == (3, 300_006)
     plan = plan_test(TestPlanArgs(spec=spec, preset="quick"), looked.free, None, looked.own)

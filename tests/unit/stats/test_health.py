@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from app.stats.health import MAX_STEP_S, STUCK_S, UNTOLD_S, Counters, ServerHealth
+from app.stats.health import MAX_STEP_S, STUCK_S, UNANSWERED_S, ServerCounters, ServerHealth
 
 TICK_S = 0.5
 CALL_S = 2.0
@@ -33,8 +33,8 @@ class Server:
         self.call_began: float | None = None
         self.calls = 0
 
-    def counters(self) -> Counters:
-        return Counters(
+    def counters(self) -> ServerCounters:
+        return ServerCounters(
             {("xprt", "/mnt/a", 0): self.receives, ("tcp", 7): self.acked},
             {"/mnt/a": self.sends - self.receives},
             self.in_flight,
@@ -161,7 +161,7 @@ def test_one_lost_call_is_no_silence() -> None:
     health.answered(1.0)
     for second in count(2):
         now = float(second)
-        health.look(now, Counters({}, {}))
+        health.look(now, ServerCounters({}, {}))
         if second == 5:
             health.failed(3.0, now, "silent")
         if second == 30:
@@ -190,7 +190,7 @@ def test_where_calls_never_get_through_idleness_says_nothing_and_waiting_request
     server.run(120)
     assert server.health.down_since is None
     server.reads, server.up = True, False
-    assert server.until(down=True, limit_s=UNTOLD_S + 5) >= UNTOLD_S - 1
+    assert server.until(down=True, limit_s=UNANSWERED_S + 5) >= UNANSWERED_S - 1
     server.up = True
     assert server.until(down=False, limit_s=2) <= 1
 
@@ -238,5 +238,5 @@ def test_counters_that_begin_anew_are_no_sign_of_life() -> None:
     server.until(down=True, limit_s=10)
     server.receives = server.sends = server.acked = 0
     server.tick()
-    server.health.look(server.now, Counters({("tcp", 8): 99, ("xprt", "/mnt/b", 0): 7}, {"/mnt/b": 3}))
+    server.health.look(server.now, ServerCounters({("tcp", 8): 99, ("xprt", "/mnt/b", 0): 7}, {"/mnt/b": 3}))
     assert server.health.down_since is not None

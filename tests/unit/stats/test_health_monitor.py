@@ -22,13 +22,13 @@ from waiting import DEADLINE_S
 
 from app import process
 from app.kernel import mountinfo
-from app.kernel.kmsg import parse, silent_servers
+from app.kernel.kmsg import parse_records, unresponsive_servers
 from app.kernel.mountstats import parse as parse_all
 from app.kernel.mountstats import parse_xprts
-from app.kernel.tcp_info import Connection
-from app.mounts.model import Active, Mount, Trouble
+from app.kernel.tcp_info import TcpConnection
+from app.mounts.model import Active, Mount, MountTrouble
 from app.stats import health_monitor, stale_check
-from app.stats.health_monitor import HealthMonitor, Target, Watched, with_trouble
+from app.stats.health_monitor import HealthMonitor, ServerWatch, WatchedMount, with_trouble
 from app.stats.null_call import null_call
 from app.stats.stale_check import StaleCheck
 
@@ -132,21 +132,21 @@ def test_the_log_tells_since_when_a_server_is_silent() -> None:
         record(14, "other: server nas03 not responding, still trying"),
         b"torn",
     ]
-    assert parse(lines, 1000.0) == {"nas01": 1010.0}
+    assert parse_records(lines, 1000.0) == {"nas01": 1010.0}
 
 
 def test_a_log_that_may_not_be_read_tells_nothing(tmp_path: Path) -> None:
-    assert silent_servers(str(tmp_path)) == {}
+    assert unresponsive_servers(str(tmp_path)) == {}
     log = tmp_path / "dev/kmsg"
     log.parent.mkdir()
     log.write_bytes(record(7, "nfs: server nas01 not responding, still trying") + b"\n")
-    assert list(silent_servers(str(tmp_path))) == ["nas01"]
+    assert list(unresponsive_servers(str(tmp_path))) == ["nas01"]
 
 
 # Whom to watch
 
 
-def targets(*rows: str) -> dict[str, Target]:
+def targets(*rows: str) -> dict[str, WatchedMount]:
     info = mountinfo.parse("\n".join(rows).encode())
     found = {row.mount_point: health_monitor._target(info, row) for row in info.nfs_rows()}
     return {point: target for point, target in found.items() if target is not None}
@@ -163,12 +163,12 @@ def test_servers_are_told_apart_by_address_port_and_version() -> None:
         "39 27 0:35 / /c rw - nfs4 [2001:db8::7]:/srv/c rw,vers=4.1,proto=rdma,port=20049,addr=2001:db8::7",
         "40 27 0:36 / /d rw - nfs4 nas01:/srv/d rw,vers=4.2",
     )
-    assert found["/a"] == Target(
-        health_monitor.Server("10.0.0.7", 2049, 4, tcp=True), "nas01", 37, askable=True, by_user=True
+    assert found["/a"] == WatchedMount(
+        health_monitor.WatchedServer("10.0.0.7", 2049, 4, tcp=True), "nas01", 37, askable=True, by_user=True
     )
-    assert found["/b"].server == health_monitor.Server("10.0.0.7", 2050, 3, tcp=True)
+    assert found["/b"].server == health_monitor.WatchedServer("10.0.0.7", 2050, 3, tcp=True)
     # The port of RDMA is none of TCP: the server is called at the usual one.
-    assert found["/c"].server == health_monitor.Server("2001:db8::7", 2049, 4, tcp=False)
+    assert found["/c"].server == health_monitor.WatchedServer("2001:db8::7", 2049, 4, tcp=False)
     assert found["/c"].host == "2001:db8::7"
     # A missing ticket of Kerberos is refused as a withdrawn export is.
     assert [found["/a"].reason("refused"), found["/b"].reason("refused")] == ["withdrawn", None]
@@ -222,7 +222,7 @@ def test_a_single_look_is_quick_where_all_is_well_and_knows_no_since(root: Path)
         mount_at(root, port)
         assert monitor.troubles() == {}
     found = monitor.troubles()
-    assert found == {POINT: Trouble(state="not-responding", since=None, reason="refused")}
+    assert found == {POINT: MountTrouble(state="not-responding", since=None, reason="refused")}
 
 
 def test_a_single_look_has_from_the_log_since_when(root: Path) -> None:
@@ -241,9 +241,9 @@ class Connections:
         now: the connections.
     """
 
-    now: tuple[Connection, ...] = ()
+    now: tuple[TcpConnection, ...] = ()
 
-    def connections(self, _address: str, _port: int) -> list[Connection]:
+    def connections(self, _address: str, _port: int) -> list[TcpConnection]:
         return list(self.now)
 
     def close(self) -> None:
@@ -258,9 +258,9 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return found
 
 
-def connection(number: int = 1, *, data_s: float, ack_s: float, **waits: int) -> Connection:
+def connection(number: int = 1, *, data_s: float, ack_s: float, **waits: int) -> TcpConnection:
     ages = {"last_data_ms": round(data_s * 1000), "last_ack_ms": round(ack_s * 1000)}
-    return Connection(number, number, "127.0.0.1", **ages, **waits)
+    return TcpConnection(number, number, "127.0.0.1", **ages, **waits)
 
 
 @pytest.fixture
@@ -295,12 +295,12 @@ def test_a_connection_on_which_nothing_waits_does_not_tell_since_when(
 def test_a_connection_that_is_given_up_has_told_since_when(
     silent_root: Path, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Watched(health_monitor.Watched):
+    class Watched(health_monitor.ServerWatch):
         def look(self) -> None:
             super().look()
             connections.now = ()
 
-    monkeypatch.setattr(health_monitor, "Watched", Watched)
+    monkeypatch.setattr(health_monitor, "ServerWatch", Watched)
     connections.now = (connection(data_s=3000, ack_s=3000, unacked=1),)
     since = HealthMonitor(str(silent_root)).troubles()[POINT].since
     assert since is not None
@@ -312,7 +312,7 @@ def test_a_watch_that_begins_in_a_silence_knows_since_when_too(
 ) -> None:
     connections.now = (connection(data_s=3000, ack_s=3000, unacked=1),)
     monitor = HealthMonitor(str(silent_root))
-    told: queue.Queue[dict[str, Trouble]] = queue.Queue()
+    told: queue.Queue[dict[str, MountTrouble]] = queue.Queue()
     with monitor.watching(lambda: told.put(monitor.troubles())):
         since = told.get(timeout=DEADLINE_S)[POINT].since
     assert since is not None
@@ -333,7 +333,7 @@ def test_the_log_of_an_earlier_silence_does_not_tell_since_when_this_one_is(
 
 def test_a_watch_tells_the_silence_and_its_end(root: Path) -> None:
     monitor = HealthMonitor(str(root))
-    told: queue.Queue[dict[str, Trouble]] = queue.Queue()
+    told: queue.Queue[dict[str, MountTrouble]] = queue.Queue()
     with monitor.watching(lambda: told.put(monitor.troubles())):
         with listening(reply) as port:
             mount_at(root, port)
@@ -348,7 +348,7 @@ def test_a_watch_tells_the_silence_and_its_end(root: Path) -> None:
 
 def test_a_host_without_the_client_s_module_has_no_troubles(root: Path) -> None:
     (root / "proc/self/mountstats").unlink()
-    with Watched(str(root)) as watched, pytest.raises(FileNotFoundError):
+    with ServerWatch(str(root)) as watched, pytest.raises(FileNotFoundError):
         watched.look()
     assert HealthMonitor(str(root)).troubles() == {}
 
@@ -356,7 +356,7 @@ def test_a_host_without_the_client_s_module_has_no_troubles(root: Path) -> None:
 def test_the_state_of_a_live_mount_alone_is_changed() -> None:
     live = Active(mount_id=1, device="0:1", share="nas:/a", fstype="nfs", options="rw")
     mount = Mount(mount_point="/a", share="nas:/a", state="mounted", active=live)
-    trouble = Trouble(state="not-responding", since=5.0, reason="refused")
+    trouble = MountTrouble(state="not-responding", since=5.0, reason="refused")
     changed = with_trouble(mount, {"/a": trouble})
     assert (changed.state, changed.since, changed.reason) == ("not-responding", 5.0, "refused")
     assert with_trouble(mount, {"/b": trouble}) is mount

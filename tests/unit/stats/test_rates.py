@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import AppError, ErrorKind
-from app.kernel.mountstats import ByteCounters, MountStats, OpCounters, Xprt, parse
-from app.kernel.tcp_info import Connection, SockDiag
-from app.stats.rates import RateMeter
-from app.stats.totals import READ_OPS, sum_ops, totals
-from app.stats.watch import watch
+from app.kernel.mountstats import READ_OPS, ByteCounters, MountStats, OpCounters, Xprt, parse, sum_ops, totals
+from app.kernel.tcp_info import SockDiag, TcpConnection
+from app.stats.rates import RateMeter, watch_rates
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
@@ -150,7 +148,7 @@ def test_watch_sends_samples_until_cancelled(tmp_path: Path) -> None:
             token.cancel()
 
     with pytest.raises(CancelledError):
-        watch("/mnt/c", 0.0, token, take, root=str(tmp_path))
+        watch_rates("/mnt/c", 0.0, token, take, root=str(tmp_path))
     assert len(samples) == 3
     assert samples[0].t_s < samples[1].t_s < samples[2].t_s
 
@@ -165,12 +163,12 @@ def test_watch_counts_the_segments_of_the_mounts_connections(
     asked: list[tuple[str, int]] = []
 
     class FakeDiag(SockDiag):
-        def connections(self, address: str, port: int = 2049) -> list[Connection]:
+        def connections(self, address: str, port: int = 2049) -> list[TcpConnection]:
             asked.append((address, port))
             again, disordered = [(5, 1), (7, 10), (7, 10), (7, 10)][len(asked) - 1]
-            return [Connection(1, 700, address, total_retrans=again, disordered=disordered)]
+            return [TcpConnection(1, 700, address, total_retrans=again, disordered=disordered)]
 
-    monkeypatch.setattr("app.stats.watch.SockDiag", FakeDiag)
+    monkeypatch.setattr("app.stats.rates.SockDiag", FakeDiag)
     token = CancelToken()
     samples: list[StatsSample] = []
 
@@ -180,7 +178,7 @@ def test_watch_counts_the_segments_of_the_mounts_connections(
             token.cancel()
 
     with pytest.raises(CancelledError):
-        watch("/mnt/c", 0.0, token, take, root=str(tmp_path))
+        watch_rates("/mnt/c", 0.0, token, take, root=str(tmp_path))
     assert [(sample.segments, sample.disordered) for sample in samples] == counts
     assert asked == ([("10.9.0.1", 3049)] * 3 if proto == "tcp" else [])
 
@@ -192,10 +190,10 @@ def test_watch_ends_when_the_mount_goes(tmp_path: Path) -> None:
         path.write_text("")
 
     with pytest.raises(AppError) as caught:
-        watch("/mnt/a", 0.05, CancelToken(), take, root=str(tmp_path))
+        watch_rates("/mnt/a", 0.05, CancelToken(), take, root=str(tmp_path))
     assert caught.value.kind == ErrorKind.NOT_MOUNTED
 
 
 def test_watch_without_any_mount(tmp_path: Path) -> None:
     with pytest.raises(AppError, match="No NFS share"):
-        watch("/mnt/a", 1.0, CancelToken(), lambda _: None, root=str(tmp_path))
+        watch_rates("/mnt/a", 1.0, CancelToken(), lambda _: None, root=str(tmp_path))

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import printable
-from app.kernel.mountstats import parse
-from app.stats.speeds import glances, speeds, watch_speeds
-from app.stats.totals import READ_OPS, WRITE_OPS, sum_ops
+from app.kernel.mountstats import READ_OPS, WRITE_OPS, parse, sum_ops
+from app.stats.speeds import mount_speeds, parse_counters, watch_speeds
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def block(read: int = 0, written: int = 0, ops: int = 0, rtt: int = 0) -> bytes:
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_it_sees_what_the_whole_parser_sees(path: Path) -> None:
     text = path.read_text()
-    found = glances(text.encode())
+    found = parse_counters(text.encode())
     expected = {mount.mount_point: mount for mount in parse(text)}
     assert len(found) == len(expected)
     for mount, glance in zip(expected.values(), found.values(), strict=True):
@@ -56,32 +55,34 @@ def test_it_sees_what_the_whole_parser_sees(path: Path) -> None:
 
 def test_a_name_that_is_not_utf8_can_be_sent_and_is_that_of_the_table() -> None:
     before, now = (block(read=read).replace(b"/mnt/a", b"/mnt/caf\xe9") for read in (0, 4096))
-    found = speeds(glances(before), glances(now), 1.0)
+    found = mount_speeds(parse_counters(before), parse_counters(now), 1.0)
     assert list(found) == [printable("/mnt/caf\udce9 b")]
     assert b"/mnt/caf" in msgspec.json.encode(found)
 
 
 def test_a_busy_mount_and_its_name() -> None:
-    found = speeds(glances(block()), glances(block(read=4096, written=2048, ops=4, rtt=20)), 2.0)
+    found = mount_speeds(
+        parse_counters(block()), parse_counters(block(read=4096, written=2048, ops=4, rtt=20)), 2.0
+    )
     speed = found["/mnt/a b"]
     assert (speed.read_bytes_per_s, speed.write_bytes_per_s, speed.transfers_per_s) == (2048, 1024, 2)
     assert speed.rtt_s == pytest.approx(0.005)
 
 
 def test_a_mount_that_rests_or_began_anew_is_left_out() -> None:
-    busy = glances(block(read=4096, ops=4))
-    assert speeds(busy, busy, 1.0) == {}
-    assert speeds(busy, glances(block(read=1)), 1.0) == {}
-    assert speeds({}, busy, 1.0) == {}
-    other = glances(block(read=9999, ops=9).replace(b"nas:", b"other:"))
-    assert speeds(busy, other, 1.0) == {}
+    busy = parse_counters(block(read=4096, ops=4))
+    assert mount_speeds(busy, busy, 1.0) == {}
+    assert mount_speeds(busy, parse_counters(block(read=1)), 1.0) == {}
+    assert mount_speeds({}, busy, 1.0) == {}
+    other = parse_counters(block(read=9999, ops=9).replace(b"nas:", b"other:"))
+    assert mount_speeds(busy, other, 1.0) == {}
 
 
 @given(st.data())
 def test_torn_text_gives_no_wrong_speed(data: st.DataObject) -> None:
     whole = block(read=10**9, written=10**9, ops=100, rtt=100)
     torn = whole[: data.draw(st.integers(0, len(whole)))]
-    for speed in speeds(glances(block()), glances(torn), 1.0).values():
+    for speed in mount_speeds(parse_counters(block()), parse_counters(torn), 1.0).values():
         assert 0 <= speed.read_bytes_per_s <= 10**9
         assert 0 <= speed.transfers_per_s <= 100
 

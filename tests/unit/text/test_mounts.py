@@ -6,8 +6,8 @@ import pytest
 
 from app.errors import AppError, ErrorKind
 from app.mounts.model import Active, Holder, Mount
-from app.mounts.waiting import Waiting
-from app.text.mounts import duration_words, explain_unmount, state_words, trouble_text, waiting_text
+from app.mounts.mount_users import WaitingProcesses
+from app.text.mounts import explain_unmount, lasting_text, mount_state_text, trouble_text, waiting_text
 
 VIM = Holder(pid=4711, command="vim", user="ann", use="open file", own=True)
 
@@ -24,15 +24,15 @@ def mount(state: str, since: float | None = 1000.0, reason: str = "", options: s
     (47 * 3600, "47 h"), (49 * 3600, "2 days"),
 ])  # fmt: skip
 def test_a_duration_has_its_largest_unit(seconds: float, words: str) -> None:
-    assert duration_words(seconds) == words
+    assert lasting_text(seconds) == words
 
 
 def test_states_have_words() -> None:
-    assert state_words(mount("mounted"), 0) == "Mounted"
-    assert state_words(mount("not-responding"), 1040.5) == "Not responding for 40 s"
-    assert state_words(mount("not-responding", None), 1040.5) == "Not responding"
-    assert state_words(mount("stale"), 1180) == "Stale for 3 min"
-    assert state_words(mount("differs"), 0) == "Mounted (differs from configuration)"
+    assert mount_state_text(mount("mounted"), 0) == "Mounted"
+    assert mount_state_text(mount("not-responding"), 1040.5) == "Not responding for 40 s"
+    assert mount_state_text(mount("not-responding", None), 1040.5) == "Not responding"
+    assert mount_state_text(mount("stale"), 1180) == "Stale for 3 min"
+    assert mount_state_text(mount("differs"), 0) == "Mounted (differs from configuration)"
     assert trouble_text(mount("mounted"), 0) is None
 
 
@@ -68,12 +68,12 @@ def test_a_soft_mount_does_not_promise_that_waiting_loses_nothing() -> None:
 
 
 def test_who_waits_is_named_and_others_are_counted() -> None:
-    assert waiting_text(Waiting()) == ""
-    assert waiting_text(Waiting(own=[VIM])) == "vim (4711) waits for it."
-    assert waiting_text(Waiting(others=1)) == "1 blocked process of other users waits for it."
-    many = waiting_text(Waiting(own=[VIM] * 6, others=2))
+    assert waiting_text(WaitingProcesses()) == ""
+    assert waiting_text(WaitingProcesses(own=[VIM])) == "vim (4711) waits for it."
+    assert waiting_text(WaitingProcesses(others=1)) == "1 blocked process of other users waits for it."
+    many = waiting_text(WaitingProcesses(own=[VIM] * 6, others=2))
     assert many.endswith("vim (4711), 2 more and 2 blocked processes of other users wait for it.")
-    text = trouble_text(mount("not-responding"), 1040, Waiting(own=[VIM]))
+    text = trouble_text(mount("not-responding"), 1040, WaitingProcesses(own=[VIM]))
     assert text is not None
     assert "vim (4711)" in text.message
 
@@ -87,10 +87,12 @@ def test_a_stale_mount_is_offered_a_remount() -> None:
 
 def test_an_unmount_by_force_that_failed_names_who_holds_the_mount_and_what_is_left() -> None:
     error = AppError(ErrorKind.BUSY, "The mount is in use.", hint="Close them.", detail="")
-    told = explain_unmount(error, mount("not-responding"), 1040, Waiting(own=[VIM]), force=True, lazy=False)
+    told = explain_unmount(
+        error, mount("not-responding"), 1040, WaitingProcesses(own=[VIM]), force=True, lazy=False
+    )
     assert told.kind is ErrorKind.BUSY
     assert "/mnt/a could not be unmounted. nas01 has not answered for 40 s. " in told.message
     assert told.detail == "vim (process 4711): open file"
     assert "umount -f" not in told.hint
     assert "Detach (umount -l /mnt/a): /mnt/a disappears at once." in told.hint
-    assert explain_unmount(error, mount("mounted"), 0, Waiting(), force=False, lazy=False) is error
+    assert explain_unmount(error, mount("mounted"), 0, WaitingProcesses(), force=False, lazy=False) is error

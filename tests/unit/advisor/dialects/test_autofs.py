@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.dialects import autofs_maps
-from advisor.dialects.autofs_maps import MapName, MasterLine, read_map, read_master
+from advisor.dialects import autofs
+from advisor.dialects.autofs import MapName, MasterLine, read_map, read_master
 
 MASTER = r"""# head
 /home     /etc/auto.home  --timeout=60 -rw,intr nobrowse
@@ -62,7 +62,7 @@ def test_one_entry(line: str, base: str, expected: tuple[str, str, str, tuple[st
     (entry,) = found.entries
     assert entry.number == 3
     options = ",".join(entry.options)
-    assert (entry.point(base), options, entry.fstype, tuple(autofs_maps.shares(entry))) == expected
+    assert (entry.point(base), options, entry.fstype, tuple(autofs.entry_shares(entry))) == expected
 
 
 def test_several_places_of_one_key() -> None:
@@ -87,10 +87,10 @@ def test_options_in_the_words_of_fstab() -> None:
     line = MasterLine(1, "/m", MapName("", "sun", "/etc/m"), ("fstype=nfs4", "hard"), 60)
     (entry,) = read_map("a -ro nas:/a").entries
     words = "hard,ro,x-systemd.automount,x-systemd.idle-timeout=60"
-    assert autofs_maps.fstab_options(entry, line) == words
-    assert autofs_maps.entry_fstype(entry, line) == "nfs4"
-    assert autofs_maps.fstab_options(entry, None) == "ro,x-systemd.automount"
-    assert autofs_maps.entry_fstype(entry, None) == "nfs"
+    assert autofs.fstab_options(entry, line) == words
+    assert autofs.entry_fstype(entry, line) == "nfs4"
+    assert autofs.fstab_options(entry, None) == "ro,x-systemd.automount"
+    assert autofs.entry_fstype(entry, None) == "nfs"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_options_in_the_words_of_fstab() -> None:
     ],
 )
 def test_what_is_mounted_is_recognised(share: str, key: str, live: str, *, fits: bool) -> None:
-    assert bool(autofs_maps.pattern_of(share, key).fullmatch(live)) == fits
+    assert bool(autofs.share_pattern(share, key).fullmatch(live)) == fits
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(
@@ -116,7 +116,7 @@ def test_any_text_is_read(text: str) -> None:
     for entry in read_map(text).entries:
         assert entry.locations
         for line in [*lines, None]:
-            autofs_maps.fstab_options(entry, line)
-        for share in autofs_maps.shares(entry):
-            autofs_maps.pattern_of(share, "k")
+            autofs.fstab_options(entry, line)
+        for share in autofs.entry_shares(entry):
+            autofs.share_pattern(share, "k")
         entry.point("/-")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from advisor.dialects import DIALECTS, DialectError, Entry, Reading, Written, read_any
-from advisor.nfsmount_conf import read as read_conf
+from advisor.dialects import DIALECTS, DialectError, DialectText, MountSpec, ParseResult, read_any
+from advisor.nfsmount_conf import parse_conf as read_conf
 from advisor.options import ATTRIBUTE_TIMES, NO, YES, MountOptions, catalogue, implied_values
 
 LINUX = ("command", "fstab", "ansible", "systemd-mount", "autofs", "kubernetes")
@@ -91,7 +91,7 @@ def means(options: MountOptions) -> dict[str, str]:
     return values
 
 
-def lost(dialect: str, options: MountOptions, written: Written, again: Reading | None) -> list[str]:
+def lost(dialect: str, options: MountOptions, written: DialectText, again: ParseResult | None) -> list[str]:
     """Return the options that neither come back, nor are the target's default, nor are named."""
     notes = [*written.untranslated, *written.problems, *(again.untranslated if again else [])]
     wanted = means(options)
@@ -112,8 +112,8 @@ ITEMS = items_of_catalogue()
 LISTS = st.lists(st.sampled_from([*ITEMS, "made_up=1", "x-my.tool"]), max_size=5).map(MountOptions)
 
 
-def entry_of(options: MountOptions) -> Entry:
-    return Entry.make("nas:/x", "/m", options)
+def entry_of(options: MountOptions) -> MountSpec:
+    return MountSpec.make("nas:/x", "/m", options)
 
 
 def lost_in(dialect: str, options: MountOptions) -> list[str]:
@@ -188,7 +188,7 @@ BSD_WORDS = {
 }  # fmt: skip
 
 
-def lost_in_reading(reading: Reading, words: list[str]) -> list[str]:
+def lost_in_reading(reading: ParseResult, words: list[str]) -> list[str]:
     values = reading.entry.options.values()
     problems: list[str] = []
     for word in words:
@@ -236,22 +236,22 @@ def test_macos_without_locks_becomes_local_locks_and_that_is_said(word: str) -> 
 @pytest.mark.parametrize("dialect", ["freebsd", "freebsd-fstab", "macos", "macos-autofs"])
 @pytest.mark.parametrize("item", ["rdirplus", "rdirplus=force"])
 def test_rdirplus_is_written_where_it_is_not_the_default(dialect: str, item: str) -> None:
-    written = DIALECTS[dialect].write(Entry.make("n:/a", "/b", f"{item},vers=3"))
+    written = DIALECTS[dialect].write(MountSpec.make("n:/a", "/b", f"{item},vers=3"))
     assert ",rdirplus" in written.text or "=rdirplus" in written.text
 
 
 def test_rdirplus_is_a_flag_on_openbsd() -> None:
-    assert " -l " in DIALECTS["openbsd"].write(Entry.make("n:/a", "/b", "rdirplus")).text
-    assert ",-l," in DIALECTS["openbsd-fstab"].write(Entry.make("n:/a", "/b", "rdirplus")).text
+    assert " -l " in DIALECTS["openbsd"].write(MountSpec.make("n:/a", "/b", "rdirplus")).text
+    assert ",-l," in DIALECTS["openbsd-fstab"].write(MountSpec.make("n:/a", "/b", "rdirplus")).text
 
 
 @pytest.mark.parametrize("dialect", ["openbsd-fstab", "nextstep", "macos-autofs"])
 @pytest.mark.parametrize(("share", "point"), [("nas:/a b", "/m"), ("nas:/a", "/m n")])
 def test_a_path_that_a_file_cannot_hold_is_refused(dialect: str, share: str, point: str) -> None:
     with pytest.raises(DialectError, match="blank"):
-        DIALECTS[dialect].write(Entry.make(share, point))
+        DIALECTS[dialect].write(MountSpec.make(share, point))
 
 
 def test_a_mount_point_that_nfsmount_conf_cannot_name_is_refused() -> None:
     with pytest.raises(DialectError, match="MountPoint"):
-        DIALECTS["nfsmount.conf"].write(Entry.make("nas:/a", '/m"n'))
+        DIALECTS["nfsmount.conf"].write(MountSpec.make("nas:/a", '/m"n'))

@@ -2,12 +2,12 @@
 
 import pytest
 
-from advisor.dialects import Entry, UnreadableError, read_any, read_every
+from advisor.dialects import MountSpec, UnreadableMountError, read_any, read_every
 
 PLAIN = ("nas01:/export/home", "/home")
 
 
-def told(entry: Entry) -> tuple[str, str]:
+def told(entry: MountSpec) -> tuple[str, str]:
     return str(entry.share), entry.mount_point
 
 
@@ -172,7 +172,7 @@ def test_words_of_others(text: str, form: str, options: str) -> None:
     ('[Mount]\nWhat=nas:/x\nWhere=/m\nOptions=context="a\n', "quotation mark"),
 ])  # fmt: skip
 def test_refusals_say_why(text: str, reason: str) -> None:
-    with pytest.raises(UnreadableError) as caught:
+    with pytest.raises(UnreadableMountError) as caught:
         read_any(text)
     assert reason in str(caught.value)
     assert caught.value.tried
@@ -204,7 +204,7 @@ def test_several_commands() -> None:
 
 
 def test_nothing_is_said_as_read_any_says_it() -> None:
-    with pytest.raises(UnreadableError):
+    with pytest.raises(UnreadableMountError):
         read_every("Dear all,\nthe server is down.")
 
 
@@ -221,9 +221,9 @@ def test_an_indirect_map_behind_its_line_of_the_master_map() -> None:
 
 
 def test_a_key_without_its_directory_is_refused_with_that_reason() -> None:
-    with pytest.raises(UnreadableError, match=r"“data” is a key.*master map"):
+    with pytest.raises(UnreadableMountError, match=r"“data” is a key.*master map"):
         read_any("data -fstype=nfs4 h:/d")
-    with pytest.raises(UnreadableError) as caught:
+    with pytest.raises(UnreadableMountError) as caught:
         read_any("Dear all")
     assert any("key of an indirect map" in reason for _, reason in caught.value.tried)
 
@@ -234,7 +234,7 @@ def test_a_key_without_its_directory_is_refused_with_that_reason() -> None:
     ("/nfs auto.nfs\ndata -fstype=cifs ://a/x", "cifs"),
 ])  # fmt: skip
 def test_maps_that_only_autofs_can_say(text: str, reason: str) -> None:
-    with pytest.raises(UnreadableError, match=reason):
+    with pytest.raises(UnreadableMountError, match=reason):
         read_any(text)
 
 

@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from advisor.dialects import (
     DIALECTS,
     DialectError,
-    Entry,
-    UnreadableError,
+    MountSpec,
+    UnreadableMountError,
     autofs,
     linux,
-    linux_fstab,
     read_any,
     systemd,
 )
-from advisor.dialects.bsd_read import is_bsd, is_next
+from advisor.dialects.bsd_read import is_bsd, is_nextstep
 from advisor.options import MountOptions
 from advisor.systemd_syntax import UnitNameError, unit_name
 
@@ -42,18 +41,18 @@ WORDS = st.lists(
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> Entry:
-    return Entry.make(draw(HOSTS) + ":" + draw(PATHS), draw(PATHS), draw(OPTIONS))
+def entries(draw: st.DrawFn) -> MountSpec:
+    return MountSpec.make(draw(HOSTS) + ":" + draw(PATHS), draw(PATHS), draw(OPTIONS))
 
 
-AWKWARD = Entry.make("[2001:db8::7]:/päth with  50% #1", '/mnt/it\'s "here" \\040%h', 'context="a,b",ro')
+AWKWARD = MountSpec.make("[2001:db8::7]:/päth with  50% #1", '/mnt/it\'s "here" \\040%h', 'context="a,b",ro')
 
 
 @given(entries())
 @example(AWKWARD)
 @settings(max_examples=60, deadline=None)
-def test_command(entry: Entry) -> None:
-    reading = linux.read(linux.write(entry).text)
+def test_command(entry: MountSpec) -> None:
+    reading = linux.read_command(linux.write_command(entry).text)
     assert reading.entry == entry
     assert reading.untranslated == []
 
@@ -61,8 +60,8 @@ def test_command(entry: Entry) -> None:
 @given(entries())
 @example(AWKWARD)
 @settings(max_examples=60, deadline=None)
-def test_fstab(entry: Entry) -> None:
-    reading = linux_fstab.read(linux_fstab.write(entry).text)
+def test_fstab(entry: MountSpec) -> None:
+    reading = linux.read_fstab(linux.write_fstab(entry).text)
     assert reading.entry == entry
     assert reading.untranslated == []
 
@@ -70,9 +69,9 @@ def test_fstab(entry: Entry) -> None:
 @given(entries(), WORDS, st.sampled_from(["start-up", "on demand", "by hand"]))
 @example(AWKWARD, [], "by hand")
 @settings(max_examples=80, deadline=None)
-def test_systemd(entry: Entry, words: list[str], when: str) -> None:
+def test_systemd(entry: MountSpec, words: list[str], when: str) -> None:
     plain = [item for item in entry.options if not item.startswith("comment=")]
-    wanted = Entry(entry.share, entry.mount_point, MountOptions([*plain, *words])).with_when(when)  # type: ignore[arg-type]
+    wanted = MountSpec(entry.share, entry.mount_point, MountOptions([*plain, *words])).with_mount_time(when)  # type: ignore[arg-type]
     try:
         mount = systemd.write_mount(wanted)
         automount = systemd.write_automount(wanted) if when == "on demand" else None
@@ -92,12 +91,12 @@ def test_systemd(entry: Entry, words: list[str], when: str) -> None:
 
 
 @given(entries())
-@example(Entry.make("nas01:/ends in a blank ", "/0"))
-@example(Entry.make("nas01:/ends in a backslash\\", "/0"))
-@example(Entry.make("nas01:/0", "/-"))
+@example(MountSpec.make("nas01:/ends in a blank ", "/0"))
+@example(MountSpec.make("nas01:/ends in a backslash\\", "/0"))
+@example(MountSpec.make("nas01:/0", "/-"))
 @settings(max_examples=60, deadline=None)
-def test_autofs(entry: Entry) -> None:
-    wanted = entry.with_when("on demand")
+def test_autofs(entry: MountSpec) -> None:
+    wanted = entry.with_mount_time("on demand")
     written = autofs.write(wanted)
     assume(not [problem for problem in written.problems if "bg" not in problem])
     reading = autofs.read(written.text)
@@ -110,9 +109,9 @@ def test_autofs(entry: Entry) -> None:
 @given(entries(), st.sampled_from(["command", "fstab"]))
 @example(AWKWARD, "fstab")
 @settings(max_examples=40, deadline=None)
-def test_read_any_recognises_them(entry: Entry, name: str) -> None:
+def test_read_any_recognises_them(entry: MountSpec, name: str) -> None:
     assert not is_bsd(entry.options)
-    assert not is_next(entry.options)
+    assert not is_nextstep(entry.options)
     assert read_any(DIALECTS[name].write(entry).text).entry == entry
 
 
@@ -125,7 +124,7 @@ CANNOT_HOLD_EVERY_PATH = {
 @given(entries())
 @example(AWKWARD)
 @settings(max_examples=60, deadline=None)
-def test_every_dialect_writes_every_entry(entry: Entry) -> None:
+def test_every_dialect_writes_every_entry(entry: MountSpec) -> None:
     for dialect in DIALECTS.values():
         try:
             written = dialect.write(entry)
@@ -141,7 +140,7 @@ def test_every_dialect_writes_every_entry(entry: Entry) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         read_any(text)
-    except UnreadableError as error:
+    except UnreadableMountError as error:
         refused = error
     else:
         return
@@ -191,7 +190,7 @@ def test_unit_name_refuses_long_names() -> None:
 
 @pytest.mark.parametrize("share", ["192.168.122.76:s_test", "nas01:", "[2001:db8::7]:a/b"])
 def test_a_share_without_a_slash_stays_as_it_is_written(share: str) -> None:
-    entry = Entry.make(share, "/m", "ro")
+    entry = MountSpec.make(share, "/m", "ro")
     for name in ("command", "fstab", "openbsd", "freebsd", "macos"):
         text = DIALECTS[name].write(entry).text
         assert share in text

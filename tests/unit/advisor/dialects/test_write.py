@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from advisor.dialects import DIALECTS, Dialect, DialectError, Entry, Written
-from advisor.dialects.orchestration import scalar
+from advisor.dialects import DIALECTS, Dialect, DialectError, DialectText, MountSpec
+from advisor.dialects.orchestration import yaml_scalar
 
 GOLDEN = Path(__file__).parents[3] / "data" / "dialects"
 ENTRIES = {
-    "tuned": Entry.make(
+    "tuned": MountSpec.make(
         "nas01:/export/home",
         "/home",
         "_netdev,nofail,vers=4.2,rsize=1048576,wsize=1048576,nconnect=4,timeo=600,retrans=2,hard,noatime",
     ),
-    "old": Entry.make(
+    "old": MountSpec.make(
         "10.0.0.7:/scratch",
         "/scratch",
         "ro,bg,retry=3,vers=3,udp,rsize=65536,wsize=1000,timeo=3,softerr,nolock,noac,nosuid,nodev,noresvport",
     ),
-    "awkward": Entry.make(
+    "awkward": MountSpec.make(
         "[2001:db8::7]:/größe 50%/#1",
         "/mnt/{{ it's }}",
         'x-systemd.automount,x-systemd.idle-timeout=10min,x-systemd.requires=wg0.service,context="a:b,c"',
@@ -32,14 +32,14 @@ ENTRIES = {
 }
 
 
-def as_text(written: Written) -> str:
+def as_text(written: DialectText) -> str:
     parts = [f"file: {written.file_name}", written.text.rstrip("\n")]
     parts += [f"untranslated: {note}" for note in written.untranslated]
     parts += [f"problem: {note}" for note in written.problems]
     return "\n".join(parts) + "\n"
 
 
-def as_text_of(dialect: Dialect, entry: Entry) -> str:
+def as_text_of(dialect: Dialect, entry: MountSpec) -> str:
     try:
         return as_text(dialect.write(entry))
     except DialectError as error:
@@ -57,8 +57,8 @@ def test_golden(entry: str) -> None:
     assert text == path.read_text()
 
 
-def write(dialect: str, options: str) -> Written:
-    return DIALECTS[dialect].write(Entry.make("nas:/x", "/m", options))
+def write(dialect: str, options: str) -> DialectText:
+    return DIALECTS[dialect].write(MountSpec.make("nas:/x", "/m", options))
 
 
 @pytest.mark.parametrize(("options", "flags"), [
@@ -116,14 +116,14 @@ def test_on_demand_units() -> None:
 
 
 def test_percent_is_no_specifier() -> None:
-    unit = DIALECTS["systemd-mount"].write(Entry.make("nas:/100%", "/m%h", "made_up=%n"))
+    unit = DIALECTS["systemd-mount"].write(MountSpec.make("nas:/100%", "/m%h", "made_up=%n"))
     assert "What=nas:/100%%" in unit.text
     assert "Where=/m%%h" in unit.text
     assert "Options=made_up=%%n" in unit.text
 
 
 def test_ansible_texts_are_no_templates() -> None:
-    text = DIALECTS["ansible"].write(Entry.make("nas:/{{ x }}", "/m")).text
+    text = DIALECTS["ansible"].write(MountSpec.make("nas:/{{ x }}", "/m")).text
     assert 'src: !unsafe "nas:/{{ x }}"' in text
 
 
@@ -134,7 +134,7 @@ def test_ansible_texts_are_no_templates() -> None:
     ("\u2028", '"\\u2028"'), ("null", '"null"'), ("1e3", '"1e3"'), ("{{x", '"{{x"'),
 ])  # fmt: skip
 def test_yaml_scalars(text: str, quoted: str) -> None:
-    assert scalar(text) == quoted
+    assert yaml_scalar(text) == quoted
 
 
 #: Strictly what these files may consist of: keys, plain or double-quoted values, dashes, two-space steps.

@@ -1,4 +1,4 @@
-"""What the model of a search makes of its trials."""
+"""The Gaussian process of a search: what it concludes from trials."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import itertools
 import math
 import random
 
-from advisor.experiment.gaussian_process import Surface
+from advisor.experiment.gaussian_process import GaussianProcess
 
 _SIZES = [str(2**power) for power in range(14, 20)]
 _SETS = [{"rsize": size, "hard": hard} for size, hard in itertools.product(_SIZES, ["hard", "soft"])]
 
 
-def _after(figures: list[tuple[int, float]]) -> Surface:
+def _after(figures: list[tuple[int, float]]) -> GaussianProcess:
     """Return what is known after trials of these sets with these figures."""
-    surface = Surface(_SETS)
+    surface = GaussianProcess(_SETS)
     for place, (number, figure) in enumerate(figures):
         surface.add(number, math.log(figure), place / len(figures))
     return surface

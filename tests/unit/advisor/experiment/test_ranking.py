@@ -8,34 +8,36 @@ import pytest
 from known_experiments import SIZES, growing, mb, run
 from msgspec.structs import replace
 
-from advisor.experiment.error_model import noise_of
+from advisor.experiment.error_model import estimate_error_model
 from advisor.experiment.measurements import (
-    QUANTITIES,
+    FIGURE_INFO,
     READ,
     READ_TOTAL_S,
     TIMEOUTS,
     WRITE,
     WRITE_CALLS,
     WRITE_TOTAL_S,
-    Outcome,
+    TrialOutcome,
+    figure_value,
+    sync_time_matters,
+    varied_levels,
 )
-from advisor.experiment.ranking import drifts, ranking
-from advisor.experiment.tables import comparison
-from advisor.experiment_values import can_count_in, levels_of, value
+from advisor.experiment.ranking import baseline_drifts, rank_sets
+from advisor.experiment.tables import compare_with_base
 from advisor.text.experiment import (
-    against_text,
+    compared_with_best_text,
     comparison_text,
-    counted_text,
+    consistency_text,
     drift_text,
     interval_text,
-    steady_text,
+    sync_time_text,
     unmeasured_text,
     winner_text,
 )
 
 
 def test_sets_that_are_the_same_are_one_group_and_others_are_not() -> None:
-    ranked = ranking(run(growing, SIZES), WRITE, chance=random.Random(1))
+    ranked = rank_sets(run(growing, SIZES), WRITE, chance=random.Random(1))
     groups = [(standing.levels["rsize"], standing.group) for standing in ranked.standings]
     assert groups == [("1048576", 1)] * 4 + [("65536", 2)] * 4 + [("4096", 3)] * 4
     assert all(each.low < each.median < each.high and each.method == "bootstrap" for each in ranked.standings)
@@ -44,9 +46,11 @@ def test_sets_that_are_the_same_are_one_group_and_others_are_not() -> None:
         "Four of the twelve sets cannot be told apart; first among them is "
     )
     first, last = ranked.standings[0], ranked.standings[-1]
-    assert "cannot be told apart from the best" in against_text(ranked, ranked.standings[3].levels, "It", mb)
-    assert "in place 12 with 1" in against_text(ranked, last.levels, "The default", mb)
-    assert "came first" in against_text(ranked, first.levels, "The default", mb)
+    assert "cannot be told apart from the best" in compared_with_best_text(
+        ranked, ranked.standings[3].levels, "It", mb
+    )
+    assert "in place 12 with 1" in compared_with_best_text(ranked, last.levels, "The default", mb)
+    assert "came first" in compared_with_best_text(ranked, first.levels, "The default", mb)
     assert "three repeats, by bootstrap" in interval_text(first)
 
 
@@ -61,7 +65,7 @@ def test_equal_sets_are_one_group_as_often_as_promised(sets: int, seeds: int, mo
         outcomes = run(
             lambda levels: 1e7, {"a": [str(number) for number in range(sets)]}, seed=seed, noise=0.1
         )
-        ranked = ranking(outcomes, WRITE, chance=random.Random(seed))
+        ranked = rank_sets(outcomes, WRITE, chance=random.Random(seed))
         split += ranked.standings[-1].group != 1
     assert split <= most
 
@@ -69,7 +73,7 @@ def test_equal_sets_are_one_group_as_often_as_promised(sets: int, seeds: int, mo
 def test_the_intervals_cover_the_truth_as_often_as_promised() -> None:
     covered = total = 0
     for seed in range(30):
-        ranked = ranking(run(growing, SIZES, noise=0.2, seed=seed), WRITE, chance=random.Random(seed))
+        ranked = rank_sets(run(growing, SIZES, noise=0.2, seed=seed), WRITE, chance=random.Random(seed))
         for each in ranked.standings:
             covered += each.low <= growing(each.levels) <= each.high
             total += 1
@@ -77,10 +81,10 @@ def test_the_intervals_cover_the_truth_as_often_as_promised() -> None:
 
 
 def test_with_six_repeats_the_interval_is_exact_and_with_one_nothing_can_be_told() -> None:
-    many = ranking(run(growing, SIZES, repeats=6), WRITE, chance=random.Random(1))
+    many = rank_sets(run(growing, SIZES, repeats=6), WRITE, chance=random.Random(1))
     assert {each.method for each in many.standings} == {"sign test"}
     assert "no distribution is assumed" in interval_text(many.standings[0])
-    once = ranking(run(growing, SIZES, repeats=1), WRITE, chance=random.Random(1))
+    once = rank_sets(run(growing, SIZES, repeats=1), WRITE, chance=random.Random(1))
     assert {(each.method, each.group) for each in once.standings} == {("range", 0)}
     assert "too few trials were repeated" in winner_text(once, mb)
     assert "too few to say" in interval_text(once.standings[0])
@@ -90,7 +94,7 @@ def test_the_baseline_s_repeats_tell_what_chance_does_where_sets_ran_once() -> N
     outcomes = run(growing, SIZES, repeats=1)
     watch = run(lambda levels: 1e7, {"rsize": ["4096"], "nconnect": ["1"]}, repeats=6, seed=5)
     outcomes += [replace(each, baseline=True) for each in watch]
-    ranked = ranking(outcomes, WRITE, chance=random.Random(1))
+    ranked = rank_sets(outcomes, WRITE, chance=random.Random(1))
     assert [each.group for each in ranked.standings][:4] == [1, 1, 1, 1]
     assert ranked.standings[-1].group > 1
     assert len(ranked.standings[-1].values) == 1
@@ -102,14 +106,14 @@ def test_what_failed_or_ran_with_other_values_is_left_out_and_counted() -> None:
         replace(outcomes[0], state="mismatch", figures={"write": 1e12}),
         replace(outcomes[1], state="failed"),
     ]
-    ranked = ranking([*wrong, *outcomes[2:]], WRITE, chance=random.Random(1))
+    ranked = rank_sets([*wrong, *outcomes[2:]], WRITE, chance=random.Random(1))
     assert ranked.left_out == 2
     assert ranked.standings[0].median < 1e9
 
 
-def _timed_out(counts: dict[str, list[int]]) -> list[Outcome]:
+def _timed_out(counts: dict[str, list[int]]) -> list[TrialOutcome]:
     return [
-        Outcome(
+        TrialOutcome(
             levels={"rsize": size}, workload="w", block=block, order=0, figures={"write": 1e6}, timeouts=count
         )
         for size, row in counts.items()
@@ -123,56 +127,62 @@ def _plain(_figure: str, number: float) -> str:
 
 def test_time_outs_that_never_were_set_nothing_apart() -> None:
     # The usual case of this figure: too few repeats are not the reason.
-    none = ranking(_timed_out(dict.fromkeys("123", [0] * 10)), TIMEOUTS, chance=random.Random(1))
+    none = rank_sets(_timed_out(dict.fromkeys("123", [0] * 10)), TIMEOUTS, chance=random.Random(1))
     assert winner_text(none, _plain) == "All three sets come out alike, with a median of 0 (time-outs)."
     for size in "13":
-        assert against_text(none, {"rsize": size}, "It", _plain) == "It is among the first, with 0."
+        assert (
+            compared_with_best_text(none, {"rsize": size}, "It", _plain) == "It is among the first, with 0."
+        )
     some = _timed_out({"1": [0, 0, 0], "2": [0, 0, 3], "3": [5, 6, 7], "4": [20, 22, 21]})
-    found = ranking(some, TIMEOUTS, chance=random.Random(1))
+    found = rank_sets(some, TIMEOUTS, chance=random.Random(1))
     assert winner_text(found, _plain) == (
         "rsize=1 came first with 0 (time-outs), and one other set with the same. How the rest differs from 0 "
         "cannot be told from chance."
     )
-    assert against_text(found, {"rsize": "3"}, "It", _plain) == (
+    assert compared_with_best_text(found, {"rsize": "3"}, "It", _plain) == (
         "It is in place 3 with 6; where trials have 0, no difference can be told from chance."
     )
-    alone = ranking([each for each in some if each.levels["rsize"] != "2"], TIMEOUTS, chance=random.Random(1))
+    alone = rank_sets(
+        [each for each in some if each.levels["rsize"] != "2"], TIMEOUTS, chance=random.Random(1)
+    )
     assert winner_text(alone, _plain) == (
         "rsize=1 came first with 0 (time-outs). How the rest differs from 0 cannot be told from chance."
     )
-    mixed = ranking(_timed_out({"1": [1, 2, 0, 1], "2": [3, 5, 0, 4]}), TIMEOUTS, chance=random.Random(1))
+    mixed = rank_sets(_timed_out({"1": [1, 2, 0, 1], "2": [3, 5, 0, 4]}), TIMEOUTS, chance=random.Random(1))
     assert winner_text(mixed, _plain) == (
         "rsize=1 came first with 1 (time-outs), but where trials have 0, no difference can be told from "
         "chance."
     )
-    (row,) = comparison(some, "rsize", "1", chance=random.Random(1), figures=[TIMEOUTS])
+    (row,) = compare_with_base(some, "rsize", "1", chance=random.Random(1), figures=[TIMEOUTS])
     assert comparison_text(row, _plain) == "w, time-outs: 1 0; 2 0; 3 6; 4 21."
 
 
 def test_workloads_are_not_mixed() -> None:
     outcomes = run(growing, SIZES)
     with pytest.raises(ValueError, match="several workloads"):
-        ranking([outcomes[0], replace(outcomes[1], workload="other")], WRITE, chance=random.Random(1))
+        rank_sets([outcomes[0], replace(outcomes[1], workload="other")], WRITE, chance=random.Random(1))
 
 
 def test_all_alike_is_said() -> None:
-    ranked = ranking(run(lambda levels: 5e7, SIZES), WRITE, chance=random.Random(1))
+    ranked = rank_sets(run(lambda levels: 5e7, SIZES), WRITE, chance=random.Random(1))
     assert winner_text(ranked, mb).startswith("All twelve sets cannot be told apart")
-    assert winner_text(ranking([], WRITE, chance=random.Random(1)), mb) == "No trial gave a result."
+    assert winner_text(rank_sets([], WRITE, chance=random.Random(1)), mb) == "No trial gave a result."
 
 
 def test_two_sets_are_both_and_one_with_a_figure_is_not_the_one_that_ran() -> None:
     outcomes = run(lambda _: 1e7, {"ac": ["", "noac"]}, repeats=5)
-    assert winner_text(ranking(outcomes, WRITE, chance=random.Random(1)), mb).startswith("Both sets cannot")
+    assert winner_text(rank_sets(outcomes, WRITE, chance=random.Random(1)), mb).startswith("Both sets cannot")
     never = _timed_out({"1": [0, 0], "2": [0, 0]})
-    assert winner_text(ranking(never, TIMEOUTS, chance=random.Random(1)), _plain).startswith("Both sets come")
+    assert winner_text(rank_sets(never, TIMEOUTS, chance=random.Random(1)), _plain).startswith(
+        "Both sets come"
+    )
     # Every read of the other came from memory.
     one = [replace(each, figures={}) if each.levels["ac"] else each for each in outcomes]
-    assert winner_text(ranking(one, WRITE, chance=random.Random(1)), mb).startswith(
+    assert winner_text(rank_sets(one, WRITE, chance=random.Random(1)), mb).startswith(
         "The one set with a figure: ac=, 9.9 MB/s"
     )
     failed = [replace(each, state="failed") if each.levels["ac"] else each for each in outcomes]
-    assert winner_text(ranking(failed, WRITE, chance=random.Random(1)), mb).startswith(
+    assert winner_text(rank_sets(failed, WRITE, chance=random.Random(1)), mb).startswith(
         "The one set that ran: "
     )
 
@@ -181,8 +191,8 @@ def test_times_rank_from_the_shortest() -> None:
     outcomes = [
         replace(each, figures={**each.figures, "write_bytes": 2.0**26}) for each in run(growing, SIZES)
     ]
-    speeds = ranking(outcomes, WRITE, chance=random.Random(1))
-    times = ranking(outcomes, WRITE_TOTAL_S, chance=random.Random(1))
+    speeds = rank_sets(outcomes, WRITE, chance=random.Random(1))
+    times = rank_sets(outcomes, WRITE_TOTAL_S, chance=random.Random(1))
     assert [each.levels for each in speeds.standings] == [each.levels for each in times.standings]
     assert times.standings[0].median == pytest.approx(2**26 / speeds.standings[0].median)
 
@@ -193,30 +203,32 @@ def test_drift_of_the_baseline() -> None:
     falling = [1 - 0.04 * number for number in range(8)]
     for values, notable in ((steady, False), (falling, True)):
         outcomes = [
-            Outcome(
+            TrialOutcome(
                 levels={}, workload="w", block=0, order=order, baseline=True, figures={"write": 1e7 * each}
             )
             for order, each in enumerate(values)
         ]
-        (drift,) = drifts(outcomes, [WRITE, READ])
+        (drift,) = baseline_drifts(outcomes, [WRITE, READ])
         assert drift.notable == notable
         assert ("fell by 17 %" in drift_text(drift)) == notable
-    (few,) = drifts(outcomes[:7], [WRITE])
+    (few,) = baseline_drifts(outcomes[:7], [WRITE])
     assert few.notable is None
     assert "too seldom to tell" in drift_text(few)
-    assert drifts(outcomes[:1], [WRITE]) == []
+    assert baseline_drifts(outcomes[:1], [WRITE]) == []
 
 
 def test_where_none_is_ahead_it_is_said_what_would_have_shown() -> None:
     quiet = run(lambda _: 1e7, {"ac": ["", "noac"]}, repeats=8, noise=0.01)
-    assert "makes little difference" in winner_text(ranking(quiet, WRITE, chance=random.Random(1)), mb)
+    assert "makes little difference" in winner_text(rank_sets(quiet, WRITE, chance=random.Random(1)), mb)
     loud = run(lambda _: 1e7, {"ac": ["", "noac"]}, repeats=5, noise=0.5)
-    assert "more repeats, or a quieter link" in winner_text(ranking(loud, WRITE, chance=random.Random(1)), mb)
+    assert "more repeats, or a quieter link" in winner_text(
+        rank_sets(loud, WRITE, chance=random.Random(1)), mb
+    )
 
 
 def test_one_set_that_was_repeated_often_does_not_speak_for_all() -> None:
     still = [[1.0, 1.0001]] * 10
-    noise = noise_of([*still, [1.0, 1.5] * 10], random.Random(1))
+    noise = estimate_error_model([*still, [1.0, 1.5] * 10], random.Random(1))
     assert noise is not None
     # By degrees of freedom: 19 of 29 are the loud set's, not 190 of 200 pairs.
     assert noise.variance() == pytest.approx(19 / 29 * 0.0433, rel=0.02)
@@ -225,53 +237,53 @@ def test_one_set_that_was_repeated_often_does_not_speak_for_all() -> None:
 def test_a_read_that_came_from_memory_is_counted_as_left_out() -> None:
     outcomes = run(lambda _: 1e7, {"ac": ["", "noac"]})
     outcomes[0] = replace(outcomes[0], figures={})
-    ranked = ranking(outcomes, WRITE, chance=random.Random(1))
+    ranked = rank_sets(outcomes, WRITE, chance=random.Random(1))
     assert (ranked.left_out, ranked.unmeasured) == (1, 1)
     assert unmeasured_text(ranked).startswith("One trial has no figure here: it could not be measured.")
-    none = ranking(outcomes, READ, chance=random.Random(1))
+    none = rank_sets(outcomes, READ, chance=random.Random(1))
     assert none.unmeasured == len(outcomes)
     assert "came from this computer's memory" in unmeasured_text(none)
-    assert unmeasured_text(ranking(outcomes[1:], WRITE, chance=random.Random(1))) == ""
+    assert unmeasured_text(rank_sets(outcomes[1:], WRITE, chance=random.Random(1))) == ""
 
 
 def test_figures_that_are_made_of_others() -> None:
-    both = Outcome(
+    both = TrialOutcome(
         levels={}, workload="w", block=0, order=0, timeouts=3, retransmissions=4,
         figures={"write": 10.0, "write_bytes": 100.0, "write_s": 2.0, "read": 50.0, "read_bytes": 100.0,
                  "sync_s": 4.0, "unmount_s": 6.0},
     )  # fmt: skip
-    assert value(both, WRITE_TOTAL_S) == 10
-    assert value(both, WRITE_TOTAL_S, counted=True) == 20
-    assert value(both, WRITE, counted=True) == 5
-    assert value(both, WRITE_CALLS) == 50
-    assert value(both, WRITE_CALLS, counted=True) == pytest.approx(100 / 12)
+    assert figure_value(both, WRITE_TOTAL_S) == 10
+    assert figure_value(both, WRITE_TOTAL_S, counted=True) == 20
+    assert figure_value(both, WRITE, counted=True) == 5
+    assert figure_value(both, WRITE_CALLS) == 50
+    assert figure_value(both, WRITE_CALLS, counted=True) == pytest.approx(100 / 12)
     # What was read before needs no sync.
-    assert value(both, READ_TOTAL_S, counted=True) == 2
-    assert value(both, "timeouts") == 3
-    assert value(both, "create") is None
+    assert figure_value(both, READ_TOTAL_S, counted=True) == 2
+    assert figure_value(both, "timeouts") == 3
+    assert figure_value(both, "create") is None
     only_read = replace(both, figures={"read": 50.0, "read_bytes": 100.0, "unmount_s": 2.0})
-    assert value(only_read, READ, counted=True) == 25
-    assert can_count_in([only_read], READ)
-    assert can_count_in([both], WRITE_TOTAL_S)
-    assert not can_count_in([both], READ)
-    assert not can_count_in([both], "timeouts")
-    assert not can_count_in([], WRITE)
-    assert "3.6" in counted_text("It", WRITE, 73.2e6, 3.6e6, mb)
-    assert all(quantity.label for quantity in QUANTITIES.values())
+    assert figure_value(only_read, READ, counted=True) == 25
+    assert sync_time_matters([only_read], READ)
+    assert sync_time_matters([both], WRITE_TOTAL_S)
+    assert not sync_time_matters([both], READ)
+    assert not sync_time_matters([both], "timeouts")
+    assert not sync_time_matters([], WRITE)
+    assert "3.6" in sync_time_text("It", WRITE, 73.2e6, 3.6e6, mb)
+    assert all(quantity.label for quantity in FIGURE_INFO.values())
 
 
 def test_levels_come_in_the_order_of_their_numbers() -> None:
     outcomes = [
-        Outcome(levels={"size": level, "same": "x"}, workload="w", block=0, order=0)
+        TrialOutcome(levels={"size": level, "same": "x"}, workload="w", block=0, order=0)
         for level in ("default", "1M", "64k", "8192", "soft")
     ]
-    assert levels_of(outcomes) == {"size": ["8192", "64k", "1M", "default", "soft"]}
+    assert varied_levels(outcomes) == {"size": ["8192", "64k", "1M", "default", "soft"]}
 
 
 def test_little_noise_or_none_is_no_reason_to_fail() -> None:
-    assert noise_of([[1.0], [2.0, 2.0]], random.Random(1)) is None
-    still = noise_of([[2.0, 2.0, 2.0], [3.0, 3.0, 3.0]], random.Random(1))
+    assert estimate_error_model([[1.0], [2.0, 2.0]], random.Random(1)) is None
+    still = estimate_error_model([[2.0, 2.0, 2.0], [3.0, 3.0, 3.0]], random.Random(1))
     assert still is not None
     assert still.half_width(3) == 0
-    assert noise_of([[0.0, 1.0], [-1.0, 2.0]], random.Random(1)) is None
-    assert steady_text([], "") == "No matrix has values."
+    assert estimate_error_model([[0.0, 1.0], [-1.0, 2.0]], random.Random(1)) is None
+    assert consistency_text([], "") == "No matrix has values."

@@ -9,10 +9,9 @@ import random
 import pytest
 from msgspec import structs
 
-from advisor.experiment.measurements import Outcome
-from advisor.experiment.search import Answer, Found, Racer
-from advisor.retest import Retest, retest_of
-from advisor.search_text import answer_text, retest_text, search_headline, search_verdict
+from advisor.experiment.measurements import TrialOutcome
+from advisor.experiment.search import BayesianSearch, Retest, SearchConclusion, SetEstimate, evaluate_retest
+from advisor.text.experiment import retest_texts, search_headline, search_texts, search_verdict
 
 _FACTORS = {
     "rsize": [str(2**power) for power in range(14, 21)],
@@ -33,9 +32,9 @@ def _truth(levels: dict[str, str]) -> float:
 _BEST = max(map(_truth, _SETS))
 
 
-def _race(seed: int, budget: int = 24, **known: object) -> tuple[Answer, list[dict[str, str]]]:
+def _race(seed: int, budget: int = 24, **known: object) -> tuple[SearchConclusion, list[dict[str, str]]]:
     noise = random.Random(seed)
-    racer = Racer(
+    racer = BayesianSearch(
         _SETS, chance=random.Random(seed), budget=budget, default=_SETS[0], current=_SETS[5], **known
     )  # type: ignore[arg-type]
     asked: list[dict[str, str]] = []
@@ -74,13 +73,13 @@ def test_the_answer_names_what_it_is_compared_with() -> None:
 
 def test_the_answer_in_words() -> None:
     answer, _ = _race(1)
-    said = answer_text(answer, "write", lambda _, number: f"{number / 1e6:.2f} MB/s")
+    said = search_texts(answer, "write", lambda _, number: f"{number / 1e6:.2f} MB/s")
     assert said[0].startswith("First of 112 sets after 24 trials of ")
     (default,) = [each for each in said if each.startswith("The kernel's default gives about 1.0")]
     assert "faster" not in default  # what it gains, the re-test alone tells
     assert len(said) == 5
     itself = structs.replace(answer, default=answer.winner, current=None, runner_up=None, decided=True)
-    words = answer_text(itself, "write", lambda _, number: f"{number:.0f}")
+    words = search_texts(itself, "write", lambda _, number: f"{number:.0f}")
     assert words[1:] == [
         "The kernel's default is the first itself.",
         "No other set is likely to be better by more than 5 %.",
@@ -92,21 +91,23 @@ def _tested_again(gain: float, rounds: int = 6) -> Retest | None:
     chance = random.Random(3)
     sets = [({"nconnect": "2"}, 1e6), ({"nconnect": "8"}, 1e6 * gain)]
     trials = [
-        Outcome(
+        TrialOutcome(
             levels=levels, workload="", block=0, order=0, retest=True,
             figures={name: speed * chance.lognormvariate(0, 0.01) for name in ("write", "read")},
         )
         for _ in range(rounds) for levels, speed in sets
     ]  # fmt: skip
-    return retest_of(trials, {"nconnect": "8"}, {"nconnect": "2"})
+    return evaluate_retest(trials, {"nconnect": "8"}, {"nconnect": "2"})
 
 
-def _answer(promised: float) -> Answer:
+def _answer(promised: float) -> SearchConclusion:
     found = [
-        Found(levels={"nconnect": level}, values=[speed], median=speed, low=speed, high=speed, method="model")
+        SetEstimate(
+            levels={"nconnect": level}, values=[speed], median=speed, low=speed, high=speed, method="model"
+        )
         for level, speed in (("8", 1e6 * promised), ("2", 1e6))
     ]
-    return Answer(
+    return SearchConclusion(
         winner=found[0], runner_up=None, default=None, current=found[1], decided=True, trials=20, tried=4,
         candidates=4,
     )  # fmt: skip
@@ -121,7 +122,7 @@ def test_a_gain_is_that_of_the_re_test_and_not_what_the_search_promised() -> Non
     answer = _answer(1.14)
     assert search_verdict(answer, again) == "better"
     assert search_headline(answer, again) == "nconnect=8: 5 % faster than the present setting, tested again."
-    said = retest_text(answer, again, _written)
+    said = retest_texts(answer, again, _written)
     assert said[0].startswith("Tested again in 6 rounds, in turns: 1.1 MB/s against 1.0 MB/s")
     assert said[1].startswith("Writing +")
     assert said[2] == "The search had put it at +14 %: the first of many sets is in part the luckiest."
@@ -140,7 +141,7 @@ def test_nothing_is_claimed_that_the_re_test_does_not_show() -> None:
     present = structs.replace(answer, winner=structs.replace(answer.winner, levels={"nconnect": "2"}))
     assert search_verdict(present, None) == "present"
     assert "The present setting came first" in search_headline(present, None)
-    assert retest_text(present, None, _written) == []
+    assert retest_texts(present, None, _written) == []
 
 
 def test_the_same_chance_and_figures_give_the_same_race() -> None:
@@ -154,7 +155,7 @@ def test_what_should_be_good_is_tried_first() -> None:
 
 
 def test_one_set_is_asked_for_until_its_figure_is_told() -> None:
-    racer = Racer(_SETS, chance=random.Random(1), budget=5)
+    racer = BayesianSearch(_SETS, chance=random.Random(1), budget=5)
     assert racer.next() == racer.next()
     first = racer.next()
     racer.tell(first, 1e6)
@@ -162,7 +163,7 @@ def test_one_set_is_asked_for_until_its_figure_is_told() -> None:
 
 
 def test_a_set_that_fails_is_not_tried_again_and_cannot_win() -> None:
-    racer = Racer(_SETS[:3], chance=random.Random(1), budget=12, default=_SETS[0])
+    racer = BayesianSearch(_SETS[:3], chance=random.Random(1), budget=12, default=_SETS[0])
     racer.tell(_SETS[0], 5e6)
     racer.tell(_SETS[0], None)
     for _ in range(8):
@@ -178,22 +179,22 @@ def test_a_set_that_fails_is_not_tried_again_and_cannot_win() -> None:
 
 
 def test_a_trial_that_cannot_win_is_given_up_but_not_at_its_beginning_or_of_what_is_compared() -> None:
-    racer = Racer(_SETS, chance=random.Random(1), budget=40, default=_SETS[0])
+    racer = BayesianSearch(_SETS, chance=random.Random(1), budget=40, default=_SETS[0])
     noise = random.Random(1)
     for _ in range(12):
         levels = racer.next()
         racer.tell(levels, _truth(levels) * noise.lognormvariate(0, 0.04))
     best = racer.answer().winner
-    assert racer.hopeless(_SETS[7], best.median / 5, 0.5)
-    assert not racer.hopeless(_SETS[7], best.median / 5, 0.1)
-    assert not racer.hopeless(_SETS[7], best.median * 0.97, 0.5)
-    assert not racer.hopeless(_SETS[0], best.median / 5, 0.5)
+    assert racer.cannot_win(_SETS[7], best.median / 5, 0.5)
+    assert not racer.cannot_win(_SETS[7], best.median / 5, 0.1)
+    assert not racer.cannot_win(_SETS[7], best.median * 0.97, 0.5)
+    assert not racer.cannot_win(_SETS[0], best.median / 5, 0.5)
     racer.tell(_SETS[7], best.median / 5, 0.5, partial=True)
     assert racer.answer().winner.levels != _SETS[7]
 
 
 def test_what_was_surprisingly_good_is_looked_at_again_before_it_is_believed_or_not() -> None:
-    racer = Racer(_SETS, chance=random.Random(1), budget=60)
+    racer = BayesianSearch(_SETS, chance=random.Random(1), budget=60)
     for _ in range(20):
         levels = racer.next()
         racer.tell(levels, _truth(levels))
@@ -207,7 +208,7 @@ def test_what_was_surprisingly_good_is_looked_at_again_before_it_is_believed_or_
 
 def test_it_ends_early_once_nothing_else_can_be_much_better() -> None:
     few = [{"hard": "hard"}, {"hard": "soft"}]
-    racer = Racer(few, chance=random.Random(1), budget=100)
+    racer = BayesianSearch(few, chance=random.Random(1), budget=100)
     trials = 0
     while not racer.done:
         levels = racer.next()
@@ -221,7 +222,7 @@ def test_it_ends_early_once_nothing_else_can_be_much_better() -> None:
 
 
 def test_costs_count_against_the_budget() -> None:
-    racer = Racer(_SETS, chance=random.Random(1), budget=60.0)
+    racer = BayesianSearch(_SETS, chance=random.Random(1), budget=60.0)
     racer.tell(racer.next(), 1e6, 59.0)
     assert not racer.done
     racer.tell(racer.next(), 1e6, 2.0)
@@ -230,8 +231,8 @@ def test_costs_count_against_the_budget() -> None:
 
 def test_what_it_is_not_for() -> None:
     with pytest.raises(ValueError, match="no candidates"):
-        Racer([], chance=random.Random(1), budget=1)
-    racer = Racer(_SETS, chance=random.Random(1), budget=1)
+        BayesianSearch([], chance=random.Random(1), budget=1)
+    racer = BayesianSearch(_SETS, chance=random.Random(1), budget=1)
     with pytest.raises(ValueError, match="no trial gave a figure"):
         racer.answer()
     with pytest.raises(ValueError, match="above 0"):
@@ -241,7 +242,7 @@ def test_what_it_is_not_for() -> None:
 
 
 def test_the_first_sets_show_pairs_of_levels_too() -> None:
-    racer = Racer(_SETS, chance=random.Random(3), budget=140)
+    racer = BayesianSearch(_SETS, chance=random.Random(3), budget=140)
     shown: set[tuple[str, str]] = set()
     for _ in range(28):  # as many as there are sizes with numbers of connections
         levels = racer.next()
@@ -253,7 +254,7 @@ def test_the_first_sets_show_pairs_of_levels_too() -> None:
 def test_the_less_trials_scatter_the_more_sets_are_tried() -> None:
     def tried(scatter: float) -> int:
         noise = random.Random(4)
-        racer = Racer(_SETS, chance=random.Random(4), budget=60)
+        racer = BayesianSearch(_SETS, chance=random.Random(4), budget=60)
         for _ in range(60):
             levels = racer.next()
             racer.tell(levels, _truth(levels) * noise.lognormvariate(0, scatter))
@@ -266,7 +267,7 @@ def test_two_that_are_alike_are_not_told_apart_while_a_third_may_be_better() -> 
     """The trials at the end go where the choice may gain, not where two are as good as each other."""
     sets = [{"hard": str(number)} for number in range(3)]
     noise = random.Random(6)
-    racer = Racer(sets, chance=random.Random(5), budget=36)
+    racer = BayesianSearch(sets, chance=random.Random(5), budget=36)
     for number, times in ((0, 16), (1, 16), (2, 1)):
         for _ in range(times):  # the third a little below the two, and seen once
             racer.tell(sets[number], (0.95 if number == 2 else 1.0) * noise.lognormvariate(0, 0.05))

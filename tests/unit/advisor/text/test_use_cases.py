@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.text.use_cases import enough_for
+from advisor.text.use_cases import use_case_texts
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ from advisor.text.use_cases import enough_for
     ],
 )
 def test_video(read: float, words: str) -> None:
-    assert words in enough_for(read=read)[0]
+    assert words in use_case_texts(read=read)[0]
 
 
 @pytest.mark.parametrize(("write", "words"), [(117e6, "3.4 TB in a night of 8 hours"), (1e6, "29 GB")])
 def test_backup(write: float, words: str) -> None:
-    assert words in enough_for(write=write)[0]
-    assert enough_for(write=write)[0].endswith("if the files are large.")
-    assert enough_for(small_files=write)[0].endswith("hours, of files like these.")
+    assert words in use_case_texts(write=write)[0]
+    assert use_case_texts(write=write)[0].endswith("if the files are large.")
+    assert use_case_texts(small_files=write)[0].endswith("hours, of files like these.")
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_backup(write: float, words: str) -> None:
     [(3000, "as a simple SSD"), (400, "quiet machines"), (30, "slower than one hard disk")],
 )
 def test_virtual_disks(flushes: float, words: str) -> None:
-    assert words in enough_for(flushes=flushes)[0]
-    assert words in enough_for(small_writes=flushes)[0]
+    assert words in use_case_texts(flushes=flushes)[0]
+    assert words in use_case_texts(small_writes=flushes)[0]
 
 
 @given(*[st.none() | st.floats(0, 1e12)] * 3)
 def test_a_sentence_for_each_figure(read: float | None, write: float | None, flushes: float | None) -> None:
-    found = enough_for(read=read, write=write, flushes=flushes)
+    found = use_case_texts(read=read, write=write, flushes=flushes)
     assert len(found) == sum(value is not None for value in (read, write, flushes))
     assert all(text.endswith(".") for text in found)

@@ -1,1 +1,0 @@
-"""Tests of copy speed: the copy engine, its worker process and its results."""

@@ -1,1 +1,0 @@
-"""Models: snapshots of the agent turned into rows and roles."""

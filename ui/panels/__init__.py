@@ -1,1 +1,0 @@
-"""The panels that the window is composed of."""
