@@ -4,9 +4,10 @@ Everything is asked on the command line, as a person does it.
 """
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
+
+from shell_commands import loaded_program
 
 from app.helper import readahead_rule
 from app.lab import udev
@@ -15,7 +16,6 @@ from app.process import find_program, run
 
 _RULES = Path("/usr/lib/udev/rules.d")
 _PATIENCE_S = 120.0
-_MAIN = "import sys; from app.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
 def carry_out(points: dict[str, list[Any]], times: int) -> dict[str, Any]:
@@ -25,6 +25,26 @@ def carry_out(points: dict[str, list[Any]], times: int) -> dict[str, Any]:
         points: mount point to options and readahead.
         times: how often all are mounted again while it is saved.
     """
+    with loaded_program() as mw:
+        return _carry_out(mw, points, times)
+
+
+def _carry_out(mw: Path, points: dict[str, list[Any]], times: int) -> dict[str, Any]:
+    def mountwright(*words: str) -> str:
+        """Run the program, and return what it prints."""
+        outcome = run([str(mw), *words], timeout=_PATIENCE_S)
+        assert outcome.ok, f"{words}: {outcome.stdout}{outcome.stderr}"
+        return outcome.stdout
+
+    def listed() -> dict[str, list[Any]]:
+        """Return mount point to readahead and what becomes of it, once udev has done its part."""
+        program("udevadm", "settle", "--timeout=60")
+        rows = json.loads(mountwright("list", "--json"))["mounts"]
+        return {
+            row["mount_point"]: [row["active"]["read_ahead_kb"], row["active"]["read_ahead_state"]]
+            for row in rows
+        }
+
     nfs_utils = [path.read_text() for path in _RULES.glob("99-nfs.rules")]
     assert udev.start_udev()
     for text in nfs_utils:  # it sets the kernel's own value, before ours
@@ -59,23 +79,6 @@ def again(points: dict[str, list[Any]]) -> None:
         program("umount", point)
     for point, (options, _kb) in points.items():
         program("mount", "-t", "nfs", "-o", options, SHARE, point)
-
-
-def listed() -> dict[str, list[Any]]:
-    """Return mount point to readahead and what becomes of it, once udev has done its part."""
-    program("udevadm", "settle", "--timeout=60")
-    rows = json.loads(mountwright("list", "--json"))["mounts"]
-    return {
-        row["mount_point"]: [row["active"]["read_ahead_kb"], row["active"]["read_ahead_state"]]
-        for row in rows
-    }
-
-
-def mountwright(*words: str) -> str:
-    """Run the program, and return what it prints."""
-    outcome = run([sys.executable, "-P", "-c", _MAIN, *words], timeout=_PATIENCE_S)
-    assert outcome.ok, f"{words}: {outcome.stdout}{outcome.stderr}"
-    return outcome.stdout
 
 
 def program(name: str, *words: str) -> None:

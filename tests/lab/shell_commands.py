@@ -40,13 +40,9 @@ def run_commands(commands: list[str]) -> dict[str, Any]:
 
     No two ``mw`` run at a time.
     """
-    program = Path("/tmp/bin/mw")
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(_PROGRAM)
-    program.chmod(0o755)
-    environment = {"S": SHARE, "PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": "/tmp"}
     found = []
-    with _copied():
+    with loaded_program() as program:
+        environment = {"S": SHARE, "PATH": f"{program.parent}:{os.environ['PATH']}", "HOME": "/tmp"}
         for command in commands:
             outcome = run(["/bin/sh", "-c", command], timeout=_PATIENCE_S, env=environment)
             found.append({"out": outcome.stdout, "err": outcome.stderr, "ok": outcome.ok})
@@ -54,16 +50,19 @@ def run_commands(commands: list[str]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _copied() -> Iterator[None]:
-    """Have a process with the program's modules that carries out what ``mw`` is asked for."""
-    _PLACE.mkdir(parents=True)
+def loaded_program() -> Iterator[Path]:
+    """Have a process with the program's modules; give ``mw``, which asks a copy of it for what it is told."""
+    program = _PLACE / "bin" / "mw"
+    program.parent.mkdir(parents=True)
+    program.write_text(_PROGRAM)
+    program.chmod(0o755)
     for name in ("requests", "answer"):
         os.mkfifo(_PLACE / name)
     child = os.fork()
     if child == 0:
         _serve()
     try:
-        yield
+        yield program
     finally:
         (_PLACE / "requests").write_text("0\n")
         os.waitpid(child, 0)
