@@ -70,7 +70,7 @@ def open_directory(caller: Caller, path: str, make: Make | None = None) -> int:
 
 
 def check_ancestors(caller: Caller, path: str, *, mounted: bool) -> None:
-    """Check the directories above a path, as far as they exist, as :func:`open_directory` does, and that it is no link.
+    """Check the directories above a path, as far as they exist, like open_directory, and that it is no link.
 
     Args:
         caller: who asked.

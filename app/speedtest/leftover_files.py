@@ -107,7 +107,7 @@ def leftover_of_run(path: str, name: str, place: PrivateMountHandle | None) -> L
 
 
 def record_run(found: LeftoverFiles) -> None:
-    """Record a run that begins, before it makes files. Its end calls :func:`erase_record`, or :func:`record_leftover`."""
+    """Record a run that begins, before it makes files; its end calls erase_record or record_leftover."""
     with _lock:
         _write_record(found)
 

@@ -145,6 +145,7 @@ def test_every_option_alone(dialect: str) -> None:
 @example(options=MountOptions.parse("acregmin=3,noac"))
 @example(options=MountOptions.parse("vers=4,minorversion=1"))
 @example(options=MountOptions.parse("noauto,x-systemd.wanted-by=wg0.service"))
+@example(options=MountOptions.parse("x-systemd.automount,x-systemd.wanted-by=wg0.service"))
 @settings(max_examples=150, deadline=None)
 def test_several_options(dialect: str, options: MountOptions) -> None:
     assert lost_in(dialect, options) == []
