@@ -11,7 +11,7 @@ from waiting import DEADLINE_S, wait_for
 
 from app.errors import AppError, ErrorKind
 from app.experiment.model import ExperimentArgs, ExperimentPlan, ExperimentRunArgs, SearchArgs
-from app.service import experimenting, measurements
+from app.service import measurements
 from app.service.hosts import InProcessHost
 from app.service.verbs import HostVerbs
 from app.speedtest.model import TestPlanArgs, TestSpec
@@ -45,9 +45,9 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     work = Work()
     monkeypatch.setattr(measurements, "run_test", work)
     monkeypatch.setattr(measurements.PrivateMount, "open", work)
-    monkeypatch.setattr(experimenting, "gather_facts", lambda *_args, **_named: None)
+    monkeypatch.setattr(measurements, "gather_facts", lambda *_args, **_named: None)
     for name in ("plan_experiment", "run_experiment", "run_search", "resume_search"):
-        monkeypatch.setattr(experimenting, name, work)
+        monkeypatch.setattr(measurements, name, work)
     return work
 
 
