@@ -3,7 +3,7 @@
     ./test                    everything
     ./test --long             everything, with the long versions, on each Python that is here
     ./test -k mountinfo -x    pytest's options reach every group of tests
-    ./test tests/unit/app     only these paths, in the environment with Qt, without the checks
+    ./test tests/unit/mounts  only these paths, in the environment with Qt, without the checks
     ./test --repeat 5 --load  everything five times beside other load (packaging/repeat_tests.py)
 
 The order of the tests is another one each time; the last line names its seed, for
