@@ -1,1 +1,1 @@
-"""Mounts: the list, the page of one mount, and the actions on it."""
+"""Mounts: the list of mounts, the page of one mount, and the actions on it."""

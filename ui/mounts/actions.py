@@ -1,7 +1,7 @@
-"""Mount actions: mount, unmount, and remove from fstab, each with the questions before it.
+"""Mount actions: mount, unmount, and remove from fstab, each with its confirmation dialog.
 
-An unmount detaches or forces only after a question of its own; what an administrator has to approve is asked
-for after a yes alone.
+A lazy or forced unmount has its own confirmation. The polkit dialog of an action that an administrator has to
+approve appears only after the user confirmed the action.
 """
 
 from __future__ import annotations
@@ -32,25 +32,26 @@ if TYPE_CHECKING:
     from ui.common.bridge import BridgeCall
     from ui.common.mount_request import MountRequest
 
-#: Failures of an unmount that the person may overrule.
+#: Errors of an unmount after which a lazy or forced unmount is offered.
 _FORCIBLE_ERRORS = frozenset({ErrorKind.BUSY, ErrorKind.NOT_RESPONDING})
-#: Refusals that an administrator may overcome.
+#: Errors after which the same action can be repeated with an administrator's approval.
 _APPROVABLE_ERRORS = frozenset(
     {ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS, ErrorKind.OPTION_RESERVED}
 )
 
 
 class MountController(QObject):
-    """Does one thing at a time.
+    """Sends mount and unmount requests to the agent, one at a time.
 
     Signals:
-        busy: a sentence about what is being done, "" when it ended.
-        mounted: the MountRequest and its MountReport.
-        unmounted: the mount point.
-        failed: the AppError.
-        stuck: the mount point and the AppError of an unmount that can be forced.
-        mount_restricted: the MountRequest and the AppError of a mount that an administrator may approve.
-        unmount_restricted: the UnmountArgs and the AppError, likewise.
+        busy: a sentence that names the running action, or "" when it ended.
+        mounted: the MountRequest of a successful mount and its MountReport.
+        unmounted: the mount point of a successful unmount.
+        failed: the AppError of a failed action.
+        stuck: the mount point and the AppError of a failed unmount that can be forced or detached.
+        mount_restricted: the MountRequest and the AppError of a mount that needs an administrator's approval.
+        unmount_restricted: the UnmountArgs and the AppError of an unmount that needs an administrator's
+            approval.
     """
 
     busy = Signal(str)
@@ -68,11 +69,17 @@ class MountController(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is being done."""
+        """Whether a mount or an unmount is running."""
         return self._call is not None
 
     def mount(self, request: MountRequest, *, approved: bool = False, link: str = "") -> None:
-        """Mount the share; ``approved`` asks an administrator, ``link`` is a path to make a link to it at."""
+        """Mount a share.
+
+        Args:
+            request: share, mount point and options.
+            approved: the mount needs an administrator's approval, and the user confirmed it.
+            link: path of a symbolic link to the mount point, created after the mount; "" for none.
+        """
         text = self.tr("Mounting {share}…").format(share=request.share)
         args = msgspec.structs.replace(request.args(), approved=approved)
         call = self._start("mounts.mount", args, text)
@@ -83,7 +90,14 @@ class MountController(QObject):
     def unmount(
         self, mount_point: str, *, force: bool = False, lazy: bool = False, approved: bool = False
     ) -> None:
-        """Unmount; ``force`` gives up what waits for the server, ``lazy`` detaches at once."""
+        """Unmount a mount point.
+
+        Args:
+            mount_point: absolute path.
+            force: abort the requests that wait for the server (``umount -f``).
+            lazy: detach now and release the mount when it is no longer in use (``umount -l``).
+            approved: the unmount needs an administrator's approval, and the user confirmed it.
+        """
         args = UnmountArgs(mount_point=mount_point, force=force, lazy=lazy, approved=approved)
         text = self.tr("Unmounting {path}…").format(path=mount_point)
         call = self._start("mounts.unmount", args, text)
@@ -92,12 +106,12 @@ class MountController(QObject):
             call.failed.connect(partial(self._on_unmount_failed, call, args))
 
     def cancel(self) -> None:
-        """Cancel what is being done."""
+        """Cancel the running action."""
         if self._call is not None:
             self._call.cancel()
 
     def reset(self) -> None:
-        """The host is gone, and what was being done with it."""
+        """Stop tracking the running action, because the connection to the host is closed."""
         self._call = None
         self.busy.emit("")
 
@@ -113,10 +127,10 @@ class MountController(QObject):
         self.busy.emit(text)
         return call
 
-    # What belongs to a host that was forgotten is not told of the next one.
+    # After reset(), answers of the previous host must not be reported for the next one.
 
     def _end(self, call: BridgeCall) -> bool:
-        """Return whether it is what was being done, which is over now."""
+        """End the running action; return False if ``call`` belongs to an earlier one."""
         if call is not self._call:
             return False
         self._call = None
@@ -164,12 +178,12 @@ class MountController(QObject):
 
 
 class ApprovalPrompt(QObject):
-    """Asks above a window, and mounts or unmounts after a yes.
+    """Confirms mounts and unmounts that need an administrator's approval, then repeats them with it.
 
     Args:
-        submit: asks the host.
-        mounting: mounts and unmounts; it tells what has to be approved.
-        widget: in the window.
+        submit: sends a request to the agent.
+        mounting: runs the actions; its ``*_restricted`` signals start the confirmation.
+        widget: any widget of the window above which the dialogs open.
     """
 
     def __init__(
@@ -184,72 +198,72 @@ class ApprovalPrompt(QObject):
 
     def _ask_mount(self, request: MountRequest, error: AppError) -> None:
         args = ApprovalArgs(share=request.share, mount_point=request.mount_point, options=request.options)
-        self._look(args, partial(self._on_mount_found, request, error))
+        self._request_approval(args, partial(self._confirm_mount, request, error))
 
     def _ask_unmount(self, args: UnmountArgs, error: AppError) -> None:
         query = ApprovalArgs(mount_point=args.mount_point)
-        self._look(query, partial(self._on_unmount_found, args, error))
+        self._request_approval(query, partial(self._confirm_unmount, args, error))
 
-    def _look(self, args: ApprovalArgs, found: Callable[[ApprovalResult], None]) -> None:
+    def _request_approval(self, args: ApprovalArgs, on_answer: Callable[[ApprovalResult], None]) -> None:
         try:
             call = self._submit("mounts.approval", args)
         except AppError as error:
             self._mounting.failed.emit(error)
             return
-        call.succeeded.connect(found)
+        call.succeeded.connect(on_answer)
         call.failed.connect(self._mounting.failed)
 
-    def _on_mount_found(self, request: MountRequest, error: AppError, found: ApprovalResult) -> None:
-        if found.instead:
+    def _confirm_mount(self, request: MountRequest, error: AppError, approval: ApprovalResult) -> None:
+        if approval.instead:
             confirm(
                 self._widget.window(),
                 self.tr("Mount {share} at {path}, with a link?").format(
-                    share=request.share, path=found.instead
+                    share=request.share, path=approval.instead
                 ),
-                "\n\n".join(found.text),
+                "\n\n".join(approval.text),
                 self.tr("&Mount and Link"),
                 lambda: self._mounting.mount(
-                    replace(request, mount_point=found.instead), link=request.mount_point
+                    replace(request, mount_point=approval.instead), link=request.mount_point
                 ),
             )
         else:
             confirm(
                 self._widget.window(),
                 self.tr("Mount {share} at {path}?").format(share=request.share, path=request.mount_point),
-                "\n\n".join(found.text or [error.message]),
+                "\n\n".join(approval.text or [error.message]),
                 self.tr("&Ask Administrator"),
                 lambda: self._mounting.mount(request, approved=True),
             )
 
-    def _on_unmount_found(self, args: UnmountArgs, error: AppError, found: ApprovalResult) -> None:
+    def _confirm_unmount(self, args: UnmountArgs, error: AppError, approval: ApprovalResult) -> None:
         confirm(
             self._widget.window(),
             self.tr("Unmount {path}?").format(path=args.mount_point),
-            "\n\n".join(found.text or [error.message]),
+            "\n\n".join(approval.text or [error.message]),
             self.tr("&Ask Administrator"),
             lambda: self._mounting.unmount(args.mount_point, force=args.force, lazy=args.lazy, approved=True),
         )
 
 
 class UnmountPrompt(QObject):
-    """Asks above a window, and unmounts after a yes.
+    """Confirms an unmount, a detach or a forced unmount, then starts it.
 
     Args:
-        mounting: unmounts.
-        widget: in the window.
-        submit: asks the host, what an administrator has to approve.
+        mounting: runs the unmount.
+        widget: any widget of the window above which the dialogs open.
+        submit: sends a request to the agent; used to learn what needs an administrator's approval.
     """
 
     def __init__(
         self, mounting: MountController, widget: QWidget, submit: Callable[[str, Any], BridgeCall]
     ) -> None:
         super().__init__(widget)
-        self._approving = ApprovalPrompt(submit, mounting, widget)
+        self._approval_prompt = ApprovalPrompt(submit, mounting, widget)
         self._mounting = mounting
         self._widget = widget
 
     def unmount(self, mount_point: str) -> None:
-        """Ask, then unmount it."""
+        """Confirm, then unmount."""
         confirm(
             self._widget.window(),
             self.tr("Unmount {path}?").format(path=mount_point),
@@ -259,7 +273,7 @@ class UnmountPrompt(QObject):
         )
 
     def detach(self, mount_point: str) -> None:
-        """Ask, then take a busy mount out of sight and let its users finish."""
+        """Confirm, then detach a busy mount (lazy unmount)."""
         confirm(
             self._widget.window(),
             self.tr("Detach {path} although it is in use?").format(path=mount_point),
@@ -270,7 +284,7 @@ class UnmountPrompt(QObject):
         )  # fmt: skip
 
     def force(self, mount_point: str) -> None:
-        """Ask, then give up on a server that does not answer."""
+        """Confirm, then force the unmount of a mount whose server does not respond."""
         confirm(
             self._widget.window(),
             self.tr("Force {path} off although its server does not answer?").format(path=mount_point),
@@ -282,16 +296,16 @@ class UnmountPrompt(QObject):
 
 
 class RemoveDialog(QDialog):
-    """Shows the change of fstab.
+    """Preview of the removal of a mount from fstab or of its systemd units.
 
     Args:
         parent: the window.
-        mount_point: whose entry it is.
-        report: the preview.
-        active: whether it is mounted now.
+        mount_point: mount point of the saved entry.
+        report: preview of the removal, with the difference of the files.
+        active: whether the share is mounted now.
 
     Signals:
-        agreed: the person wants it.
+        agreed: the user confirmed the removal.
     """
 
     agreed = Signal()
@@ -313,7 +327,7 @@ class RemoveDialog(QDialog):
                                   "will not be mounted again by itself.")  # fmt: skip
         do = QPushButton(self.tr("&Forget it"))
         do.setObjectName("forget-do")
-        do.clicked.connect(self._on_do)
+        do.clicked.connect(self._on_confirmed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(10)
@@ -321,25 +335,25 @@ class RemoveDialog(QDialog):
         layout.addWidget(plain_label(consequence, wrap=True))
         layout.addWidget(plain_label(self.tr("A copy as it is now is kept."), wrap=True))
         if report.readahead is not None:
-            told = self.tr("The saved readahead is removed with it.")
-            layout.addWidget(plain_label(told, wrap=True))
+            note = self.tr("The saved readahead is removed with it.")
+            layout.addWidget(plain_label(note, wrap=True))
         layout.addWidget(diff)
         layout.addWidget(warnings)
         add_buttons(self, layout, self.tr("&Cancel"), [do], None)
         fit_to_text(self, 104)
 
-    def _on_do(self) -> None:
+    def _on_confirmed(self) -> None:
         self.accept()
         self.agreed.emit()
 
 
 class RemoveController(QObject):
-    """Takes one entry out at a time, after a yes.
+    """Removes saved mounts, one at a time, each after its preview was confirmed.
 
     Signals:
-        changed: whether an entry is being taken out is another answer now.
-        forgotten: the mount point and the FstabReport of what was written.
-        failed: the AppError.
+        changed: the value of :attr:`is_busy` may have changed.
+        removed: the mount point and the SavedEntryReport of the removal.
+        failed: the AppError of a failed preview or removal.
     """
 
     changed = Signal()
@@ -354,17 +368,17 @@ class RemoveController(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether an entry is being taken out."""
+        """Whether a removal is running."""
         return self._writing
 
     def ask(self, window: QWidget, mount_point: str, *, active: bool) -> None:
-        """Show what would be taken out, and ask; not while another entry is being taken out."""
+        """Show the preview of a removal; does nothing while a preview is open or a removal is running."""
         if self._dialog is None and not self._writing:
             args = RemoveArgs(mount_point=mount_point, preview=True)
             self._start(args, partial(self._on_preview, window, args, active))
 
     def reset(self) -> None:
-        """The host is gone."""
+        """Close the preview and stop waiting for answers, because the connection to the host is closed."""
         self._end()
         if self._dialog is not None:
             self._dialog.reject()
@@ -390,7 +404,7 @@ class RemoveController(QObject):
     def _on_preview(self, window: QWidget, args: RemoveArgs, active: bool, report: SavedEntryReport) -> None:  # noqa: FBT001 - bound
         dialog = RemoveDialog(window, args.mount_point, report, active=active)
         self._dialog = dialog
-        # The file has to be the one that was shown.
+        # The removal fails if fstab changed since the preview: the user confirmed that preview only.
         approved = report.approval is not None
         real = msgspec.structs.replace(args, preview=False, expected_sha256=report.sha256, approved=approved)
         dialog.agreed.connect(partial(self._start, real, partial(self.removed.emit, args.mount_point)))

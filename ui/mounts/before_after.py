@@ -1,4 +1,4 @@
-"""Test before and after: quick tests, the change with its questions, the same tests, and the comparison."""
+"""Before-and-after test: quick tests, the recommended change, the same tests again, and the comparison."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ if TYPE_CHECKING:
 
 BeforeAfterState = Literal["idle", "before", "apply", "after"]
 
-#: One copy shall take about this long, seconds.
+#: Predicted time of one copy, s; the file size is chosen for it.
 _TARGET_COPY_S = 3.0
+#: Limits of the file size, bytes.
 _MIN_COPY_SIZE, _MAX_COPY_SIZE = 4 * 2**20, 256 * 2**20
 
 
 class BeforeAfterTest(QObject):
-    """Tries out the recommendations for one mount at a time.
+    """Measures a mount before and after its recommended change; one mount at a time.
 
     Args:
-        window: above which questions are asked.
-        quick_test: runs the tests and shows them.
-        applying: makes the change.
-        advice: offers it, and says where it is and what came out.
+        window: widget whose window shows the dialogs.
+        quick_test: runs the tests and shows their results.
+        applying: applies the change.
+        advice: starts the test with a button, and shows its progress and the comparison.
 
     Signals:
-        apply_wanted: the tests before are done; the change may be made (AdviceResult).
-        back_wanted: it was slower afterwards; what was before may be applied again.
-        failed: it cannot begin now (AppError).
+        apply_wanted: the tests before the change are complete; carries the AdviceResult to apply.
+        restore_wanted: the user wants the previous settings back after a change that made the mount slower.
+        failed: the AppError of a test that could not start.
     """
 
     apply_wanted = Signal(object)
@@ -71,7 +72,7 @@ class BeforeAfterTest(QObject):
         advice.trial.back_clicked.connect(self.restore_wanted)
 
     def _ask(self, advice: AdviceResult, mount_point: str) -> None:
-        """Say what would be done, and for how long, before anything is."""
+        """Describe the tests and their expected duration in a dialog; start them after confirmation."""
         if self._state != "idle":
             return
         if not self._quick_test.free:
@@ -83,7 +84,7 @@ class BeforeAfterTest(QObject):
                 )
             )
             return  # fmt: skip
-        # The readahead may do nothing for a copy and much for small reads.
+        # Readahead can have no effect on a copy and a large one on small reads.
         spec = TestSpec(path=mount_point, size=copy_size(advice), small_reads=True)
         confirm(
             self._window.window(),
@@ -114,16 +115,16 @@ class BeforeAfterTest(QObject):
         self._test()
 
     def _on_dialog_closed(self) -> None:
-        # If the change was made, that is told right after.
+        # ApplyController emits `applied` after `closed`, so a successful change has to be reported first.
         QTimer.singleShot(0, self, self.end_without_change)
 
     def end_without_change(self) -> None:
-        """Give it up, if the change that it waits for is not made."""
+        """End the test if it waits for a change that was not applied."""
         if self._state == "apply":
             self._stop(self.tr("Nothing was changed, so there is nothing to compare."))
 
     def stop(self) -> None:
-        """Give it up."""
+        """End the test, and stop the quick test that is running for it."""
         running = self._state in {"before", "after"}
         if self._state != "idle":
             self._stop(self.tr("The test before and after was given up."))
@@ -137,12 +138,12 @@ class BeforeAfterTest(QObject):
             if self._state == "before"
             else self.tr("Testing with the recommended settings, {number} of {count}…")
         )
-        self._say(text.format(number=number, count=TESTS_PER_SIDE), running=True)
+        self._show_progress(text.format(number=number, count=TESTS_PER_SIDE), running=True)
         if self._is_shown() and self._spec is not None and not self._quick_test.start(self._spec):
             self._stop(self.tr("The test could not begin: the test before and after was given up."))
 
     def _is_shown(self) -> bool:
-        """Return whether the mount is still the one that is looked at; give up if not."""
+        """Return whether the page still shows the tested mount; end the test if not."""
         shown = self._spec is not None and self._quick_test.shows(self._spec)
         if not shown:
             self._stop(self.tr("The mount that was being tested is no longer shown: the test was given up."))
@@ -162,32 +163,36 @@ class BeforeAfterTest(QObject):
             if not self._is_shown():
                 return
             self._state = "apply"
-            self._say(
+            self._show_progress(
                 self.tr("The tests before are done. Now the change: look at it, and apply it."), running=True
             )
             self.apply_wanted.emit(self._advice)
         else:
-            found: list[FigureComparison] = compare_results(self._results["before"], self._results["after"])
+            comparisons: list[FigureComparison] = compare_results(
+                self._results["before"], self._results["after"]
+            )
             self._state = "idle"
-            self._say(comparison_text(found), running=False)
+            self._show_progress(comparison_text(comparisons), running=False)
             if self._advice is not None and self._spec is not None:
                 self._panel.remember(
-                    self._share, self._link, measured_recommendations(found, self._advice.recommendations)
+                    self._share,
+                    self._link,
+                    measured_recommendations(comparisons, self._advice.recommendations),
                 )
-                slower = any(item.verdict == "slower" for item in found)
+                slower = any(item.verdict == "slower" for item in comparisons)
                 self._panel.trial.offer_restore(offered=slower)
 
     def _stop(self, text: str) -> None:
         self._state = "idle"
-        self._say(text, running=False)
+        self._show_progress(text, running=False)
 
-    def _say(self, text: str, *, running: bool) -> None:
-        place = self._spec.path if self._spec is not None else ""
-        self._panel.trial.say(place, text, running=running)
+    def _show_progress(self, text: str, *, running: bool) -> None:
+        mount_point = self._spec.path if self._spec is not None else ""
+        self._panel.trial.say(mount_point, text, running=running)
 
 
 def copy_size(advice: AdviceResult) -> int:
-    """Return the size of a file that takes a few seconds to copy, by the model; bytes."""
+    """Return the size in bytes of a file that takes a few seconds to copy, by the throughput model."""
     speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
     if not speeds:
         return DEFAULT_SIZE
@@ -198,7 +203,7 @@ def copy_size(advice: AdviceResult) -> int:
 
 
 def _time_text(advice: AdviceResult, size: int) -> str:
-    """Return about how long all tests take, by the model."""
+    """Return the duration of all tests as text, predicted by the throughput model."""
     speeds = [item.now.bytes_per_s for item in advice.expected if item.now is not None]
     if not speeds:
         return tr("how long depends on the link, which is not known,")
@@ -207,7 +212,7 @@ def _time_text(advice: AdviceResult, size: int) -> str:
 
 
 def comparison_text(comparisons: list[FigureComparison]) -> str:
-    """Return what came out, a line for each way."""
+    """Return the comparison as text, one line for each measured direction."""
     if not comparisons:
         return tr("The figures cannot be compared: reads came from this computer's own cache.")
     lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in comparisons]

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def draw_sparkline(painter: QPainter, area: QRect, values: Sequence[float], color: str) -> None:
-    """Draw values from 0 to their greatest; the newest at the right edge; SAMPLES_KEPT fill the area."""
+    """Draw values as a curve scaled from 0 to their maximum.
+
+    The newest value is at the right edge. SAMPLES_KEPT values fill the width of the area.
+    """
     top = max(values, default=0.0)
     if top <= 0:
         return
@@ -42,7 +45,7 @@ def draw_sparkline(painter: QPainter, area: QRect, values: Sequence[float], colo
     painter.drawPolyline(QPolygonF(points))
 
 
-#: State to a field of :class:`ui.common.theme.Colors`.
+#: Mount state to the name of its color, a field of :class:`ui.common.theme.Colors`.
 STATE_MEANING = {
     "mounted": "ok", "not-mounted": "muted", "not-responding": "error", "stale": "error", "differs": "warn",
 }  # fmt: skip
@@ -54,7 +57,7 @@ class MountDelegate(QStyledItemDelegate):
     # Qt overrides
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Qt: two lines with air around them, for a server as for a mount."""
+        """Qt: two lines and a margin, the same for server headings and mounts."""
         del index
         line = option.fontMetrics.lineSpacing()
         return QSize(line * 8, int(line * 2.9))
@@ -74,7 +77,7 @@ class MountDelegate(QStyledItemDelegate):
 
 
 def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str, count: str) -> None:
-    """Paint the heading in the lower line, near the mounts that it is for, and their number behind it."""
+    """Paint a server's name, and its number of mounts at the right, in the lower line next to its mounts."""
     rect: QRect = option.rect
     palette: QPalette = option.palette
     heading = QFont(option.font)
@@ -84,15 +87,17 @@ def _paint_server(painter: QPainter, option: QStyleOptionViewItem, name: str, co
     metrics = QFontMetrics(heading)
     area = rect.adjusted(metrics.averageCharWidth(), 0, -metrics.averageCharWidth(), -6)
     bottom = Qt.AlignmentFlag.AlignBottom
-    room = area.width() - QFontMetrics(option.font).horizontalAdvance(count) - 2 * metrics.averageCharWidth()
-    text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
+    available = (
+        area.width() - QFontMetrics(option.font).horizontalAdvance(count) - 2 * metrics.averageCharWidth()
+    )
+    text = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, available)
     painter.drawText(area, bottom | Qt.AlignmentFlag.AlignLeft, text)
     painter.setFont(option.font)
     painter.drawText(area, bottom | Qt.AlignmentFlag.AlignRight, count)
 
 
 def _trend_width(option: QStyleOptionViewItem) -> int:
-    """Return the room of a speed and its curve: the same for every speed, so that the curve does not jump."""
+    """Return the width of a speed and its sparkline, px: constant, so that the sparkline does not move."""
     metrics = QFontMetrics(option.font)
     return metrics.horizontalAdvance(speed_text(888e6)) + 10 * metrics.averageCharWidth()
 
@@ -100,17 +105,17 @@ def _trend_width(option: QStyleOptionViewItem) -> int:
 def _paint_trend(
     painter: QPainter, option: QStyleOptionViewItem, colors: theme.Colors, trend: SpeedHistory, top: int
 ) -> int:
-    """Paint the speed now and its last minute at the right; return the width that they take."""
+    """Paint the current speed and the sparkline of the last minute at the right; return their width, px."""
     metrics = QFontMetrics(option.font)
     line, unit = metrics.lineSpacing(), metrics.averageCharWidth()
     rect: QRect = option.rect
     text = speed_text(trend.now) if trend.now else ""
-    room = metrics.horizontalAdvance(speed_text(888e6))
+    text_width = metrics.horizontalAdvance(speed_text(888e6))
     right = rect.right() - unit
     painter.setPen(QColor(colors.muted))
     painter.drawText(QPoint(right - metrics.horizontalAdvance(text), top + metrics.ascent()), text)
     width = 7 * unit
-    area = QRect(right - room - unit - width, top + 2, width, line - 4)
+    area = QRect(right - text_width - unit - width, top + 2, width, line - 4)
     draw_sparkline(painter, area, trend.values, colors.warn if trend.timeouts else colors.accent)
     return _trend_width(option)
 
@@ -144,23 +149,25 @@ def _paint_mount(
     draw_dot(
         painter, rect.left() + 2 * unit, top + line // 2, line, color, filled=mount.state != "not-mounted"
     )
-    strong = QFont(font)
-    strong.setWeight(QFont.Weight.Medium)
-    # In a narrow list the curve makes room: which mount it is counts more.
-    needed = min(QFontMetrics(strong).horizontalAdvance(mount.mount_point), width // 2)
-    roomy = width - _trend_width(option) >= needed
-    taken = _paint_trend(painter, option, colors, trend, top) if trend is not None and roomy else 0
-    painter.setFont(strong)
+    name_font = QFont(font)
+    name_font.setWeight(QFont.Weight.Medium)
+    # A narrow list shows no sparkline, because the mount point is more important.
+    name_width = min(QFontMetrics(name_font).horizontalAdvance(mount.mount_point), width // 2)
+    has_room = width - _trend_width(option) >= name_width
+    trend_width = _paint_trend(painter, option, colors, trend, top) if trend is not None and has_room else 0
+    painter.setFont(name_font)
     painter.setPen(QColor(colors.text))
-    name = QFontMetrics(strong).elidedText(mount.mount_point, Qt.TextElideMode.ElideMiddle, width - taken)
+    name = QFontMetrics(name_font).elidedText(
+        mount.mount_point, Qt.TextElideMode.ElideMiddle, width - trend_width
+    )
     painter.drawText(QPoint(left, top + metrics.ascent()), name)
     painter.setFont(font)
     painter.setPen(QColor(color))
-    word, lasting = words
+    word, boot = words
     painter.drawText(QPoint(left, top + line + metrics.ascent()), word)
     used = metrics.horizontalAdvance(word + " ")
     painter.setPen(QColor(colors.muted))
-    text = f"· {lasting}  {export_of(mount.share)}"
+    text = f"· {boot}  {export_of(mount.share)}"
     export = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width - used)
     painter.drawText(QPoint(left + used, top + line + metrics.ascent()), export)
     if focused:

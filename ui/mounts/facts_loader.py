@@ -1,4 +1,4 @@
-"""Facts loader: asks for the facts of the mount shown, or of this computer while a mount is drafted."""
+"""Facts loader: requests the facts of the mount shown, or of this computer while a new mount is edited."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from app.errors import AppError
     from ui.common.bridge import BridgeCall
 
-#: The options of a new mount are still being typed: it is asked once they rest, milliseconds.
+#: Delay between the last edit of a new mount's options and the request for facts, ms.
 _PAUSE_MS = 500
 
 
 class FactsLoader(QObject):
-    """Asks about one share at a time: what is known of one mount's link and server is not to judge another.
+    """Requests the Facts of one share at a time, so that lint never uses the facts of another mount.
 
-    Of a new mount only this computer is asked, as no server is to be contacted while its name is typed.
+    For a new mount it requests only facts of this computer: no server is contacted while its name is typed.
 
     Args:
         submit: sends a request to the agent.
-        parent: owner.
+        parent: the Qt parent.
 
     Signals:
-        known: the Facts, None while they are not known.
-        client_known: the Facts of this computer alone.
+        known: the Facts of the share, or None while they are unknown.
+        client_known: Facts of this computer only.
     """
 
     known = Signal(object)
@@ -46,27 +46,27 @@ class FactsLoader(QObject):
         self._pause.timeout.connect(self._ask_client)
 
     def ask(self, share: str) -> None:
-        """Forget what was known, and ask about this share."""
+        """Clear the facts and request those of this share."""
         self.reset()
         self._call.ask("facts.get", FactsArgs(share=share), self.known.emit, self._on_unknown)
 
     def ask_client(self, options: str) -> None:
-        """Forget what was known, and ask about this computer for a new mount with these options."""
+        """Clear the facts and request those of this computer, for a new mount with these options."""
         self.reset()
         self._options = options
         self._ask_client()
 
     def follow_options(self, options: str) -> None:
-        """Ask about this computer again, shortly: the options of a new mount are these now.
+        """Request the facts of this computer again, after a short delay, when a new mount's options changed.
 
-        What an option needs may have been installed or started since.
+        A program or service that an option needs may have been installed or started since the last request.
         """
         if options != self._options:
             self._options = options
             self._pause.start()
 
     def reset(self) -> None:
-        """Know nothing."""
+        """Cancel the request and clear the facts."""
         self._pause.stop()
         self._call.reset()
         self.known.emit(None)

@@ -1,4 +1,4 @@
-"""Header of a mount: what it is, its state and free space, the actions, and a card with what is wrong."""
+"""Header of a mount: share and mount point, state, free space, actions, and a card for a server problem."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class FreeSpaceLabel(ElidedLabel):
-    """Shows what is free; hidden while nothing is known."""
+    """Free space of the mount; hidden while it is unknown."""
 
     def __init__(self) -> None:
         super().__init__(mode=Qt.TextElideMode.ElideRight)
@@ -44,7 +44,7 @@ class FreeSpaceLabel(ElidedLabel):
         self.show_space(None)
 
     def show_space(self, space: Space | None) -> None:
-        """Show this, None for a mount of which nothing is known yet."""
+        """Show the free space, or hide the label for None (unknown)."""
         self.setVisible(space is not None)
         if space is None:
             self.setText("")
@@ -56,21 +56,22 @@ class FreeSpaceLabel(ElidedLabel):
         self.setAccessibleName(warning or line)
 
     def text_color(self) -> QColor:
-        """Return the color of the text."""
+        """Qt: a warning color if the file system is nearly full."""
         colors = theme.colors()
         return QColor(colors.warn if self._warns else colors.muted)
 
 
+#: Width of the colored bar at the left of the card, px.
 _BAR_WIDTH = 4
 
 
 class ProblemCard(QFrame):
-    """Hidden while nothing is wrong.
+    """Problem of a mount (server not responding, stale mount) with its remedies; hidden without a problem.
 
     Signals:
-        force_clicked: unmount it by force.
-        detach_clicked: take it out of sight.
-        remount_clicked: unmount it and mount it again.
+        force_clicked: a forced unmount is requested.
+        detach_clicked: a lazy unmount is requested.
+        remount_clicked: an unmount followed by a mount is requested.
     """
 
     force_clicked = Signal()
@@ -93,7 +94,7 @@ class ProblemCard(QFrame):
         self._choices.setColumnStretch(1, 1)
         self._choices.setHorizontalSpacing(12)
         self._choices.setVerticalSpacing(4)
-        self._shown: list[Remedy] = []
+        self._remedies: list[Remedy] = []
         self._buttons: list[QPushButton] = []
         texts = QVBoxLayout()
         texts.setContentsMargins(12, 8, 12, 8)
@@ -109,24 +110,30 @@ class ProblemCard(QFrame):
         self.hide()
 
     def show_problem(self, mount: Mount | None, now: float, waiting: WaitingProcesses | None) -> None:
-        """Show what is wrong with a mount; arguments as of :func:`app.text.mounts.trouble_text`."""
+        """Show the problem of a mount, or hide the card if it has none.
+
+        Args:
+            mount: the mount shown, or None for a draft.
+            now: time on the host's clock, seconds since the epoch.
+            waiting: processes that wait for the server, or None while they are unknown.
+        """
         text = trouble_text(mount, now, waiting) if mount is not None else None
         if text is None:
             self.hide()
             return
         if self._message.text() != text.message:
             self._message.setText(text.message)
-        if text.choices != self._shown:
-            self._show_choices(text.choices)
+        if text.choices != self._remedies:
+            self._show_remedies(text.choices)
         self.show()
 
     def enable_actions(self, *, busy: bool) -> None:
-        """Enable the buttons, or not while something is under way."""
+        """Enable the buttons; disable them while an action is running."""
         for button in self._buttons:
             button.setEnabled(not busy)
 
-    def _show_choices(self, choices: list[Remedy]) -> None:
-        self._shown = choices
+    def _show_remedies(self, choices: list[Remedy]) -> None:
+        self._remedies = choices
         self._buttons = []
         while (item := self._choices.takeAt(0)) is not None:
             widget = item.widget()
@@ -165,24 +172,25 @@ class ProblemCard(QFrame):
             self._update_colors()
 
 
+#: Interval at which the duration in the state text is updated, ms.
 _TICK_MS = 1000
 
 
 class MountHeader(QWidget):
-    """Shows a mount or a draft in two lines, and offers what can be done with it.
+    """Title, state and action buttons of a mount or of a draft.
 
     Attributes:
-        trouble: what is wrong with the mount.
+        trouble: card that shows the problem of the mount.
 
     Signals:
-        mount_clicked: mount it as the form says.
-        apply_clicked: preview a change, or a mount that is kept.
-        forget_clicked: take it out of what keeps it.
-        import_clicked: draft it for fstab.
-        unmount_clicked: unmount it.
-        cancel_clicked: end what is under way.
-        log_clicked: show what the system's log says of it.
-        discard_clicked: give up what was typed of a new mount.
+        mount_clicked: mount with the values of the form.
+        apply_clicked: preview a change, or a new mount that is saved.
+        remove_clicked: remove the mount from fstab, or remove its systemd units.
+        import_clicked: open the mount as a draft for fstab.
+        unmount_clicked: unmount.
+        cancel_clicked: cancel the running action.
+        log_clicked: show the lines of the system log about the mount.
+        discard_clicked: discard the draft of a new mount.
     """
 
     mount_clicked = Signal()
@@ -204,14 +212,14 @@ class MountHeader(QWidget):
         self._mount: Mount | None = None
         self._waiting: WaitingProcesses | None = None
         self._clock_ahead_s = 0.0
-        #: Runs while something lasts.
+        #: Runs while the state text contains a duration ("not responding for 12 s").
         self._tick = QTimer(self)
         self._tick.setInterval(_TICK_MS)
         self._tick.timeout.connect(self._show_state)
         self._mount_button = _button(self.tr("&Mount"), "mount", self.mount_clicked)
         self._apply_button = _button(self.tr("&Apply…"), "apply", self.apply_clicked)
-        self._forget_button = _button(self.tr("&Forget…"), "forget", self.remove_clicked)
-        self._forget_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
+        self._remove_button = _button(self.tr("&Forget…"), "forget", self.remove_clicked)
+        self._remove_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
         self._discard_button = _button(self.tr("Discard Draf&t"), "discard", self.discard_clicked)
         self._discard_button.hide()
         self._import_button = _button(self.tr("&Import into fstab…"), "import", self.import_clicked)
@@ -220,8 +228,8 @@ class MountHeader(QWidget):
         self._log_button.setToolTip(
             self.tr("Show what this computer's log says about the mount and its server.")
         )
-        #: Of each of the two buttons that may be the one to press, whether it is.
-        self._loud = {self._mount_button: False, self._apply_button: False}
+        #: Buttons that can be the primary one, and whether each is (shown in the accent color).
+        self._primary = {self._mount_button: False, self._apply_button: False}
         self._busy_bar, self._busy_text, self._busy_row = QProgressBar(), plain_label(), QFrame()
         self._busy_bar.setTextVisible(False)
         self._busy_bar.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
@@ -233,7 +241,7 @@ class MountHeader(QWidget):
         texts.setSpacing(2)
         texts.addWidget(self._title)
         texts.addWidget(self._state, 0, Qt.AlignmentFlag.AlignLeft)
-        # A line of its own: the state before it may be long.
+        # On a separate line, because the state text can be long.
         texts.addWidget(self._space)
         top = QHBoxLayout()
         top.setSpacing(10)
@@ -242,7 +250,7 @@ class MountHeader(QWidget):
             self._log_button,
             self._discard_button,
             self._import_button,
-            self._forget_button,
+            self._remove_button,
             self._unmount_button,
             self._apply_button,
             self._mount_button,
@@ -261,15 +269,15 @@ class MountHeader(QWidget):
 
     @property
     def can_mount(self) -> bool:
-        """Whether the button that mounts is offered."""
+        """Whether the Mount button is visible and enabled."""
         return self._mount_button.isVisible() and self._mount_button.isEnabled()
 
     def set_clock(self, ahead_s: float) -> None:
-        """Take by how much the host's clock is ahead of the one here, in seconds."""
+        """Set the offset of the host's clock from this computer's clock, s; positive if the host is ahead."""
         self._clock_ahead_s = ahead_s
 
     def show_draft(self) -> None:
-        """Head a form for a new mount."""
+        """Show the title of a draft."""
         self._mount = None
         self._tick.stop()
         self._show_state()
@@ -277,7 +285,7 @@ class MountHeader(QWidget):
         self._state.set_state(self.tr("Not mounted"), "muted")
 
     def show_mount(self, mount: Mount) -> None:
-        """Say what this mount is and how it is."""
+        """Show the title and state of a mount."""
         self._mount = mount
         if mount.since is not None:
             self._tick.start()
@@ -290,7 +298,7 @@ class MountHeader(QWidget):
         return time.time() + self._clock_ahead_s
 
     def show_waiting(self, waiting: WaitingProcesses | None) -> None:
-        """Say who waits for the mount, None while that is not known."""
+        """Show the processes that wait for the server, or None while they are unknown."""
         self._waiting = waiting
         self._show_state()
 
@@ -300,13 +308,13 @@ class MountHeader(QWidget):
             self._state.set_state(self.state_text(self._mount), STATE_MEANING[self._mount.state])
 
     def show_space(self, space: Space | None) -> None:
-        """Say how full the mount is, None while that is not known."""
+        """Show the free space of the mount, or None while it is unknown."""
         self._space.show_space(space)
 
     def show_busy(self, text: str) -> None:
-        """Say what is under way and offer to end it; "" for nothing."""
+        """Show the running action with a Cancel button; "" hides them."""
         self._busy_row.setVisible(bool(text))
-        # A hidden bar must not go on moving.
+        # The range (0, 0) animates the bar, which would cost time even while it is hidden.
         self._busy_bar.setRange(0, 0 if text else 1)
         self._busy_bar.setAccessibleName(text)
         self._busy_text.setText(text)
@@ -314,14 +322,14 @@ class MountHeader(QWidget):
     def show_buttons(
         self, mount: Mount | None, *, busy: bool, complete: bool, dirty: bool, typed: bool = False
     ) -> None:
-        """Offer what can be done now.
+        """Show and enable the buttons that apply now.
 
         Args:
-            mount: shown, None for a draft.
-            busy: something is under way.
-            complete: the form says what to mount, and where.
-            dirty: it says something else than what is.
-            typed: something was typed into it.
+            mount: the mount shown, or None for a draft.
+            busy: whether an action, a test or an experiment is running.
+            complete: whether the form has a share and a mount point.
+            dirty: whether the form differs from the mount's settings.
+            typed: whether the form holds unsaved edits.
         """
         active = mount is not None and mount.active is not None
         configured = mount.configured if mount is not None else None
@@ -334,17 +342,17 @@ class MountHeader(QWidget):
         self._mount_button.setEnabled(not busy and complete)
         self._apply_button.setText(self.tr("&Apply…") if mount is not None else self.tr("Mount and &keep…"))
         self._apply_button.setEnabled(not busy and complete)
-        self._forget_button.setVisible(config_target_of(configured) != "nowhere")
-        self._forget_button.setEnabled(not busy)
+        self._remove_button.setVisible(config_target_of(configured) != "nowhere")
+        self._remove_button.setEnabled(not busy)
         self._discard_button.setVisible(mount is None and typed)
         self._discard_button.setEnabled(not busy)
         self._import_button.setVisible(configured is not None and not configured.ours)
         self._import_button.setEnabled(not busy)
-        self._loud = {self._mount_button: not active, self._apply_button: active and dirty}
+        self._primary = {self._mount_button: not active, self._apply_button: active and dirty}
         self._update_colors()
 
     def state_text(self, mount: Mount) -> str:
-        """Return how a mount is, in words."""
+        """Return the state of a mount, its NFS version, and what happens to it at the next boot."""
         word = mount_state_text(mount, self._now())
         if mount.state == "not-mounted" and mount.configured is not None:
             word = self.tr("Not mounted, saved in {file}").format(file=mount.configured.origin)
@@ -358,17 +366,17 @@ class MountHeader(QWidget):
         return f"{word} · {self._next_boot_text(mount)}"
 
     def _next_boot_text(self, mount: Mount) -> str:
-        """Return what becomes of a mount at the next boot, and that it is not saved if so."""
+        """Return what happens to a mount at the next boot, with a note if the mount is not saved."""
         text = boot_text(mount)
         return self.tr("{text}, not saved").format(text=text) if mount.configured is None else text
 
     def _update_colors(self) -> None:
         colors = theme.colors()
-        for button, wanted in self._loud.items():
-            chosen = wanted and button.isEnabled()
-            theme.tint(button, colors.accent if chosen else colors.raised, QPalette.ColorRole.Button)
+        for button, is_primary in self._primary.items():
+            accented = is_primary and button.isEnabled()
+            theme.tint(button, colors.accent if accented else colors.raised, QPalette.ColorRole.Button)
             text = colors.text if button.isEnabled() else colors.muted
-            theme.tint(button, colors.on_accent if chosen else text, QPalette.ColorRole.ButtonText)
+            theme.tint(button, colors.on_accent if accented else text, QPalette.ColorRole.ButtonText)
 
     # Qt overrides
 
@@ -380,7 +388,7 @@ class MountHeader(QWidget):
 
 
 def config_target_of(configured: Configured | None) -> SaveTarget:
-    """Return where a mount is kept now, as far as this program may change it there."""
+    """Return where a mount is saved; "nowhere" also for entries that Mountwright does not manage."""
     if configured is None or not configured.ours:
         return "nowhere"
     return "fstab" if configured.origin == FSTAB else "systemd"

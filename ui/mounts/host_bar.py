@@ -1,4 +1,4 @@
-"""Host bar at the top of the window: the host, what is known of it, and the menu."""
+"""Host bar at the top of the window: the selector of the host, its kernel and link, and the menu."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class HostBar(QFrame):
-    """Chooses the host.
+    """Selector of the host, with New Mount and the menu.
 
     Signals:
-        host_chosen: the key of a host that the person chose.
+        host_chosen: the key of the host that the user selected.
     """
 
     host_chosen = Signal(str)
@@ -62,7 +62,7 @@ class HostBar(QFrame):
         menu_button = QPushButton(self.tr("Men&u"))
         menu_button.setObjectName("menu")
         menu_button.setToolTip(self.tr("Menu (F10)"))
-        menu.aboutToShow.connect(lambda: QTimer.singleShot(0, self._keep_inside))
+        menu.aboutToShow.connect(lambda: QTimer.singleShot(0, self._align_menu))
         menu_button.setMenu(menu)
         self._menu, self._menu_button = menu, menu_button
         QShortcut(QKeySequence("F10"), self, menu_button.showMenu)
@@ -75,14 +75,14 @@ class HostBar(QFrame):
         layout.addWidget(new_button)
         layout.addWidget(menu_button)
 
-    def _keep_inside(self) -> None:
-        """Have the menu end where its button does: at the edge of the window it would stand over it."""
+    def _align_menu(self) -> None:
+        """Align the menu's right edge with its button, so that it does not extend beyond the window."""
         right = self._menu_button.mapToGlobal(self._menu_button.rect().bottomRight()).x()
         if self._menu.isVisible() and self._menu.geometry().right() > right:
             self._menu.move(right - self._menu.width() + 1, self._menu.y())
 
     def show_host(self, key: str, hello: HelloResult | None) -> None:
-        """Show which host it is."""
+        """Select a host and show its name, kernel and link; ``hello`` is None while it is being opened."""
         index = self._combo.findData(key)
         if index < 0:
             self._combo.addItem(self._lab_title(key), key)

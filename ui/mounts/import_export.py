@@ -1,7 +1,7 @@
-"""Export of all mounts to a file, and import from one.
+"""Export of all mounts to a TOML file, and import from such a file.
 
-What each entry would change is shown before it is written. Paths are typed, as a dialog that lists
-directories would hang on a dead mount.
+The import shows a preview of each entry before it writes. Paths are typed into a field, because a file dialog
+hangs if it lists a directory whose NFS server does not respond.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ if TYPE_CHECKING:
 
 
 class ExportMountsDialog(QDialog):
-    """Asks for the name of the file, and writes it.
+    """Dialog that writes all mounts of a host to a file.
 
     Args:
         parent: the window.
-        table: the mounts.
-        host: name of the host, for the name of the file.
-        run: for writing.
+        table: the mounts to write.
+        host: name of the host, used in the proposed file name.
+        run: runs the writing on a thread.
     """
 
     def __init__(self, parent: QWidget, table: MountTable, host: str, run: RunInThread) -> None:
@@ -85,8 +85,8 @@ class ExportMountsDialog(QDialog):
         self._save = QPushButton(self.tr("&Export Mounts"))
         self._save.setObjectName("export-do")
         self._save.clicked.connect(self._on_save)
-        self._told = plain_label(wrap=True)
-        self._told.setObjectName("export-told")
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("export-told")
         self._problem = ProblemLabel()
         self._problem.setObjectName("export-problem")
         self._lay_out()
@@ -108,7 +108,7 @@ class ExportMountsDialog(QDialog):
         layout.setSpacing(10)
         layout.addWidget(plain_label(text.format(what=what, host=self._host), wrap=True))
         layout.addLayout(row)
-        layout.addWidget(self._told)
+        layout.addWidget(self._status)
         layout.addWidget(self._problem)
         add_buttons(self, layout, self.tr("C&lose"), [self._save], self._save)
         self.resize(self.fontMetrics().averageCharWidth() * 84, self.sizeHint().height())
@@ -117,7 +117,7 @@ class ExportMountsDialog(QDialog):
         path, table, host = self._path.text().strip(), self._table, self._host
         self._save.setEnabled(False)
         self._problem.show_problem("")
-        self._told.setText(self.tr("Writing {path}…").format(path=path))
+        self._status.setText(self.tr("Writing {path}…").format(path=path))
         self._saving = path
         call = self._run("export", lambda: save_file(path, to_toml(entries_of_table(table), host)))
         call.succeeded.connect(self._on_saved)
@@ -125,24 +125,25 @@ class ExportMountsDialog(QDialog):
 
     def _on_saved(self, _none: object) -> None:
         self._save.setEnabled(True)
-        self._told.setText(self.tr("Exported to {path}.").format(path=self._saving))
+        self._status.setText(self.tr("Exported to {path}.").format(path=self._saving))
 
     def _on_failed(self, error: AppError) -> None:
         self._save.setEnabled(True)
-        self._told.setText("")
+        self._status.setText("")
         self._problem.show_problem(f"{error.message} {error.hint}".strip())
 
 
+#: Columns of the list of entries.
 _CHECK, _POINT, _SHARE, _STATUS = range(4)
 
 
 class ImportMountsDialog(QDialog):
-    """Reads a file, lists its entries with a check box each, and writes those that are checked.
+    """Dialog that reads a file, lists its entries with check boxes, and saves the checked ones.
 
     Args:
         parent: the window.
         submit: sends a request to the agent.
-        run: for reading the file.
+        run: reads the file on a thread.
     """
 
     def __init__(self, parent: QWidget, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
@@ -164,31 +165,31 @@ class ImportMountsDialog(QDialog):
         self._read.setObjectName("import-read")
         self._read.setAutoDefault(False)
         self._read.clicked.connect(self._on_read)
-        self._place = QComboBox()
-        self._place.setObjectName("import-place")
+        self._save_in = QComboBox()
+        self._save_in.setObjectName("import-place")
         for text, word in ((self.tr("Where the file says"), ""), (self.tr("In /etc/fstab"), "fstab"),
                            (self.tr("In systemd units"), "systemd")):  # fmt: skip
-            self._place.addItem(text, word)
-        self._place.currentIndexChanged.connect(self._ask_plan)
+            self._save_in.addItem(text, word)
+        self._save_in.currentIndexChanged.connect(self._ask_plan)
         self._list = _make_list(self.tr("Entries of the file"))
         self._list.setHeaderLabels(["", self.tr("Mount Point"), self.tr("Share"), self.tr("Status")])
         self._list.itemChanged.connect(self._show_choice)
         self._list.currentItemChanged.connect(self._show_details)
         self._refused = MessageList("", "error")
-        self._found = MessageList("", "warn")
+        self._findings = MessageList("", "warn")
         self._notes = MessageList("", "info")
         self._diff = TextView(self.tr("What would be written"), lines=9, diff=True)
         self._diff.setObjectName("import-diff")
         self._mount = self._make_mount()
-        self._asked = plain_label(wrap=True)
-        self._asked.setObjectName("import-asked")
-        self._told = plain_label(wrap=True)
-        self._told.setObjectName("import-told")
+        self._prompts = plain_label(wrap=True)
+        self._prompts.setObjectName("import-asked")
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("import-told")
         self._problem = ProblemLabel()
         self._problem.setObjectName("import-problem")
-        self._do = QPushButton(self.tr("&Import Entries"))
-        self._do.setObjectName("import-do")
-        self._do.clicked.connect(self._on_do)
+        self._import = QPushButton(self.tr("&Import Entries"))
+        self._import.setObjectName("import-do")
+        self._import.clicked.connect(self._on_import)
         self._report = TextView(self.tr("Report"), lines=20)
         self._report.setObjectName("import-report")
         self._report.hide()
@@ -215,7 +216,7 @@ class ImportMountsDialog(QDialog):
         form = QFormLayout(self._form)
         form.setContentsMargins(0, 0, 0, 0)
         form.addRow(label, file)
-        form.addRow(self.tr("&Save entries"), self._place)
+        form.addRow(self.tr("&Save entries"), self._save_in)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(8)
@@ -223,20 +224,20 @@ class ImportMountsDialog(QDialog):
         layout.addWidget(self._form)
         layout.addWidget(self._list, 1)
         layout.addWidget(self._report, 1)
-        for widget in (self._refused, self._found, self._notes, self._diff, self._mount, self._asked,
-                       self._told, self._problem):  # fmt: skip
+        for widget in (self._refused, self._findings, self._notes, self._diff, self._mount, self._prompts,
+                       self._status, self._problem):  # fmt: skip
             layout.addWidget(widget)
-        self._close = add_buttons(self, layout, self.tr("&Cancel"), [self._do], self._read)
+        self._close = add_buttons(self, layout, self.tr("&Cancel"), [self._import], self._read)
         self.resize(self.fontMetrics().averageCharWidth() * 120, self.fontMetrics().lineSpacing() * 32)
 
-    # The file, and what it would change
+    # Reading the file and previewing its entries
 
     def _on_read(self) -> None:
         path = self._path.text().strip()
         self._stop()
         self._entries = []
         self._show_plan(ImportPlan(items=[]))
-        self._tell(self.tr("Reading {path}…").format(path=path))
+        self._show_status(self.tr("Reading {path}…").format(path=path))
         call = self._run("import", lambda: from_toml(read_file(path, MAX_BYTES), path))
         self._begin()
         self._call.follow(call, self._on_entries, self._on_failed)
@@ -248,17 +249,17 @@ class ImportMountsDialog(QDialog):
     def _ask_plan(self) -> None:
         if not self._entries:
             if not self._call.is_pending and self._path.text().strip():
-                self._tell("")
+                self._show_status("")
             return
         self._stop()
-        self._tell(self.tr("Comparing with what is saved here…"))
-        args = ImportPlanArgs(entries=self._entries, save_in=self._place.currentData())
+        self._show_status(self.tr("Comparing with what is saved here…"))
+        args = ImportPlanArgs(entries=self._entries, save_in=self._save_in.currentData())
         self._begin()
         self._call.ask("mounts.import-plan", args, self._show_plan, self._on_failed)
 
     def _show_plan(self, plan: ImportPlan) -> None:
         self._plan = plan
-        self._tell("")
+        self._show_status("")
         self._list.blockSignals(True)  # noqa: FBT003
         self._list.clear()
         self._list.addTopLevelItems([_row(item) for item in plan.items])
@@ -275,7 +276,9 @@ class ImportMountsDialog(QDialog):
         row = self._list.currentIndex().row()
         item = self._plan.items[row] if 0 <= row < len(self._plan.items) else None
         self._refused.show_sentences([f"{item.error} {item.hint}".strip()] if item and item.error else [])
-        self._found.show_sentences([f"{one.title} {one.why}" for one in item.findings] if item else [])
+        self._findings.show_sentences(
+            [f"{finding.title} {finding.why}" for finding in item.findings] if item else []
+        )
         approval = approval_sentences(item.approval) if item is not None and item.approval is not None else []
         self._notes.show_sentences([*item.notes, *approval] if item else [])
         self._diff.setVisible(item is not None and bool(item.diff))
@@ -288,27 +291,27 @@ class ImportMountsDialog(QDialog):
 
     def _show_choice(self, *_item: Any) -> None:
         chosen = [self._plan.items[number] for number in self._chosen()]
-        asked = prompts_text(chosen, mount=self._mount.isChecked(), root=self._plan.root)
-        self._asked.setText(asked)
-        self._asked.setVisible(bool(asked))
+        prompts = prompts_text(chosen, mount=self._mount.isChecked(), root=self._plan.root)
+        self._prompts.setText(prompts)
+        self._prompts.setVisible(bool(prompts))
         count = len(chosen)
         text = (
             self.tr("&Import 1 Entry")
             if count == 1
             else self.tr("&Import {count} Entries").format(count=count)
         )
-        self._do.setText(text if count else self.tr("&Import Entries"))
-        self._do.setEnabled(bool(chosen) and not self._call.is_pending)
-        (self._do if chosen else self._read).setDefault(True)
+        self._import.setText(text if count else self.tr("&Import Entries"))
+        self._import.setEnabled(bool(chosen) and not self._call.is_pending)
+        (self._import if chosen else self._read).setDefault(True)
 
     # Writing
 
-    def _on_do(self) -> None:
+    def _on_import(self) -> None:
         choices = [
             ImportChoice(index=number, diff=self._plan.items[number].diff) for number in self._chosen()
         ]
         args = ImportArgs(
-            entries=self._entries, choices=choices, save_in=self._place.currentData(),
+            entries=self._entries, choices=choices, save_in=self._save_in.currentData(),
             mount=self._mount.isChecked(), approved=True,
         )  # fmt: skip
         self._begin()
@@ -316,27 +319,27 @@ class ImportMountsDialog(QDialog):
             return
         self._writing = True
         self._close.setText(self.tr("&Stop"))
-        for widget in (self._path, self._read, self._place, self._list, self._mount, self._do):
+        for widget in (self._path, self._read, self._save_in, self._list, self._mount, self._import):
             widget.setEnabled(False)
-        self._tell(self.tr("Writing…"))
+        self._show_status(self.tr("Writing…"))
 
     def _on_progress(self, event: ImportProgress) -> None:
         text = self.tr("Writing {number} of {count}: {path}…")
-        self._tell(text.format(number=event.number, count=event.count, path=event.mount_point))
+        self._show_status(text.format(number=event.number, count=event.count, path=event.mount_point))
 
     def _on_report(self, report: ImportReport) -> None:
         self._end_writing()
-        told = [one for one in report.outcomes if one.result != "not-chosen"]
-        lines = import_report_lines(type(report)(outcomes=told))
-        self._tell(
+        outcomes = [item for item in report.outcomes if item.result != "not-chosen"]
+        lines = import_report_lines(type(report)(outcomes=outcomes))
+        self._show_status(
             "" if report.complete else self.tr("Not everything was done. The report says what is saved.")
         )
-        for widget in (self._form, self._list, self._mount, self._asked, self._refused, self._found,
-                       self._notes, self._diff, self._do):  # fmt: skip
+        for widget in (self._form, self._list, self._mount, self._prompts, self._refused, self._findings,
+                       self._notes, self._diff, self._import):  # fmt: skip
             widget.hide()
-        saved = sum(one.result == "written" for one in told)
+        saved = sum(item.result == "written" for item in outcomes)
         about = self.tr("{saved} of {count} entries are saved.")
-        self._about.setText(about.format(saved=saved, count=len(told)))
+        self._about.setText(about.format(saved=saved, count=len(outcomes)))
         self._report.show_text("\n".join(lines))
         self._report.show()
         self._close.setText(self.tr("C&lose"))
@@ -346,7 +349,7 @@ class ImportMountsDialog(QDialog):
     def _end_writing(self) -> None:
         self._writing = False
         self._close.setText(self.tr("&Cancel"))
-        for widget in (self._path, self._read, self._place, self._list, self._mount):
+        for widget in (self._path, self._read, self._save_in, self._list, self._mount):
             widget.setEnabled(True)
         self._show_choice()
 
@@ -354,47 +357,47 @@ class ImportMountsDialog(QDialog):
 
     def _begin(self) -> None:
         self._problem.show_problem("")
-        self._do.setEnabled(False)
+        self._import.setEnabled(False)
 
     def _on_failed(self, error: AppError) -> None:
         if self._writing:
             self._end_writing()
-        self._tell("")
+        self._show_status("")
         self._problem.show_problem(f"{error.message} {error.hint}".strip())
         self._show_choice()
 
     def _stop(self) -> None:
         self._call.cancel()
 
-    def _tell(self, text: str) -> None:
-        self._told.setText(text)
-        self._told.setVisible(bool(text))
+    def _show_status(self, text: str) -> None:
+        self._status.setText(text)
+        self._status.setVisible(bool(text))
 
     # Qt overrides
 
     def reject(self) -> None:
-        """Qt: what is being written is ended first, and told."""
+        """Qt: while entries are being written, stop after the current entry instead of closing."""
         if self._writing:
             self._call.interrupt()
-            self._tell(self.tr("Stopping after this entry…"))
+            self._show_status(self.tr("Stopping after this entry…"))
             return
         super().reject()
 
     def done(self, result: int) -> None:
-        """Qt: nothing more is waited for."""
+        """Qt: cancel the pending request."""
         self._stop()
         super().done(result)
 
 
 class _CheckDelegate(QStyledItemDelegate):
-    """Draws check boxes that stand out from a dark list: Fusion's outline is darker still."""
+    """Draws check boxes with enough contrast on a dark list, where Fusion's outline is hardly visible."""
 
     # Qt overrides
 
     def initStyleOption(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        """Qt: give the box a ground of its own."""
+        """Qt: set a lighter background for the check box in the dark theme."""
         super().initStyleOption(option, index)
         colors = theme.colors()
         if colors is theme.DARK:
@@ -402,21 +405,21 @@ class _CheckDelegate(QStyledItemDelegate):
 
 
 def _make_list(name: str) -> QTreeWidget:
-    made = QTreeWidget()
-    made.setObjectName("import-entries")
-    made.setAccessibleName(name)
-    made.setColumnCount(4)
-    made.setRootIsDecorated(False)
-    made.setItemDelegateForColumn(_CHECK, _CheckDelegate(made))
-    made.setUniformRowHeights(True)
-    made.setMinimumHeight(made.fontMetrics().lineSpacing() * 7)
-    header = made.header()
+    tree = QTreeWidget()
+    tree.setObjectName("import-entries")
+    tree.setAccessibleName(name)
+    tree.setColumnCount(4)
+    tree.setRootIsDecorated(False)
+    tree.setItemDelegateForColumn(_CHECK, _CheckDelegate(tree))
+    tree.setUniformRowHeights(True)
+    tree.setMinimumHeight(tree.fontMetrics().lineSpacing() * 7)
+    header = tree.header()
     header.setStretchLastSection(False)
     header.setSectionResizeMode(_CHECK, QHeaderView.ResizeMode.ResizeToContents)
     header.setSectionResizeMode(_POINT, QHeaderView.ResizeMode.Stretch)
     header.setSectionResizeMode(_SHARE, QHeaderView.ResizeMode.Stretch)
     header.setSectionResizeMode(_STATUS, QHeaderView.ResizeMode.ResizeToContents)
-    return made
+    return tree
 
 
 def _row(item: ImportItem) -> QTreeWidgetItem:
@@ -433,12 +436,12 @@ def _row(item: ImportItem) -> QTreeWidgetItem:
 
 
 class ImportExportDialogs(QObject):
-    """Opens the dialogs above a window.
+    """Opens the export and import dialogs, one at a time.
 
     Args:
-        window: the window.
+        window: parent of the dialogs.
         submit: sends a request to the agent.
-        run: for what reads and writes files.
+        run: reads and writes files on a thread.
     """
 
     def __init__(self, window: QWidget, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
@@ -449,15 +452,15 @@ class ImportExportDialogs(QObject):
         self._dialog: QDialog | None = None
 
     def export(self, table: MountTable, host: str) -> None:
-        """Ask for the file to write these mounts to."""
+        """Open the dialog that exports these mounts."""
         self._open(ExportMountsDialog(self._window, table, host, self._run))
 
     def take_in(self) -> None:
-        """Ask for a file, show what it would change, and write what is chosen."""
+        """Open the dialog that imports mounts."""
         self._open(ImportMountsDialog(self._window, self._submit, self._run))
 
     def close(self) -> None:
-        """Close the dialog: the host that it was for is left."""
+        """Close the open dialog, because the window switches to another host."""
         if self._dialog is not None:
             self._dialog.done(0)
 

@@ -1,7 +1,7 @@
-"""Model of the list of mounts: servers' headings, mounts, and their speeds of the last minute.
+"""Model of the list of mounts: server headings, mounts, and their throughput in the last minute.
 
-It is flat although it looks like a tree: a tree asks Python for every row before it can show one, and a list
-of thousands would take its time to open.
+The model is a flat list although the view looks like a tree. A tree view calls Python for every row before it
+paints the first one, which is slow with thousands of mounts.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount, MountTable
     from app.stats.model import SpeedsSample
 
-#: Samples that a curve shows: one minute, one a second.
+#: Samples in a sparkline: one per second for one minute.
 SAMPLES_KEPT = 60
 
 
 class SpeedHistory(NamedTuple):
-    """One mount's last minute.
+    """Throughput of one mount in the last minute.
 
     Attributes:
-        values: bytes per second both ways together, the newest last; SAMPLES_KEPT at most.
-        timeouts: requests of that minute that got no answer in time.
+        values: bytes per second, reads and writes together, newest last; at most SAMPLES_KEPT values.
+        timeouts: requests that timed out in that minute.
     """
 
     values: tuple[float, ...]
@@ -39,37 +39,39 @@ class SpeedHistory(NamedTuple):
 
     @property
     def now(self) -> float:
-        """The newest value."""
+        """Newest throughput, bytes per second."""
         return self.values[-1]
 
 
 class SpeedHistories:
-    """Keeps the trends of the mounts that were busy within the last minute. Plain data, no Qt."""
+    """Speed histories of the mounts that had traffic in the last minute. Plain data, no Qt."""
 
     def __init__(self) -> None:
         self._values: dict[str, deque[tuple[float, int]]] = {}
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all histories."""
         self._values.clear()
 
     def take(self, sample: SpeedsSample) -> set[str]:
-        """Add a sample; return the mount points whose curve looks different now."""
+        """Add a sample; return the mount points whose sparkline changed."""
         changed = set(self._values) | set(sample.mounts)
         for point in changed:
             speed = sample.mounts.get(point)
-            moved = (speed.read_bytes_per_s + speed.write_bytes_per_s, speed.timeouts) if speed else (0.0, 0)
-            self._values.setdefault(point, deque(maxlen=SAMPLES_KEPT)).append(moved)
-        for point in [point for point, kept in self._values.items() if not any(map(any, kept))]:
+            traffic = (
+                (speed.read_bytes_per_s + speed.write_bytes_per_s, speed.timeouts) if speed else (0.0, 0)
+            )
+            self._values.setdefault(point, deque(maxlen=SAMPLES_KEPT)).append(traffic)
+        for point in [point for point, samples in self._values.items() if not any(map(any, samples))]:
             del self._values[point]
         return changed
 
     def speed_history(self, mount_point: str) -> SpeedHistory | None:
-        """Return a mount's trend, None if it rested all the time."""
-        kept = self._values.get(mount_point)
-        if kept is None:
+        """Return the history of a mount, or None if it had no traffic in the last minute."""
+        samples = self._values.get(mount_point)
+        if samples is None:
             return None
-        return SpeedHistory(tuple(value for value, _ in kept), sum(timeouts for _, timeouts in kept))
+        return SpeedHistory(tuple(value for value, _ in samples), sum(timeouts for _, timeouts in samples))
 
 
 if TYPE_CHECKING:
@@ -81,34 +83,35 @@ SpeedHistoryRole = Qt.ItemDataRole.UserRole + 3
 BootRole = Qt.ItemDataRole.UserRole + 4
 
 _NO_INDEX = QModelIndex()
+#: Interval at which the durations in the state texts are updated, ms.
 _TICK_MS = 1000
-#: Put together once: the view asks for them thousands of times. A heading takes neither focus nor choice.
+#: Computed once, as the view calls flags() thousands of times. A heading can be neither focused nor selected.
 _HEADING_FLAGS = Qt.ItemFlag.NoItemFlags
 _MOUNT_FLAGS = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
 
 
 class _Row(NamedTuple):
-    """A heading (``mount`` None, with the number of mounts ``below`` it) or a mount."""
+    """A mount, or a server heading: ``mount`` is None and ``below`` is the server's number of mounts."""
 
     server: str
     mount: Mount | None
     below: int = 0
 
     def is_same_place(self, other: _Row) -> bool:
-        """Whether the other row is of the same heading or mount, whatever its state."""
+        """Whether both rows show the same server, or the same share at the same mount point."""
         if self.mount is None or other.mount is None:
             return self.mount is other.mount and self.server == other.server
         return (self.mount.share, self.mount.mount_point) == (other.mount.share, other.mount.mount_point)
 
 
 def server_of(share: str) -> str:
-    """Return the server's part of a share; an IPv6 literal keeps its brackets."""
+    """Return the server of a share ``server:/export``; an IPv6 address keeps its brackets."""
     server, colon, _path = share.partition(":/")
     return server if colon else share
 
 
 def export_of(share: str) -> str:
-    """Return the path's part of a share."""
+    """Return the path of a share ``server:/export``."""
     return share[len(server_of(share)) + 1 :] or share
 
 
@@ -128,18 +131,18 @@ def _rows_of(mounts: Iterable[Mount]) -> list[_Row]:
 
 
 class MountListModel(QAbstractListModel):
-    """Headings and mounts.
+    """Qt list model of server headings and mounts.
 
-    A new snapshot changes only the rows that differ, so that selection and focus stay where they are.
+    A new mount table changes only the rows that differ, so that the view keeps its selection and focus.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[_Row] = []
         self._speeds = SpeedHistories()
-        #: Of the host, beyond the one here.
+        #: Offset of the host's clock from this computer's clock, s; positive if the host is ahead.
         self._clock_ahead_s = 0.0
-        #: Runs while something lasts.
+        #: Runs while a state text contains a duration ("not responding for 12 s").
         self._tick = QTimer(self)
         self._tick.setInterval(_TICK_MS)
         self._tick.timeout.connect(self._on_tick)
@@ -156,76 +159,83 @@ class MountListModel(QAbstractListModel):
         }
 
     def update_speeds(self, sample: SpeedsSample) -> None:
-        """Draw the curves of the mounts that are or were busy on."""
+        """Add a sample to the sparklines."""
         changed = self._speeds.take(sample)
         if not changed:
             return
-        for place, row in enumerate(self._rows):
+        for number, row in enumerate(self._rows):
             if row.mount is not None and row.mount.mount_point in changed:
-                index = self.index(place)
+                index = self.index(number)
                 self.dataChanged.emit(index, index, [SpeedHistoryRole])
 
     def clear_speeds(self) -> None:
-        """Another host is shown now, or nobody tells how busy its mounts are."""
+        """Remove all sparklines, because another host is shown or the samples ended."""
         self._speeds.clear()
         if self._rows:
             self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1), [SpeedHistoryRole])
 
     def apply(self, table: MountTable) -> None:
-        """Show this snapshot: what is alike at both ends stays, what is between is exchanged."""
-        self._take_clock(table)
-        wanted = _rows_of(table.mounts)
-        shown = self._rows
-        shorter = min(len(wanted), len(shown))
-        first = next((row for row in range(shorter) if not shown[row].is_same_place(wanted[row])), shorter)
-        behind = 0
-        while behind < shorter - first and shown[-1 - behind].is_same_place(wanted[-1 - behind]):
-            behind += 1
-        old_end, new_end = len(shown) - behind, len(wanted) - behind
+        """Show a mount table.
+
+        Rows at the beginning and at the end that show the same mounts stay. The rows between are replaced.
+        """
+        self._update_clock(table)
+        new_rows = _rows_of(table.mounts)
+        old_rows = self._rows
+        shorter = min(len(new_rows), len(old_rows))
+        first = next(
+            (row for row in range(shorter) if not old_rows[row].is_same_place(new_rows[row])), shorter
+        )
+        same_at_end = 0
+        while same_at_end < shorter - first and old_rows[-1 - same_at_end].is_same_place(
+            new_rows[-1 - same_at_end]
+        ):
+            same_at_end += 1
+        old_end, new_end = len(old_rows) - same_at_end, len(new_rows) - same_at_end
         if old_end > first:
             self.beginRemoveRows(_NO_INDEX, first, old_end - 1)
-            del shown[first:old_end]
+            del old_rows[first:old_end]
             self.endRemoveRows()
         if new_end > first:
             self.beginInsertRows(_NO_INDEX, first, new_end - 1)
-            shown[first:first] = wanted[first:new_end]
+            old_rows[first:first] = new_rows[first:new_end]
             self.endInsertRows()
-        for row, now in enumerate(wanted):
-            if shown[row] != now:
-                shown[row] = now
+        for row, now in enumerate(new_rows):
+            if old_rows[row] != now:
+                old_rows[row] = now
                 index = self.index(row)
                 self.dataChanged.emit(index, index)
 
     def replace_all(self, table: MountTable) -> None:
-        """Show this snapshot without looking at what is shown: for one that has little in common with it."""
-        self._take_clock(table)
+        """Show a mount table and reset the model; faster than :meth:`apply` if most rows differ."""
+        self._update_clock(table)
         self.beginResetModel()
         self._rows = _rows_of(table.mounts)
         self.endResetModel()
 
     def find(self, share: str, mount_point: str) -> QModelIndex:
-        """Return the index of a mount, or an invalid one."""
-        for place, row in enumerate(self._rows):
+        """Return the index of a mount; it is invalid if the mount is not in the list."""
+        for number, row in enumerate(self._rows):
             mount = row.mount
             if mount is not None and (mount.share, mount.mount_point) == (share, mount_point):
-                return self.index(place)
+                return self.index(number)
         return QModelIndex()
 
     def first(self) -> QModelIndex:
-        """Return the index of the first mount, or an invalid one."""
+        """Return the index of the first mount; it is invalid if the list is empty."""
         return self.index(1) if self._rows else QModelIndex()
 
     def mounts(self) -> list[Mount]:
-        """Return all mounts in the order shown."""
+        """Return all mounts in the order of the list."""
         return [row.mount for row in self._rows if row.mount is not None]
 
     def state_word(self, mount: Mount) -> str:
-        """Return the state of a mount in words."""
+        """Return the text for the state of a mount."""
         return (
             self.tr("Mounted (differs)") if mount.state == "differs" else mount_state_text(mount, self._now())
         )
 
-    def _take_clock(self, table: MountTable) -> None:
+    def _update_clock(self, table: MountTable) -> None:
         if table.now:
             self._clock_ahead_s = table.now - time.time()
         if any(mount.since is not None for mount in table.mounts):
@@ -237,9 +247,9 @@ class MountListModel(QAbstractListModel):
         return time.time() + self._clock_ahead_s
 
     def _on_tick(self) -> None:
-        for place, row in enumerate(self._rows):
+        for number, row in enumerate(self._rows):
             if row.mount is not None and row.mount.since is not None:
-                index = self.index(place)
+                index = self.index(number)
                 self.dataChanged.emit(index, index, [StateRole, Qt.ItemDataRole.AccessibleTextRole])
 
     # Qt overrides
@@ -249,13 +259,13 @@ class MountListModel(QAbstractListModel):
         return 0 if parent.isValid() else len(self._rows)
 
     def flags(self, index: AnyIndex) -> Qt.ItemFlag:
-        """Qt: headings are passed over."""
+        """Qt: headings can be neither focused nor selected."""
         if not index.isValid() or self._rows[index.row()].mount is None:
             return _HEADING_FLAGS
         return _MOUNT_FLAGS
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Qt: text, tool tip, accessible text, the Mount itself and its state in words."""
+        """Qt: mount point, tool tip, accessible text; further roles give the Mount, its state and speeds."""
         if not index.isValid():
             return None
         row = self._rows[index.row()]

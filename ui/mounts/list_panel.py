@@ -1,4 +1,4 @@
-"""List of mounts: all NFS mounts of the host by server, with a filter and the row of a draft."""
+"""List of mounts: all NFS mounts of the host, grouped by server, with a filter and a row for the draft."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class DraftRow(QPushButton):
-    """A button as wide as the list; it is pressed while its draft is shown."""
+    """Button above the list for the draft of a new mount; checked while the draft is shown."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class DraftRow(QPushButton):
         self.hide()
 
     def show_draft(self, name: str | None, *, chosen: bool) -> None:
-        """Name the draft; None hides the row."""
+        """Show the name of the draft, or hide the row for None."""
         self.setVisible(name is not None)
         self.setChecked(chosen)
         self._text = self.tr("Draft: {name}").format(name=name or self.tr("new mount"))
@@ -50,27 +50,27 @@ class DraftRow(QPushButton):
         self._elide()
 
     def nextCheckState(self) -> None:
-        """Qt: whether it is pressed is told by what is shown, not by a click."""
+        """Qt: keep the check state on a click; :meth:`show_draft` sets it."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: cut the name where the row ends."""
+        """Qt: elide the name to the new width."""
         super().resizeEvent(event)
         self._elide()
 
     def _elide(self) -> None:
-        room = self.width() - 3 * self.fontMetrics().averageCharWidth()
-        text = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideMiddle, room)
+        available = self.width() - 3 * self.fontMetrics().averageCharWidth()
+        text = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideMiddle, available)
         self.setText(text.replace("&", "&&"))
 
 
 class MountListPanel(QWidget):
-    """Shows the mounts and says which one is chosen.
+    """Filterable list of mounts with a single selection.
 
     Signals:
-        chosen: the Mount that the person, or the program for them, selected.
-        changed: the chosen Mount, after a snapshot changed it.
-        vanished: the chosen mount is gone.
-        draft_chosen: the draft of a new mount is wanted.
+        chosen: the Mount that the user or the program selected.
+        changed: the selected Mount, after a new mount table changed it.
+        vanished: the selected mount is no longer in the mount table.
+        draft_chosen: the user clicked the row of the draft.
     """
 
     chosen = Signal(object)
@@ -86,7 +86,7 @@ class MountListPanel(QWidget):
         self._view.setAccessibleName(self.tr("Mounts"))
         self._view.setModel(self._model)
         self._view.setItemDelegate(MountDelegate(self._view))
-        # All rows are of one height, so that the view need not ask for each.
+        # All rows have the same height, so that the view measures only one of them.
         self._view.setUniformItemSizes(True)
         self._view.setMouseTracking(True)
         self._view.setFrameShape(QFrame.Shape.NoFrame)
@@ -130,72 +130,74 @@ class MountListPanel(QWidget):
 
     @property
     def model(self) -> MountListModel:
-        """The model shown."""
+        """Model of the view."""
         return self._model
 
     def current(self) -> Mount | None:
-        """Return the chosen mount."""
+        """Return the selected mount, or None."""
         return self._current
 
     def show_draft(self, name: str | None, *, chosen: bool) -> None:
-        """Show the row of a draft above the mounts.
+        """Show the row of the draft above the mounts.
 
         Args:
-            name: of its share, None for no draft.
-            chosen: it is the one that is shown.
+            name: share of the draft, or None to hide the row.
+            chosen: whether the page shows the draft.
         """
         self._draft.show_draft(name, chosen=chosen)
 
     def apply(self, table: MountTable) -> None:
-        """Show a snapshot and keep the choice where it was."""
+        """Show a mount table and keep the selection."""
         before = self._current
         self._table = table
-        self._show(table, anew=False)
+        self._show(table, replace=False)
         self._warnings.setText("\n".join(table.warnings))
         self._warnings.setVisible(bool(table.warnings))
         if before is not None:
-            self._find_again(before)
+            self._restore_selection(before)
 
-    def _show(self, table: MountTable, *, anew: bool) -> None:
-        """Show what of a snapshot passes the filter."""
+    def _show(self, table: MountTable, *, replace: bool) -> None:
+        """Show the mounts of a table that match the filter; ``replace`` resets the model."""
         words = self._filter.text().casefold().split()
-        passing = [mount for mount in table.mounts if self._passes(mount, words)] if words else table.mounts
-        shown = MountTable(mounts=passing)
-        # Qt moves the selection when its row goes; what is chosen is decided when all is in place.
+        matching = (
+            [mount for mount in table.mounts if self._matches_filter(mount, words)] if words else table.mounts
+        )
+        shown = MountTable(mounts=matching)
+        # Qt moves the selection when its row is removed. That is ignored; apply() restores the selection.
         self._applying = True
         self._view.setUpdatesEnabled(False)
-        if anew or not self._model.rowCount():
+        if replace or not self._model.rowCount():
             self._model.replace_all(shown)
         else:
             self._model.apply(shown)
         self._view.setUpdatesEnabled(True)
         self._applying = False
-        found, total = len(passing), len(table.mounts)
+        found, total = len(matching), len(table.mounts)
         text = self.tr("{found} of {total}") if found else self.tr("None of the {total} mounts has this.")
         self._count.setText(text.format(found=found, total=total))
         self._count.setVisible(bool(words))
 
-    def _passes(self, mount: Mount, words: list[str]) -> bool:
+    def _matches_filter(self, mount: Mount, words: list[str]) -> bool:
         origin = mount.configured.origin if mount.configured is not None else ""
         text = f"{mount.share}\n{mount.mount_point}\n{self._model.state_word(mount)}\n{origin}".casefold()
         return all(word in text for word in words)
 
     def _on_filter(self, _text: str) -> None:
-        self._show(self._table, anew=True)
+        self._show(self._table, replace=True)
         if self._current is not None:
             index = self._model.find(self._current.share, self._current.mount_point)
             if index.isValid():
-                self._applying = True  # it is chosen already
+                self._applying = True  # the mount is selected already: emit no signal
                 self._view.setCurrentIndex(index)
                 self._applying = False
 
     def filter_by(self, text: str) -> None:
-        """Show the mounts that have all words of this text in their share, mount point, state or file."""
+        """Show only mounts with all words of this text in their share, mount point, state or source file."""
         self._filter.setText(text)
 
     def choose(self, share: str, mount_point: str) -> bool:
-        """Select a mount, which ends a filter that hides it; return whether it is in the list."""
-        plain = plain_share(share)  # the kernel prints a share without the slash that was typed at its end
+        """Select a mount, and clear a filter that hides it; return whether the table has the mount."""
+        plain = plain_share(share)  # the kernel prints a share without a trailing slash
         for mount in self._table.mounts:
             if mount.mount_point == mount_point and plain_share(mount.share) == plain:
                 if not self._model.find(mount.share, mount_point).isValid():
@@ -204,17 +206,17 @@ class MountListPanel(QWidget):
         return False
 
     def choose_first(self) -> bool:
-        """Select the first mount, which ends a filter that hides all; return whether there is one."""
+        """Select the first mount, and clear a filter that hides all; return whether there is any mount."""
         if not self._model.first().isValid():
             self._filter.clear()
         return self._select(self._model.first())
 
     def clear_choice(self) -> None:
-        """Select nothing."""
+        """Clear the selection."""
         self._current = None
         self._view.selectionModel().clear()
 
-    def _find_again(self, before: Mount) -> None:
+    def _restore_selection(self, before: Mount) -> None:
         index = self._model.find(before.share, before.mount_point)
         if not index.isValid():
             hidden = (
@@ -222,13 +224,13 @@ class MountListPanel(QWidget):
                 for m in self._table.mounts
                 if (m.share, m.mount_point) == (before.share, before.mount_point)
             )
-            kept = next(hidden, None)
-            if kept is None:
+            still_present = next(hidden, None)
+            if still_present is None:
                 self.clear_choice()
                 self.vanished.emit()
-            elif kept != before:
-                self._current = kept
-                self.changed.emit(kept)
+            elif still_present != before:
+                self._current = still_present
+                self.changed.emit(still_present)
             return
         mount: Mount = index.data(MountRole)
         self._current = mount
@@ -253,12 +255,12 @@ class MountListPanel(QWidget):
 
 
 class _FilterField(QLineEdit):
-    """A field that Esc clears; an empty one leaves Esc to the window."""
+    """Line edit that Esc clears; if it is empty, the window's shortcut gets the key."""
 
     # Qt overrides
 
     def event(self, event: QEvent) -> bool:
-        """Qt: keep Esc from the window's shortcut, and clear."""
+        """Qt: clear the text on Esc, and keep the key from the window's shortcut."""
         kinds = {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress}
         escape = event.type() in kinds and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
         if not escape or not self.text():

@@ -1,4 +1,4 @@
-"""Log dialog: the system log's lines about a mount and its server, to be read and copied."""
+"""Log dialog: lines of the system log about a mount and its server, with a button to copy them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from app.errors import AppError
     from ui.common.bridge import BridgeCall
 
+#: Maximum number of lines requested from the log.
 _LINES = 1000
 
 
 class LogDialog(QDialog):
-    """Asks for the lines and shows them, newest last.
+    """Dialog with the log lines of a selectable period, newest last.
 
     Args:
         parent: the window.
-        share: of the mount.
-        mount_point: of the mount.
+        share: share of the mount.
+        mount_point: mount point of the mount.
         submit: sends a request to the agent.
     """
 
@@ -60,9 +61,9 @@ class LogDialog(QDialog):
         self._lines = TextView(self.tr("Lines of the log"), lines=24)
         self._lines.setObjectName("log-lines")
         self._lines.setLineWrapMode(TextView.LineWrapMode.WidgetWidth)
-        self._told = plain_label(wrap=True)
-        self._told.setObjectName("log-told")
-        self._told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("log-told")
+        self._status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._problem = ProblemLabel()
         self._refresh = QPushButton(self.tr("&Refresh"))
         self._refresh.setObjectName("log-refresh")
@@ -87,7 +88,7 @@ class LogDialog(QDialog):
         layout.addWidget(self._about)
         layout.addLayout(period)
         layout.addWidget(self._lines, 1)
-        layout.addWidget(self._told)
+        layout.addWidget(self._status)
         layout.addWidget(self._problem)
         close = add_buttons(self, layout, self.tr("C&lose"), [self._refresh, self._copy], None)
         close.setFocus()
@@ -98,22 +99,22 @@ class LogDialog(QDialog):
         args = LogArgs(
             mount_point=self._mount_point, since_s=3600.0 * self._since.currentData(), lines=_LINES
         )
-        self._tell(self.tr("Reading the log…"))
+        self._show_status(self.tr("Reading the log…"))
         self._refresh.setEnabled(not self._call.ask("mounts.log", args, self._on_log, self._on_failed))
 
     def _on_log(self, log: MountLog) -> None:
         self._refresh.setEnabled(True)
         self._lines.show_text(
-            "\n".join(f"{_moment(line.time_s)}  {line.program}: {line.text}" for line in log.lines)
+            "\n".join(f"{_time_text(line.time_s)}  {line.program}: {line.text}" for line in log.lines)
         )
         bar = self._lines.verticalScrollBar()
         bar.setValue(bar.maximum())
         self._copy.setEnabled(bool(log.lines))
-        self._tell("\n".join(log_text(log, self._mount_point)))
+        self._show_status("\n".join(log_text(log, self._mount_point)))
 
     def _on_failed(self, error: AppError) -> None:
         self._refresh.setEnabled(True)
-        self._tell("")
+        self._show_status("")
         self._problem.show_problem(f"{error.message} {error.hint}".strip())
 
     def _stop(self) -> None:
@@ -121,9 +122,9 @@ class LogDialog(QDialog):
         self._copy.setEnabled(False)
         self._call.cancel()
 
-    def _tell(self, text: str) -> None:
-        self._told.setText(text)
-        self._told.setVisible(bool(text))
+    def _show_status(self, text: str) -> None:
+        self._status.setText(text)
+        self._status.setVisible(bool(text))
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._lines.toPlainText() + "\n")
@@ -131,10 +132,10 @@ class LogDialog(QDialog):
     # Qt overrides
 
     def done(self, result: int) -> None:
-        """Qt: nothing more is waited for."""
+        """Qt: cancel the pending request."""
         self._stop()
         super().done(result)
 
 
-def _moment(seconds: float) -> str:
+def _time_text(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC).astimezone():%b %d %H:%M:%S}"

@@ -1,4 +1,4 @@
-"""Mount page: one mount, or a new one: its header with the actions, and the tabs below."""
+"""Mount page: the header with the actions of one mount or of a draft, and the tabs below."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
 
 
 class MountPage(QWidget):
-    """Shows a mount or a draft.
+    """Page of one mount or of the draft of a new mount, with its settings, advice, tests and history.
 
     Signals:
-        failed: something did not work (AppError).
-        mounted: a mount succeeded (MountReport).
-        unmounted: the mount point.
-        stuck: the mount point and the AppError of an unmount that can be forced.
-        applied: the ApplyReport of a change that was made and kept.
-        reverted: the AppError of a change that was made and taken back, and whether the person said so.
-        settled: no change is under way any more, whatever came of it.
-        forgotten: the mount point and the FstabReport of an entry that was taken out of fstab.
-        discarded: the person gives up what was typed of a new mount.
-        imported: a Mount that a foreign unit or an autofs map keeps and that is to be drafted for fstab.
-        began: something was started; what was said of the last thing is over.
-        left: the page that an error belongs to was left.
+        failed: the AppError of a failed action.
+        began: an action started; messages about the previous action are outdated.
+        left: the user left the tab that the last error belongs to.
+        mounted: the MountReport of a successful mount.
+        unmounted: the mount point of a successful unmount.
+        stuck: the mount point and the AppError of a failed unmount that can be forced or detached.
+        applied: the ApplyReport of a change that was applied and kept.
+        reverted: the AppError of a change that was rolled back, and whether the user requested that.
+        settled: the change ended, with any result.
+        removed: the mount point and the SavedEntryReport of a mount that was removed from fstab or systemd.
+        imported: a Mount of a unit or an autofs map not managed by Mountwright, to be drafted for fstab.
+        discarded: the user discards the draft of a new mount.
     """
 
     failed = Signal(object)
@@ -79,25 +79,25 @@ class MountPage(QWidget):
         super().__init__()
         self._mount: Mount | None = None
         self._submit = submit
-        self._made = False
-        self._before: MountRequest | None = None
-        #: The page that the last error belongs to.
+        self._edits_applied = False
+        self._previous_request: MountRequest | None = None
+        #: The tab that the last error belongs to.
         self._failed_page: QWidget | None = None
-        self._mounting = MountController(submit, self)
-        self._mounting.busy.connect(self._on_busy)
-        self._mounting.mounted.connect(self._on_mounted)
-        self._mounting.unmounted.connect(self.unmounted)
-        self._mounting.failed.connect(self._on_failed)
-        self._mounting.stuck.connect(self.stuck)
-        self._asking = UnmountPrompt(self._mounting, self, submit)
-        self._applying = ApplyController(submit, self)
-        self._applying.changed.connect(self._on_applying)
-        self._applying.applied.connect(self._on_applied)
-        self._applying.reverted.connect(self.reverted)
-        self._forgetting = RemoveController(submit, self)
-        self._forgetting.changed.connect(self._show_buttons)
-        self._forgetting.failed.connect(self._on_failed)
-        self._forgetting.removed.connect(self.removed)
+        self._mount_controller = MountController(submit, self)
+        self._mount_controller.busy.connect(self._on_busy)
+        self._mount_controller.mounted.connect(self._on_mounted)
+        self._mount_controller.unmounted.connect(self.unmounted)
+        self._mount_controller.failed.connect(self._on_failed)
+        self._mount_controller.stuck.connect(self.stuck)
+        self._unmount_prompt = UnmountPrompt(self._mount_controller, self, submit)
+        self._apply_controller = ApplyController(submit, self)
+        self._apply_controller.changed.connect(self._on_applying)
+        self._apply_controller.applied.connect(self._on_applied)
+        self._apply_controller.reverted.connect(self.reverted)
+        self._remove_controller = RemoveController(submit, self)
+        self._remove_controller.changed.connect(self._show_buttons)
+        self._remove_controller.failed.connect(self._on_failed)
+        self._remove_controller.removed.connect(self.removed)
         self._header = MountHeader()
         self._connect_header()
         self._space = FreeSpaceQuery(submit, lambda: self.busy or not self.window().isVisible(), self)
@@ -116,17 +116,17 @@ class MountPage(QWidget):
         self.experiment.use_chosen.connect(self._on_use_set)
         self.history = HistoryPanel(run)
         self.quick_test.kept.connect(self.history.refresh)
-        self._trial = BeforeAfterTest(self, self.quick_test, self._applying, self.advice)
-        self._trial.apply_wanted.connect(self._on_before_after_apply)
-        self._trial.restore_wanted.connect(self._on_restore_previous)
+        self._before_after = BeforeAfterTest(self, self.quick_test, self._apply_controller, self.advice)
+        self._before_after.apply_wanted.connect(self._on_before_after_apply)
+        self._before_after.restore_wanted.connect(self._on_restore_previous)
         for page in (self.live, self.quick_test, self.history, self.advice, self.experiment):
             page.failed.connect(partial(self._fail, page))
-        self._trial.failed.connect(partial(self._fail, self.advice))
+        self._before_after.failed.connect(partial(self._fail, self.advice))
         self._tabs = QTabWidget()
         self._fill_tabs()
         self._lay_out()
         self._make_shortcuts()
-        self._tabs.currentChanged.connect(self._on_page)
+        self._tabs.currentChanged.connect(self._on_tab_changed)
         self._on_busy("")
 
     def _connect_header(self) -> None:
@@ -136,7 +136,7 @@ class MountPage(QWidget):
         self._header.import_clicked.connect(self._on_import_clicked)
         self._header.discard_clicked.connect(self.discarded)
         self._header.unmount_clicked.connect(self.ask_unmount)
-        self._header.cancel_clicked.connect(self._mounting.cancel)
+        self._header.cancel_clicked.connect(self._mount_controller.cancel)
         self._header.log_clicked.connect(self._on_log_clicked)
 
     def _fill_tabs(self) -> None:
@@ -151,17 +151,17 @@ class MountPage(QWidget):
         self._tabs.addTab(self.live, self.tr("Live"))
         self._tabs.addTab(self.history, self.tr("History"))
 
-    def _follow_read_ahead(self) -> None:
-        self._saving = ReadaheadController(self._submit, self)
-        self._saving.changed.connect(self._show_buttons)
-        self._saving.failed.connect(self._on_failed)
+    def _make_readahead_bar(self) -> None:
+        self._readahead_controller = ReadaheadController(self._submit, self)
+        self._readahead_controller.changed.connect(self._show_buttons)
+        self._readahead_controller.failed.connect(self._on_failed)
         self._read_ahead = ReadaheadBar()
         self._read_ahead.keep_clicked.connect(self._on_keep_read_ahead)
         self._read_ahead.remove_clicked.connect(self._on_remove_read_ahead)
-        self._read_ahead.undo_clicked.connect(self._saving.undo)
+        self._read_ahead.undo_clicked.connect(self._readahead_controller.undo)
 
     def _lay_out(self) -> None:
-        self._follow_read_ahead()
+        self._make_readahead_bar()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -176,30 +176,30 @@ class MountPage(QWidget):
         self._waiting.known.connect(self._header.show_waiting)
 
     def _make_shortcuts(self) -> None:
-        """Ctrl+PgUp and Ctrl+PgDn go round the pages that can be seen, Alt and a number goes to one."""
-        keys = {"Ctrl+PgDown": lambda: self._turn(1), "Ctrl+PgUp": lambda: self._turn(-1)}
-        for key, turn in keys.items():
-            QShortcut(QKeySequence(key), self, turn)
+        """Ctrl+PgUp and Ctrl+PgDown cycle through the visible tabs, Alt+number selects one of them."""
+        keys = {"Ctrl+PgDown": lambda: self._move_tabs(1), "Ctrl+PgUp": lambda: self._move_tabs(-1)}
+        for key, move in keys.items():
+            QShortcut(QKeySequence(key), self, move)
         for number in range(1, self._tabs.count() + 1):
-            QShortcut(QKeySequence(f"Alt+{number}"), self, partial(self._go_to, number))
+            QShortcut(QKeySequence(f"Alt+{number}"), self, partial(self._show_tab, number))
 
-    def _seen(self) -> list[int]:
-        return [place for place in range(self._tabs.count()) if self._tabs.isTabVisible(place)]
+    def _visible_tabs(self) -> list[int]:
+        return [index for index in range(self._tabs.count()) if self._tabs.isTabVisible(index)]
 
-    def _turn(self, steps: int) -> None:
-        seen = self._seen()
-        here = seen.index(self._tabs.currentIndex()) if self._tabs.currentIndex() in seen else 0
-        self._tabs.setCurrentIndex(seen[(here + steps) % len(seen)])
+    def _move_tabs(self, steps: int) -> None:
+        visible = self._visible_tabs()
+        current = visible.index(self._tabs.currentIndex()) if self._tabs.currentIndex() in visible else 0
+        self._tabs.setCurrentIndex(visible[(current + steps) % len(visible)])
 
-    def _go_to(self, number: int) -> None:
-        seen = self._seen()
-        if number <= len(seen):
-            self._tabs.setCurrentIndex(seen[number - 1])
+    def _show_tab(self, number: int) -> None:
+        visible = self._visible_tabs()
+        if number <= len(visible):
+            self._tabs.setCurrentIndex(visible[number - 1])
 
-    # What the window tells
+    # Called by the window
 
     def show_draft(self, share: str, mount_point: str) -> None:
-        """Show a form for a new mount."""
+        """Show the draft of a new mount."""
         self._mount = None
         self._header.show_draft()
         self._space.follow(None)
@@ -213,16 +213,16 @@ class MountPage(QWidget):
         self._show_buttons()
 
     def show_mount(self, mount: Mount) -> None:
-        """Show this mount."""
-        other = self._mount is None or (self._mount.share, self._mount.mount_point) != (
+        """Show a mount; edits of the same mount are kept unless they were just applied."""
+        is_other = self._mount is None or (self._mount.share, self._mount.mount_point) != (
             mount.share, mount.mount_point)  # fmt: skip
         self._mount = mount
-        self._saving.look_at(mount.mount_point)
+        self._readahead_controller.look_at(mount.mount_point)
         self._header.show_mount(mount)
         self._space.follow(mount)
         self._waiting.follow(mount)
-        self.settings.show_mount(mount, keep_edits=not other and not self._made)
-        self._made = False
+        self.settings.show_mount(mount, keep_edits=not is_other and not self._edits_applied)
+        self._edits_applied = False
         self.quick_test.set_mount(mount)
         self.history.set_share(mount.share)
         self.live.set_mount(mount)
@@ -230,16 +230,16 @@ class MountPage(QWidget):
         self._show_buttons()
 
     def set_clock(self, ahead_s: float) -> None:
-        """Take by how much the host's clock is ahead of the one here, in seconds."""
+        """Set the offset of the host's clock from this computer's clock, s; positive if the host is ahead."""
         self._header.set_clock(ahead_s)
 
     def reset(self) -> None:
-        """Another host is shown now."""
-        self._mounting.reset()
-        self._applying.reset()
-        self._forgetting.reset()
-        self._saving.reset()
-        self._trial.stop()
+        """Clear the page, because the window switches to another host."""
+        self._mount_controller.reset()
+        self._apply_controller.reset()
+        self._remove_controller.reset()
+        self._readahead_controller.reset()
+        self._before_after.stop()
         self.advice.reset()
         self.quick_test.reset()
         self.live.reset()
@@ -247,7 +247,7 @@ class MountPage(QWidget):
         self.show_draft("", "")
 
     def take_link(self, link: LinkFacts) -> None:
-        """The lab's link is another now: what was found out over the old one holds no more."""
+        """Discard facts and plans measured over the previous link, because the lab's link changed."""
         self.quick_test.discard_plan()
         self.advice.take_link(link.name)
 
@@ -258,40 +258,40 @@ class MountPage(QWidget):
 
     @property
     def busy(self) -> bool:
-        """Whether a mount, an unmount, a change, a test or an experiment is under way."""
+        """Whether a mount, an unmount, a change, a test or an experiment is running."""
         return any((
-            self._mounting.is_busy, self._applying.is_busy, self._forgetting.is_busy,
-            self._saving.is_busy, self.quick_test.busy, self.experiment.running,
+            self._mount_controller.is_busy, self._apply_controller.is_busy, self._remove_controller.is_busy,
+            self._readahead_controller.is_busy, self.quick_test.busy, self.experiment.running,
         ))  # fmt: skip
 
     @property
     def changing(self) -> bool:
-        """Whether a change is under way, in which a mount may be away for a moment."""
-        return self._applying.is_busy
+        """Whether a change is being applied, during which the mount can be absent for a moment."""
+        return self._apply_controller.is_busy
 
     @property
     def place(self) -> tuple[str, str] | None:
-        """Share and mount point of the mount that is shown."""
+        """Share and mount point of the mount shown, or None for a draft."""
         mount = self._mount
         return (mount.share, mount.mount_point) if mount is not None else None
 
-    # What the person does
+    # User actions
 
     def ask_unmount(self) -> None:
-        """Ask, then unmount the mount shown."""
+        """Confirm, then unmount the mount shown."""
         mount = self._mount
         if mount is not None and mount.active is not None and not self.busy:
-            self._asking.unmount(mount.mount_point)
+            self._unmount_prompt.unmount(mount.mount_point)
 
     def ask_detach(self, mount_point: str) -> None:
-        """Ask, then take a busy mount out of sight and let its users finish."""
+        """Confirm, then detach a busy mount (lazy unmount)."""
         if not self.busy:
-            self._asking.detach(mount_point)
+            self._unmount_prompt.detach(mount_point)
 
     def ask_force(self, mount_point: str) -> None:
-        """Ask, then give up on a server that does not answer."""
+        """Confirm, then force the unmount of a mount whose server does not respond."""
         if not self.busy:
-            self._asking.force(mount_point)
+            self._unmount_prompt.force(mount_point)
 
     def _on_submitted(self) -> None:
         if self._header.can_mount:
@@ -299,27 +299,27 @@ class MountPage(QWidget):
 
     def _on_mount_clicked(self) -> None:
         if self._form_is_valid():
-            self._mounting.mount(self.settings.request())
+            self._mount_controller.mount(self.settings.request())
 
     def _ask_apply(self) -> bool:
-        """Open the dialog for what the form says; return whether it is open."""
+        """Open the apply dialog with the values of the form; return whether it is open."""
         if not self._form_is_valid():
             return False
         request, mount = self.settings.request(), self._mount
         configured = mount.configured if mount is not None else None
-        kept = config_target_of(configured)
-        # A new mount is most likely meant to last; a mount that was made by hand is not made to last unasked.
-        keeper: SaveTarget = "fstab" if mount is None else kept
+        saved_in = config_target_of(configured)
+        # A new mount is saved in fstab by default. A mount that is not saved stays so by default.
+        target: SaveTarget = "fstab" if mount is None else saved_in
         args = ApplyArgs(
             share=request.share,
             mount_point=request.mount_point,
             options=request.options,
-            exact=True,  # the form shows every word, and the dialog asks about those of a new entry
-            keeper=keeper,
+            exact=True,  # the form shows all options, and the dialog asks about those added to a new entry
+            keeper=target,
             read_ahead_kb=request.read_ahead_kb,
         )
         active = mount is not None and mount.active is not None
-        return self._applying.open(self.window(), args, active=active, kept=kept)
+        return self._apply_controller.open(self.window(), args, active=active, kept=saved_in)
 
     def _on_log_clicked(self) -> None:
         mount = self._mount
@@ -335,7 +335,7 @@ class MountPage(QWidget):
             self.ask_detach(self._mount.mount_point)
 
     def _on_remount_clicked(self) -> None:
-        """Preview an unmount and a mount with the same options; a stale mount is mended by it."""
+        """Preview an unmount and a mount with the same options, which repairs a stale mount."""
         mount = self._mount
         if mount is None or mount.active is None:
             return
@@ -347,7 +347,7 @@ class MountPage(QWidget):
             fstype=configured.fstype if configured is not None else "nfs",
             again=True,
         )
-        self._applying.open(self.window(), args, active=True, kept=config_target_of(configured))
+        self._apply_controller.open(self.window(), args, active=True, kept=config_target_of(configured))
 
     def _on_import_clicked(self) -> None:
         if self._mount is not None:
@@ -357,16 +357,16 @@ class MountPage(QWidget):
         mount = self._mount
         if mount is not None:
             active = mount.active is not None
-            self._forgetting.ask(self.window(), mount.mount_point, active=active)
+            self._remove_controller.ask(self.window(), mount.mount_point, active=active)
 
     def _on_keep_read_ahead(self) -> None:
         mount = self._mount
         if mount is not None and mount.active is not None and mount.active.read_ahead_kb is not None:
-            self._saving.ask(self.window(), mount.mount_point, mount.active.read_ahead_kb)
+            self._readahead_controller.ask(self.window(), mount.mount_point, mount.active.read_ahead_kb)
 
     def _on_remove_read_ahead(self) -> None:
         if self._mount is not None:
-            self._saving.ask(self.window(), self._mount.mount_point, None)
+            self._readahead_controller.ask(self.window(), self._mount.mount_point, None)
 
     def _form_is_valid(self) -> bool:
         problem = self.settings.problem()
@@ -374,7 +374,7 @@ class MountPage(QWidget):
             self._on_failed(problem)
         return problem is None
 
-    # What happens
+    # Results
 
     def _on_failed(self, error: AppError) -> None:
         self._fail(self._tabs.currentWidget(), error)
@@ -383,7 +383,7 @@ class MountPage(QWidget):
         self._failed_page = page
         self.failed.emit(error)
 
-    def _on_page(self, number: int) -> None:
+    def _on_tab_changed(self, number: int) -> None:
         if self._failed_page is not None and self._tabs.widget(number) is not self._failed_page:
             self._failed_page = None
             self.left.emit()
@@ -400,26 +400,28 @@ class MountPage(QWidget):
         self._show_buttons()
 
     def _on_applying(self) -> None:
-        if self._applying.is_busy:
+        if self._apply_controller.is_busy:
             self.began.emit()
         self._show_buttons()
-        if not self._applying.is_busy:
+        if not self._apply_controller.is_busy:
             self.settled.emit()
 
     def _on_applied(self, args: ApplyArgs, report: ApplyReport) -> None:
         now = report.report.mount if report.report is not None else self._mount
         if self._mount is not None and now is not None:
-            # What was typed is made: the form follows the mount again.
-            self._made = True
+            # The edits are applied now, so the form shows the mount's settings again.
+            self._edits_applied = True
             self.show_mount(now)
-            self._made = report.report is None  # what is kept is told by the next table alone
+            self._edits_applied = (
+                report.report is None
+            )  # only the next mount table has the new saved settings
         self.applied.emit(report)
 
     def _on_mounted(self, request: MountRequest, report: MountReport) -> None:
         self.mounted.emit(report)
 
     def _on_use_recommended(self, result: AdviceResult) -> None:
-        """Put the advice into the form; nothing is mounted by that."""
+        """Put the recommended options into the form, without mounting."""
         request, advised = self.settings.request(), recommended_readahead(result)
         self.settings.load_entry(
             request.share,
@@ -429,43 +431,44 @@ class MountPage(QWidget):
         )
         self._tabs.setCurrentWidget(self.settings)
 
-    def _on_use_set(self, wanted: ChosenSet) -> None:
-        """Ask, and put the settings that an experiment varied into the form; nothing is mounted by that."""
+    def _on_use_set(self, chosen_set: ChosenSet) -> None:
+        """Confirm, then put the settings chosen in an experiment into the form, without mounting."""
         mount, request = self._mount, self.settings.request()
-        ahead = mount.active.read_ahead_kb if mount is not None and mount.active is not None else None
+        read_ahead_kb = mount.active.read_ahead_kb if mount is not None and mount.active is not None else None
         context = LintContext(share=request.share, mount_point=request.mount_point)
         proposal = propose_options(
-            wanted.plan, wanted.chosen, request.options,
-            read_ahead_kb=ahead if request.read_ahead_kb is None else request.read_ahead_kb, context=context,
+            chosen_set.plan, chosen_set.chosen, request.options,
+            read_ahead_kb=read_ahead_kb if request.read_ahead_kb is None else request.read_ahead_kb,
+            context=context,
         )  # fmt: skip
-        ask_use_settings(self.window(), wanted, proposal, partial(self._use_set, wanted, proposal))
+        ask_use_settings(self.window(), chosen_set, proposal, partial(self._use_set, chosen_set, proposal))
 
-    def _use_set(self, wanted: ChosenSet, proposal: OptionProposal) -> None:
+    def _use_set(self, chosen_set: ChosenSet, proposal: OptionProposal) -> None:
         request = self.settings.request()
-        self.advice.remember(wanted.share, wanted.link, wanted.measured)
-        ahead = request.read_ahead_kb if proposal.read_ahead_kb is None else proposal.read_ahead_kb
-        self.settings.load_entry(request.share, request.mount_point, proposal.options, ahead)
+        self.advice.remember(chosen_set.share, chosen_set.link, chosen_set.measured)
+        read_ahead_kb = request.read_ahead_kb if proposal.read_ahead_kb is None else proposal.read_ahead_kb
+        self.settings.load_entry(request.share, request.mount_point, proposal.options, read_ahead_kb)
         self._tabs.setCurrentWidget(self.settings)
 
     def _on_before_after_apply(self, result: AdviceResult) -> None:
         mount = self._mount
         if mount is not None and mount.active is not None:
             before = self.settings.original_request(mount)
-            self._before = replace(before, read_ahead_kb=mount.active.read_ahead_kb)
+            self._previous_request = replace(before, read_ahead_kb=mount.active.read_ahead_kb)
         self._on_use_recommended(result)
         self._tabs.setCurrentWidget(self.advice)
         if not self._ask_apply():
-            self._trial.end_without_change()
+            self._before_after.end_without_change()
 
     def _on_restore_previous(self) -> None:
-        """Put what was before a change that was tested into the form, and ask to apply it."""
-        before = self._before
+        """Put the settings from before a tested change into the form, and open the apply dialog."""
+        before = self._previous_request
         if before is not None and self._mount is not None and self._mount.mount_point == before.mount_point:
             self.settings.load_entry(before.share, before.mount_point, before.options, before.read_ahead_kb)
             self._ask_apply()
 
     def _on_advised(self, result: AdviceResult | None) -> None:
-        # To take back what was just typed is no news.
+        # An option that the user is editing is not counted as new advice.
         typed = self.settings.edited_options()
         items = [item for item in result.recommendations if item.included] if result is not None else []
         count = len([item for item in items if item.option not in typed])
@@ -475,7 +478,7 @@ class MountPage(QWidget):
 
     def _show_buttons(self) -> None:
         mount = self._mount
-        can_undo = mount is not None and self._saving.can_undo(mount.mount_point)
+        can_undo = mount is not None and self._readahead_controller.can_undo(mount.mount_point)
         self._read_ahead.show_mount(mount, can_undo=can_undo, busy=self.busy)
         request = self.settings.request()
         self.advice.set_target(self._mount, request)
@@ -494,7 +497,7 @@ class MountPage(QWidget):
         settings.set_busy(busy=self.busy)
 
     def _show_private_measurement(self) -> None:
-        """An experiment, and a test of a share that is not mounted, leave this mount still."""
+        """Tell the live page that a test or an experiment uses a private mount, which it does not count."""
         text = ""
         if self.experiment.running:
             text = self.tr("An experiment uses private mounts. Their traffic is not counted here.")
@@ -503,7 +506,7 @@ class MountPage(QWidget):
         self.live.show_elsewhere(text)
 
     def _block_concurrent_starts(self) -> None:
-        """What is measured while something else is measured or changed would be wrong."""
+        """Disable the start of a test or an experiment while another measurement or a change is running."""
         why = self.tr(
             "Something else is being measured or changed on this host. Wait until it has finished, or "
             "stop it."

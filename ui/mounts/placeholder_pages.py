@@ -1,4 +1,4 @@
-"""Pages in place of a mount: no NFS mount yet, and a host that is being opened or could not be."""
+"""Placeholder pages: no NFS mount yet, and a host that is being opened or could not be opened."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
     from ui.common.session import LabLink
 
-#: Of the name of a link that have room in a narrow window, too.
+#: Width of the combo box for the link, characters; fits into a narrow window.
 _LETTERS = 20
 
 
 class WelcomePage(QWidget):
-    """Offers a first mount, and the lab.
+    """Page of a host without NFS mounts; offers a first mount and the lab.
 
     Signals:
-        mount_clicked: “Mount a share…”.
-        lab_clicked: “Try it in the lab”, with the link's key.
+        mount_clicked: a new mount is requested.
+        lab_clicked: the lab is requested; carries the key of the selected link.
     """
 
     mount_clicked = Signal()
@@ -104,11 +104,11 @@ class WelcomePage(QWidget):
 
 
 class ConnectingPage(QWidget):
-    """A sentence, a moving bar, and a way back.
+    """Page shown while a host is being opened, and after that failed.
 
     Signals:
-        retry_clicked: try the same host again.
-        back_clicked: go back to this computer.
+        retry_clicked: open the same host again.
+        back_clicked: return to this computer.
     """
 
     retry_clicked = Signal()
@@ -147,7 +147,7 @@ class ConnectingPage(QWidget):
         layout.addStretch(3)
 
     def show_starting(self, *, lab: bool) -> None:
-        """Say that a host is being opened."""
+        """Show that a host is being opened; ``lab`` selects the text for the lab."""
         if lab:
             self._title.setText(self.tr("Starting the lab…"))
             self._text.setText(self.tr("A small virtual machine boots with an NFS server, a client "
@@ -161,12 +161,12 @@ class ConnectingPage(QWidget):
         self._back.setVisible(lab)
 
     def show_failed(self, *, lab: bool) -> None:
-        """Say that it did not work; the reason is in the message area."""
+        """Show that the host could not be opened; the message area has the reason."""
         self._title.setText(
             self.tr("The lab is not running") if lab else self.tr("This computer did not answer")
         )
         self._text.setText(self.tr("The message above says why."))
-        self._bar.setRange(0, 1)  # stops the movement
+        self._bar.setRange(0, 1)  # stops the animation
         self._bar.hide()
         self._retry.show()
         self._back.setVisible(lab)

@@ -1,7 +1,7 @@
 """Saved readahead: how long a mount's readahead lasts, and the udev rule that saves it.
 
-The rule is shown before it is written. The kernel sets the readahead back at every mount; only the rule
-outlives that.
+The kernel resets the readahead at every mount. The udev rule sets it again. A dialog shows the rule before it
+is written.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class ReadaheadBar(QFrame):
-    """Hidden while the readahead is the kernel's own, or nfs.conf's.
+    """Bar with the lifetime of the readahead; hidden for the kernel's default and a value from nfs.conf.
 
     Signals:
-        keep_clicked: the readahead is to be saved.
-        remove_clicked: what is saved is to be removed.
-        undo_clicked: what was saved last is to be as it was before.
+        keep_clicked: save the readahead in a udev rule.
+        remove_clicked: remove the saved readahead.
+        undo_clicked: undo the last change of the saved readahead.
     """
 
     keep_clicked = Signal()
@@ -67,16 +67,16 @@ class ReadaheadBar(QFrame):
         return button
 
     def text(self) -> str:
-        """Return what is said."""
+        """Return the text of the bar."""
         return self._text.text()
 
     def show_mount(self, mount: Mount | None, *, can_undo: bool, busy: bool) -> None:
-        """Show what becomes of the readahead of this mount, None for a draft.
+        """Show how long the readahead of a mount lasts.
 
         Args:
-            mount: the mount.
-            can_undo: whether this window saved or removed it last.
-            busy: whether something else is under way.
+            mount: the mount, or None for a draft.
+            can_undo: whether the last change of the mount's saved readahead can be undone.
+            busy: whether an action, a test or an experiment is running.
         """
         text = lasting_text(mount) if mount is not None else ""
         volatile = mount is not None and is_volatile(mount)
@@ -91,12 +91,12 @@ class ReadaheadBar(QFrame):
 
 
 def is_volatile(mount: Mount) -> bool:
-    """Whether the mount loses its readahead when it is unmounted."""
+    """Return whether the mount loses its readahead when it is unmounted."""
     return mount.active is not None and mount.active.read_ahead_state == "until-unmounted"
 
 
 def lasting_text(mount: Mount) -> str:
-    """Return how long the readahead lasts, "" if nobody set or saved one."""
+    """Return how long the readahead lasts, or "" if it was neither set nor saved."""
     active, saved = mount.active, mount.saved_read_ahead_kb
     now = (
         format_size(active.read_ahead_kb * 1024)
@@ -116,14 +116,14 @@ def lasting_text(mount: Mount) -> str:
 
 
 class SaveReadaheadDialog(QDialog):
-    """Shows what is written.
+    """Preview of the udev rule that saves a readahead, or of its removal.
 
     Args:
         parent: the window.
-        report: the preview.
+        report: preview with the difference of the rule file.
 
     Signals:
-        agreed: the person wants it.
+        agreed: the user confirmed the change.
     """
 
     agreed = Signal()
@@ -149,7 +149,7 @@ class SaveReadaheadDialog(QDialog):
         diff.show_text(report.diff)
         do = QPushButton(action)
         do.setObjectName("save-readahead-do")
-        do.clicked.connect(self._on_do)
+        do.clicked.connect(self._on_confirmed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(10)
@@ -159,17 +159,17 @@ class SaveReadaheadDialog(QDialog):
         add_buttons(self, layout, self.tr("&Cancel"), [do], do if report.after is not None else None)
         fit_to_text(self, 104)
 
-    def _on_do(self) -> None:
+    def _on_confirmed(self) -> None:
         self.accept()
         self.agreed.emit()
 
 
 class ReadaheadController(QObject):
-    """Saves, or removes what is saved, one mount point at a time, after a yes.
+    """Saves or removes the readahead of one mount point at a time, after its preview was confirmed.
 
     Signals:
-        changed: whether something is being written, or can be undone, is another answer now.
-        failed: the AppError.
+        changed: the values of :attr:`is_busy` and :meth:`can_undo` may have changed.
+        failed: the AppError of a failed preview or change.
     """
 
     changed = Signal()
@@ -184,21 +184,21 @@ class ReadaheadController(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is being written."""
+        """Whether a change is being written."""
         return self._writing
 
     def can_undo(self, mount_point: str) -> bool:
-        """Whether what was written last was for this mount point."""
+        """Return whether the last change was made for this mount point, so that it can be undone."""
         return self._last is not None and self._last.mount_point == mount_point
 
     def ask(self, window: QWidget, mount_point: str, read_ahead_kb: int | None) -> None:
-        """Show the rule that would be written, with None removed, and ask."""
+        """Show the preview of a change; ``read_ahead_kb`` is in KiB, None removes the saved readahead."""
         if self._dialog is None and not self._writing:
             args = ReadaheadArgs(mount_point=mount_point, read_ahead_kb=read_ahead_kb, preview=True)
             self._start(args, partial(self._on_preview, window))
 
     def undo(self) -> None:
-        """Let be saved what was saved before the last change."""
+        """Restore the saved readahead from before the last change."""
         last = self._last
         if last is not None and not self._writing:
             args = ReadaheadArgs(
@@ -207,12 +207,12 @@ class ReadaheadController(QObject):
             self._start(args, self._on_undone)
 
     def look_at(self, mount_point: str) -> None:
-        """Another mount is shown: what was done before is not undone from there."""
+        """Forget the last change if it was made for another mount point than the one shown now."""
         if self._last is not None and self._last.mount_point != mount_point:
             self._last = None
 
     def reset(self) -> None:
-        """The host is gone."""
+        """Close the preview and stop waiting for answers, because the connection to the host is closed."""
         self._last = None
         self._end()
         if self._dialog is not None:
@@ -239,7 +239,7 @@ class ReadaheadController(QObject):
 
     def _on_preview(self, window: QWidget, report: ReadaheadReport) -> None:
         if not report.diff:
-            return  # it is so already: the table of mounts says that in a moment
+            return  # already saved so; the next mount table shows it
         dialog = SaveReadaheadDialog(window, report)
         self._dialog = dialog
         real = ReadaheadArgs(

@@ -1,6 +1,6 @@
-"""Status queries about the mount shown: its free space, and the processes that wait for its silent server.
+"""Status queries about the mount shown: free space, and processes that wait for an unresponsive server.
 
-The agent answers them: the window touches no NFS path.
+The agent answers the queries. The window accesses no NFS path itself, as that could block it.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
     from ui.common.bridge import BridgeCall
 
-#: When to look again whether it may be asked, milliseconds.
+#: Delay before the next check whether a query may be sent, ms.
 _MIN_INTERVAL_MS = 5000
 
 
 class FreeSpaceQuery(QObject):
-    """Follows one mount at a time.
+    """Requests the free space of the mount shown, once a minute.
 
     Args:
         submit: sends a request to the agent.
-        rests: whether nothing is to be asked now: it would disturb a measurement, or nobody looks.
-        parent: owner.
+        rests: returns True while no query may be sent: during a measurement, and while the window is hidden.
+        parent: the Qt parent.
 
     Signals:
-        known: the Space, None while it is not known.
+        known: the Space, or None while it is unknown.
     """
 
     known = Signal(object)
@@ -50,18 +50,18 @@ class FreeSpaceQuery(QObject):
         self._timer.timeout.connect(self._ask)
 
     def follow(self, mount: Mount | None) -> None:
-        """Ask about this mount now and every minute; None, or one that is not mounted, ends that."""
+        """Query this mount now and every minute; stop for None and for a share that is not mounted."""
         active = mount.active if mount is not None else None
-        wanted: tuple[str, ...] | None = None
+        target: tuple[str, ...] | None = None
         if mount is not None and active is not None:
-            # The state too: a server that is back is asked at once.
-            wanted = (mount.mount_point, mount.share, str(active.mount_id), mount.state)
-        if wanted == self._followed:
+            # With the state, so that a server that responds again is queried at once.
+            target = (mount.mount_point, mount.share, str(active.mount_id), mount.state)
+        if target == self._followed:
             return
-        self._followed = wanted
+        self._followed = target
         self._call.cancel()
         self.known.emit(None)
-        if wanted is None:
+        if target is None:
             self._timer.stop()
         else:
             self._ask()
@@ -80,18 +80,19 @@ class FreeSpaceQuery(QObject):
         self.known.emit(None)
 
 
+#: Interval between two queries for waiting processes, ms.
 _INTERVAL_MS = 5000
 
 
 class WaitingProcessesQuery(QObject):
-    """Follows one mount at a time.
+    """Requests the processes that wait for the server of the mount shown.
 
     Args:
         submit: sends a request to the agent.
-        parent: owner.
+        parent: the Qt parent.
 
     Signals:
-        known: the Waiting, None while it is not known.
+        known: the WaitingProcesses, or None while they are unknown.
     """
 
     known = Signal(object)
@@ -99,21 +100,21 @@ class WaitingProcessesQuery(QObject):
     def __init__(self, submit: Callable[[str, Any], BridgeCall], parent: QObject) -> None:
         super().__init__(parent)
         self._call = LatestCall(submit)
-        self._point = ""
+        self._mount_point = ""
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(self._ask)
 
     def follow(self, mount: Mount | None) -> None:
-        """Ask about this mount if its server does not answer; None, or any other, ends that."""
+        """Query this mount every few seconds if its server does not respond; otherwise, or for None, stop."""
         silent = mount is not None and mount.state == "not-responding"
-        point = mount.mount_point if mount is not None and silent else ""
-        if point == self._point:
+        mount_point = mount.mount_point if mount is not None and silent else ""
+        if mount_point == self._mount_point:
             return
-        self._point = point
+        self._mount_point = mount_point
         self._call.reset()
         self.known.emit(None)
-        if point:
+        if mount_point:
             self._timer.start()
             self._ask()
         else:
@@ -121,7 +122,7 @@ class WaitingProcessesQuery(QObject):
 
     def _ask(self) -> None:
         if not self._call.is_pending:
-            args = WaitingArgs(mount_point=self._point)
+            args = WaitingArgs(mount_point=self._mount_point)
             self._call.ask("mounts.waiting", args, self.known.emit, self._on_unknown)
 
     def _on_unknown(self, _error: AppError) -> None:

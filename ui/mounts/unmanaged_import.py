@@ -1,6 +1,6 @@
 """Import of a mount that Mountwright does not manage (another program's unit, an autofs map) into a draft.
 
-Options that have no place in the draft, or that only root may give, are asked about first.
+A dialog lists the options that the draft cannot hold, and asks about those that only root may set.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from app.mounts.foreign_entries import ForeignEntry
     from ui.common.bridge import BridgeCall
 
-#: Width of the text.
+#: Width of the text, characters.
 _LETTERS = 60
 
 
 def ask_unmanaged_import(parent: QWidget, entry: ForeignEntry, chosen: Callable[[str], None]) -> None:
-    """Ask, and call ``chosen`` with the options to draft; Esc and Cancel do nothing.
+    """Ask which options to import, and call ``chosen`` with them; Esc and Cancel do nothing.
 
     Args:
         parent: the window.
-        entry: what others configure.
-        chosen: runs on the main thread.
+        entry: the entry that Mountwright does not manage.
+        chosen: receives the option string of the draft; runs on the main thread.
     """
 
     def tr(text: str) -> str:
@@ -68,17 +68,17 @@ def ask_unmanaged_import(parent: QWidget, entry: ForeignEntry, chosen: Callable[
     box.setEscapeButton(cancel)
     layout = box.layout()
     if isinstance(layout, QGridLayout):
-        room = QSpacerItem(box.fontMetrics().averageCharWidth() * _LETTERS, 0)
-        layout.addItem(room, layout.rowCount(), 0, 1, layout.columnCount())
+        spacer = QSpacerItem(box.fontMetrics().averageCharWidth() * _LETTERS, 0)
+        layout.addItem(spacer, layout.rowCount(), 0, 1, layout.columnCount())
     box.open()
 
 
 class UnmanagedImport(QObject):
-    """Has the host read an entry that others made; nothing is written.
+    """Reads an entry that Mountwright does not manage, through the agent, and asks which options to import.
 
     Signals:
-        chosen: the ForeignEntry and the options to draft.
-        failed: the AppError.
+        chosen: the ForeignEntry and the option string of the draft.
+        failed: the AppError of a failed read.
     """
 
     chosen = Signal(object, str)
@@ -90,12 +90,12 @@ class UnmanagedImport(QObject):
         self._call = LatestCall(submit)
 
     def ask(self, mount_point: str) -> None:
-        """Read the entry of a mount point, and ask what is to become of what only root may give."""
+        """Read the entry of a mount point, and ask about options that are dropped or that only root may set."""
         args = ForeignArgs(mount_point=mount_point)
         self._call.ask("mounts.foreign", args, self._on_read, self.failed.emit)
 
     def reset(self) -> None:
-        """The host is gone."""
+        """Cancel the request, because the connection to the host is closed."""
         self._call.reset()
 
     def _on_read(self, entry: ForeignEntry) -> None:

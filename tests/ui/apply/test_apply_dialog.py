@@ -226,7 +226,7 @@ def test_nobody_answers(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: part(question, QLabel, "keep-seconds").text() == "0")
     assert not part(question, QPushButton, "keep-keep").isEnabled()
     # The agent takes it back by itself.
-    driver.window._detail._applying._call.cancel()
+    driver.window._detail._apply_controller._call.cancel()
     gone(driver, ApplyDialog)
     driver.wait(lambda: driver.message() == "The settings were taken back.")
     # It stays until it is read: the person has looked elsewhere.

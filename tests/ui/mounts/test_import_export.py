@@ -153,7 +153,7 @@ def test_each_entry_is_listed_and_what_is_chosen_is_written(
     third = tree.topLevelItem(2)
     assert third is not None
     tree.setCurrentItem(third)
-    assert dialog._found.sentences() == ["It will not mount. Because."]
+    assert dialog._findings.sentences() == ["It will not mount. Because."]
     assert "A note." in dialog._notes.sentences()[0]
     third.setCheckState(0, Qt.CheckState.Checked)
     assert do.text() == "&Import 2 Entries"
