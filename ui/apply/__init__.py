@@ -1,1 +1,1 @@
-"""Apply: the preview of a change, its progress, and the questions during it."""
+"""Apply: preview of a change to a mount, its progress, and the dialogs during it."""

@@ -1,4 +1,4 @@
-"""Apply controller: plan, dialog, change, and the question whether to keep it."""
+"""Apply controller: requests the plan of a change, applies the change, and opens the dialogs for it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class ApplyController(QObject):
-    """Does one change at a time; nothing is written or unmounted before the person has agreed.
+    """Plans and applies one change at a time, and only after the user confirmed the plan.
 
     Signals:
-        changed: whether something is under way is another answer now.
-        closed: the dialog is gone; if a change was made, that is told next.
-        applied: the ApplyArgs and the ApplyReport of a change that was made and kept.
-        reverted: the AppError of a change that was made and taken back, and whether the person said so.
+        changed: the value of :attr:`is_busy` may have changed.
+        closed: the apply dialog closed; after a successful change, ``applied`` follows.
+        applied: the ApplyArgs and the ApplyReport of a change that was applied and kept.
+        reverted: the AppError of a change that was rolled back, and whether the user requested that.
     """
 
     changed = Signal()
@@ -44,21 +44,31 @@ class ApplyController(QObject):
         self._submit = submit
         self._dialog: ApplyDialog | None = None
         self._question: BusyDialog | KeepDialog | None = None
-        self._planning: BridgeCall | None = None
+        self._plan_call: BridgeCall | None = None
         self._call: BridgeCall | None = None
-        self._asked_to_keep = False
+        self._keep_was_asked = False
         self._revert_failed = False
         self._cancelled = False
-        #: Programs that an unmount failed of, None if none did.
-        self._in_the_way: list[Holder] | None = None
+        #: Programs that blocked an unmount, or None if no unmount failed; empty if they could not be found.
+        self._blocking_holders: list[Holder] | None = None
 
     @property
     def is_busy(self) -> bool:
-        """Whether a change is being made."""
+        """Whether a change is being applied."""
         return self._call is not None
 
     def open(self, window: QWidget, args: ApplyArgs, *, active: bool, kept: SaveTarget) -> bool:
-        """Open the dialog for a change; return whether it is open now, and none was before."""
+        """Open the apply dialog for a change.
+
+        Args:
+            window: parent of the dialog.
+            args: the change, with the initial answers.
+            active: whether the share is mounted now.
+            kept: where the mount is saved now.
+
+        Returns:
+            False if an apply dialog is open already.
+        """
         if self._dialog is not None:
             return False
         dialog = ApplyDialog(window, args, active=active, kept=kept)
@@ -71,8 +81,11 @@ class ApplyController(QObject):
         return True
 
     def reset(self) -> None:
-        """The host is gone, and what was being done with it: its agent reverts what nobody kept."""
-        self._planning = None
+        """Close the dialogs, because the connection to the host is closed.
+
+        The host's agent rolls back a change that was not confirmed.
+        """
+        self._plan_call = None
         self._call = None
         self._close_question()
         if self._dialog is not None:
@@ -82,20 +95,20 @@ class ApplyController(QObject):
     # The plan
 
     def _plan(self, args: ApplyArgs) -> None:
-        if self._planning is not None:
-            self._planning.cancel()
+        if self._plan_call is not None:
+            self._plan_call.cancel()
         call = self._start("mounts.plan", args, partial(self._on_no_plan, args))
-        self._planning = call
+        self._plan_call = call
         if call is not None:
             call.succeeded.connect(partial(self._on_plan, call, args))
             call.failed.connect(partial(self._on_plan_failed, call, args))
 
     def _on_plan(self, call: BridgeCall, args: ApplyArgs, plan: ApplyPlan) -> None:
-        if call is self._planning and self._dialog is not None:
+        if call is self._plan_call and self._dialog is not None:
             self._dialog.show_plan(args, plan)
 
     def _on_plan_failed(self, call: BridgeCall, args: ApplyArgs, error: AppError) -> None:
-        if call is self._planning:
+        if call is self._plan_call:
             self._on_no_plan(args, error)
 
     def _on_no_plan(self, args: ApplyArgs, error: AppError) -> None:
@@ -116,8 +129,8 @@ class ApplyController(QObject):
     def _apply(self, args: ApplyArgs) -> None:
         if self._dialog is None:
             return
-        self._asked_to_keep = self._revert_failed = self._cancelled = False
-        self._in_the_way = None
+        self._keep_was_asked = self._revert_failed = self._cancelled = False
+        self._blocking_holders = None
         call = self._start("mounts.apply", args, self._dialog.show_failed)
         if call is None:
             return
@@ -132,7 +145,7 @@ class ApplyController(QObject):
         if self._call is None or self._dialog is None:
             return
         if event.kind == "unmount" and event.state == "failed":
-            self._in_the_way = event.holders or self._in_the_way or []
+            self._blocking_holders = event.holders or self._blocking_holders or []
         if event.kind == "keep" and event.state == "begun" and event.keep_s > 0:
             self._ask_keep(event.keep_s)
         elif event.kind == "revert":
@@ -153,13 +166,13 @@ class ApplyController(QObject):
         self._end()
         if self._dialog is None:
             return
-        if error.kind is ErrorKind.CANCELLED and self._asked_to_keep and not self._revert_failed:
+        if error.kind is ErrorKind.CANCELLED and self._keep_was_asked and not self._revert_failed:
             self._dialog.finish()
             self.reverted.emit(error, self._cancelled)
             return
         self._dialog.show_failed(error)
-        if error.kind is ErrorKind.BUSY and self._in_the_way is not None:
-            self._ask_busy(args, self._in_the_way)
+        if error.kind is ErrorKind.BUSY and self._blocking_holders is not None:
+            self._ask_busy(args, self._blocking_holders)
 
     def _end(self) -> None:
         self._call = None
@@ -172,14 +185,14 @@ class ApplyController(QObject):
             self._dialog.show_cancelling()
             self._call.cancel()
 
-    # Programs in the way
+    # Programs that block the unmount
 
     def _ask_busy(self, args: ApplyArgs, holders: list[Holder]) -> None:
         if self._dialog is None:
             return
-        kept = args.keeper != "nowhere"
+        is_saved = args.keeper != "nowhere"
         question = BusyDialog(
-            self._dialog, args.mount_point, holders, can_wait_for_start=kept, wait_s=args.wait_s
+            self._dialog, args.mount_point, holders, can_wait_for_start=is_saved, wait_s=args.wait_s
         )
         question.chosen.connect(partial(self._on_busy_chosen, args))
         self._question = question
@@ -189,7 +202,7 @@ class ApplyController(QObject):
     def _on_busy_chosen(self, args: ApplyArgs, choice: str) -> None:
         self._apply(converted({**msgspec.to_builtins(args), "busy": choice}, type(args)))
 
-    # Keep these settings?
+    # Confirmation of the new settings
 
     def _ask_keep(self, seconds: float) -> None:
         if isinstance(self._question, KeepDialog):
@@ -197,7 +210,7 @@ class ApplyController(QObject):
             return
         if self._dialog is None:
             return
-        self._asked_to_keep = True
+        self._keep_was_asked = True
         question = KeepDialog(self._dialog, self._dialog.choices.args().mount_point, seconds)
         question.kept.connect(self._on_kept)
         question.reverted.connect(self._cancel)
@@ -208,7 +221,7 @@ class ApplyController(QObject):
     def _on_kept(self) -> None:
         call_id = self._call.id if self._call is not None else None
         if call_id is not None:
-            # If it comes too late, the change itself says that it went back.
+            # An answer after the deadline fails. That needs no message: the change reports its rollback.
             self._start("mounts.keep", KeepArgs(id=call_id), lambda _error: None)
 
     def _on_question_closed(self, question: QObject, _result: int) -> None:
@@ -233,8 +246,8 @@ class ApplyController(QObject):
 
     def _on_closed(self, _result: int) -> None:
         self._dialog = None
-        if self._planning is not None:
-            self._planning.cancel()
-            self._planning = None
+        if self._plan_call is not None:
+            self._plan_call.cancel()
+            self._plan_call = None
         self.changed.emit()
         self.closed.emit()

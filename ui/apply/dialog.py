@@ -1,4 +1,4 @@
-"""Apply dialog: where a change is saved and when it takes effect, what it would do, and its progress."""
+"""Apply dialog: where a change is saved, when it takes effect, its plan, and its progress."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
     from app.errors import AppError
     from app.mounts.change_model import ApplyArgs, ApplyEvent, ApplyPlan, SaveTarget
 
-#: Time to say that the new settings are to stay, in seconds.
+#: Time to confirm the new settings before they are rolled back, s.
 KEEP_S = 15.0
 
 
 class ApplyChoices(QWidget):
-    """Two questions with radio buttons.
+    """Radio buttons and check boxes for where a change is saved and when it is mounted.
 
     Args:
-        args: the change with the answers to begin with.
-        active: whether it is mounted now.
-        kept: where it is kept now.
+        args: the change, with the initial answers.
+        active: whether the share is mounted now.
+        kept: where the mount is saved now.
 
     Signals:
-        changed: an answer is another now.
+        changed: the user or the plan changed an answer.
     """
 
     changed = Signal()
@@ -58,7 +58,7 @@ class ApplyChoices(QWidget):
         nowhere = self.tr("&not at all: until it is unmounted or the computer stops")
         if kept != "nowhere":
             nowhere = self.tr("&not at all: what is set up stays as it is")
-        keepers: list[tuple[SaveTarget, str]] = [
+        save_targets: list[tuple[SaveTarget, str]] = [
             ("fstab", self.tr("in /etc/&fstab")),
             ("systemd", self.tr("as &systemd units")),
             ("nowhere", nowhere),
@@ -67,33 +67,38 @@ class ApplyChoices(QWidget):
             (True, self.tr("n&ow: it is unmounted and mounted again") if active else self.tr("n&ow")),
             (False, self.tr("&later: at the next start, or when it is mounted next")),
         ]  # fmt: skip
-        self._keepers: dict[SaveTarget, QRadioButton] = {}
-        self._times: dict[bool, QRadioButton] = {}
-        group, when = QButtonGroup(self), QButtonGroup(self)
-        first, second = QHBoxLayout(), QHBoxLayout()
-        for keeper, text in keepers:
-            self._keepers[keeper] = _choice(text, f"keeper-{keeper}", keeper == args.keeper, group, first)
+        self._target_buttons: dict[SaveTarget, QRadioButton] = {}
+        self._time_buttons: dict[bool, QRadioButton] = {}
+        target_group, time_group = QButtonGroup(self), QButtonGroup(self)
+        target_row, time_row = QHBoxLayout(), QHBoxLayout()
+        for target, text in save_targets:
+            self._target_buttons[target] = _choice(
+                text, f"keeper-{target}", target == args.keeper, target_group, target_row
+            )
         for now, text in times:
-            self._times[now] = _choice(text, "mount-now" if now else "mount-later", now == args.mount, when,
-                                       second)  # fmt: skip
-        # An absent server must not keep the computer from starting; what is set up already stays as it is.
+            self._time_buttons[now] = _choice(
+                text, "mount-now" if now else "mount-later", now == args.mount, time_group, time_row
+            )
+        # A new entry gets the options that keep an absent server from delaying the boot.
         options = MountOptions.parse(args.options)
-        self._missing = [name for name in BOOT_OPTIONS if kept == "nowhere" and options.get(name) != YES]
+        self._boot_options_missing = [
+            name for name in BOOT_OPTIONS if kept == "nowhere" and options.get(name) != YES
+        ]
         self._is_new = kept == "nowhere"
-        self._is_question = False
-        self._gentle = QCheckBox(
+        self._asks_nofail = False
+        self._nofail_box = QCheckBox(
             self.tr("an absent server does not &hold up the start of the computer ({options})").format(
-                options=", ".join(self._missing)
+                options=", ".join(self._boot_options_missing)
             )
         )
-        self._gentle.setObjectName("apply-nofail")
-        self._gentle.setChecked(True)
-        self._gentle.clicked.connect(self._on_clicked)
-        show_outline(self._gentle)
+        self._nofail_box.setObjectName("apply-nofail")
+        self._nofail_box.setChecked(True)
+        self._nofail_box.clicked.connect(self._on_clicked)
+        show_outline(self._nofail_box)
         self._save_read_ahead = QCheckBox()
         self._save_read_ahead.setObjectName("apply-save-readahead")
         self._save_read_ahead.clicked.connect(self._on_clicked)
-        self._is_lost = False
+        self._readahead_is_lost = False
         show_outline(self._save_read_ahead)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -101,97 +106,100 @@ class ApplyChoices(QWidget):
         grid.setVerticalSpacing(6)
         grid.setColumnStretch(1, 1)
         grid.addWidget(plain_label(self.tr("Keep it")), 0, 0)
-        grid.addLayout(first, 0, 1)
-        grid.addWidget(self._gentle, 1, 1)
+        grid.addLayout(target_row, 0, 1)
+        grid.addWidget(self._nofail_box, 1, 1)
         self._can_wait: bool | None = None
-        self._when = plain_label(self.tr("Mount it"))
+        self._when_label = plain_label(self.tr("Mount it"))
         grid.addWidget(self._save_read_ahead, 2, 1)
-        grid.addWidget(self._when, 3, 0)
-        grid.addLayout(second, 3, 1)
-        for row in (first, second):
+        grid.addWidget(self._when_label, 3, 0)
+        grid.addLayout(time_row, 3, 1)
+        for row in (target_row, time_row):
             row.setSpacing(18)
             row.addStretch(1)
-        group.buttonClicked.connect(self._on_clicked)
-        when.buttonClicked.connect(self._on_clicked)
-        self._settle()
+        target_group.buttonClicked.connect(self._on_clicked)
+        time_group.buttonClicked.connect(self._on_clicked)
+        self._update_visibility()
 
     def args(self) -> ApplyArgs:
-        """Return the change with these answers."""
-        keeper = next(name for name, button in self._keepers.items() if button.isChecked())
-        mount = self._times[True].isChecked()
-        # With the same options there is nothing to go back to.
+        """Return the change with the current answers."""
+        target = next(name for name, button in self._target_buttons.items() if button.isChecked())
+        mount = self._time_buttons[True].isChecked()
+        # A remount with the same options needs no confirmation, because there is nothing to roll back.
         keep_s = KEEP_S if mount and self._active and not self._args.again else 0.0
         options = MountOptions.parse(self._args.options)
-        if not self._gentle.isHidden():
-            with contextlib.suppress(ValueError):  # broken options: the plan says so
-                for name in self._missing if self._gentle.isChecked() else []:
+        if not self._nofail_box.isHidden():
+            with contextlib.suppress(ValueError):  # invalid options: the plan reports them
+                for name in self._boot_options_missing if self._nofail_box.isChecked() else []:
                     options.set(name, YES)
-                if self._is_question:
+                if self._asks_nofail:
                     options.set("_netdev", YES)
-                    if not self._gentle.isChecked():
+                    if not self._nofail_box.isChecked():
                         options.remove("nofail")
         return msgspec.structs.replace(
-            self._args, keeper=keeper, mount=mount, keep_s=keep_s, options=str(options),
+            self._args, keeper=target, mount=mount, keep_s=keep_s, options=str(options),
             save_read_ahead=not self._save_read_ahead.isHidden() and self._save_read_ahead.isChecked(),
         )  # fmt: skip
 
     def offer_read_ahead(self, lost_kb: int | None) -> bool:
-        """Offer to save a readahead that would be lost; return whether the answer is another now.
+        """Offer to save a readahead that would be lost; return whether that changed the answers.
 
         Args:
-            lost_kb: what the mount would lose when it is unmounted, KiB; None for nothing.
+            lost_kb: readahead that the mount loses when it is unmounted, KiB; None if it loses none.
         """
-        if self._is_lost or lost_kb is None:
+        if self._readahead_is_lost or lost_kb is None:
             return False
-        self._is_lost = True
+        self._readahead_is_lost = True
         self._save_read_ahead.setChecked(True)
-        self._settle()
+        self._update_visibility()
         if self._save_read_ahead.isHidden():
             return False
         self.changed.emit()
         return True
 
     def ask_nofail(self) -> bool:
-        """Ask whether the computer may start without the mount; return whether the answer is another now."""
-        if self._is_question or not self._is_new:
+        """Ask whether to add nofail (boot without the mount); return whether that changed the answers."""
+        if self._asks_nofail or not self._is_new:
             return False
-        self._is_question = True
-        # The form of a new mount has it, and nobody has said so.
-        self._missing = ["nofail"]
-        self._gentle.setText(self.tr("the computer may start w&ithout this mount (nofail)"))
-        self._gentle.setChecked(False)
-        self._settle()
-        if self._gentle.isHidden():
+        self._asks_nofail = True
+        # The form of a new mount contains nofail by default, so the user has not decided about it yet.
+        self._boot_options_missing = ["nofail"]
+        self._nofail_box.setText(self.tr("the computer may start w&ithout this mount (nofail)"))
+        self._nofail_box.setChecked(False)
+        self._update_visibility()
+        if self._nofail_box.isHidden():
             return False
         self.changed.emit()
         return True
 
     def set_can_wait(self, *, can_wait: bool) -> bool:
-        """Offer to mount later where that is another thing; return whether the answer is another now."""
+        """Offer mounting later if it differs from mounting now; return whether that changed the answers."""
         before = self.args()
         self._can_wait = can_wait
-        self._settle()
+        self._update_visibility()
         if self.args() == before:
             return False
         self.changed.emit()
         return True
 
-    def _settle(self) -> None:
-        """What is kept nowhere can only be mounted now, and what needs no mount has no moment for it."""
-        nowhere = self._keepers["nowhere"].isChecked()
+    def _update_visibility(self) -> None:
+        """Show only the answers that the current choice allows.
+
+        A mount that is not saved can only be mounted now. A change without a mount has no time to choose.
+        """
+        nowhere = self._target_buttons["nowhere"].isChecked()
         if nowhere or self._can_wait is False:
-            self._times[True].setChecked(True)
-        self._times[False].setEnabled(not nowhere)
-        for shown in (self._when, *self._times.values()):
-            shown.setVisible(bool(self._can_wait) and not nowhere)
-        self._gentle.setVisible(bool(self._missing) and not nowhere)
-        where = self.tr("fstab") if self._keepers["fstab"].isChecked() else self.tr("a unit")
+            self._time_buttons[True].setChecked(True)
+        self._time_buttons[False].setEnabled(not nowhere)
+        for widget in (self._when_label, *self._time_buttons.values()):
+            widget.setVisible(bool(self._can_wait) and not nowhere)
+        self._nofail_box.setVisible(bool(self._boot_options_missing) and not nowhere)
+        where = self.tr("fstab") if self._target_buttons["fstab"].isChecked() else self.tr("a unit")
         text = self.tr("Readahead cannot stand in {where}. Save it in a &udev rule, too").format(where=where)
         self._save_read_ahead.setText(text)
-        self._save_read_ahead.setVisible(self._is_lost and not nowhere)
+        self._save_read_ahead.setVisible(self._readahead_is_lost and not nowhere)
 
     def _on_clicked(self, *_button: object) -> None:
-        self._settle()
+        self._update_visibility()
         self.changed.emit()
 
 
@@ -212,18 +220,18 @@ def _choice(
 
 
 class ApplyDialog(QDialog):
-    """Asks, shows a plan for every answer, and then follows the change.
+    """Dialog of a change: its answers, the plan that follows from them, and the progress while it is applied.
 
     Args:
         parent: the window.
-        args: the change, with the answers to begin with.
-        active: whether it is mounted now.
-        kept: where it is kept now.
+        args: the change, with the initial answers.
+        active: whether the share is mounted now.
+        kept: where the mount is saved now.
 
     Signals:
-        plan_wanted: the ApplyArgs to make a plan for.
-        agreed: the ApplyArgs and the Plan that the person has seen and agreed to.
-        cancel_wanted: what is under way is to be given up.
+        plan_wanted: the ApplyArgs for which a plan is needed.
+        agreed: the ApplyArgs and the ApplyPlan that the user confirmed.
+        cancel_wanted: the user cancels the running change.
     """
 
     plan_wanted = Signal(object)
@@ -252,12 +260,12 @@ class ApplyDialog(QDialog):
         self._progress.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
         self._status = plain_label(wrap=True)
         self._status.setObjectName("apply-status")
-        self._again = QPushButton(self.tr("&Back"))
-        self._again.setObjectName("apply-back")
-        self._again.clicked.connect(self._ask_plan)
+        self._back_button = QPushButton(self.tr("&Back"))
+        self._back_button.setObjectName("apply-back")
+        self._back_button.clicked.connect(self._ask_plan)
         self._do = QPushButton()
         self._do.setObjectName("apply-do")
-        self._do.clicked.connect(self._on_do)
+        self._do.clicked.connect(self._on_confirmed)
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -276,22 +284,22 @@ class ApplyDialog(QDialog):
         layout.addWidget(self.choices)
         layout.addWidget(self._scroll, 1)
         layout.addLayout(status)
-        self._close = add_buttons(self, layout, self.tr("&Cancel"), [self._again, self._do], self._do)
+        self._close = add_buttons(self, layout, self.tr("&Cancel"), [self._back_button, self._do], self._do)
         self.resize(self.fontMetrics().averageCharWidth() * 112, self.fontMetrics().lineSpacing() * 38)
 
     def start(self) -> None:
-        """Open it and ask for the first plan."""
+        """Open the dialog and request the first plan."""
         self.open()
         self._ask_plan()
 
-    # What the window tells
+    # Called by the controller
 
     def show_plan(self, args: ApplyArgs, plan: ApplyPlan) -> None:
-        """Show the plan of these answers; an outdated one is passed over."""
+        """Show the plan for these answers; ignore it if the answers changed since."""
         if self._running or args != self.choices.args():
             return
         if plan.restricted and self.choices.ask_nofail():
-            return  # its answer is another one now, and has a plan of its own
+            return  # the answers changed, so another plan is requested
         if self.choices.set_can_wait(can_wait=plan.can_wait):
             return
         if self.choices.offer_read_ahead(plan.volatile_kb):
@@ -300,86 +308,86 @@ class ApplyDialog(QDialog):
         self.view.show_plan(plan)
         self._interruption.setText(breakable(interruption_text(plan.interruption)))
         self._interruption.setVisible(plan.interruption.effect != "nothing")
-        self._say("" if plan.steps else self.tr("There is nothing to do: it is so already."))
-        self._do.setText(self._action())
+        self._show_status("" if plan.steps else self.tr("There is nothing to do: it is so already."))
+        self._do.setText(self._action_text())
         self._do.setEnabled(bool(plan.steps))
         self._do.setFocus()
 
     def show_no_plan(self, args: ApplyArgs, error: AppError) -> None:
-        """Say why there is no plan for these answers."""
+        """Show why there is no plan for these answers."""
         if self._running or args != self.choices.args():
             return
         self.view.clear()
         self._interruption.hide()
         self.view.show_problem(error)
-        self._say("")
+        self._show_status("")
 
     def start_running(self) -> None:
-        """The change is being made."""
+        """Show the progress instead of the answers, because the change starts."""
         self._running = True
         self.choices.hide()
         self._interruption.hide()
         self.view.show_progress_only()
         self._scroll.verticalScrollBar().setValue(0)
         self._do.hide()
-        self._again.hide()
-        self._say(self.tr("Applying…"), busy=True)
+        self._back_button.hide()
+        self._show_status(self.tr("Applying…"), busy=True)
 
     def take_event(self, event: ApplyEvent) -> None:
-        """Show how far it is."""
+        """Show a progress event of the change."""
         if event.kind == "revert":
-            self._say(event.text or self.tr("Going back to what was…"), busy=True)
+            self._show_status(event.text or self.tr("Going back to what was…"), busy=True)
         if event.kind == self.view.steps.kind(event.step):
             self.view.steps.set_state(event.step, event.state, event.text)
         self.view.show_waiting_for(event.holders)
         if event.holders:
-            self._say(self.tr("Waiting until they have finished…"), busy=True)
+            self._show_status(self.tr("Waiting until they have finished…"), busy=True)
         elif event.kind == "keep" and event.state == "begun":
-            self._say(self.tr("Waiting for your answer…"), busy=True)
+            self._show_status(self.tr("Waiting for your answer…"), busy=True)
         elif event.kind != "revert":
-            self._say(self.tr("Applying…"), busy=True)
+            self._show_status(self.tr("Applying…"), busy=True)
 
     def show_failed(self, error: AppError) -> None:
-        """Say that it failed; the person may change an answer and try again."""
+        """Show the error of a failed change; the Back button returns to the answers."""
         self._running = False
         self.view.show_problem(error)
         self.view.show_waiting_for([])
         self._close.setText(self.tr("C&lose"))
         self._close.setEnabled(True)
-        self._again.show()
-        self._again.setFocus()
-        self._say("")
+        self._back_button.show()
+        self._back_button.setFocus()
+        self._show_status("")
         self._scroll.verticalScrollBar().setValue(0)
 
     def show_cancelling(self) -> None:
-        """The person has given up; it may take a moment."""
+        """Show that the change is being cancelled and rolled back."""
         self._close.setEnabled(False)
-        self._say(self.tr("Going back to what was…"), busy=True)
+        self._show_status(self.tr("Going back to what was…"), busy=True)
 
     def finish(self) -> None:
-        """Close it: the change is made, or the host is gone."""
+        """Close the dialog after the change, or when the connection to the host is closed."""
         self._running = False
         self.accept()
 
-    # What the person does
+    # User actions
 
     def _ask_plan(self) -> None:
         self._plan = None
         self.choices.show()
-        self._again.hide()
+        self._back_button.hide()
         self._close.setText(self.tr("&Cancel"))
         self._do.show()
-        self._do.setText(self._action())
+        self._do.setText(self._action_text())
         self._do.setEnabled(False)
-        self._say(self.tr("Looking what this would do…"), busy=True)
+        self._show_status(self.tr("Looking what this would do…"), busy=True)
         self.plan_wanted.emit(self.choices.args())
 
-    def _on_do(self) -> None:
+    def _on_confirmed(self) -> None:
         if self._plan is not None:
             self.agreed.emit(self.choices.args(), self._plan)
 
-    def _action(self) -> str:
-        """Return what the button does, in words."""
+    def _action_text(self) -> str:
+        """Return the text of the button that applies the change."""
         args = self.choices.args()
         if args.mount:
             if self._active:
@@ -391,9 +399,9 @@ class ApplyDialog(QDialog):
             }[args.keeper]
         return self.tr("&Write units") if args.keeper == "systemd" else self.tr("&Write to fstab")
 
-    def _say(self, text: str, *, busy: bool = False) -> None:
+    def _show_status(self, text: str, *, busy: bool = False) -> None:
         self._status.setText(text)
-        # A hidden bar must not go on moving.
+        # The range (0, 0) animates the bar, which would cost time even while it is hidden.
         self._progress.setRange(0, 0 if busy else 1)
         self._progress.setAccessibleName(text)
         self._progress.setVisible(busy)
@@ -401,7 +409,7 @@ class ApplyDialog(QDialog):
     # Qt overrides
 
     def reject(self) -> None:
-        """Qt: Esc and the closing button give up what is under way, and close the dialog when nothing is."""
+        """Qt: Esc and the close button cancel a running change; without one they close the dialog."""
         if self._running:
             self.cancel_wanted.emit()
         else:

@@ -1,4 +1,4 @@
-"""Interrupted changes: reports those that ended with an earlier run of the program, one after the other."""
+"""Interrupted changes: warnings about changes during which an earlier run of the program ended."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ if TYPE_CHECKING:
 
 
 class InterruptedChanges(QObject):
-    """Shows each interrupted change once a start; the next start shows it again unless it was dismissed.
+    """Shows each interrupted change once per program start, one at a time, until it is dismissed.
 
     Args:
-        banner: the message area. What it shows already is not taken away.
-        session: the host, which lists the changes.
-        parent: of Qt.
+        banner: message area; a warning waits until the current message is closed.
+        session: session of the host whose mount table lists the changes.
+        parent: the Qt parent.
     """
 
     def __init__(self, banner: Banner, session: HostSession, parent: QObject) -> None:
         super().__init__(parent)
         self._banner = banner
         self._session = session
-        self._waiting: list[InterruptedChange] = []
-        self._seen: set[str] = set()
+        self._pending: list[InterruptedChange] = []
+        self._shown_ids: set[str] = set()
         session.table_changed.connect(self._on_table)
         session.starting.connect(self._on_starting)
         banner.closed.connect(self._show_next)
 
     def _on_starting(self, _key: str) -> None:
-        self._waiting = []  # of the host that is left
-        self._seen.clear()
+        self._pending = []  # those of the previous host
+        self._shown_ids.clear()
 
     def _on_table(self, table: MountTable) -> None:
-        self._waiting = [change for change in table.interrupted if change.id not in self._seen]
+        self._pending = [change for change in table.interrupted if change.id not in self._shown_ids]
         self._show_next()
 
     def _show_next(self) -> None:
-        if not self._waiting or not self._banner.isHidden():
+        if not self._pending or not self._banner.isHidden():
             return
-        change = self._waiting.pop(0)
-        self._seen.add(change.id)
+        change = self._pending.pop(0)
+        self._shown_ids.add(change.id)
         self._banner.show_warning(
             change.message,
             change.hint,

@@ -1,6 +1,6 @@
 """Plan view: steps of a change with their exact commands, differences of files, and warnings.
 
-While the change is made, the steps are ticked off.
+While the change is applied, each step shows its state.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from app.mounts.change_model import ApplyPlan, ApplyStep, PlannedOptionChange, StepKind, StepState
     from app.mounts.model import Holder
 
+#: Symbol of each step state.
 _SIGNS: dict[StepState, str] = {"begun": "▸", "done": "✓", "failed": "✖", "skipped": "–"}  # noqa: RUF001
+#: Step state to the name of its color, a field of :class:`ui.common.theme.Colors`.
 _MEANINGS: dict[StepState, str] = {"begun": "info", "done": "ok", "failed": "error", "skipped": "muted"}
 
 
 class StepList(QWidget):
-    """Shows steps and how far they are."""
+    """List of the steps of a change, each with its state."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -53,7 +55,7 @@ class StepList(QWidget):
         self.hide()
 
     def show_steps(self, steps: Sequence[ApplyStep]) -> None:
-        """Show these steps, none of them begun."""
+        """Show these steps without a state."""
         self._steps = list(steps)
         self._states = {}
         for widget in self._widgets:
@@ -67,26 +69,32 @@ class StepList(QWidget):
         self.setVisible(bool(steps))
 
     def kind(self, number: int) -> StepKind | None:
-        """Return what kind of step it is, None if there is none of that number."""
+        """Return the kind of a step, or None if no step has this number; the first step is 0."""
         return self._steps[number].kind if 0 <= number < len(self._steps) else None
 
     def state(self, number: int) -> StepState | None:
-        """Return how far a step is, None if it has not begun."""
+        """Return the state of a step, or None if it has not begun."""
         return self._states.get(number)
 
     def set_state(self, number: int, state: StepState, note: str = "") -> None:
-        """Say how far a step is, the first with number 0; a note that repeats its text is not shown twice."""
+        """Show the state of a step; the first step is 0.
+
+        Args:
+            number: index of the step.
+            state: its new state.
+            note: text below the step; not shown if it repeats the step's text.
+        """
         if not 0 <= number < len(self._steps):
             return
         self._states[number] = state
         self._signs[number].setText(_SIGNS[state])
-        self._signs[number].setAccessibleName(self._word(state))
-        said = "" if note == self._steps[number].text else note
-        self._notes[number].setText(said)
-        self._notes[number].setVisible(bool(said))
+        self._signs[number].setAccessibleName(self._state_text(state))
+        shown_note = "" if note == self._steps[number].text else note
+        self._notes[number].setText(shown_note)
+        self._notes[number].setVisible(bool(shown_note))
         self._update_colors()
 
-    def _word(self, state: StepState) -> str:
+    def _state_text(self, state: StepState) -> str:
         return {
             "begun": self.tr("under way"),
             "done": self.tr("done"),
@@ -134,18 +142,18 @@ class StepList(QWidget):
             self._update_colors()
 
 
-#: Of the raw text of a failure.
+#: Maximum number of lines of an error's detail.
 _DETAIL_LINES = 6
 
 
 def process_line(holder: Holder) -> str:
-    """Return a process in one line: name, number, owner, and what it uses."""
+    """Return a process in one line: command, process ID, owner, and the file that it uses."""
     user = f", {holder.user}" if holder.user else ""
     return f"{holder.command} ({holder.pid}{user}): {holder.use}"
 
 
 class PlanView(QWidget):
-    """Shows a Plan, and while it is carried out how far it is."""
+    """View of an ApplyPlan, and of its progress while the change is applied."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,15 +181,15 @@ class PlanView(QWidget):
                        self._added, self.steps, self._diff_title, self._diff):  # fmt: skip
             layout.addWidget(widget)
         layout.addStretch(1)
-        self._all = (
+        self._messages = (
             self._problem, self._approval, self._warnings, self._holders, self._changes, self._added,
         )  # fmt: skip
         self.clear()
 
     def clear(self) -> None:
-        """Show nothing."""
-        for shown in self._all:
-            shown.show_sentences([])
+        """Clear the view."""
+        for message_list in self._messages:
+            message_list.show_sentences([])
         self.steps.show_steps([])
         self._show_diff("")
 
@@ -204,22 +212,22 @@ class PlanView(QWidget):
         self._show_diff(plan.diff + plan.rule_diff)
 
     def show_problem(self, error: AppError) -> None:
-        """Show why there is no plan, or what failed of it; the steps stay."""
+        """Show the error that prevented the plan or made the change fail; the steps stay visible."""
         texts = [error.message, error.hint, *error.detail.splitlines()[:_DETAIL_LINES]]
         self._problem.show_sentences(["\n".join(text for text in texts if text)])
 
     def show_progress_only(self) -> None:
-        """Hide what belongs to the choice."""
-        for shown in self._all:
-            shown.show_sentences([])
+        """Hide all parts of the plan but its steps."""
+        for message_list in self._messages:
+            message_list.show_sentences([])
         self._show_diff("")
 
     def show_waiting_for(self, holders: list[Holder]) -> None:
-        """Show the processes that are waited for."""
+        """Show the processes whose end the change waits for."""
         self._holders.show_sentences([process_line(holder) for holder in holders])
 
     def problem(self) -> str:
-        """Return what is wrong, "" if nothing."""
+        """Return the text of the error shown, or ""."""
         return " ".join(self._problem.sentences())
 
     def _show_diff(self, diff: str) -> None:
@@ -231,8 +239,8 @@ class PlanView(QWidget):
 
     def _change_line(self, change: PlannedOptionChange) -> str:
         option = catalogue().find(change.name)
-        named = option.label if option is not None else self.tr("Readahead")  # which is no mount option
-        label = f"{named} ({change.name})"
+        title = option.label if option is not None else self.tr("Readahead")  # the only one without an option
+        label = f"{title} ({change.name})"
         takes = {
             "live": self.tr("takes effect at once"),
             "remount": self.tr("takes effect by a remount"),

@@ -1,4 +1,4 @@
-"""Questions during a change: programs that block the unmount, and whether to keep the settings."""
+"""Dialogs during a change: programs that block the unmount, and the confirmation of the new settings."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from app.mounts.change_model import BusyChoice
     from app.mounts.model import Holder
 
-#: At most so many names stand in a sentence.
+#: Maximum number of program names in a sentence.
 _MAX_NAMES = 4
 
 
 class BusyDialog(QDialog):
-    """Lists the processes and asks.
+    """Dialog about programs that use a mount: wait for them, postpone the mount, stop them, or detach it.
 
     Args:
         parent: the window.
-        mount_point: what they use.
-        holders: who they are; empty if they could not be found.
-        can_wait_for_start: whether the change is kept somewhere, so that it can wait for the next start.
-        wait_s: how long “wait” waits.
+        mount_point: the mount point in use.
+        holders: the processes that use it; empty if they could not be found.
+        can_wait_for_start: whether the change is saved, so that it can take effect at the next boot.
+        wait_s: time limit of the choice “wait”, s.
 
     Signals:
-        chosen: a BusyChoice.
+        chosen: the BusyChoice that the user confirmed.
     """
 
     chosen = Signal(str)
@@ -65,9 +65,9 @@ class BusyDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._group = QButtonGroup(self)
         self._choices: dict[BusyChoice, QRadioButton] = {}
-        self._go_on = QPushButton()
-        self._go_on.setObjectName("busy-go-on")
-        self._go_on.clicked.connect(self._on_go_on)
+        self._confirm = QPushButton()
+        self._confirm.setObjectName("busy-go-on")
+        self._confirm.clicked.connect(self._on_confirmed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(4)
@@ -97,7 +97,7 @@ class BusyDialog(QDialog):
                           "mount may inherit its settings."))  # fmt: skip
         layout.addSpacing(6)
         layout.addStretch(1)
-        add_buttons(self, layout, self.tr("&Cancel"), [self._go_on], self._go_on)
+        add_buttons(self, layout, self.tr("&Cancel"), [self._confirm], self._confirm)
         self._choices["wait"].setChecked(True)
         self._group.buttonClicked.connect(self._show_action)
         self._show_action()
@@ -133,7 +133,7 @@ class BusyDialog(QDialog):
         return next(choice for choice, button in self._choices.items() if button.isChecked())
 
     def _show_action(self, *_button: object) -> None:
-        self._go_on.setText(
+        self._confirm.setText(
             {
                 "wait": self.tr("&Wait"),
                 "next-boot": self.tr("Change what is &set up"),
@@ -143,7 +143,7 @@ class BusyDialog(QDialog):
             }[self._choice()]
         )
 
-    def _on_go_on(self) -> None:
+    def _on_confirmed(self) -> None:
         choice = self._choice()
         self.accept()
         self.chosen.emit(choice)
@@ -177,16 +177,16 @@ def _table(dialog: QDialog, holders: Sequence[Holder]) -> QTableWidget:
     return table
 
 
-#: How often the seconds are looked at, milliseconds.
+#: Update interval of the countdown, ms.
 _TICK_MS = 100
 
 
 class KeepDialog(QDialog):
-    """Counts down. The agent reverts by itself when nobody answers it.
+    """Countdown to confirm the new settings; without an answer the agent rolls the change back.
 
     Signals:
-        kept: the person wants to keep them.
-        reverted: the person wants them back as they were, now.
+        kept: the user keeps the new settings.
+        reverted: the user wants the previous settings back now.
     """
 
     kept = Signal()
@@ -231,11 +231,11 @@ class KeepDialog(QDialog):
         fit_to_text(self, 76)
 
     def set_remaining(self, seconds: float) -> None:
-        """Take the agent's word for the time that is left."""
+        """Set the remaining time in seconds, as the agent reports it."""
         self._deadline = QDeadlineTimer(int(seconds * 1000))
 
     def done(self, result: int) -> None:
-        """Qt: closing it in any other way than by Keep reverts."""
+        """Qt: closing the dialog without Keep reverts the change."""
         self._tick.stop()
         if not self._answered:
             self._answered = True
@@ -243,7 +243,7 @@ class KeepDialog(QDialog):
         super().done(result)
 
     def finish(self) -> None:
-        """Close it: the change has ended."""
+        """Close the dialog because the change ended; emits no signal."""
         self._answered = True
         self.reject()
 
@@ -253,7 +253,7 @@ class KeepDialog(QDialog):
             self._keep.setEnabled(False)
             self._back.setEnabled(False)
             self._text.setText(self.tr("Nobody answered: everything goes back to what it was…"))
-            self._answered = True  # the agent does it
+            self._answered = True  # the agent rolls back by itself, so no signal is needed
             self._tick.stop()
         if self._seconds.text() != str(left):
             self._seconds.setText(str(left))

@@ -90,7 +90,7 @@ class UnmanagedImport(QObject):
         self._call = LatestCall(submit)
 
     def ask(self, mount_point: str) -> None:
-        """Read the entry of a mount point, and ask about options that are dropped or that only root may set."""
+        """Read the entry of a mount point; ask about options that are dropped or that only root may set."""
         args = ForeignArgs(mount_point=mount_point)
         self._call.ask("mounts.foreign", args, self._on_read, self.failed.emit)
 

@@ -1,1 +1,1 @@
-"""Overview: recommendations for a mount, with reasons, and the facts behind them."""
+"""Overview: recommendations for a mount with their reasons, and the facts that they depend on."""

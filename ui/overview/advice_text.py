@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ChangeText(NamedTuple):
-    """A recommendation's option and its two values, as people read them."""
+    """Texts of a recommendation: label of its option, current value, and proposed value."""
 
     label: str
     current: str
@@ -28,7 +28,7 @@ class ChangeText(NamedTuple):
 
 
 def workload_names() -> dict[str, str]:
-    """Return workload to what a person calls it."""
+    """Return the name of each workload, by its key."""
     return {
         "general": tr("nothing in particular"), "home": tr("home directories"),
         "media": tr("large media files"), "builds": tr("builds, many small files"),
@@ -40,12 +40,12 @@ def workload_names() -> dict[str, str]:
 
 
 def confidence_names() -> dict[str, str]:
-    """Return how sure a recommendation is."""
+    """Return the name of each level of confidence, by its key."""
     return {"high": tr("well founded"), "medium": tr("likely"), "low": tr("worth a test")}
 
 
 def status_names() -> dict[str, str]:
-    """Return whether a recommendation has been tested here."""
+    """Return the text of each test status of a recommendation, by its key."""
     return {
         "untested": tr("not tested here yet"), "confirmed": tr("confirmed by your own test"),
         "refuted": tr("refuted by your own test"),
@@ -53,7 +53,7 @@ def status_names() -> dict[str, str]:
 
 
 def scope_names() -> dict[str, str]:
-    """Return what a recommendation reaches beyond the mount."""
+    """Return the text of each scope of a recommendation, by its key; "" for the mount itself."""
     return {
         "mount": "", "server": tr("for all mounts of the server"),
         "host": tr("for the whole computer, not part of “Use recommended”"),
@@ -61,7 +61,7 @@ def scope_names() -> dict[str, str]:
 
 
 def change_text(item: Recommendation) -> ChangeText:
-    """Return a recommendation's change."""
+    """Return the texts of a recommendation's change."""
     current = _value(item.option, item.current)
     if item.replaces_own:
         current = tr("{value} (asked for by you)").format(value=current)
@@ -70,26 +70,26 @@ def change_text(item: Recommendation) -> ChangeText:
 
 
 def other_text(item: NotRecommended) -> str:
-    """Return a value that is not proposed."""
+    """Return the option and value that are not recommended, as text."""
     if item.value is None:
         return tr("{name}: leave it out").format(name=option_label(item.option))
     return f"{option_label(item.option)}: {_value(item.option, item.value)}"
 
 
 def replaced_text(items: Iterable[Recommendation]) -> str:
-    """Return which values of the person's own “Use recommended” replaces, "" for none."""
-    own = [
+    """Return which values set by the user “Use recommended” would replace; "" for none."""
+    replaced = [
         f"{option_label(item.option)} {_value(item.option, item.current)}"
         for item in items
         if item.replaces_own
     ]
-    if not own:
+    if not replaced:
         return ""
-    return tr("“Use recommended” replaces what you asked for: {values}.").format(values=", ".join(own))
+    return tr("“Use recommended” replaces what you asked for: {values}.").format(values=", ".join(replaced))
 
 
 def recommended_readahead(result: AdviceResult) -> int | None:
-    """Return the readahead that is recommended for the mount, KiB; None to leave it."""
+    """Return the recommended readahead of the mount, KiB; None if there is no such recommendation."""
     for item in result.recommendations:
         if item.option == "read_ahead_kb" and item.included and item.proposed is not None:
             return int(item.proposed)
@@ -97,7 +97,7 @@ def recommended_readahead(result: AdviceResult) -> int | None:
 
 
 def option_label(name: str) -> str:
-    """Return what a person calls an option or a tunable."""
+    """Return the label of a mount option or of a kernel tunable."""
     option = catalogue().find(name)
     if option is not None:
         return option.label
@@ -106,7 +106,7 @@ def option_label(name: str) -> str:
 
 
 def expected_text(expected: list[Expected]) -> list[str]:
-    """Return what the model expects, a line for each figure; nothing if the link is not known."""
+    """Return the predictions of the throughput model, one line each; an empty list if the link is unknown."""
     words = {
         "write": tr("Copying to the server"), "read": tr("Copying from the server"),
         "small-read": tr("Small reads"),
@@ -137,7 +137,7 @@ def expected_text(expected: list[Expected]) -> list[str]:
 
 
 def curve_text(curve: PredictedCurve | None) -> list[str]:
-    """Return what the drawn curve says in figures; nothing where :func:`expected_text` says it."""
+    """Return the predicted speeds of a copy over UDP; an empty list for curves over other quantities."""
     if curve is None or curve.over == "read_ahead_kb":
         return []
     error = round(100 * curve.errors[0])

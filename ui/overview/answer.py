@@ -1,4 +1,4 @@
-"""Answer of the advice page: what to change, what is right as it is, and what is not known."""
+"""Answer of the advice page: recommended changes, settings to keep, rejected values, and unknown facts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from app.errors import AppError
     from app.service.advice import AdviceResult
 
-#: Width of the names, letters.
+#: Width of the column of names, characters.
 _NAME_WIDTH = 26
 
 
 class GroupedReasons(QWidget):
-    """Shows reason to names."""
+    """Two-column list: names that have the same reason, and that reason."""
 
     def __init__(self, reasons: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
@@ -48,12 +48,12 @@ class GroupedReasons(QWidget):
 
 
 class AdviceAnswer(QWidget):
-    """Shows one answer, or why there is none.
+    """Recommendations with their reasons, or the reason why there are none.
 
     Signals:
-        use_clicked: all recommendations for the mount are wanted in the form.
-        try_clicked: they are to be tested, before and after.
-        included: a recommendation is to be part of the advice, or to be left out (option, bool).
+        use_clicked: put all included recommendations for the mount into the form.
+        try_clicked: run the before-and-after test of the recommendations.
+        included: option name, and whether its recommendation is included in the advice.
     """
 
     use_clicked = Signal()
@@ -75,7 +75,7 @@ class AdviceAnswer(QWidget):
         self._try.clicked.connect(self.try_clicked)
         self._replaced = MutedLabel(wrap=True)
         self._replaced.setObjectName("replaced")
-        #: The curve that is still to be drawn, and where.
+        #: Curve that is drawn in `_plot_box` when the page becomes visible.
         self._curve: PredictedCurve | None = None
         self._plot_box: QFrame | None = None
         self._body = QVBoxLayout()
@@ -93,25 +93,31 @@ class AdviceAnswer(QWidget):
         self.show_text("")
 
     def show_text(self, text: str) -> None:
-        """Show a sentence in the place of an answer."""
+        """Show a sentence instead of recommendations."""
         self._clear()
         self._summary.setText(text)
 
     def show_failure(self, error: AppError) -> None:
-        """Say why there is none."""
+        """Show why there is no advice."""
         self.show_text(self.tr("No advice: {message}").format(message=error.message))
         if error.hint:
             self._body.addWidget(plain_label(error.hint, wrap=True))
 
     def show_result(self, result: AdviceResult, *, elsewhere: bool, mounted: bool) -> None:
-        """Show an answer; it is used only on this machine, and tested only on a mount."""
+        """Show recommendations.
+
+        Args:
+            result: the advice.
+            elsewhere: whether the advice is for another computer, so that it cannot be used or tested here.
+            mounted: whether the share is mounted, so that the recommendations can be tested.
+        """
         self._clear()
-        own = [item for item in result.recommendations if item.scope != "host" and item.included]
-        self._use.setVisible(bool(own))
+        for_mount = [item for item in result.recommendations if item.scope != "host" and item.included]
+        self._use.setVisible(bool(for_mount))
         self._use.setEnabled(not elsewhere)
-        self._try.setVisible(bool(own) and mounted and not elsewhere)
+        self._try.setVisible(bool(for_mount) and mounted and not elsewhere)
         self._summary.setText(headline(result))
-        replaced = "" if elsewhere else replaced_text(own)
+        replaced = "" if elsewhere else replaced_text(for_mount)
         self._replaced.setText(replaced)
         self._replaced.setVisible(bool(replaced))
         hint = missing_facts_hint(result) if not result.recommendations else ""
@@ -154,12 +160,12 @@ class AdviceAnswer(QWidget):
                 self._draw()
 
     def _draw(self) -> None:
-        """Draw the curve that waits for somebody to look."""
+        """Draw the pending curve, if there is one."""
         curve, self._curve = self._curve, None
         layout = self._plot_box.layout() if self._plot_box is not None else None
         if curve is None or layout is None:
             return
-        # Imported here: pyqtgraph takes a second, which the window's start should not.
+        # Imported here, because the import of pyqtgraph takes about 1 s and would delay the window's start.
         from ui.plots.expected_plot import ExpectedPlot
 
         plot = ExpectedPlot(self._plot_box)
@@ -188,6 +194,6 @@ class AdviceAnswer(QWidget):
     # Qt overrides
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Qt: draw what was not drawn while nobody looked."""
+        """Qt: draw the curve that was pending while the page was hidden."""
         super().showEvent(event)
         self._draw()

@@ -1,4 +1,4 @@
-"""Recommendation cards: what changes, why, on what evidence, at what risk, and the source."""
+"""Recommendation cards: the change, its reason, evidence, risk and source."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class AdviceCard(QFrame):
-    """Recommendations of one rule: they have everything but the option in common.
+    """Card for the recommendations of one rule, which differ only in their options and values.
 
     Signals:
-        included: one of them is to be part of the advice, or to be left out (option, bool).
+        included: option name, and whether its recommendation is included in the advice.
     """
 
     included = Signal(str, bool)
@@ -73,7 +73,7 @@ class AdviceCard(QFrame):
             for label in (name, proposed):
                 enlarge(label, 1.05, bold=item.included)
             name.setToolTip(plain_tip(item.option))
-            if item.scope != "host":  # which is no part of “Use recommended”
+            if item.scope != "host":  # “Use recommended” changes only the mount, not the host
                 grid.addWidget(self._include_box(item, text.label), row, 0)
             grid.addWidget(name, row, 1)
             grid.addWidget(MutedLabel(text.current), row, 2)
@@ -95,23 +95,23 @@ class AdviceCard(QFrame):
         foot = QHBoxLayout()
         foot.setSpacing(12)
         facts = [confidence_names()[item.confidence], status_names()[item.status], scope_names()[item.scope]]
-        told = MutedLabel("  ·  ".join(fact for fact in facts if fact), wrap=True)
+        summary = MutedLabel("  ·  ".join(fact for fact in facts if fact), wrap=True)
         if item.how_to:
-            # Two buttons leave no room for it in a narrow window.
-            layout.addWidget(told)
+            # On a separate line, because two buttons need the whole width of a narrow window.
+            layout.addWidget(summary)
             foot.addStretch(1)
             words = self.tr("How to…") if item.scope == "host" else self.tr("How long it lasts…")
             foot.addWidget(_steps_button(words, self._steps))
         else:
-            foot.addWidget(told, 1)
+            foot.addWidget(summary, 1)
         foot.addWidget(source_button(item.source, item.link))
         layout.addLayout(foot)
 
 
 class SystemWarningBox(QFrame):
-    """Something that no mount option mends, in a color of warning."""
+    """Box in the warning color for a problem of the system that mount options cannot fix."""
 
-    def __init__(self, matter: SystemWarning) -> None:
+    def __init__(self, warning: SystemWarning) -> None:
         super().__init__()
         self.setObjectName("attention")
         self.setFrameShape(QFrame.Shape.StyledPanel)
@@ -120,14 +120,14 @@ class SystemWarningBox(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 10, 14, 10)
         layout.addWidget(self._word)
-        layout.addWidget(UnitAwareLabel(f"{matter.text} {matter.reason}"))
+        layout.addWidget(UnitAwareLabel(f"{warning.text} {warning.reason}"))
         foot = QHBoxLayout()
-        foot.addWidget(UnitAwareLabel("; ".join(matter.evidence)), 1)
-        if matter.how_to:
-            steps = _steps(matter.how_to)
+        foot.addWidget(UnitAwareLabel("; ".join(warning.evidence)), 1)
+        if warning.how_to:
+            steps = _steps(warning.how_to)
             layout.addWidget(steps)
             foot.addWidget(_steps_button(self.tr("How to…"), steps))
-        foot.addWidget(source_button(matter.source, matter.link))
+        foot.addWidget(source_button(warning.source, warning.link))
         layout.addLayout(foot)
         self._update_colors()
 
@@ -144,7 +144,7 @@ class SystemWarningBox(QFrame):
 
 
 def source_button(source: str, link: str) -> QWidget:
-    """Return what says where something is written; a button that opens it where it has an address."""
+    """Return a label with the source of a recommendation, or a button that opens its https address."""
     words = source if len(source) <= _SOURCE_LENGTH else f"{source[:_SOURCE_LENGTH].rstrip()}…"
     if not link.startswith("https://"):
         label = MutedLabel(QCoreApplication.translate("advice", "Source: {words}").format(words=words))
@@ -172,5 +172,5 @@ def _steps_button(words: str, steps: QWidget) -> QPushButton:
     return button
 
 
-#: A longer source is cut; its tool tip has it whole.
+#: Maximum length of a source's text, characters; the tool tip has the full text.
 _SOURCE_LENGTH = 32

@@ -1,4 +1,4 @@
-"""Facts card: what is known of the link and the server, and how each fact was learned."""
+"""Facts card: facts about the link and the server, and how each was determined."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class FactText(NamedTuple):
-    """One fact: its name, its value ("" if it is not known), and how it was learned or why not."""
+    """One fact: its name, its value ("" if unknown), and how it was determined or why it is unknown."""
 
     label: str
     value: str
@@ -37,7 +37,7 @@ class FactText(NamedTuple):
 
 
 def fact_rows(facts: Facts) -> list[FactText]:
-    """Return what a person wants to see first of the way to the server."""
+    """Return the most important facts about the link and the server."""
     rows: list[FactText] = []
     if facts.link is not None:
         rows += _link_rows(facts.link)
@@ -47,7 +47,7 @@ def fact_rows(facts: Facts) -> list[FactText]:
 
 
 def unknown_reasons(facts: Facts) -> dict[str, list[str]]:
-    """Return why facts are not known, with the names of the facts."""
+    """Return each reason why facts are unknown, with the names of those facts."""
     reasons: dict[str, list[str]] = {}
     for part, name, why in unknown_facts(facts):
         reasons.setdefault(why, []).append(_labels(part)[name])
@@ -68,7 +68,7 @@ def _link_rows(link: LinkFacts) -> list[FactText]:
         "rtt_s": "" if link.rtt_s is None else format_duration(link.rtt_s),
     }
     via = ", ".join(link.via or ())
-    # Only where it is another one.
+    # Shown only if the rates of the two directions differ.
     up = "" if link.up_bps is None or link.up_bps == link.rate_bps else format_rate(link.up_bps)
     values |= {name: text for name, text in (("up_bps", up), ("loss", loss), ("via", via)) if text}
     rows = _texts(values, _labels("link"), link.sources)
@@ -81,14 +81,14 @@ def _server_rows(server: ServerFacts, client: ClientFacts | None) -> list[FactTe
     kind = server_kinds().get(server.kind or "")
     udp = tr("UDP, which this kernel cannot mount") if client is not None and client.udp is False else "UDP"
     versions = [
-        f"{', '.join(found)} ({name})"
-        for name, found in (("TCP", server.tcp_versions), (udp, server.udp_versions))
-        if found
+        f"{', '.join(offered)} ({name})"
+        for name, offered in (("TCP", server.tcp_versions), (udp, server.udp_versions))
+        if offered
     ]
-    asked = server.tcp_versions is not None or server.udp_versions is not None
+    was_probed = server.tcp_versions is not None or server.udp_versions is not None
     values = {
         "kind": kind.title if kind is not None else server.implementation or server.kind or "",
-        "tcp_versions": "; ".join(versions) or (tr("none that it tells of") if asked else ""),
+        "tcp_versions": "; ".join(versions) or (tr("none that it tells of") if was_probed else ""),
     }
     return _texts(values, _labels("server"), server.sources)
 
@@ -101,15 +101,15 @@ def _labels(part: FactGroup) -> dict[str, str]:
     return {name: tr(text) for name, text in FACT_LABELS[part].items()}
 
 
-#: Facts stand in so many columns, one less if the card is not so many letters wide.
+#: Number of columns; one less in a card narrower than _WIDE characters.
 _COLUMNS, _WIDE = 3, 84
 
 
 class FactsCard(QFrame):
-    """Shows facts; hidden while there are none.
+    """Card of facts; hidden while there are none.
 
     Signals:
-        refresh_clicked: look again.
+        refresh_clicked: determine the facts again.
     """
 
     refresh_clicked = Signal()
@@ -136,7 +136,7 @@ class FactsCard(QFrame):
         self.show_facts(None)
 
     def show_facts(self, facts: Facts | None) -> None:
-        """Show these facts, or nothing."""
+        """Show these facts, or hide the card for None."""
         self._facts = facts
         self._show()
 
@@ -151,27 +151,27 @@ class FactsCard(QFrame):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(3)
-        for place, row in enumerate(rows):
-            self._add(grid, place, row)
+        for number, row in enumerate(rows):
+            self._add(grid, number, row)
         for column in range(self._columns):
             grid.setColumnStretch(2 * column + 1, 1)
         self._layout.addWidget(self._cells)
         self.setVisible(bool(rows))
 
-    def _add(self, grid: QGridLayout, place: int, row: FactText) -> None:
-        line, column = divmod(place, self._columns)
+    def _add(self, grid: QGridLayout, number: int, row: FactText) -> None:
+        line, column = divmod(number, self._columns)
         name = MutedLabel(row.label)
         value = plain_label(row.value, wrap=True) if row.value else MutedLabel(self.tr("not known"))
         value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         value.setAccessibleName(f"{row.label}: {value.text()}")
         for label in (name, value):
-            label.setToolTip(plain_tip(self._how(row)))
+            label.setToolTip(plain_tip(self._source_text(row)))
             label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         grid.addWidget(name, line, 2 * column)
         grid.addWidget(value, line, 2 * column + 1)
 
-    def _how(self, row: FactText) -> str:
+    def _source_text(self, row: FactText) -> str:
         if not row.how:
             return self.tr("Nothing says how it was learned.") if row.value else self.tr("It was not told.")
         known = self.tr("Known from: {how}.") if row.value else self.tr("Not known: {how}.")
@@ -180,7 +180,7 @@ class FactsCard(QFrame):
     # Qt overrides
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: fewer facts beside each other in a narrow window."""
+        """Qt: use fewer columns in a narrow window."""
         super().resizeEvent(event)
         columns = _COLUMNS if self.width() >= self.fontMetrics().averageCharWidth() * _WIDE else _COLUMNS - 1
         if columns != self._columns:

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class BeforeAfterBox(QFrame):
-    """Hidden until there is something to say.
+    """Progress and result of the before-and-after test; hidden until a test starts.
 
     Signals:
-        stop_clicked: give it up.
-        back_clicked: apply what was before again.
+        stop_clicked: stop the test.
+        back_clicked: apply the previous settings again.
     """
 
     stop_clicked = Signal()
@@ -51,8 +51,8 @@ class BeforeAfterBox(QFrame):
         self._title = heading("", scale=1.0)
         self._title.setObjectName("trial-title")
         self._running = self._offered = False
-        #: The mount point that it is about, and the one that is shown.
-        self._place = self._shown = ""
+        #: Mount point of the test, and mount point shown on the page.
+        self._mount_point = self._shown_mount_point = ""
         self._button = QPushButton()
         self._button.setObjectName("trial-stop")
         self._button.clicked.connect(self._on_clicked)
@@ -71,9 +71,15 @@ class BeforeAfterBox(QFrame):
         self.hide()
 
     def say(self, place: str, text: str, *, running: bool) -> None:
-        """Say where the test of a mount point is, and whether it goes on."""
+        """Show the progress or the result of a test.
+
+        Args:
+            place: mount point of the test.
+            text: progress or result, in sentences.
+            running: whether the test continues.
+        """
         self._running = running
-        self._place = place
+        self._mount_point = place
         self._title.setText(self.tr("Test before and after: {path}").format(path=place))
         self._text.say(text)
         self.offer_restore(offered=False)
@@ -81,13 +87,13 @@ class BeforeAfterBox(QFrame):
         self.show()
 
     def offer_restore(self, *, offered: bool) -> None:
-        """Offer to apply again what was before: the change made it slower."""
+        """Show or hide the button that restores the settings from before the change."""
         self._offered = offered
-        self._back.setVisible(offered and self._place == self._shown)
+        self._back.setVisible(offered and self._mount_point == self._shown_mount_point)
 
     def look_at(self, place: str) -> None:
-        """Another mount is shown: what was before is put back only where it was."""
-        self._shown = place
+        """Set the mount point shown on the page; only the tested mount offers its previous settings."""
+        self._shown_mount_point = place
         self.offer_restore(offered=self._offered)
 
     def _on_clicked(self) -> None:
@@ -97,22 +103,22 @@ class BeforeAfterBox(QFrame):
             self.hide()
 
 
-#: A share, and the name of the lab's link or "".
-_Place = tuple[str, str]
-#: The form is let settle before it is judged: each question looks at the link and the server, milliseconds.
+#: Share, and name of the lab's link; "" outside the lab.
+_ShareAndLink = tuple[str, str]
+#: Delay between the last edit of the form and the request, ms; each request examines the link and the server.
 _PAUSE_MS = 400
 
 
 class AdvicePanel(QWidget):
-    """Asks for advice on the mount that is shown, in the background, and shows it.
+    """Requests advice on the mount shown, in the background, and shows it.
 
-    A new mount is asked about once somebody looks: its share is still being typed.
+    Advice on a new mount is requested only while the page is visible, because its share may be incomplete.
 
     Signals:
-        use_chosen: the person wants all recommendations for the mount (AdviceResult).
-        try_chosen: the recommendations are to be tested before and after (AdviceResult, mount point).
-        advised: an answer came (AdviceResult), or None: there is none any more.
-        failed: what was measured could not be kept or looked up (AppError).
+        use_chosen: the AdviceResult whose included recommendations the user wants in the form.
+        try_chosen: the AdviceResult and the mount point for which the user wants the before-and-after test.
+        advised: a new AdviceResult, or None when the last one is outdated.
+        failed: the AppError of measured results that could not be saved or loaded.
     """
 
     use_chosen = Signal(object)
@@ -131,8 +137,8 @@ class AdvicePanel(QWidget):
         self._mount: Mount | None = None
         self._request: MountRequest | None = None
         self._result: AdviceResult | None = None
-        #: The question and the state of the mount that the answer is for.
-        self._asked: tuple[AdviceArgs, object] | None = None
+        #: Request that was sent last, and the mount's options and readahead at that time.
+        self._last_key: tuple[AdviceArgs, object] | None = None
         self._facts = FactsCard()
         self._facts.refresh_clicked.connect(self._on_refresh)
         self._question = AdviceForm()
@@ -142,13 +148,13 @@ class AdvicePanel(QWidget):
         self._answer.use_clicked.connect(self._on_use)
         self._answer.try_clicked.connect(self._on_try)
         self._answer.included.connect(self._on_included)
-        #: Options whose recommendations the person leaves out.
-        self._without: set[str] = set()
-        #: The check box that was clicked, for the keyboard to stay on.
-        self._focus = ""
+        #: Options whose recommendations the user excluded.
+        self._excluded: set[str] = set()
+        #: Object name of the check box that was clicked, to restore its keyboard focus.
+        self._focused_box = ""
         self.trial = BeforeAfterBox()
-        #: What tests have found, by share and the lab's link, and by option.
-        self._measured: dict[_Place, dict[str, MeasuredOption]] = {}
+        #: Measured effect of each option, by share and lab link, then by option name.
+        self._measured: dict[_ShareAndLink, dict[str, MeasuredOption]] = {}
         self._link = ""
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -170,67 +176,70 @@ class AdvicePanel(QWidget):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(PageScrollArea(page, self.tr("Advice")))
 
-    # What the window tells
+    # Called by the mount page
 
     def set_target(self, mount: Mount | None, request: MountRequest) -> None:
-        """Advise on this mount, or on the share of a new one, with what the form asks for."""
+        """Set the mount (None for a draft) and the values of the form; request new advice if they changed."""
         before = (
             self._mount.mount_point if self._mount else "",
             self._request.share if self._request else "",
         )
         if (mount.mount_point if mount else "", request.share) != before:
-            self._without.clear()
+            self._excluded.clear()
             self._clear_answer()
         self._mount, self._request = mount, request
-        if (mount is not None or self.isVisible()) and self._key() != self._asked:
+        if (mount is not None or self.isVisible()) and self._key() != self._last_key:
             self._pause.start()
 
     def reset(self) -> None:
-        """Another host is shown now."""
+        """Clear the page, because the window switches to another host."""
         self._mount = self._request = None
         self._measured.clear()
         self.trial.hide()
         self._clear_answer()
 
     def take_link(self, name: str) -> None:
-        """Ask again: the lab's link is this one now, and what was advised rests on another."""
+        """Discard the advice and request it again, because the lab's link changed to this one."""
         self._clear_answer()
         self._link = name
         if self._mount is not None or self.isVisible():
             self._ask()
 
     def remember(self, share: str, link: str, findings: Sequence[MeasuredOption]) -> None:
-        """Take what tests on a share over a link of the lab (else "") have found into account from now on.
+        """Use measured effects of options in the advice, and save them for later sessions.
 
-        It is kept for later sessions, too.
+        Args:
+            share: share of the tests.
+            link: name of the lab's link, or "" outside the lab.
+            findings: measured effect of each option.
         """
         if not findings:
             return
-        self._take((share, link), findings)
-        kept = self._run("history", lambda: queries.save_findings(share, link, findings))
-        kept.failed.connect(self.failed)
+        self._add_findings((share, link), findings)
+        call = self._run("history", lambda: queries.save_findings(share, link, findings))
+        call.failed.connect(self.failed)
 
     def _load_history(self, result: AdviceResult) -> None:
-        """Look up what earlier sessions found, once for each share and link."""
-        found = result.facts.link
-        self._link = found.name if found is not None and found.emulated else ""
-        place = (self._request.share if self._request is not None else "", self._link)
-        if place[0] and place not in self._measured:
-            self._measured[place] = {}
-            call = self._run("history", lambda: queries.load_findings(*place))
-            call.succeeded.connect(partial(self._take, place))
-            call.failed.connect(partial(self._on_history_failed, place))
+        """Load the measured effects of earlier sessions, once for each share and link."""
+        link = result.facts.link
+        self._link = link.name if link is not None and link.emulated else ""
+        key = (self._request.share if self._request is not None else "", self._link)
+        if key[0] and key not in self._measured:
+            self._measured[key] = {}
+            call = self._run("history", lambda: queries.load_findings(*key))
+            call.succeeded.connect(partial(self._add_findings, key))
+            call.failed.connect(partial(self._on_history_failed, key))
 
-    def _on_history_failed(self, place: _Place, error: AppError) -> None:
-        if self._request is not None and place == (self._request.share, self._link):
+    def _on_history_failed(self, key: _ShareAndLink, error: AppError) -> None:
+        if self._request is not None and key == (self._request.share, self._link):
             self.failed.emit(error)
-        elif not self._measured.get(place):
-            self._measured.pop(place, None)  # it is looked up, and told of, when it is shown again
+        elif not self._measured.get(key):
+            self._measured.pop(key, None)  # loaded again, with an error report, when the share is shown again
 
-    def _take(self, place: _Place, findings: Sequence[MeasuredOption]) -> None:
-        known = self._measured.setdefault(place, {})
+    def _add_findings(self, key: _ShareAndLink, findings: Sequence[MeasuredOption]) -> None:
+        known = self._measured.setdefault(key, {})
         for item in findings:
-            # As the history does it: what was not decided takes nothing back that was.
+            # As in the history, an undecided test does not replace a decided one.
             before = known.get(item.option)
             if item.status != "untested" or before is None or before.status == "untested":
                 known[item.option] = item
@@ -240,11 +249,11 @@ class AdvicePanel(QWidget):
     def _clear_answer(self) -> None:
         self._pause.stop()
         self._call.cancel()
-        self._asked = self._result = None
+        self._last_key = self._result = None
         self.advised.emit(None)
         self._show()
 
-    # Asking
+    # Requests
 
     def _key(self) -> tuple[AdviceArgs, object] | None:
         mount, request = self._mount, self._request
@@ -261,7 +270,7 @@ class AdvicePanel(QWidget):
             args,
             read_ahead_kb=request.read_ahead_kb,
             measured=measured,
-            without=tuple(sorted(self._without)),
+            without=tuple(sorted(self._excluded)),
         )
         return args, state
 
@@ -272,15 +281,15 @@ class AdvicePanel(QWidget):
             self._clear_answer()
             self._answer.show_text(self._question.missing_text())
             return
-        if key == self._asked:
+        if key == self._last_key:
             return
         self._call.cancel()
-        self._asked = key
+        self._last_key = key
         if self._call.ask("advice.get", key[0], self._on_answer, self._on_failure) and self._result is None:
             self._answer.show_text(self.tr("Looking at the link and the server…"))
 
     def _on_refresh(self) -> None:
-        self._asked = None
+        self._last_key = None
         self._ask()
 
     def _on_answer(self, result: AdviceResult) -> None:
@@ -288,8 +297,8 @@ class AdvicePanel(QWidget):
         self._load_history(result)
         self.advised.emit(None if self._question.elsewhere else result)
         self._show()
-        box = self._answer.findChild(QCheckBox, self._focus) if self._focus else None
-        self._focus = ""
+        box = self._answer.findChild(QCheckBox, self._focused_box) if self._focused_box else None
+        self._focused_box = ""
         if box is not None:
             box.setFocus()
 
@@ -308,8 +317,8 @@ class AdvicePanel(QWidget):
             self.try_chosen.emit(self._result, self._mount.mount_point)
 
     def _on_included(self, option: str, *chosen: bool) -> None:
-        (self._without.discard if all(chosen) else self._without.add)(option)
-        self._focus = f"include-{option}"
+        (self._excluded.discard if all(chosen) else self._excluded.add)(option)
+        self._focused_box = f"include-{option}"
         self._ask()
 
     def _on_units(self) -> None:
@@ -328,6 +337,6 @@ class AdvicePanel(QWidget):
     # Qt overrides
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Qt: ask once somebody looks."""
+        """Qt: request advice when the page becomes visible."""
         super().showEvent(event)
         self._ask()

@@ -1,4 +1,4 @@
-"""Question of the advice page: this mount or another computer, described by hand, and its workload."""
+"""Form of the advice page: workload and conditions, for this mount or for another computer."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from ui.overview.advice_text import workload_names
 if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
-#: A field is at least so wide, letters.
+#: Minimum width of a field, characters.
 _BOX_LETTERS = 12
+#: Kernel release such as 5.14 or 6.1.0-18-amd64.
 _RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?:[.-].*)?", re.ASCII)
-#: IPv4 asks for 68 at least (RFC 791); an interface of Linux takes 65536 at most.
+#: Range of an MTU, bytes: IPv4 requires at least 68 (RFC 791), Linux interfaces allow at most 65536.
 _MTU = (68, 65536)
 
 
 class AdviceForm(QWidget):
-    """The fields above the advice.
+    """Fields above the advice: workload, conditions, and the description of another computer.
 
     Signals:
-        changed: another answer is wanted.
+        changed: the user changed a field.
     """
 
     changed = Signal()
@@ -53,15 +54,15 @@ class AdviceForm(QWidget):
         self._elsewhere = QCheckBox(self.tr("for another &machine"))
         show_outline(self._elsewhere)
         self._elsewhere.setObjectName("elsewhere")
-        self._encrypted = _need(
+        self._encrypted = _condition_box(
             self.tr("must be encrypted"), "encrypted", self.tr("Nobody on the network may read the data.")
         )
-        self._travels = _need(
+        self._travels = _condition_box(
             self.tr("computer sleeps or travels"),
             "travels",
             self.tr("The computer sleeps, or is not always in the server's network."),
         )
-        self._needed_at_boot = _need(
+        self._needed_at_boot = _condition_box(
             self.tr("needed at boot"),
             "needed-at-boot",
             self.tr("The computer cannot work without the mount."),
@@ -101,12 +102,12 @@ class AdviceForm(QWidget):
             self._server,
         )
         for box in boxes:
-            # The longest entry is wider than a small window has room for.
+            # The longest entry is wider than a small window.
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(_BOX_LETTERS)
-        self._others: list[QWidget] = []
+        self._elsewhere_fields: list[QWidget] = []
         self._lay_out()
-        self._show_others()
+        self._show_elsewhere_fields()
         for box in boxes:
             box.activated.connect(self.changed)
         self._elsewhere.toggled.connect(self._on_elsewhere)
@@ -146,19 +147,19 @@ class AdviceForm(QWidget):
             label = _label(text, box)
             grid.addWidget(label, row, column)
             grid.addWidget(box, row, column + 1)
-            self._others += [label, box]
+            self._elsewhere_fields += [label, box]
 
     @property
     def elsewhere(self) -> bool:
-        """Whether the question is for a machine that the person describes."""
+        """Whether the advice is for another computer that the user describes."""
         return self._elsewhere.isChecked()
 
     def args(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
-        """Return the question, or None if something is missing; :meth:`missing_text` says what."""
-        args = self._of_fields(mount_point, share, options)
+        """Return the request for advice, or None if a field is missing; :meth:`missing_text` names it."""
+        args = self._args_of_fields(mount_point, share, options)
         return msgspec.structs.replace(args, **self._more.chosen()) if args is not None else None
 
-    def _of_fields(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
+    def _args_of_fields(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
         workload = str(self._workload.currentData())
         if not self.elsewhere:
             if not mount_point and not share:
@@ -193,7 +194,7 @@ class AdviceForm(QWidget):
         )
 
     def missing_text(self) -> str:
-        """Return what is missing for a question."""
+        """Return which field has to be filled in before advice can be requested."""
         if self.elsewhere:
             return self.tr("Name the other machine's adapter, its link or its server.")
         return self.tr("Name the share first, under Settings.")
@@ -203,23 +204,23 @@ class AdviceForm(QWidget):
         return text if _RELEASE.fullmatch(text) else ""
 
     def _link_text(self) -> str:
-        place = self._link.findText(self._link.currentText())
-        return str(self._link.itemData(place)) if place >= 0 else self._link.currentText().strip()
+        index = self._link.findText(self._link.currentText())
+        return str(self._link.itemData(index)) if index >= 0 else self._link.currentText().strip()
 
     def _on_elsewhere(self) -> None:
-        self._show_others()
+        self._show_elsewhere_fields()
         self.changed.emit()
 
-    def _show_others(self) -> None:
-        for widget in self._others:
+    def _show_elsewhere_fields(self) -> None:
+        for widget in self._elsewhere_fields:
             widget.setVisible(self.elsewhere)
 
 
 class _MoreConditions(QToolButton):
-    """A button with a menu of what only the person knows, and that few mounts need.
+    """Button with a menu of rare conditions that the program cannot determine itself.
 
     Signals:
-        changed: another choice was made.
+        changed: the user checked or cleared a condition.
     """
 
     changed = Signal()
@@ -250,7 +251,7 @@ class _MoreConditions(QToolButton):
         self._show_count()
 
     def chosen(self) -> dict[str, bool]:
-        """Return each condition by its name in AdviceArgs."""
+        """Return whether each condition is checked, by its field name in AdviceArgs."""
         return {name: action.isChecked() for name, action in self._actions.items()}
 
     def _on_toggled(self) -> None:
@@ -272,14 +273,14 @@ def _number_line(example: str, name: str) -> QLineEdit:
 
 
 def _bytes(text: str) -> int | None:
-    """Return the size of packets that is written, None for none or for what no interface has."""
+    """Return an MTU in bytes, or None for an empty field or a number outside the allowed range."""
     text = text.strip()
     if not text.isascii() or not text.isdigit() or not _MTU[0] <= int(text[:9]) <= _MTU[1]:
         return None
     return int(text)
 
 
-def _need(text: str, name: str, meaning: str) -> QCheckBox:
+def _condition_box(text: str, name: str, meaning: str) -> QCheckBox:
     box = QCheckBox(text)
     box.setObjectName(name)
     box.setToolTip(meaning)
