@@ -1,1 +1,1 @@
-"""Settings: the form of all mount options, the share field, drafts, copy and paste."""
+"""Settings: the form of all mount options, the share field, drafts, and conversion to and from dialects."""

@@ -1,4 +1,4 @@
-"""Copy As dialog: a mount as another program or system writes it, with that system's limits."""
+"""Copy As dialog: a mount in the format (dialect) of another program or system, with that system's limits."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from ui.common.bridge import RunInThread
 
 
-#: Where the dialect itself names no file.
+#: File names for dialects that do not prescribe one.
 _FILE_NAMES = {"ansible": "mount.yml", "kubernetes": "volume.yaml", "command": "mount.sh"}
 
 
 class CopyAsDialog(QDialog):
-    """Shows one mount in any dialect.
+    """Dialog that shows a mount in a selectable dialect, and copies or saves the text.
 
     Args:
         parent: the window.
-        request: share, mount point and options, as written in the form.
-        dialect: the name of the first dialect to show.
-        run: for saving.
+        request: share, mount point and option string of the form.
+        dialect: name of the dialect shown first.
+        run: saves the text on a thread.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class CopyAsDialog(QDialog):
         self._saving = ""
         self._dialects = QComboBox()
         self._dialects.setObjectName("copy-as-dialect")
-        for one in DIALECTS.values():
-            self._dialects.addItem(one.label, one.name)
+        for item in DIALECTS.values():
+            self._dialects.addItem(item.label, item.name)
         self._dialects.setCurrentIndex(max(0, self._dialects.findData(dialect)))
         self._view = TextView(self.tr("Text"), lines=22)
         self._view.setObjectName("copy-as-text")
@@ -76,8 +76,8 @@ class CopyAsDialog(QDialog):
         self._copy = QPushButton(self.tr("&Copy"))
         self._copy.setObjectName("copy-as-copy")
         self._copy.clicked.connect(self._on_copy)
-        self._told = plain_label(wrap=True)
-        self._told.setObjectName("copy-as-told")
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("copy-as-told")
         self._lay_out()
         self._dialects.currentIndexChanged.connect(self._show)
         self._show()
@@ -104,13 +104,13 @@ class CopyAsDialog(QDialog):
         layout.addWidget(self._untranslated)
         layout.addWidget(self._problems)
         layout.addLayout(save)
-        layout.addWidget(self._told)
+        layout.addWidget(self._status)
         add_buttons(self, layout, self.tr("C&lose"), [self._copy], self._copy)
         self.resize(self.fontMetrics().averageCharWidth() * 104, self.fontMetrics().lineSpacing() * 34)
 
     def _show(self) -> None:
         dialect = DIALECTS[str(self._dialects.currentData())]
-        self._told.setText("")
+        self._status.setText("")
         try:
             written = dialect.write(MountSpec.make(*self._request))
         except DialectError as error:
@@ -132,12 +132,12 @@ class CopyAsDialog(QDialog):
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self._view.toPlainText())
-        self._told.setText(self.tr("Copied."))
+        self._status.setText(self.tr("Copied."))
 
     def _on_save(self) -> None:
         path, text = self._path.text().strip(), self._view.toPlainText()
         self._save.setEnabled(False)
-        self._told.setText(self.tr("Saving…"))
+        self._status.setText(self.tr("Saving…"))
         call = self._run("save", lambda: save_text(path, text))
         self._saving = path
         call.succeeded.connect(self._on_saved)
@@ -145,8 +145,8 @@ class CopyAsDialog(QDialog):
 
     def _on_saved(self, _none: object) -> None:
         self._save.setEnabled(True)
-        self._told.setText(self.tr("Saved as {path}.").format(path=self._saving))
+        self._status.setText(self.tr("Saved as {path}.").format(path=self._saving))
 
     def _on_not_saved(self, error: AppError) -> None:
         self._save.setEnabled(True)
-        self._told.setText(f"{error.message} {error.hint}".strip())
+        self._status.setText(f"{error.message} {error.hint}".strip())

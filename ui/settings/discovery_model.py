@@ -1,4 +1,4 @@
-"""Discovery for the share field: one query at a time with its countdown, and suggestions."""
+"""Discovery for the share field: queries with a countdown, and suggestions of servers and exports."""
 
 from __future__ import annotations
 
@@ -19,16 +19,23 @@ if TYPE_CHECKING:
     from ui.common.bridge import BridgeCall
 
 QueryState = Literal["idle", "waiting", "asking", "answered", "failed"]
-#: What a row is: something to choose, a sentence about the search, or something to do.
+#: Kind of a row in the suggestion list: a server or export, a sentence about the search, or an action.
 RowKind = Literal["choice", "status", "scan", "forget"]
 
-#: A server is asked this long after the last letter.
+#: Delay between the last typed character and the query of a server, ms.
 DEBOUNCE_MS = 300
+#: Update interval of the countdown, ms.
 _TICK_MS = 250
 
 
 class PartialShare(NamedTuple):
-    """A share as far as it is typed: ``server``, as it is spelled, ``colon`` and ``export`` make the text."""
+    """A share that may be incomplete.
+
+    Attributes:
+        server: the server as typed, with the brackets of an IPv6 address.
+        colon: whether the colon after the server was typed.
+        export: the text after the colon.
+    """
 
     server: str
     colon: bool
@@ -36,12 +43,19 @@ class PartialShare(NamedTuple):
 
     @property
     def host(self) -> str:
-        """The server without brackets."""
+        """The server without the brackets of an IPv6 address."""
         return self.server.removeprefix("[").removesuffix("]")
 
 
 class Suggestion(NamedTuple):
-    """One row of the list: what is shown, what is said of it, what the field becomes, and what it is."""
+    """One row of the suggestion list.
+
+    Attributes:
+        label: text of the row.
+        note: additional text at the right.
+        text: text of the share field after the row was chosen.
+        kind: server or export ("choice"), sentence ("status"), or action.
+    """
 
     label: str
     note: str
@@ -50,7 +64,7 @@ class Suggestion(NamedTuple):
 
 
 def split_share(text: str) -> PartialShare:
-    """Return the parts of a share that may not be finished; nothing is refused."""
+    """Split a share that may be incomplete; any text is accepted."""
     if text.startswith("["):
         end = text.find("]")
         if end < 0 or text[end + 1 : end + 2] != ":":
@@ -58,28 +72,35 @@ def split_share(text: str) -> PartialShare:
         return PartialShare(text[: end + 1], colon=True, export=text[end + 2 :])
     server, colon, export = text.partition(":")
     if not server or (":" in export and not export.startswith("/")):
-        # An IPv6 address that still lacks its brackets.
+        # An IPv6 address without its brackets.
         return PartialShare(text, colon=False, export="")
     return PartialShare(server, colon=bool(colon), export=export)
 
 
 def server_in_share(name: str) -> str:
-    """Return the server as a share spells it: an IPv6 address stands in brackets."""
+    """Return the server as written in a share: an IPv6 address gets brackets."""
     return f"[{name}]" if ":" in name else name
 
 
 class DiscoveryQuery(QObject):
-    """Asks a host's agent one question; a newer question cancels the older one and drops its answer.
+    """One kind of discovery request to the agent; a new request cancels the previous one.
 
     Args:
-        submit: sends a request to the host shown.
-        verb: of the agent.
-        make_args: its arguments for a server.
-        parent: its owner.
-        clock: seconds that only grow; tests give their own.
+        submit: sends a request to the agent of the host shown.
+        verb: the agent's verb.
+        make_args: returns the arguments of the verb for a server.
+        parent: the Qt parent.
+        clock: monotonic clock in seconds, replaceable in tests.
+
+    Attributes:
+        state: state of the request.
+        server: server of the request, or "".
+        result: result of an answered request, or None.
+        events: progress events received before the result.
+        error: error of a failed request, or None.
 
     Signals:
-        changed: the state, or the countdown.
+        changed: the state, the events or the countdown changed.
     """
 
     changed = Signal()
@@ -101,7 +122,6 @@ class DiscoveryQuery(QObject):
         self.state: QueryState = "idle"
         self.server = ""
         self.result: Any = None
-        #: What came before the result.
         self.events: list[Any] = []
         self.error: AppError | None = None
         self._debounce = QTimer(self)
@@ -113,21 +133,21 @@ class DiscoveryQuery(QObject):
 
     @property
     def is_asking(self) -> bool:
-        """Whether an answer is waited for."""
+        """Whether a request is delayed or pending."""
         return self.state in {"waiting", "asking"}
 
     @property
     def seconds_left(self) -> int:
-        """Whole seconds until the deadline, 0 if it has passed."""
+        """Whole seconds until the request's deadline, 0 if it has passed."""
         return max(0, math.ceil(DEADLINE_S - (self._clock() - self._began)))
 
     def ask(self, server: str, *, delay_ms: int = 0) -> None:
-        """Ask about this server, unless that is under way or answered already."""
+        """Send a request about a server after a delay, unless it is pending or answered already."""
         if server == self.server and self.state in {"waiting", "asking", "answered"}:
             if self.state == "waiting" and not delay_ms:
                 self._start()
             return
-        self._drop()
+        self._clear()
         self.server = server
         self.state = "waiting"
         if delay_ms:
@@ -137,16 +157,16 @@ class DiscoveryQuery(QObject):
             self._start()
 
     def cancel(self) -> None:
-        """Stop asking; what was answered stays."""
+        """Cancel a pending request; an answer is kept."""
         if self.is_asking:
             self.reset()
 
     def reset(self) -> None:
-        """Stop asking, and forget the answer."""
-        self._drop()
+        """Cancel a pending request, and discard the answer."""
+        self._clear()
         self.changed.emit()
 
-    def _drop(self) -> None:
+    def _clear(self) -> None:
         self._debounce.stop()
         self._tick.stop()
         self.state, self.server, self.result, self.error, self.events = "idle", "", None, None, []
@@ -178,7 +198,15 @@ class DiscoveryQuery(QObject):
 
 
 class SuggestionTexts(NamedTuple):
-    """What is said of a suggestion, translated."""
+    """Translated notes of suggestions.
+
+    Attributes:
+        everyone: for an export without a list of clients.
+        export: for an export in the server's NFSv4 root.
+        directory: for another directory in the server's NFSv4 root.
+        known: for an export that this computer used before.
+        sources: text of each source of a known server, by its key.
+    """
 
     everyone: str
     export: str
@@ -188,27 +216,29 @@ class SuggestionTexts(NamedTuple):
 
 
 def suggest_servers(typed: str, known: Iterable[KnownServer], words: SuggestionTexts) -> list[Suggestion]:
-    """Return the known servers that contain what is typed, those that begin with it first."""
-    wanted = typed.removeprefix("[").removesuffix("]").casefold()
-    found = [
-        Suggestion(server_in_share(server.name), _note_of(server, words), server_in_share(server.name) + ":")
+    """Return the known servers whose names contain the typed text, those that begin with it first."""
+    pattern = typed.removeprefix("[").removesuffix("]").casefold()
+    suggestions = [
+        Suggestion(
+            server_in_share(server.name), _server_note(server, words), server_in_share(server.name) + ":"
+        )
         for server in known
-        if wanted in server.name.casefold() or wanted in server.calls_itself.casefold()
+        if pattern in server.name.casefold() or pattern in server.calls_itself.casefold()
     ]
-    return sorted(found, key=lambda row: not row.label.removeprefix("[").casefold().startswith(wanted))
+    return sorted(suggestions, key=lambda row: not row.label.removeprefix("[").casefold().startswith(pattern))
 
 
-def _note_of(server: KnownServer, words: SuggestionTexts) -> str:
+def _server_note(server: KnownServer, words: SuggestionTexts) -> str:
     sources = ", ".join(words.sources.get(source, source) for source in server.sources)
-    # Beside a name its address, beside an address the name that is not known here.
-    other = server.calls_itself or (server.address if server.address != server.name else "")
-    return f"{other} · {sources}" if other else sources
+    # A name is shown with its address. An address is shown with the name that the server announces.
+    address_or_name = server.calls_itself or (server.address if server.address != server.name else "")
+    return f"{address_or_name} · {sources}" if address_or_name else sources
 
 
 def suggest_exports(
     share: PartialShare, result: ExportsResult | None, known: Iterable[KnownServer], words: SuggestionTexts
 ) -> list[Suggestion]:
-    """Return the exports that contain what is typed: listed, seen in version 4's root, and known."""
+    """Return the exports that contain the typed text: from MOUNT's list, the NFSv4 root, and earlier use."""
     notes: dict[str, str] = {}
     for export in (result.exports or []) if result is not None else []:
         notes[export.path] = ", ".join(export.clients) or words.everyone
@@ -218,8 +248,8 @@ def suggest_exports(
         if server.name.casefold() == share.host.casefold():
             for path in server.exports:
                 notes.setdefault(path, words.known)
-    wanted = share.export.casefold()
-    paths = [path for path in notes if wanted in path.casefold()]
-    paths.sort(key=lambda path: not path.casefold().startswith(wanted))
+    pattern = share.export.casefold()
+    paths = [path for path in notes if pattern in path.casefold()]
+    paths.sort(key=lambda path: not path.casefold().startswith(pattern))
     server_part = server_in_share(share.host)
     return [Suggestion(path, notes[path], f"{server_part}:{path}") for path in paths]

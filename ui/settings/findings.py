@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
     from advisor.lint import Finding, Severity
 
-#: At most this many lines of text are shown at once; more are scrolled to.
+#: Maximum height of the panel, text lines; it scrolls beyond that.
 _LINES = 7
+#: Symbol of each severity.
 _MARKS: dict[Severity, str] = {"error": "✖", "warning": "⚠", "info": "ℹ"}  # noqa: RUF001 - the sign
+#: Severity to the name of its color, a field of :class:`ui.common.theme.Colors`.
 _MEANINGS: dict[Severity, str] = {"error": "error", "warning": "warn", "info": "info"}
 
 
 class FindingsPanel(QScrollArea):
-    """Lists findings; hidden when there are none.
+    """List of lint findings; hidden if there are none.
 
     Signals:
-        fix_chosen: the person wants this Finding's fix.
+        fix_chosen: the Finding whose fix the user wants in the form.
     """
 
     fix_chosen = Signal(object)
@@ -39,15 +41,15 @@ class FindingsPanel(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._findings: list[Finding] = []
-        self._words: list[tuple[QLabel, Severity]] = []
+        self._severity_labels: list[tuple[QLabel, Severity]] = []
         self.hide()
 
     def show_findings(self, findings: list[Finding]) -> None:
-        """Show these instead of the ones before."""
+        """Replace the findings shown."""
         if findings == self._findings:
             return
         self._findings = findings
-        self._words = []
+        self._severity_labels = []
         page = QWidget()
         grid = QGridLayout(page)
         grid.setContentsMargins(0, 2, 0, 2)
@@ -56,25 +58,25 @@ class FindingsPanel(QScrollArea):
         grid.setColumnStretch(1, 1)
         for number, finding in enumerate(findings):
             self._add(grid, 2 * number, finding)
-        self.setWidget(page)  # the page before is deleted by Qt
+        self.setWidget(page)  # Qt deletes the previous page
         self._update_colors()
         self.setVisible(bool(findings))
         self.updateGeometry()
 
     def _add(self, grid: QGridLayout, row: int, finding: Finding) -> None:
-        words: dict[Severity, str] = {
+        severity_names: dict[Severity, str] = {
             "error": self.tr("Error"), "warning": self.tr("Warning"), "info": self.tr("Note")
         }  # fmt: skip
-        word = plain_label(f"{_MARKS[finding.severity]} {words[finding.severity]}")
-        enlarge(word, 1.0, bold=True)
+        severity_label = plain_label(f"{_MARKS[finding.severity]} {severity_names[finding.severity]}")
+        enlarge(severity_label, 1.0, bold=True)
         title = plain_label(finding.title, wrap=True)
-        # The commands are typed on this computer by an administrator: selectable, a line each.
+        # Commands for the administrator: one per line, and selectable to be copied.
         why = MutedLabel("\n".join([finding.why, *finding.mend]), wrap=True)
         for label in (title, why):
             label.setToolTip(plain_tip(finding.source))
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._words.append((word, finding.severity))
-        grid.addWidget(word, row, 0, Qt.AlignmentFlag.AlignTop)
+        self._severity_labels.append((severity_label, finding.severity))
+        grid.addWidget(severity_label, row, 0, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(title, row, 1)
         grid.addWidget(why, row + 1, 1)
         if finding.fix is not None:
@@ -85,26 +87,28 @@ class FindingsPanel(QScrollArea):
 
     def _update_colors(self) -> None:
         colors = theme.colors()
-        for label, severity in self._words:
+        for label, severity in self._severity_labels:
             theme.tint(label, getattr(colors, _MEANINGS[severity]))
 
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: as high as the findings, up to a limit."""
+        """Qt: the height of the findings, at most _LINES text lines."""
         page = self.widget()
         layout = page.layout() if page is not None else None
         if layout is None:
             return QSize(0, 0)
-        wanted = max(layout.totalHeightForWidth(self.width()), layout.totalMinimumSize().height())
-        return QSize(super().sizeHint().width(), min(wanted, self.fontMetrics().lineSpacing() * _LINES))
+        content_height = max(layout.totalHeightForWidth(self.width()), layout.totalMinimumSize().height())
+        return QSize(
+            super().sizeHint().width(), min(content_height, self.fontMetrics().lineSpacing() * _LINES)
+        )
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: never less than the hint: what is wrong must not be squeezed away."""
+        """Qt: the height of the size hint, so that a layout cannot shrink the findings away."""
         return QSize(0, self.sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: another width breaks the lines elsewhere."""
+        """Qt: update the height, because the new width wraps the lines differently."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self.updateGeometry()

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from app.mounts.model import AddedOption
 
 _WRAP = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+#: Minimum width of the command, characters.
 _LETTERS = 20
 
 
 class CommandView(QPlainTextEdit):
-    """Looks like a label; as high as its text needs at its width."""
+    """Read-only, selectable text that looks like a label; its height follows its wrapped text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,11 +50,11 @@ class CommandView(QPlainTextEdit):
         self.document().setDocumentMargin(0)
 
     def text(self) -> str:
-        """Return the whole of it."""
+        """Return the full text."""
         return self.toPlainText()
 
     def show_text(self, text: str) -> None:
-        """Show this command."""
+        """Show a command."""
         if text != self.text():
             self.setPlainText(text)
             self._fit()
@@ -74,21 +75,21 @@ class CommandView(QPlainTextEdit):
     # Qt overrides
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: a few letters wide."""
+        """Qt: a small width, so that a long command does not widen the window."""
         return QSize(self.fontMetrics().averageCharWidth() * _LETTERS, self.minimumHeight())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: another width breaks it elsewhere."""
+        """Qt: update the height, because the new width wraps the text differently."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit()
 
 
 class CopyAsButton(QPushButton):
-    """A menu of all dialects.
+    """Button with a menu of all dialects.
 
     Signals:
-        dialect_chosen: a dialect's name.
+        dialect_chosen: name of the dialect that the user selected.
     """
 
     dialect_chosen = Signal(str)
@@ -109,18 +110,21 @@ class CopyAsButton(QPushButton):
         self.dialect_chosen.emit(name)
 
 
-#: Help that needs more is in the tool tip: the rows need the room.
+#: Height of the help text, lines; the tool tip has the full text.
 _HELP_LINES = 2
 _WRAPPED = Qt.TextFlag.TextWordWrap.value
 
 
 class SettingsFooter(QWidget):
-    """Shows what the form comes to.
+    """Help, findings, option string and mount command below the options.
+
+    Attributes:
+        raw: line edit with the option string.
 
     Signals:
-        raw_edited: the text of the option string, as typed.
-        fix_chosen: the Finding that is to be mended.
-        dialect_chosen: the mount is wanted as this dialect writes it.
+        raw_edited: the option string as typed.
+        fix_chosen: the Finding whose fix the user wants in the form.
+        dialect_chosen: name of the dialect for which the Copy As dialog is wanted.
     """
 
     raw_edited = Signal(str)
@@ -188,65 +192,65 @@ class SettingsFooter(QWidget):
         return box
 
     def show_raw(self, text: str) -> None:
-        """Show the option string; the caret stays where it is if it is the one shown."""
+        """Show the option string; unchanged text keeps the position of the cursor."""
         if self.raw.text() != text:
             self.raw.setText(text)
 
     def show_added(self, added: list[AddedOption]) -> None:
-        """Show what nfsmount.conf adds to the mount."""
+        """Show the options that nfsmount.conf adds to the mount."""
         self._added.setText("\n".join(added_lines(added)))
         self._added.setVisible(bool(added))
         self._added_title.setVisible(bool(added))
 
     def show_command(self, text: str) -> None:
-        """Show the command."""
+        """Show the mount command."""
         self._command.show_text(text)
 
     def show_findings(self, findings: list[Finding]) -> None:
-        """Show findings."""
+        """Show the lint findings."""
         self._findings.show_findings(findings)
 
     def show_help(self, text: str) -> None:
-        """Say what the row with the focus is about, or how to learn that."""
+        """Show the help of the focused option, or for "" a hint about the keys."""
         hint = self.tr("Go to a row to read about its option. Ctrl+F searches, Ctrl+Z takes back.")
         self._help.show_text(text or hint)
 
     def set_busy(self, *, busy: bool) -> None:
-        """Let the person edit, or not."""
+        """Disable editing while ``busy`` is True."""
         self.raw.setEnabled(not busy)
         self._findings.setEnabled(not busy)
 
 
 class _HelpLine(MutedLabel):
-    """Two lines of text; what does not fit is in the tool tip."""
+    """Label of two lines; its tool tip has the full text."""
 
     def __init__(self) -> None:
         super().__init__(wrap=True)
-        self._whole = ""
+        self._full_text = ""
         self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self.setFixedHeight(self.fontMetrics().lineSpacing() * _HELP_LINES + 2)
 
     def show_text(self, text: str) -> None:
-        """Show as much of a text as fits."""
-        self._whole = text
+        """Show as many words of a text as fit."""
+        self._full_text = text
         self.setToolTip(plain_tip(text))
         self._fit()
 
     def _fit(self) -> None:
-        words = self._whole.split(" ")
-        fitting = self._whole
+        words = self._full_text.split(" ")
+        fitting = self._full_text
         while words and not self._fits(fitting):
             words.pop()
             fitting = " ".join(words) + " …"
         self.setText(fitting)
 
     def _fits(self, text: str) -> bool:
-        room = self.contentsRect().adjusted(0, 0, 0, self.height() * _HELP_LINES)
-        return self.fontMetrics().boundingRect(room, _WRAPPED, text).height() <= self.height()
+        bounds = self.contentsRect().adjusted(0, 0, 0, self.height() * _HELP_LINES)
+        return self.fontMetrics().boundingRect(bounds, _WRAPPED, text).height() <= self.height()
 
     # Qt overrides
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: another width takes other words."""
+        """Qt: elide the text to the new width."""
         super().resizeEvent(event)
         self._fit()

@@ -1,4 +1,4 @@
-"""Option grid: all options of the catalogue as a form, in groups; each row is made when it is first shown."""
+"""Option grid: all options of the catalogue as a form, in groups; each row is created when first shown."""
 
 from __future__ import annotations
 
@@ -34,15 +34,23 @@ if TYPE_CHECKING:
 
 
 class OptionSection(QObject):
-    """Says which options of a group are to be seen.
+    """One group of options, with a button that expands and collapses the less common ones.
 
     Args:
-        title: of the group.
-        options: all of them, in their order.
-        always: names of those that are always shown; without any, the heading itself opens the group.
+        title: title of the group.
+        options: all options of the group, in display order.
+        always: names of the options that are always shown. If it is empty, the button replaces the heading.
+        parent: the Qt parent.
+
+    Attributes:
+        always: options that are always shown.
+        more: options shown only while the section is expanded.
+        is_open: whether the section is expanded.
+        label: heading of the group, or None if the button replaces it.
+        button: button that expands and collapses the section.
 
     Signals:
-        toggled: the person opened or closed it.
+        toggled: the user expanded or collapsed the section.
     """
 
     toggled = Signal()
@@ -69,21 +77,21 @@ class OptionSection(QObject):
         self._show()
 
     def names(self) -> set[str]:
-        """Return the names of all its options."""
+        """Return the names of all options of the group."""
         return {option.name for option in (*self.always, *self.more)}
 
     def open(self) -> None:
-        """Open it, because something in it is to be seen."""
+        """Expand the section."""
         self.is_open = True
         self._show()
 
     def collapse(self) -> None:
-        """Close it, unless the person opened it."""
+        """Collapse the section, unless the user expanded it."""
         self.is_open = self._pinned
         self._show()
 
     def show_counts(self, count: int) -> None:
-        """Say how many of its options there are, and how many of them have a value."""
+        """Show the number of options on the button, and ``count``, the number of those with a value."""
         text = f"{self._text} ({len(self.more)})"
         self.button.setText(
             text if not count else self.tr("{text}, {count} set").format(text=text, count=count)
@@ -101,28 +109,32 @@ class OptionSection(QObject):
 
 
 _IDLE_TIMEOUT = "x-systemd.idle-timeout"
-#: Always in sight beside the basic options.
+#: Options always shown in addition to the basic ones.
 _SHOWN_WITHOUT_CLICK = frozenset({_IDLE_TIMEOUT, "proto", "nconnect", "sec", "xprtsec"})
-#: Told by the line below the choice of when to mount, so that they need not be seen.
-_SAID_BY_MOUNT_TIME = frozenset({"nofail", "_netdev"})
+#: Options that the note of the mount time explains, so that their section is not expanded for them.
+_EXPLAINED_BY_MOUNT_TIME = frozenset({"nofail", "_netdev"})
 
 
-#: Letters of the whole form that have room with every column.
+#: Minimum width of the form that has room for every column, characters.
 _WIDE = 100
-#: Letters of the column of editors.
+#: Width of the column of editors in a wide and in a narrow form, characters.
 _EDITOR_LETTERS, _NARROW_EDITOR_LETTERS = 26, 20
 
 
 class OptionGrid(QWidget):
-    """Shows and edits options; what they are is kept by whoever listens.
+    """Form of all options; it shows values and reports edits, but the owner stores the values.
 
     Args:
-        place: labels and fields above the options: where the mount is.
+        place: labels and fields for share and mount point, shown above the options.
+
+    Attributes:
+        rows: rows created so far, by canonical option name.
+        when: row of the mount time.
 
     Signals:
-        edited: the canonical name of an option and the value that the person gave it.
-        when_edited: the When that the person chose.
-        row_made: the field of a row that is new, and its help.
+        edited: canonical name of an option, and the value that the user entered.
+        when_edited: the MountTime that the user selected.
+        row_made: input widget of a new row, and its help text.
     """
 
     edited = Signal(str, object)
@@ -136,15 +148,15 @@ class OptionGrid(QWidget):
         self._place_shown = True
         self._when_shown = True
         self._values: dict[str, str] = {}
-        self._was: dict[str, str] = {}
-        self._used: dict[str, OptionValue] = {}
+        self._original_values: dict[str, str] = {}
+        self._values_in_use: dict[str, OptionValue] = {}
         self._refused: frozenset[str] = frozenset()
         self._advice: Mapping[str, RecommendedValue] = {}
-        self._carrier = ("", "")
-        self._hits: frozenset[str] | None = None
+        self._version_and_transport = ("", "")
+        self._search_hits: frozenset[str] | None = None
         self._sections: list[OptionSection] = []
-        self._lines: dict[str, int] = {}
-        self._chain: list[QWidget | str] = []
+        self._grid_rows: dict[str, int] = {}
+        self._tab_order: list[QWidget | str] = []
         self._grid = QGridLayout(self)
         self._narrow = False
         self._default_heading = MutedLabel(self.tr("Default"))
@@ -153,7 +165,7 @@ class OptionGrid(QWidget):
         self._advised_heading.hide()
         self._fill(place)
 
-    # Making
+    # Construction
 
     def _fill(self, place: Sequence[tuple[str, QWidget]]) -> None:
         grid = self._grid
@@ -167,7 +179,7 @@ class OptionGrid(QWidget):
         row = 0
         for group, title in titles.items():
             options = [o for o in catalogue() if o.group == group and o.name not in MOUNT_TIME_OPTIONS]
-            always = frozenset(o.name for o in options if _always(o))
+            always = frozenset(o.name for o in options if _is_always_shown(o))
             section = OptionSection(title, options, always, self)
             section.toggled.connect(self._on_toggled)
             self._sections.append(section)
@@ -189,12 +201,12 @@ class OptionGrid(QWidget):
         if place:
             row = self._add_headings(row)
         for option in section.always:
-            row = self._reserve(row, option)
+            row = self._reserve_row(row, option)
         self._grid.addWidget(section.button, row, COLUMN_LABEL, 1, -1)
-        self._chain.append(section.button)
+        self._tab_order.append(section.button)
         row += 1
         for option in section.more:
-            row = self._reserve(row, option)
+            row = self._reserve_row(row, option)
         return row
 
     def _add_place(self, row: int, text: str, field: QWidget) -> None:
@@ -204,7 +216,7 @@ class OptionGrid(QWidget):
         self._grid.addWidget(label, row, COLUMN_LABEL)
         self._grid.addWidget(field, row, COLUMN_DEFAULT, 1, COLUMN_RECOMMENDED - COLUMN_DEFAULT)
         self._place_rows += [label, field]
-        self._chain.append(field)
+        self._tab_order.append(field)
 
     def _add_headings(self, row: int) -> int:
         self._grid.addWidget(self._default_heading, row, COLUMN_DEFAULT)
@@ -213,16 +225,16 @@ class OptionGrid(QWidget):
         self._grid.addWidget(self._advised_heading, row, COLUMN_RECOMMENDED)
         self.when = MountTimeRow(self._grid, row + 1, self)
         self.when.edited.connect(self.when_edited)
-        self._chain.append("")
+        self._tab_order.append("")
         return row + 1 + GRID_ROWS
 
-    def _reserve(self, row: int, option: Option) -> int:
-        self._lines[option.name] = row
-        self._chain.append(option.name)
+    def _reserve_row(self, row: int, option: Option) -> int:
+        self._grid_rows[option.name] = row
+        self._tab_order.append(option.name)
         return row + GRID_ROWS
 
     def _make_row(self, option: Option) -> OptionRow:
-        row = OptionRow(option, self._grid, self._lines[option.name], self)
+        row = OptionRow(option, self._grid, self._grid_rows[option.name], self)
         row.edited.connect(self.edited)
         self.rows[option.name] = row
         row.cells.set_narrow(narrow=self._narrow)
@@ -231,24 +243,24 @@ class OptionGrid(QWidget):
         return row
 
     def _order_tabs(self) -> None:
-        """Let Tab go from row to row; new widgets come last otherwise."""
-        before: QWidget | None = None
-        for link in self._chain:
-            for widget in self._links(link):
-                if before is not None:
-                    QWidget.setTabOrder(before, widget)
-                before = widget
+        """Set the Tab order from row to row; without this, new widgets come last."""
+        previous: QWidget | None = None
+        for entry in self._tab_order:
+            for widget in self._tab_widgets(entry):
+                if previous is not None:
+                    QWidget.setTabOrder(previous, widget)
+                previous = widget
 
-    def _links(self, link: QWidget | str) -> list[QWidget]:
-        if isinstance(link, QWidget):
-            return [link]
-        cells = self.when.cells if not link else self.rows[link].cells if link in self.rows else None
+    def _tab_widgets(self, entry: QWidget | str) -> list[QWidget]:
+        if isinstance(entry, QWidget):
+            return [entry]
+        cells = self.when.cells if not entry else self.rows[entry].cells if entry in self.rows else None
         return cells.focus_chain() if cells is not None else []
 
-    # What the panel tells
+    # Called by the panel
 
     def set_available_width(self, width: int) -> None:
-        """Do with so many pixels if that is possible: without the column of defaults, and narrower ones."""
+        """Set the available width, px; a narrow form hides the defaults and shrinks other columns."""
         narrow = width < self.fontMetrics().averageCharWidth() * _WIDE
         if narrow == self._narrow:
             return
@@ -264,33 +276,37 @@ class OptionGrid(QWidget):
         )
 
     def show_place(self, *, visible: bool) -> None:
-        """Show the fields above the options, or not."""
+        """Show or hide the fields above the options."""
         self._place_shown = visible
         self._show_rows()
 
     def show_when(self, *, visible: bool) -> None:
-        """Show when it is mounted, or not: a mount that is saved nowhere is mounted at no boot."""
+        """Show or hide the mount time; it is hidden for a mount that is not saved."""
         self._when_shown = visible
         self._show_rows()
 
     def show_options(self, options: MountOptions, was: MountOptions, *, fresh: bool) -> None:
-        """Show what is asked for.
+        """Show the requested options.
 
         Args:
-            options: now.
-            was: before the person's edits.
-            fresh: another mount is shown: what somebody looked into is closed again.
+            options: the requested options.
+            was: the options before the user's edits.
+            fresh: whether another mount is shown, so that the sections collapse.
         """
         values = options.values()
         new = set(values) - (set() if fresh else set(self._values))
-        self._values, self._was = values, was.values()
-        self._carrier = self._carrier if self._used else (values.get("vers", ""), values.get("proto", ""))
+        self._values, self._original_values = values, was.values()
+        self._version_and_transport = (
+            self._version_and_transport
+            if self._values_in_use
+            else (values.get("vers", ""), values.get("proto", ""))
+        )
         for section in self._sections:
             if fresh:
                 section.collapse()
             given = [option.name for option in section.more if option.name in values]
             section.show_counts(len(given))
-            if any(name in new and not self._is_told(name) for name in given):
+            if any(name in new and not self._is_explained(name) for name in given):
                 section.open()
         waits = values.get("nofail") != YES
         self.when.show_value(mount_time_of(options), mount_time_of(was), waits=waits)
@@ -299,22 +315,29 @@ class OptionGrid(QWidget):
         self._show_rows()
 
     def show_in_use(self, values: Iterable[OptionValue], refused: Iterable[str], *, active: bool) -> None:
-        """Take what is in use, and which values are asked for and not in force; the options come next."""
-        self._used = {value.name: value for value in values}
+        """Set the values in use; the next call of :meth:`show_options` shows them.
+
+        Args:
+            values: options with their values in use.
+            refused: names of options whose requested value is not in use.
+            active: whether the share is mounted.
+        """
+        self._values_in_use = {value.name: value for value in values}
         self._refused = frozenset(refused)
-        found = [self._used.get(name) for name in ("vers", "proto")]
-        self._carrier = tuple(value.effective or "" if value else "" for value in found)  # type: ignore[assignment]
+        in_use = [self._values_in_use.get(name) for name in ("vers", "proto")]
+        version, transport = (value.effective or "" if value else "" for value in in_use)
+        self._version_and_transport = version, transport
         self._used_heading.setVisible(active)
 
     def show_recommended(self, advice: Mapping[str, RecommendedValue]) -> None:
-        """Show recommended values; the column is there only if there are any."""
+        """Show recommended values by canonical name; the column is hidden if there are none."""
         self._advice = advice
         self._advised_heading.setVisible(bool(advice))
         for row in self.rows.values():
             row.show_recommended(advice.get(row.option.name))
 
     def show_findings(self, findings: Iterable[Finding]) -> None:
-        """Mark the rows that lint speaks of; the gravest finding of each counts, which comes first."""
+        """Mark the rows with findings, which are sorted by severity; a row shows its first one."""
         first: dict[str, Finding] = {}
         for finding in findings:
             for name in finding.options:
@@ -326,52 +349,53 @@ class OptionGrid(QWidget):
                 row.cells.show_finding(None)
 
     def show_hits(self, names: frozenset[str] | None) -> int:
-        """Show only these options, or all again; return how many rows that is."""
-        self._hits = names
+        """Show only these options, or all for None; return the number of rows."""
+        self._search_hits = names
         self._show_rows()
         if names is None:
-            return len(self._lines) + self._when_shown
-        return len(names & self._lines.keys()) + (self._when_shown and bool(names & MOUNT_TIME_OPTIONS))
+            return len(self._grid_rows) + self._when_shown
+        return len(names & self._grid_rows.keys()) + (self._when_shown and bool(names & MOUNT_TIME_OPTIONS))
 
     def focus_first(self) -> None:
-        """Go to the first row that is shown."""
-        for link in self._chain:
-            row = self.rows.get(link) if isinstance(link, str) else None
+        """Set the focus to the first visible row."""
+        for entry in self._tab_order:
+            row = self.rows.get(entry) if isinstance(entry, str) else None
             if row is not None and not row.editor.isHidden():
                 row.editor.setFocus()
                 return
 
     def problem(self) -> OptionRow | None:
-        """Return the first row in which something wrong was typed."""
+        """Return the first row with invalid input, or None."""
         return next(
-            (self.rows[name] for name in self._lines if name in self.rows and self.rows[name].problem()), None
+            (self.rows[name] for name in self._grid_rows if name in self.rows and self.rows[name].problem()),
+            None,
         )
 
-    # Inside
+    # Internals
 
-    def _is_told(self, name: str) -> bool:
-        return name in _SAID_BY_MOUNT_TIME and self._values.get(name) == YES
+    def _is_explained(self, name: str) -> bool:
+        return name in _EXPLAINED_BY_MOUNT_TIME and self._values.get(name) == YES
 
     def _show_row(self, row: OptionRow) -> None:
         name = row.option.name
-        row.show_value(self._values.get(name), self._was.get(name))
-        row.show_in_use(self._used.get(name), refused=name in self._refused)
+        row.show_value(self._values.get(name), self._original_values.get(name))
+        row.show_in_use(self._values_in_use.get(name), refused=name in self._refused)
         if row.option.defaults:
-            row.show_default(*self._carrier)
+            row.show_default(*self._version_and_transport)
         row.show_recommended(self._advice.get(name))
 
     def _show_rows(self) -> None:
-        made = len(self.rows)
-        self.setUpdatesEnabled(False)  # else each of hundreds of widgets reckons what it uncovers
+        row_count = len(self.rows)
+        self.setUpdatesEnabled(False)  # avoids a repaint for each of hundreds of widgets
         for widget in self._place_rows:
-            widget.setVisible(self._place_shown and self._hits is None)
-        hit = self._hits is None or bool(self._hits & MOUNT_TIME_OPTIONS)
+            widget.setVisible(self._place_shown and self._search_hits is None)
+        hit = self._search_hits is None or bool(self._search_hits & MOUNT_TIME_OPTIONS)
         self.when.cells.set_visible(visible=self._when_shown and hit)
         for section in self._sections:
-            hits = self._hits
+            hits = self._search_hits
             if section.label is not None:
                 section.label.setVisible(
-                    hits is None or bool(hits & section.names()) or self._when_hit(section)
+                    hits is None or bool(hits & section.names()) or self._mount_time_is_hit(section)
                 )
             section.button.setVisible(hits is None)
             for option in section.always:
@@ -379,12 +403,12 @@ class OptionGrid(QWidget):
             for option in section.more:
                 self._show_option(option, wanted=section.is_open)
         self.setUpdatesEnabled(True)
-        if len(self.rows) != made:
+        if len(self.rows) != row_count:
             self._order_tabs()
 
-    def _when_hit(self, section: OptionSection) -> bool:
+    def _mount_time_is_hit(self, section: OptionSection) -> bool:
         first = section is self._sections[0] and self._when_shown
-        return first and bool((self._hits or frozenset()) & MOUNT_TIME_OPTIONS)
+        return first and bool((self._search_hits or frozenset()) & MOUNT_TIME_OPTIONS)
 
     def _is_shown(self, option: Option) -> bool:
         if option.name != _IDLE_TIMEOUT:
@@ -393,7 +417,7 @@ class OptionGrid(QWidget):
         return on_demand or _IDLE_TIMEOUT in self._values
 
     def _show_option(self, option: Option, *, wanted: bool) -> None:
-        wanted = wanted if self._hits is None else option.name in self._hits
+        wanted = wanted if self._search_hits is None else option.name in self._search_hits
         row = self.rows.get(option.name)
         if wanted and row is None:
             row = self._make_row(option)
@@ -413,5 +437,5 @@ class OptionGrid(QWidget):
                 cells.update_colors()
 
 
-def _always(option: Option) -> bool:
+def _is_always_shown(option: Option) -> bool:
     return option.basic or option.name in _SHOWN_WITHOUT_CLICK

@@ -1,6 +1,6 @@
 """Rows of the option grid: title, default, editor, value in use, recommended value and notes of one option.
 
-One row stands for several words of the option string: when the share is mounted.
+The row of the mount time stands for several options: auto, noauto and x-systemd.automount.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from advisor.lint import Severity
     from app.mounts.model import OptionValue
 
-#: The room that a label gets at least, in letters; longer ones are elided where there is no more.
+#: Minimum width of a label, characters; longer labels are elided if the column is narrow.
 _LETTERS = 17
 
 
 class OptionTitle(QWidget):
-    """Paints the label at the left and, in what is left, the name at the right."""
+    """Label of an option at the left, and its name at the right if there is room."""
 
     def __init__(self, label: str, name: str) -> None:
         super().__init__()
@@ -40,20 +40,20 @@ class OptionTitle(QWidget):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: wide enough for both."""
+        """Qt: wide enough for the label and the name."""
         metrics = self.fontMetrics()
         gap = metrics.averageCharWidth() * 2
         width = metrics.horizontalAdvance(self.label) + gap + metrics.horizontalAdvance(self.name)
         return QSize(width, metrics.height())
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: wide enough for most labels."""
+        """Qt: wide enough for the label, at most _LETTERS characters."""
         metrics = self.fontMetrics()
         width = min(metrics.horizontalAdvance(self.label) + 2, metrics.averageCharWidth() * _LETTERS)
         return QSize(width, metrics.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Qt: paint them."""
+        """Qt: paint the label and the name."""
         del event
         metrics = self.fontMetrics()
         painter = QPainter(self)
@@ -78,24 +78,27 @@ class OptionTitle(QWidget):
     COLUMN_IN_USE,
     COLUMN_RECOMMENDED,
 ) = range(7)
-#: Each row has its note in a grid row of its own below it.
+#: Grid rows of one option: its cells, and the note below them.
 GRID_ROWS = 2
 
-#: What has room in the column of values in use, in a wide window and in a narrow one.
+#: Longest text that fits into the column of values in use, in a wide and in a narrow window.
 _WIDE, _NARROW = "262144 (256 KiB)", "262144 (…"
 
+#: Color of a note.
 Tone = Literal["muted", "warn", "error"]
+#: Symbol of each severity.
 _SIGNS: dict[Severity, str] = {"error": "✖", "warning": "⚠", "info": "ℹ"}  # noqa: RUF001 - the sign
+#: Severity to the name of its color, a field of :class:`ui.common.theme.Colors`.
 _SEVERITY_COLORS: dict[Severity, str] = {"error": "error", "warning": "warn", "info": "info"}
 
 
 class RowTexts(NamedTuple):
-    """What stands in a row from the beginning.
+    """Fixed texts of a row.
 
     Attributes:
-        label: a few plain words.
-        spelling: how it is written, beside the label.
-        tip: tool tip with the help.
+        label: short description of the option.
+        spelling: name of the option as written in an option string.
+        tip: tool tip with the help text.
     """
 
     label: str
@@ -104,18 +107,18 @@ class RowTexts(NamedTuple):
 
 
 class OptionCells(QObject):
-    """Fills one row of a grid, around an editor.
+    """Cells of one row around an editor.
 
     Args:
-        editor: edits the value.
-        texts: what stands in the row.
-        grid: where to.
-        row: first of its two grid rows.
+        editor: input widget of the value.
+        texts: fixed texts of the row.
+        grid: layout that gets the cells.
+        row: first of the two grid rows of the option.
 
     Signals:
-        reverted: the value is to be again what it was.
-        left_out: the option is to be left out.
-        taken: the advised value is wanted.
+        reverted: the user wants the original value back.
+        left_out: the user removes the option.
+        taken: the user accepts the recommended value.
     """
 
     reverted = Signal()
@@ -129,15 +132,15 @@ class OptionCells(QObject):
         self._reason = ""
         self._severity: Severity | None = None
         self._visible = self._narrow = False
-        self._change: tuple[str | None, bool] | None = None
+        self._shown_change: tuple[str | None, bool] | None = None
         self._finding = plain_label()
         self._changed = plain_label("●")
         self._changed.setAlignment(Qt.AlignmentFlag.AlignCenter)
         for sign in (self._finding, self._changed):
-            _keep_room(sign)
+            _retain_size(sign)
             sign.hide()
         self._finding.setFixedWidth(self._finding.fontMetrics().averageCharWidth() * 2)
-        self._title, self._default = OptionTitle(texts.label, texts.spelling), _default()
+        self._title, self._default_label = OptionTitle(texts.label, texts.spelling), _default_label()
         self._revert = _button("↺")
         self._revert.clicked.connect(self.reverted)
         self._leave_out = _button("✕")
@@ -146,65 +149,65 @@ class OptionCells(QObject):
         self._leave_out.clicked.connect(self.left_out)
         self._used = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
         self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(_WIDE) + 2)
-        self._advised = QToolButton()
-        self._advised.setAutoRaise(True)
-        self._advised.setVisible(False)
-        self._advised.clicked.connect(self.taken)
+        self._recommended = QToolButton()
+        self._recommended.setAutoRaise(True)
+        self._recommended.setVisible(False)
+        self._recommended.clicked.connect(self.taken)
         self._note = plain_label(wrap=True)
         self._note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        for widget in (self._title, self._default, editor):
+        for widget in (self._title, self._default_label, editor):
             widget.setToolTip(plain_tip(f"{texts.label}\n{texts.tip}"))
         self._cells = {
-            COLUMN_MARK: _together(self._finding, self._changed), COLUMN_LABEL: self._title,
-            COLUMN_DEFAULT: self._default, COLUMN_REQUESTED: editor,
-            COLUMN_BUTTONS: _together(self._revert, self._leave_out), COLUMN_IN_USE: self._used,
+            COLUMN_MARK: _side_by_side(self._finding, self._changed), COLUMN_LABEL: self._title,
+            COLUMN_DEFAULT: self._default_label, COLUMN_REQUESTED: editor,
+            COLUMN_BUTTONS: _side_by_side(self._revert, self._leave_out), COLUMN_IN_USE: self._used,
         }  # fmt: skip
         for column, cell in self._cells.items():
-            cell.hide()  # else Qt shows it later, in its own time
+            cell.hide()  # otherwise Qt shows the cell when the layout becomes visible
             grid.addWidget(cell, row, column)
-        grid.addWidget(self._advised, row, COLUMN_RECOMMENDED, Qt.AlignmentFlag.AlignLeft)
+        grid.addWidget(self._recommended, row, COLUMN_RECOMMENDED, Qt.AlignmentFlag.AlignLeft)
         grid.addWidget(self._note, row + 1, COLUMN_DEFAULT, 1, -1)
         self._note.hide()
         self.update_colors()
 
     def focus_chain(self) -> list[QWidget]:
-        """Return what takes the focus, in its order, the editor first."""
-        return [self._cells[COLUMN_REQUESTED], self._revert, self._leave_out, self._advised]
+        """Return the focusable widgets in Tab order, the editor first."""
+        return [self._cells[COLUMN_REQUESTED], self._revert, self._leave_out, self._recommended]
 
     def set_visible(self, *, visible: bool) -> None:
-        """Show the row or not; a hidden row takes no room."""
+        """Show or hide the row; a hidden row uses no space."""
         if visible == self._visible:
             return
         self._visible = visible
         for cell in self._cells.values():
-            cell.setVisible(visible and not (cell is self._default and self._narrow))
-        self._advised.setVisible(visible and bool(self._advised.text()))
+            cell.setVisible(visible and not (cell is self._default_label and self._narrow))
+        self._recommended.setVisible(visible and bool(self._recommended.text()))
         self._note.setVisible(visible and bool(self._note.text()))
 
     def set_narrow(self, *, narrow: bool) -> None:
-        """Do without the default, which the tool tip of the label has, and without room for long values."""
+        """Hide the default, and use a smaller minimum width for the value in use."""
         if narrow == self._narrow:
             return
         self._narrow = narrow
-        self._default.setVisible(self._visible and not narrow)
-        letters = _NARROW if narrow else _WIDE
-        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(letters) + 2)
+        self._default_label.setVisible(self._visible and not narrow)
+        widest = _NARROW if narrow else _WIDE
+        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(widest) + 2)
 
     def show_default(self, text: str) -> None:
-        """Show the default."""
-        if text != self._default.text():
-            self._default.setText(text)
+        """Show the default value."""
+        if text != self._default_label.text():
+            self._default_label.setText(text)
 
     def show_change(self, was: str | None, *, given: bool) -> None:
         """Mark an edited value.
 
         Args:
-            was: what it was, in words; None if it is not edited.
-            given: whether it can be left out.
+            was: text of the original value; None if the value is not edited.
+            given: whether the option has a value, so that it can be removed.
         """
-        if (was, given) == self._change:
+        if (was, given) == self._shown_change:
             return
-        self._change = was, given
+        self._shown_change = was, given
         self._changed.setVisible(was is not None)
         self._revert.setVisible(was is not None)
         self._leave_out.setVisible(given)
@@ -217,12 +220,12 @@ class OptionCells(QObject):
             self._revert.setAccessibleName(back)
 
     def show_in_use(self, text: str) -> None:
-        """Show what is in use."""
+        """Show the value in use."""
         if text != self._used.text():
             self._used.setText(text)
 
     def show_note(self, text: str, tone: Tone = "muted") -> None:
-        """Show a sentence below the row; a value in use that is not the one asked for has its color too."""
+        """Show a note below the row; a tone other than "muted" also colors the value in use."""
         if (text, tone) == (self._note.text(), self._tone):
             return
         self._tone = tone
@@ -231,7 +234,7 @@ class OptionCells(QObject):
         self.update_colors()
 
     def show_finding(self, severity: Severity | None, title: str = "") -> None:
-        """Show that lint has found something about it."""
+        """Mark the row with a finding of this severity, or remove the mark for None."""
         if severity == self._severity and title == self._finding.accessibleName():
             return
         self._severity = severity
@@ -242,18 +245,18 @@ class OptionCells(QObject):
         self.update_colors()
 
     def show_recommended(self, text: str, reason: str = "") -> None:
-        """Show the recommended value, "" for none."""
-        if text == self._advised.text() and reason == self._reason:
+        """Show the recommended value and its reason; "" for none."""
+        if text == self._recommended.text() and reason == self._reason:
             return
         self._reason = reason
-        self._advised.setText(text)
-        self._advised.setToolTip(plain_tip(reason))
+        self._recommended.setText(text)
+        self._recommended.setToolTip(plain_tip(reason))
         take = self.tr("{label}: take the advised {value}").format(label=self._name, value=text)
-        self._advised.setAccessibleName(take)
-        self._advised.setVisible(self._visible and bool(text))
+        self._recommended.setAccessibleName(take)
+        self._recommended.setVisible(self._visible and bool(text))
 
     def update_colors(self) -> None:
-        """Follow a change of what is shown, or between light and dark."""
+        """Apply the colors of the current theme, note and finding."""
         colors = theme.colors()
         theme.tint(self._changed, colors.accent)
         theme.tint(self._note, getattr(colors, self._tone))
@@ -262,7 +265,7 @@ class OptionCells(QObject):
             theme.tint(self._finding, getattr(colors, _SEVERITY_COLORS[self._severity]))
 
 
-def _default() -> ElidedLabel:
+def _default_label() -> ElidedLabel:
     label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
     label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
     label.setMinimumWidth(label.fontMetrics().averageCharWidth() * 12)
@@ -275,18 +278,18 @@ def _button(text: str) -> QToolButton:
     button.setText(text)
     button.setAutoRaise(True)
     button.setFixedWidth(button.fontMetrics().height() + 4)
-    _keep_room(button)
+    _retain_size(button)
     button.hide()
     return button
 
 
-def _keep_room(widget: QWidget) -> None:
+def _retain_size(widget: QWidget) -> None:
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)
 
 
-def _together(first: QWidget, second: QWidget) -> QWidget:
+def _side_by_side(first: QWidget, second: QWidget) -> QWidget:
     both = QWidget()
     layout = QHBoxLayout(both)
     layout.setContentsMargins(0, 0, 0, 0)
@@ -297,16 +300,16 @@ def _together(first: QWidget, second: QWidget) -> QWidget:
 
 
 class RecommendedValue(Protocol):
-    """What a row shows of a recommendation (advisor.recommend.Recommendation is one).
+    """Part of a recommendation that a row shows; advisor.recommend.Recommendation implements it.
 
     Attributes:
-        option: canonical name.
-        proposed: canonical value, None to leave the option out.
-        reason: why, one or two sentences.
+        option: canonical name of the option.
+        proposed: recommended canonical value, or None to remove the option.
+        reason: reason for the recommendation, one or two sentences.
     """
 
     @property
-    def option(self) -> str: ...  # noqa: D102 - said above
+    def option(self) -> str: ...  # noqa: D102 - described above
     @property
     def proposed(self) -> str | None: ...  # noqa: D102
     @property
@@ -314,10 +317,15 @@ class RecommendedValue(Protocol):
 
 
 class OptionRow(QObject):
-    """Fills one row of a grid and edits one option.
+    """Row of the grid that shows and edits one option.
+
+    Attributes:
+        option: the option of the catalogue.
+        editor: input widget of the value.
+        cells: cells of the row.
 
     Signals:
-        edited: the canonical name and the value that the person gave it, None for the default.
+        edited: canonical name of the option, and the new value; None for the default.
     """
 
     edited = Signal(str, object)
@@ -330,9 +338,9 @@ class OptionRow(QObject):
         self.cells = OptionCells(self.editor, texts, grid, row)
         self._value: str | None = None
         self._was: str | None = None
-        self._advised: RecommendedValue | None = None
+        self._recommended: RecommendedValue | None = None
         self._problem = ""
-        self._said: tuple[OptionValue | None, bool] = (None, False)
+        self._in_use_and_refused: tuple[OptionValue | None, bool] = (None, False)
         self.editor.changed.connect(self._on_changed)
         self.cells.reverted.connect(self._on_reverted)
         self.cells.left_out.connect(self._on_left_out)
@@ -340,9 +348,13 @@ class OptionRow(QObject):
         self.show_default("", "")
 
     def show_value(self, value: str | None, was: str | None) -> None:
-        """Show what is asked for and whether that is edited, without telling anybody.
+        """Show the requested value and whether it is edited, without emitting ``edited``.
 
-        What was typed and cannot be written stays until the option has another value.
+        Invalid input stays in the editor until the option gets another value.
+
+        Args:
+            value: requested value, or None for the default.
+            was: value before the user's edits, or None for the default.
         """
         if not (self._problem and value == self._value):
             self._clear_problem()
@@ -351,39 +363,39 @@ class OptionRow(QObject):
                 self.editor.set_value(value)
                 self.editor.blockSignals(False)  # noqa: FBT003
         self._value, self._was = value, was
-        self.cells.show_change(self._words(was) if value != was else None, given=value is not None)
+        self.cells.show_change(self._value_text(was) if value != was else None, given=value is not None)
 
     def show_in_use(self, value: OptionValue | None, *, refused: bool) -> None:
-        """Show what is in use.
+        """Show the value in use.
 
         Args:
-            value: it, or None where nothing is known.
-            refused: whether it was asked for with another value, which is not in force; that is marked.
+            value: the option with its value in use, or None if that is unknown.
+            refused: whether another value was requested than the one in use, which is then marked.
         """
-        self._said = value, refused
+        self._in_use_and_refused = value, refused
         used = value.effective if value is not None else None
         self.cells.show_in_use("" if used is None else value_text(self.option, used))
         self._show_note()
 
     def show_default(self, version: str, transport: str) -> None:
-        """Show the default on this version and transport."""
+        """Show the default value for this NFS version and transport."""
         text = default_text(self.option, version, transport)
         short, comma, _rest = text.partition(", ")
         self.cells.show_default(short if comma and self.option.default is None else text)
 
     def show_recommended(self, advised: RecommendedValue | None) -> None:
-        """Show the recommended value; None for none."""
-        self._advised = advised
-        text = "" if advised is None else self._short(advised.proposed)
+        """Show a recommendation, or remove it for None."""
+        self._recommended = advised
+        text = "" if advised is None else self._short_value_text(advised.proposed)
         self.cells.show_recommended(text, "" if advised is None else advised.reason)
 
     def show_problem(self, text: str) -> None:
-        """Say why what was typed does not count."""
+        """Show why the input is invalid; "" if it is valid."""
         self._problem = text
         self._show_note()
 
     def problem(self) -> str:
-        """Return what is wrong with what was typed, or ""."""
+        """Return why the input is invalid, or ""."""
         return self._problem or self.editor.problem()
 
     def _clear_problem(self) -> None:
@@ -392,7 +404,7 @@ class OptionRow(QObject):
             self._show_note()
 
     def _show_note(self) -> None:
-        value, refused = self._said
+        value, refused = self._in_use_and_refused
         note = value.note if value is not None else ""
         if self._problem:
             self.cells.show_note(f"✖ {self._problem}", "error")
@@ -404,13 +416,13 @@ class OptionRow(QObject):
         else:
             self.cells.show_note(note)
 
-    def _words(self, value: str | None) -> str:
+    def _value_text(self, value: str | None) -> str:
         return self.tr("Default") if value is None else value_text(self.option, value)
 
-    def _short(self, value: str | None) -> str:
+    def _short_value_text(self, value: str | None) -> str:
         if value is not None and self.option.kind == "size" and is_plain_number(value):
             return format_size(int(value))
-        return self._words(value)
+        return self._value_text(value)
 
     def _on_changed(self) -> None:
         self.edited.emit(self.option.name, self.editor.value())
@@ -424,19 +436,24 @@ class OptionRow(QObject):
         self.edited.emit(self.option.name, None)
 
     def _on_taken(self) -> None:
-        if self._advised is not None:
-            self.edited.emit(self.option.name, self._advised.proposed)
+        if self._recommended is not None:
+            self.edited.emit(self.option.name, self._recommended.proposed)
 
 
-#: The options that the choice edits.
+#: Options that the row of the mount time edits.
 MOUNT_TIME_OPTIONS = frozenset({"auto", "x-systemd.automount"})
 
 
 class MountTimeRow(QObject):
-    """Fills one row of a grid.
+    """Row of the grid that selects when a saved mount is mounted: at boot, on demand, or manually.
+
+    Attributes:
+        combo: selector of the mount time.
+        help: help text of the row.
+        cells: cells of the row.
 
     Signals:
-        edited: the When that the person chose.
+        edited: the MountTime that the user selected.
     """
 
     edited = Signal(str)
@@ -466,12 +483,12 @@ class MountTimeRow(QObject):
         self.cells.reverted.connect(self._on_reverted)
 
     def show_value(self, when: MountTime, was: MountTime, *, waits: bool) -> None:
-        """Show the choice.
+        """Show the mount time.
 
         Args:
-            when: now.
-            was: before the edits.
-            waits: whether the start of the computer waits for an absent server.
+            when: current mount time.
+            was: mount time before the user's edits.
+            waits: whether the boot waits for an absent server.
         """
         self._was = was
         if self.combo.currentData() != when:
@@ -479,9 +496,9 @@ class MountTimeRow(QObject):
             self.combo.setCurrentIndex(self.combo.findData(when))
             self.combo.blockSignals(False)  # noqa: FBT003
         self.cells.show_change(self._texts[was] if when != was else None, given=False)
-        held_up = when == "start-up" and not waits
+        shows_nofail_note = when == "start-up" and not waits
         self.cells.show_note(
-            self.tr("An absent server does not hold up the start (nofail).") if held_up else ""
+            self.tr("An absent server does not hold up the start (nofail).") if shows_nofail_note else ""
         )
 
     def _on_changed(self, _index: int) -> None:

@@ -1,4 +1,4 @@
-"""Settings page: every option of a mount as a row and as text, what is in use, and the resulting command."""
+"""Settings page: all options of a mount as rows and as text, their values in use, and the mount command."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 class ReadaheadRequestRow(QFrame):
-    """Hidden unless the form asks for another readahead.
+    """Row with the requested readahead; hidden if the form requests none.
 
     Signals:
-        dropped: the readahead shall stay as it is.
+        dropped: the user leaves the readahead unchanged.
     """
 
     dropped = Signal()
@@ -65,11 +65,11 @@ class ReadaheadRequestRow(QFrame):
         self.hide()
 
     def text(self) -> str:
-        """Return what is said."""
+        """Return the text of the row."""
         return self._text.text()
 
     def show_request(self, kilobytes: int | None) -> None:
-        """Show which readahead is asked for, KiB; None for none."""
+        """Show the requested readahead, KiB; None hides the row."""
         self.setVisible(kilobytes is not None)
         if kilobytes is not None:
             text = self.tr("Readahead: “Apply…” sets it to {size}, until unmounted. “Mount” alone leaves it "
@@ -77,25 +77,24 @@ class ReadaheadRequestRow(QFrame):
             self._text.setText(text.format(size=format_size(kilobytes * 1024)))
 
     def set_busy(self, *, busy: bool) -> None:
-        """Let the person change it, or not."""
+        """Disable the button while ``busy`` is True."""
         self._leave.setEnabled(not busy)
 
 
-#: Half a word is no mistake: findings wait until typing in the option string pauses, milliseconds.
+#: Delay between the last edit of the option string and its lint, ms: a half-typed option is no error.
 _PAUSE_MS = 400
 
 
 class SettingsPanel(QWidget):
-    """Edits the options of a mount or of a draft.
+    """Form for share, mount point and options of a mount or of a draft.
 
-    The text of the option string is the truth; rows show and change it, and every change is a step that can
-    be undone.
+    The option string is the primary data. The rows show and edit its items. Each edit can be undone.
 
     Signals:
-        edited: something is another value now.
+        edited: the contents of the form changed.
         submitted: Enter was pressed in the share or the mount point.
-        dialect_chosen: the mount is wanted as this dialect writes it.
-        asked: a server that was asked has answered, or not.
+        dialect_chosen: name of the dialect for which the Copy As dialog is wanted.
+        asked: a query of the server ended, with or without an answer.
     """
 
     edited = Signal()
@@ -117,25 +116,27 @@ class SettingsPanel(QWidget):
         self._share.answered.connect(self.asked)
         self._share.setObjectName("share")
         self._share.setPlaceholderText(self.tr("server:/export, for example nas01:/export/home"))
-        self._point = QLineEdit()
-        self._point.setObjectName("mount-point")
-        self._point.setPlaceholderText(self.tr("an empty or new directory, for example /mnt/home"))
+        self._mount_point = QLineEdit()
+        self._mount_point.setObjectName("mount-point")
+        self._mount_point.setPlaceholderText(self.tr("an empty or new directory, for example /mnt/home"))
         self._history = FormUndoStack(self)
         self._history.reached.connect(self._on_reached)
-        self._bar = SettingsToolbar(self._history, self)
-        self._grid = OptionGrid([(self.tr("&Share"), self._share), (self.tr("M&ount point"), self._point)])
+        self._toolbar = SettingsToolbar(self._history, self)
+        self._grid = OptionGrid(
+            [(self.tr("&Share"), self._share), (self.tr("M&ount point"), self._mount_point)]
+        )
         self._rows = self._grid.rows
-        self._nothing = MutedLabel(wrap=True)
-        self._nothing.setObjectName("no-options")
-        self._nothing.setContentsMargins(24, 24, 24, 24)
-        self._nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._nothing.hide()
+        self._no_hits = MutedLabel(wrap=True)
+        self._no_hits.setObjectName("no-options")
+        self._no_hits.setContentsMargins(24, 24, 24, 24)
+        self._no_hits.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._no_hits.hide()
         self._read_ahead = ReadaheadRequestRow()
-        self._foot = SettingsFooter()
+        self._footer = SettingsFooter()
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(_PAUSE_MS)
-        self._helps: dict[QObject, str] = {}
+        self._help_texts: dict[QObject, str] = {}
         self._area = QScrollArea()
         self._lay_out()
         self._connect()
@@ -149,35 +150,35 @@ class SettingsPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self._bar)
-        layout.addWidget(self._nothing, 1)
+        layout.addWidget(self._toolbar)
+        layout.addWidget(self._no_hits, 1)
         layout.addWidget(self._area, 1)
         layout.addWidget(self._read_ahead)
-        layout.addWidget(self._foot)
+        layout.addWidget(self._footer)
 
     def _connect(self) -> None:
-        for field in (self._share, self._point):
+        for field in (self._share, self._mount_point):
             field.textEdited.connect(self._on_place_edited)
             field.returnPressed.connect(self.submitted)
             self._history.watch(field)
-        self._history.watch(self._foot.raw)
+        self._history.watch(self._footer.raw)
         self._on_row_made(self._grid.when.combo, self._grid.when.help)
         self._grid.edited.connect(self._on_row_edited)
         self._grid.when_edited.connect(self._on_when_edited)
         self._grid.row_made.connect(self._on_row_made)
-        self._foot.raw_edited.connect(self._on_raw_edited)
-        self._foot.fix_chosen.connect(self._on_fix)
-        self._foot.dialect_chosen.connect(self.dialect_chosen)
+        self._footer.raw_edited.connect(self._on_raw_edited)
+        self._footer.fix_chosen.connect(self._on_fix)
+        self._footer.dialect_chosen.connect(self.dialect_chosen)
         self._pause.timeout.connect(self._show_findings)
-        self._bar.searched.connect(self._on_searched)
-        self._bar.search_left.connect(self._grid.focus_first)
-        self._bar.all_reverted.connect(self._on_all_reverted)
+        self._toolbar.searched.connect(self._on_searched)
+        self._toolbar.search_left.connect(self._grid.focus_first)
+        self._toolbar.all_reverted.connect(self._on_all_reverted)
         self._read_ahead.dropped.connect(self._on_read_ahead_dropped)
 
-    # What the window tells
+    # Called by the window
 
     def show_draft(self, share: str, mount_point: str) -> None:
-        """Show the form of a new mount."""
+        """Show the form of a new mount with the default options."""
         self._reset_servers()
         self._mount = None
         self._original = DEFAULT_OPTIONS
@@ -186,11 +187,11 @@ class SettingsPanel(QWidget):
         self._load(self._start)
 
     def restore(self, state: FormState) -> None:
-        """Show what was typed before, as one step."""
+        """Restore a stored state as one undoable step."""
         self._record(state)
 
     def show_mount(self, mount: Mount, *, keep_edits: bool) -> None:
-        """Show a mount; the person's unfinished edits of the same mount, and their steps, may be kept."""
+        """Show a mount; ``keep_edits`` keeps the user's edits of the same mount and their undo steps."""
         keep_edits = keep_edits and self._mount is not None
         edits = keep_edits and self.dirty
         self._reset_servers()
@@ -205,13 +206,13 @@ class SettingsPanel(QWidget):
     def load_entry(
         self, share: str, mount_point: str, options: str, read_ahead_kb: int | None = None
     ) -> None:
-        """Put an entry into the form, as one step; a mount keeps its own place.
+        """Put an entry into the form as one undoable step; for a mount, share and mount point stay unchanged.
 
         Args:
             share: server:/export.
             mount_point: absolute path.
             options: the option string.
-            read_ahead_kb: readahead to ask for, None to leave it.
+            read_ahead_kb: requested readahead, KiB; None to leave it unchanged.
         """
         state = FormState(share, mount_point, options, read_ahead_kb)
         if self._mount is not None:
@@ -219,34 +220,34 @@ class SettingsPanel(QWidget):
         self._record(state)
 
     def set_busy(self, *, busy: bool) -> None:
-        """Let the person edit, or not."""
-        for part in (self._bar, self._foot, self._read_ahead):
+        """Disable editing while ``busy`` is True."""
+        for part in (self._toolbar, self._footer, self._read_ahead):
             part.set_busy(busy=busy)
         self._grid.setEnabled(not busy)
         self._history.lock(locked=busy)
 
     def set_facts(self, facts: Facts | None) -> None:
-        """Judge the options by what is known of the link, the server and this computer; None for nothing."""
+        """Set the facts of link, server and this computer for the lint; None if they are unknown."""
         self._facts = facts
-        self._judge()
+        self._lint_unless_typing()
 
     def set_mounts(self, mounts: Sequence[Mount]) -> None:
-        """Judge the options by the mounts that are there: they may have opened the server's connections."""
+        """Set the host's mounts for the lint: a mount of the same server may share its connections."""
         self._mounts = mounts
-        self._judge()
+        self._lint_unless_typing()
 
     def show_recommended(self, advice: Mapping[str, RecommendedValue]) -> None:
-        """Show recommended values beside the others, by canonical name; an empty mapping hides the column."""
+        """Show recommended values by canonical option name; an empty mapping hides their column."""
         self._grid.show_recommended(advice)
 
     def _reset_servers(self) -> None:
-        """Another host or another mount is shown: what was asked of a server is of no use any more."""
+        """Discard queries and answers of servers, because another host or mount is shown."""
         self._share.reset()
         if self._probe is not None:
             self._probe.close()
 
     def _on_check(self, server: str) -> None:
-        """Look at a server closely; a look at another one ends."""
+        """Open the probe dialog for a server, and close that of a previous one."""
         if self._probe is not None:
             self._probe.close()
         self._probe = ServerProbeDialog(self.window(), self._submit, server)
@@ -256,24 +257,24 @@ class SettingsPanel(QWidget):
     def _on_probe_closed(self) -> None:
         self._probe = None
 
-    # What the window asks
+    # State of the form
 
     @property
     def unfinished(self) -> FormState | None:
-        """What the person has put into the form and not applied, None if nothing."""
+        """Contents of the form that are not applied, or None without edits."""
         if self._mount is not None:
             return self._state if self.dirty else None
         return self._state if self._state != self._start else None
 
     @property
     def dirty(self) -> bool:
-        """Whether the form asks for something else than the mount was made with."""
+        """Whether the form differs from the options requested for the mount."""
         return self._mount is not None and (
             self._state.options != self._original or self._state.read_ahead_kb is not None
         )
 
     def edited_options(self) -> set[str]:
-        """Return the names of the options that say something else than the mount was made with."""
+        """Return the names of the options that differ from those requested for the mount."""
         if self._mount is None:
             return set()
         original = MountOptions.parse(self._original)
@@ -281,38 +282,38 @@ class SettingsPanel(QWidget):
 
     @property
     def unknown_server(self) -> str:
-        """Why the server of a new mount cannot be reached by its name, "" where that is not known."""
+        """Error message if the name of a new mount's server could not be resolved, or ""."""
         return self._share.unknown_server() if self._mount is None else ""
 
     @property
     def complete(self) -> bool:
-        """Whether there is a share and a mount point."""
+        """Whether the form has a share and a mount point."""
         return bool(self._state.share.strip() and self._state.mount_point.strip())
 
     def problem(self) -> AppError | None:
-        """Return what is wrong with a field, or None."""
+        """Return the error of the first invalid row and focus the row, or return None."""
         row = self._grid.problem()
         if row is None:
             return None
-        self._bar.clear()
+        self._toolbar.clear()
         row.editor.setFocus()
         return AppError(ErrorKind.OPTION_INVALID, row.problem(), hint=row.option.help)
 
     def request(self) -> MountRequest:
-        """Return what the form asks for."""
+        """Return the contents of the form as a request."""
         state = self._state
         return MountRequest(
             state.share.strip(), state.mount_point.strip(), state.options, state.read_ahead_kb
         )
 
     def original_request(self, mount: Mount) -> MountRequest:
-        """Return what the mount was requested with."""
+        """Return the request with which the mount was made."""
         return MountRequest(mount.share, mount.mount_point, mount.requested)
 
-    # What the person does; each edit is a step, and the form follows the step
+    # User edits: each is recorded as an undo step, and the stack then reports the state to show
 
     def _on_place_edited(self) -> None:
-        state = self._state._replace(share=self._share.text(), mount_point=self._point.text())
+        state = self._state._replace(share=self._share.text(), mount_point=self._mount_point.text())
         self._record(state, "place" if state.share == self._state.share else "share")
 
     def _on_raw_edited(self, text: str) -> None:
@@ -332,15 +333,15 @@ class SettingsPanel(QWidget):
         try:
             options = with_mount_time(self._state.options, when)
         except ValueError:
-            self._show(self._state, fresh=False)  # an open quotation mark: the findings say so
+            self._show(self._state, fresh=False)  # an unclosed quotation mark, which the findings report
             return
         self._record(self._state._replace(options=options))
 
     def _on_fix(self, finding: Finding) -> None:
-        """Put a finding's fix into the form; nothing is mounted by that."""
+        """Apply a finding's fix to the option string, without mounting."""
         try:
             options = apply_fix(MountOptions.parse(self._state.options), finding)
-        except ValueError:  # of the text before somebody typed an open quotation mark
+        except ValueError:  # the finding is outdated: the text has an unclosed quotation mark now
             self._show_findings()
             return
         self._record(self._state._replace(options=str(options)))
@@ -360,46 +361,46 @@ class SettingsPanel(QWidget):
 
     def _on_row_made(self, field: QWidget, help_text: str) -> None:
         self._history.watch(field)
-        self._helps[field] = help_text
+        self._help_texts[field] = help_text
         field.installEventFilter(self)
 
     def _on_searched(self, words: str) -> None:
-        found = self._grid.show_hits(find_options(words) if words else None)
-        self._bar.show_hits(found)
-        self._nothing.setText(
+        count = self._grid.show_hits(find_options(words) if words else None)
+        self._toolbar.show_hits(count)
+        self._no_hits.setText(
             self.tr("No option is called “{words}” or has to do with it. What this program does not know "
                     "can be written into the line “Options” below.").format(words=words)
         )  # fmt: skip
-        self._nothing.setVisible(found == 0)
-        self._area.setVisible(found != 0)
+        self._no_hits.setVisible(count == 0)
+        self._area.setVisible(count != 0)
         self._area.verticalScrollBar().setValue(0)
 
     # Showing
 
     def _load(self, state: FormState) -> None:
-        """Show what is there; there is nothing to undo."""
+        """Show a state and clear the undo steps."""
         self._history.clear()
-        self._bar.clear()
-        self._foot.show_help("")
+        self._toolbar.clear()
+        self._footer.show_help("")
         self._show(state, fresh=True)
 
     def _show(self, state: FormState, *, fresh: bool) -> None:
         self._state = state
-        for field, text in ((self._share, state.share), (self._point, state.mount_point)):
+        for field, text in ((self._share, state.share), (self._mount_point, state.mount_point)):
             if field.text() != text:
                 field.setText(text)
         options, original = MountOptions.parse(state.options), MountOptions.parse(self._original)
         self._grid.show_place(visible=self._mount is None)
         self._grid.show_when(visible=self._mount is None or self._mount.configured is not None)
         self._grid.show_options(options, original, fresh=fresh)
-        self._foot.show_raw(state.options)
+        self._footer.show_raw(state.options)
         changes = len(original.diff(options)) or int(state.options != self._original)
         self._read_ahead.show_request(state.read_ahead_kb)
-        self._bar.show_changes(changes + int(state.read_ahead_kb is not None))
+        self._toolbar.show_changes(changes + int(state.read_ahead_kb is not None))
         share = state.share.strip() or self.tr("SHARE")
         point = state.mount_point.strip() or self.tr("MOUNTPOINT")
-        self._foot.show_command(mount_command(share, point, options_for_mount(options)))
-        self._judge()
+        self._footer.show_command(mount_command(share, point, options_for_mount(options)))
+        self._lint_unless_typing()
 
     def _show_in_use(self) -> None:
         mount = self._mount
@@ -407,12 +408,12 @@ class SettingsPanel(QWidget):
         values = []
         if mount is not None and active is not None:
             values = compare_options(MountOptions.parse(mount.requested), active, mount.added)
-        self._foot.show_added(mount.added if mount is not None else [])
+        self._footer.show_added(mount.added if mount is not None else [])
         self._grid.show_in_use(
             values, [value.name for value in overridden_options(values)], active=active is not None
         )
 
-    def _judge(self) -> None:
+    def _lint_unless_typing(self) -> None:
         if not self._pause.isActive():
             self._show_findings()
 
@@ -421,12 +422,12 @@ class SettingsPanel(QWidget):
         configured = mount.configured if mount is not None else None
         share, mount_point = self._state.share.strip(), self._state.mount_point.strip()
         if mount is None:
-            # What is still being typed has a message of its own beside its field.
+            # Incomplete input is not checked here.
             share = share if is_share(share) else ""
             mount_point = mount_point if mount_point.startswith("/") else ""
-        found = lint_mount(
+        findings = lint_mount(
             MountOptions.parse(self._state.options),
-            # A new mount is most likely meant to last, and its form says when it is to be mounted.
+            # A new mount is treated as saved, because its form also sets the mount time.
             saved=mount is None or configured is not None,
             share=share,
             mount_point=mount_point,
@@ -434,18 +435,18 @@ class SettingsPanel(QWidget):
             mounts=self._mounts,
             facts=self._facts,
         )
-        self._foot.show_findings(found)
-        self._grid.show_findings(found)
+        self._footer.show_findings(findings)
+        self._grid.show_findings(findings)
 
     # Qt overrides
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: a narrow window has no room for every column."""
+        """Qt: hide columns in a narrow window."""
         super().resizeEvent(event)
         self._grid.set_available_width(self.width())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt: say what the row that gets the focus is about."""
-        if event.type() == QEvent.Type.FocusIn and watched in self._helps:
-            self._foot.show_help(self._helps[watched])
+        """Qt: show the help of the row that gets the focus."""
+        if event.type() == QEvent.Type.FocusIn and watched in self._help_texts:
+            self._footer.show_help(self._help_texts[watched])
         return super().eventFilter(watched, event)

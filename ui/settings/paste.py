@@ -1,4 +1,4 @@
-"""Paste of a mount: any text that describes an NFS mount, from the menu or into the share field."""
+"""Paste of a mount: reads a description of an NFS mount in any dialect, from the menu or the share field."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
     from advisor.dialects import MountSpec, ParseResult
 
-#: No fstab is longer, in characters; a longer text is not looked at while it is typed.
+#: Maximum length of a text that is parsed, characters; longer than any fstab.
 MAX_TEXT = 200_000
-#: How long typing has to rest before the text is read, milliseconds.
+#: Delay between the last edit of the text and its parsing, ms.
 _TYPING_PAUSE_MS = 120
 
 
 def parse_results(text: str) -> list[ParseResult]:
-    """Return what a text says, [] if it is nothing that says how to mount NFS."""
+    """Return the mounts that a text describes; [] if it is too long or describes no NFS mount."""
     if not text.strip() or len(text) > MAX_TEXT:
         return []
     try:
@@ -45,10 +45,14 @@ def parse_results(text: str) -> list[ParseResult]:
 
 
 class PasteDialog(QDialog):
-    """Shows what a text says.
+    """Dialog with a text and the mounts that were read from it.
+
+    Args:
+        parent: the window.
+        text: initial text.
 
     Signals:
-        chosen: the advisor.dialects.MountSpec that is to fill the form.
+        chosen: the advisor.dialects.MountSpec that the user wants in the form.
     """
 
     chosen = Signal(object)
@@ -58,7 +62,7 @@ class PasteDialog(QDialog):
         self.setObjectName("paste")
         self.setWindowTitle(self.tr("Paste a mount"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._readings: list[ParseResult] = []
+        self._results: list[ParseResult] = []
         self._text = QPlainTextEdit()
         self._text.setObjectName("paste-text")
         self._text.setAccessibleName(self.tr("Text to read"))
@@ -70,22 +74,22 @@ class PasteDialog(QDialog):
         self._choice = QListWidget()
         self._choice.setObjectName("paste-entries")
         self._choice.setAccessibleName(self.tr("Mounts in this text"))
-        self._said = plain_label(wrap=True)
-        self._said.setObjectName("paste-said")
-        self._share, self._point, self._options = (plain_label(wrap=True) for _ in range(3))
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("paste-said")
+        self._share, self._mount_point, self._options = (plain_label(wrap=True) for _ in range(3))
         self._untranslated = MessageList(self.tr("Not taken over"), "warn")
         self._untranslated.setObjectName("paste-untranslated")
         self._result = QWidget()
         self._use = QPushButton(self.tr("&Fill the form"))
         self._use.setObjectName("paste-use")
         self._use.clicked.connect(self._on_use)
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_TYPING_PAUSE_MS)
-        self._rest.timeout.connect(self._read)
+        self._typing_pause = QTimer(self)
+        self._typing_pause.setSingleShot(True)
+        self._typing_pause.setInterval(_TYPING_PAUSE_MS)
+        self._typing_pause.timeout.connect(self._read)
         self._lay_out()
-        self._text.textChanged.connect(self._rest.start)
-        self._choice.currentRowChanged.connect(self._show_reading)
+        self._text.textChanged.connect(self._typing_pause.start)
+        self._choice.currentRowChanged.connect(self._show_result)
         self._text.setPlainText(text)
         self._text.selectAll()
         self._read()
@@ -94,9 +98,9 @@ class PasteDialog(QDialog):
         form = QFormLayout(self._result)
         form.setContentsMargins(0, 0, 0, 0)
         form.addRow(MutedLabel(self.tr("Share")), self._share)
-        form.addRow(MutedLabel(self.tr("Mount point")), self._point)
+        form.addRow(MutedLabel(self.tr("Mount point")), self._mount_point)
         form.addRow(MutedLabel(self.tr("Options")), self._options)
-        for label in (self._share, self._point):
+        for label in (self._share, self._mount_point):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
@@ -105,7 +109,7 @@ class PasteDialog(QDialog):
             self.tr("A mount command, lines of fstab, a systemd unit, an autofs map, or a command of "
                     "OpenBSD, FreeBSD or macOS. Nothing is mounted by this."), wrap=True))  # fmt: skip
         layout.addWidget(self._text, 1)
-        layout.addWidget(self._said)
+        layout.addWidget(self._status)
         layout.addWidget(self._choice)
         layout.addWidget(self._result)
         layout.addWidget(self._untranslated)
@@ -115,65 +119,65 @@ class PasteDialog(QDialog):
         self._choice.setMaximumHeight(self.fontMetrics().lineSpacing() * 7)
 
     def _read(self) -> None:
-        self._rest.stop()
+        self._typing_pause.stop()
         text = self._text.toPlainText()
         problem = ""
-        self._readings = []
+        self._results = []
         if len(text) > MAX_TEXT:
             problem = self.tr("This text is too long to be read here.")
         elif text.strip():
             try:
-                self._readings = read_every(text)
+                self._results = read_every(text)
             except UnreadableMountError as error:
                 problem = str(error)
         self._choice.blockSignals(True)  # noqa: FBT003
         self._choice.clear()
-        self._choice.addItems([f"{r.entry.share}  →  {r.entry.mount_point}" for r in self._readings])
+        self._choice.addItems([f"{r.entry.share}  →  {r.entry.mount_point}" for r in self._results])
         self._choice.setCurrentRow(0)
         self._choice.blockSignals(False)  # noqa: FBT003
-        self._choice.setVisible(len(self._readings) > 1)
-        self._said.setText(problem)
-        self._show_reading(0)
+        self._choice.setVisible(len(self._results) > 1)
+        self._status.setText(problem)
+        self._show_result(0)
 
-    def _show_reading(self, row: int) -> None:
-        reading = self._readings[row] if 0 <= row < len(self._readings) else None
-        self._result.setVisible(reading is not None)
-        self._use.setEnabled(reading is not None)
-        self._untranslated.show_sentences(reading.untranslated if reading is not None else [])
-        self._said.setVisible(reading is not None or bool(self._said.text()))
-        if reading is None:
+    def _show_result(self, row: int) -> None:
+        result = self._results[row] if 0 <= row < len(self._results) else None
+        self._result.setVisible(result is not None)
+        self._use.setEnabled(result is not None)
+        self._untranslated.show_sentences(result.untranslated if result is not None else [])
+        self._status.setVisible(result is not None or bool(self._status.text()))
+        if result is None:
             return
-        said = self.tr("Read as {form}.").format(form=reading.form)
-        if len(self._readings) > 1:
-            said = self.tr("{count} mounts; choose one. This one is read as {form}.").format(
-                count=len(self._readings), form=reading.form)  # fmt: skip
-        self._said.setText(said)
-        self._share.setText(str(reading.entry.share))
-        self._point.setText(reading.entry.mount_point)
-        # Long option lists may break at their commas.
-        self._options.setText(str(reading.entry.options).replace(",", ",\u200b") or self.tr("none"))
+        status = self.tr("Read as {form}.").format(form=result.form)
+        if len(self._results) > 1:
+            status = self.tr("{count} mounts; choose one. This one is read as {form}.").format(
+                count=len(self._results), form=result.form)  # fmt: skip
+        self._status.setText(status)
+        self._share.setText(str(result.entry.share))
+        self._mount_point.setText(result.entry.mount_point)
+        # A zero-width space allows line breaks after commas.
+        self._options.setText(str(result.entry.options).replace(",", ",\u200b") or self.tr("none"))
 
     def _on_use(self) -> None:
-        if self._rest.isActive():
+        if self._typing_pause.isActive():
             self._read()
         row = max(0, self._choice.currentRow())
-        if row < len(self._readings):
-            entry: MountSpec = self._readings[row].entry
+        if row < len(self._results):
+            entry: MountSpec = self._results[row].entry
             self.accept()
             self.chosen.emit(entry)
 
 
-#: Fewer characters than this, added at once, are typed; no mount is shorter.
+#: Minimum number of characters inserted at once that count as a paste; every mount is longer.
 _MIN_LENGTH = 8
-#: What a field makes of line ends and tabs.
+#: White space and control characters, which a line edit replaces by spaces.
 _BLANKS = re.compile(r"[\s\x00-\x1f\u2028\u2029]+")
 
 
 class PasteController(QObject):
-    """Opens the dialog that reads a pasted text.
+    """Opens the paste dialog from the menu, or when a mount is pasted into a watched field.
 
     Signals:
-        chosen: the advisor.dialects.MountSpec that is to fill the form.
+        chosen: the advisor.dialects.MountSpec that the user wants in the form.
     """
 
     chosen = Signal(object)
@@ -181,38 +185,40 @@ class PasteController(QObject):
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
         self._window = window
-        self._before: dict[QLineEdit, str] = {}
+        self._previous_text: dict[QLineEdit, str] = {}
         self._dialog: PasteDialog | None = None
 
     def ask(self) -> None:
-        """Open the dialog with the clipboard's text, if that says how to mount something."""
+        """Open the dialog, with the clipboard's text if that describes a mount."""
         text = _clipboard()
         self._open(text if parse_results(text) else "")
 
     def close(self) -> None:
-        """Close the dialog: the host that it was for is left."""
+        """Close the dialog, because the window switches to another host."""
         if self._dialog is not None:
             self._dialog.reject()
 
     def watch(self, field: QLineEdit) -> None:
-        """Open the dialog when a whole command or line is pasted into this field."""
-        self._before[field] = field.text()
-        # Qt emits textEdited before textChanged, so the text before is known there.
+        """Open the dialog when a text that describes a mount is pasted into this field."""
+        self._previous_text[field] = field.text()
+        # Qt emits textEdited before textChanged, so _on_edited still has the previous text.
         field.textEdited.connect(partial(self._on_edited, field))
         field.textChanged.connect(partial(self._on_changed, field))
 
     def _on_changed(self, field: QLineEdit, _text: str) -> None:
-        self._before[field] = field.text()  # the argument is stale where _on_edited has put the text back
+        self._previous_text[field] = (
+            field.text()
+        )  # not the argument, which is outdated if _on_edited restored the text
 
     def _on_edited(self, field: QLineEdit, text: str) -> None:
-        before = self._before[field]
-        if len(text) - len(before) < _MIN_LENGTH or len(text) > MAX_TEXT or not _BLANKS.search(text):
+        previous = self._previous_text[field]
+        if len(text) - len(previous) < _MIN_LENGTH or len(text) > MAX_TEXT or not _BLANKS.search(text):
             return
-        found = next((one for one in _candidates(text) if parse_results(one)), "")
-        if found:
-            field.setText(before)
-            field.textEdited.emit(before)
-            self._open(found)
+        pasted = next((candidate for candidate in _candidates(text) if parse_results(candidate)), "")
+        if pasted:
+            field.setText(previous)
+            field.textEdited.emit(previous)
+            self._open(pasted)
 
     def _open(self, text: str) -> None:
         dialog = PasteDialog(self._window, text)
@@ -226,10 +232,13 @@ class PasteController(QObject):
 
 
 def _candidates(text: str) -> list[str]:
-    """Return what may have been pasted: a clipboard's text, which still has its lines, or the field's."""
+    """Return the texts that may have been pasted: clipboards contained in the field's text, then that text.
+
+    A clipboard's text comes first because it still has the line ends that the field replaced.
+    """
     flat = _single_line(text)
     clipboards = [_clipboard(), _clipboard(QClipboard.Mode.Selection)]
-    return [one for one in clipboards if one.strip() and _single_line(one) in flat] + [text]
+    return [content for content in clipboards if content.strip() and _single_line(content) in flat] + [text]
 
 
 def _single_line(text: str) -> str:

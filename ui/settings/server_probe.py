@@ -1,4 +1,4 @@
-"""Server probe dialog: NFS versions over each transport, and which RPC services answer."""
+"""Server probe dialog: NFS versions of a server over each transport, and its RPC services."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ if TYPE_CHECKING:
     from app.errors import AppError
     from ui.common.bridge import BridgeCall
 
+#: Columns and rows of the table of versions.
 _VERSIONS = ("3", "4.0", "4.1", "4.2")
 _TRANSPORTS = ("tcp", "udp")
 
 
 class ServerProbeDialog(QDialog):
-    """Asks one server as soon as it is shown; the window stays usable beside it.
+    """Non-modal dialog that probes one server and shows the result.
 
     Args:
         parent: the window.
-        submit: sends a request to the host shown.
+        submit: sends a request to the agent of the host shown.
         server: name or address, without brackets.
     """
 
@@ -53,12 +54,12 @@ class ServerProbeDialog(QDialog):
         self.setWindowTitle(self.tr("Check server"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._server = server
-        self._inquiry = DiscoveryQuery(submit, "discover.probe", lambda host: ProbeArgs(server=host), self)
-        self._said = plain_label(wrap=True)
-        self._said.setObjectName("probe-status")
+        self._query = DiscoveryQuery(submit, "discover.probe", lambda host: ProbeArgs(server=host), self)
+        self._status_label = plain_label(wrap=True)
+        self._status_label.setObjectName("probe-status")
         self._hint = MutedLabel(wrap=True)
         self._hint.setObjectName("probe-hint")
-        self._cancel = self._button(self.tr("&Stop"), "probe-cancel", self._inquiry.cancel)
+        self._cancel = self._button(self.tr("&Stop"), "probe-cancel", self._query.cancel)
         self._retry = self._button(self.tr("Ask &again"), "probe-retry", self._ask)
         self._copy = self._button(self.tr("&Copy as text"), "probe-copy", self._on_copy)
         self._answer = QWidget()
@@ -68,8 +69,8 @@ class ServerProbeDialog(QDialog):
         self._no_services = MessageList("", "warn")
         self._notes = MessageList("", "info")
         self._lay_out()
-        self._inquiry.changed.connect(self._show)
-        self.finished.connect(self._inquiry.cancel)
+        self._query.changed.connect(self._show)
+        self.finished.connect(self._query.cancel)
         self._ask()
 
     def _button(self, text: str, name: str, clicked: Callable[[], None]) -> QPushButton:
@@ -80,7 +81,7 @@ class ServerProbeDialog(QDialog):
 
     def _lay_out(self) -> None:
         top = QHBoxLayout()
-        top.addWidget(self._said, 1)
+        top.addWidget(self._status_label, 1)
         top.addWidget(self._cancel)
         answer = QVBoxLayout(self._answer)
         answer.setContentsMargins(0, 0, 0, 0)
@@ -132,61 +133,59 @@ class ServerProbeDialog(QDialog):
         grid.setColumnStretch(len(_VERSIONS) + 1, 1)
         return grid
 
-    # What happens
+    # The query and its result
 
     def _ask(self) -> None:
-        self._inquiry.reset()
-        self._inquiry.ask(self._server)
+        self._query.reset()
+        self._query.ask(self._server)
 
     def _show(self) -> None:
-        inquiry = self._inquiry
-        busy = inquiry.state in {"waiting", "asking"}
-        result: ProbeResult | None = inquiry.result
+        query = self._query
+        busy = query.state in {"waiting", "asking"}
+        result: ProbeResult | None = query.result
         self._cancel.setVisible(busy)
         self._retry.setEnabled(not busy)
         self._copy.setEnabled(result is not None)
         self._answer.setVisible(result is not None)
-        error = inquiry.error
+        error = query.error
         self._hint.setText(error.hint if error is not None else "")
         self._hint.setVisible(bool(self._hint.text()))
-        self._said.setText(self._status())
-        self._said.setToolTip(plain_tip(error.detail) if error is not None else "")
-        theme.tint(self._said, getattr(theme.colors(), "error" if error is not None else "text"))
+        self._status_label.setText(self._status_text())
+        self._status_label.setToolTip(plain_tip(error.detail) if error is not None else "")
+        theme.tint(self._status_label, getattr(theme.colors(), "error" if error is not None else "text"))
         if result is not None:
             self._show_result(result)
 
-    def _status(self) -> str:
-        inquiry = self._inquiry
-        error: AppError | None = inquiry.error
+    def _status_text(self) -> str:
+        query = self._query
+        error: AppError | None = query.error
         if error is not None:
             return error.message
-        if inquiry.result is not None:
+        if query.result is not None:
             return self.tr("It answers at {address}, port {port}.").format(
-                address=inquiry.result.address, port=inquiry.result.port
+                address=query.result.address, port=query.result.port
             )
-        if inquiry.state == "idle":
+        if query.state == "idle":
             return self.tr("Stopped: nothing is known of this server.")
-        return self.tr("Asking {server}… {seconds} s").format(
-            server=self._server, seconds=inquiry.seconds_left
-        )
+        return self.tr("Asking {server}… {seconds} s").format(server=self._server, seconds=query.seconds_left)
 
     def _show_result(self, result: ProbeResult) -> None:
         colors = theme.colors()
         for cell in self._cells.values():
-            cell.setText(self._offer_word(None))
+            cell.setText(self._offer_text(None))
             cell.setToolTip("")
             theme.tint(cell, colors.muted)
         for offer in result.versions:
-            found = self._cells.get((offer.transport, offer.version))
-            if found is not None:
-                found.setText(self._offer_word(offer.offered))
-                found.setToolTip(plain_tip(offer.note))
-                theme.tint(found, colors.ok if offer.offered else colors.muted)
+            offer_cell = self._cells.get((offer.transport, offer.version))
+            if offer_cell is not None:
+                offer_cell.setText(self._offer_text(offer.offered))
+                offer_cell.setToolTip(plain_tip(offer.note))
+                theme.tint(offer_cell, colors.ok if offer.offered else colors.muted)
         self._services.clear()
         for service in result.services or []:
             item = QTreeWidgetItem(
                 [_service_name(service), str(service.version), service.transport.upper(), str(service.port),
-                 self._answer_word(service.answers)]
+                 self._answer_text(service.answers)]
             )  # fmt: skip
             item.setToolTip(4, plain_tip(service.note))
             self._services.addTopLevelItem(item)
@@ -198,28 +197,28 @@ class ServerProbeDialog(QDialog):
         self._no_services.show_sentences(missing)
         self._notes.show_sentences(result.notes)
 
-    def _offer_word(self, offered: bool | None) -> str:  # noqa: FBT001 - a value of three
+    def _offer_text(self, offered: bool | None) -> str:  # noqa: FBT001 - three values: yes, no, unknown
         if offered is None:
             return self.tr("? unknown")
         return self.tr("✓ offered") if offered else self.tr("✗ not offered")
 
-    def _answer_word(self, answers: bool | None) -> str:  # noqa: FBT001 - a value of three
+    def _answer_text(self, answers: bool | None) -> str:  # noqa: FBT001 - three values: yes, no, unknown
         if answers is None:
             return self.tr("? not asked")
         return self.tr("✓ yes") if answers else self.tr("✗ no")
 
     def _on_copy(self) -> None:
-        result: ProbeResult | None = self._inquiry.result
+        result: ProbeResult | None = self._query.result
         if result is None:
             return
-        lines = [f"{self._server}: {self._status()}", "", self.tr("NFS versions")]
+        lines = [f"{self._server}: {self._status_text()}", "", self.tr("NFS versions")]
         for offer in result.versions:
-            word = self._offer_word(offer.offered)
+            word = self._offer_text(offer.offered)
             lines.append(f"  {offer.version} {offer.transport.upper()}: {word}  {offer.note}".rstrip())
         lines += ["", self.tr("RPC services")]
         lines += [
             f"  {_service_name(service)} {service.version} {service.transport.upper()} {service.port}: "
-            f"{self._answer_word(service.answers)}  {service.note}".rstrip()
+            f"{self._answer_text(service.answers)}  {service.note}".rstrip()
             for service in result.services or []
         ]
         if result.services_problem is not None:

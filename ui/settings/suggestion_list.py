@@ -1,4 +1,4 @@
-"""Suggestion list below the share field: servers or exports, each with what is known of it."""
+"""Suggestion list below the share field: servers or exports, each with a note."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ if TYPE_CHECKING:
 NoteRole = Qt.ItemDataRole.UserRole
 TextRole = Qt.ItemDataRole.UserRole + 1
 KindRole = Qt.ItemDataRole.UserRole + 2
+#: Maximum height of the list, rows.
 _MAX_ROWS = 10
 
 
 class SuggestionList(QListView):
-    """Lies over the window below a field that keeps the focus: no window of its own, and no grab of keys.
+    """List that overlays the window below a line edit, which keeps the focus.
+
+    It is a child widget, not a popup window, so that it does not grab the keyboard.
 
     Args:
-        line: the field.
-        span: is as wide as the list is to be.
+        line: the line edit above the list.
+        span: widget that has the width of the list.
     """
 
     def __init__(self, line: QLineEdit, span: QWidget) -> None:
@@ -43,7 +46,7 @@ class SuggestionList(QListView):
         self._line = line
         self._span = span
         self._rows = QStandardItemModel(self)
-        self._shown: list[Suggestion] = []
+        self._suggestions: list[Suggestion] = []
         self.setModel(self._rows)
         self.setItemDelegate(SuggestionDelegate(self))
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -53,25 +56,25 @@ class SuggestionList(QListView):
         self.hide()
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the labels and notes of what can be chosen."""
-        return [(row.label, row.note) for row in self._shown if row.kind != "status"]
+        """Return the labels and notes of the selectable rows."""
+        return [(row.label, row.note) for row in self._suggestions if row.kind != "status"]
 
     def status(self) -> str:
-        """Return what is said of the search, "" if nothing."""
-        return " ".join(row.label for row in self._shown if row.kind == "status")
+        """Return the text of the rows about the search, or ""."""
+        return " ".join(row.label for row in self._suggestions if row.kind == "status")
 
     def show_rows(self, rows: Sequence[Suggestion]) -> None:
-        """Show these rows, the chosen one still chosen; without rows, hide."""
-        if list(rows) != self._shown:
+        """Show these rows and keep the selection; hide the list if there are none."""
+        if list(rows) != self._suggestions:
             self._fill(rows)
         if rows:
-            self._place()
+            self._update_geometry()
         self.setVisible(bool(rows))
 
     def _fill(self, rows: Sequence[Suggestion]) -> None:
         index = self.currentIndex()
         chosen = (index.data(KindRole), index.data(TextRole))
-        self._shown = list(rows)
+        self._suggestions = list(rows)
         self._rows.clear()
         for row in rows:
             item = QStandardItem(row.label)
@@ -79,8 +82,8 @@ class SuggestionList(QListView):
             item.setData(row.text, TextRole)
             item.setData(row.kind, KindRole)
             item.setToolTip(plain_tip(f"{row.text}\n{row.note}".strip()))
-            spoken = f"{row.label}, {row.note}" if row.note else row.label
-            item.setData(spoken, Qt.ItemDataRole.AccessibleTextRole)
+            accessible_text = f"{row.label}, {row.note}" if row.note else row.label
+            item.setData(accessible_text, Qt.ItemDataRole.AccessibleTextRole)
             item.setEditable(False)
             item.setEnabled(row.kind != "status")
             item.setSelectable(row.kind != "status")
@@ -89,23 +92,24 @@ class SuggestionList(QListView):
                 self.setCurrentIndex(item.index())
 
     def step(self, rows: int) -> None:
-        """Choose the row that is so many further down, sentences not counted; above the first one, none."""
-        places = [place for place, row in enumerate(self._shown) if row.kind != "status"]
-        now = self.currentIndex().row()
-        place = min(len(places) - 1, (places.index(now) if now in places else -1) + rows)
-        if place < 0:
+        """Move the selection down by a number of selectable rows; above the first row, select none."""
+        selectable = [number for number, row in enumerate(self._suggestions) if row.kind != "status"]
+        current = self.currentIndex().row()
+        position = selectable.index(current) if current in selectable else -1
+        target = min(len(selectable) - 1, position + rows)
+        if target < 0:
             self.setCurrentIndex(QModelIndex())
         else:
-            self.setCurrentIndex(self._rows.index(places[place], 0))
+            self.setCurrentIndex(self._rows.index(selectable[target], 0))
 
-    def _place(self) -> None:
+    def _update_geometry(self) -> None:
         window = self._line.window()
         if self.parentWidget() is not window:
             self.setParent(window)
         corner = self._line.mapTo(window, self._line.rect().bottomLeft())
-        wanted = self.sizeHintForRow(0) * min(_MAX_ROWS, self._rows.rowCount()) + 2 * self.frameWidth()
-        height = max(self.sizeHintForRow(0), min(wanted, window.height() - corner.y() - 8))
-        # As wide as the line and its buttons: who may mount an export can be a long list.
+        full_height = self.sizeHintForRow(0) * min(_MAX_ROWS, self._rows.rowCount()) + 2 * self.frameWidth()
+        height = max(self.sizeHintForRow(0), min(full_height, window.height() - corner.y() - 8))
+        # As wide as the line edit and its buttons, because the list of an export's clients can be long.
         width = self._span.width()
         theme.tint(self, theme.colors().border, QPalette.ColorRole.WindowText)
         self.setGeometry(corner.x(), corner.y() + 2, width, height)
@@ -113,12 +117,12 @@ class SuggestionList(QListView):
 
 
 class SuggestionDelegate(QStyledItemDelegate):
-    """Paints a suggestion, and its note at the right in a quieter color."""
+    """Paints a suggestion, and its note at the right in a muted color."""
 
     # Qt overrides
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Qt: a little air around the text."""
+        """Qt: the text with a vertical margin."""
         size = super().sizeHint(option, index)
         return QSize(size.width(), size.height() + 6)
 
@@ -138,8 +142,8 @@ class SuggestionDelegate(QStyledItemDelegate):
         label = metrics.elidedText(str(index.data()), Qt.TextElideMode.ElideMiddle, width)
         middle = Qt.AlignmentFlag.AlignVCenter
         role = QPalette.ColorRole.HighlightedText if selected else QPalette.ColorRole.Text
-        said = index.data(KindRole) == "status"
-        painter.setPen(QColor(theme.colors().muted) if said else palette.color(role))
+        is_status = index.data(KindRole) == "status"
+        painter.setPen(QColor(theme.colors().muted) if is_status else palette.color(role))
         painter.drawText(inner, middle | Qt.AlignmentFlag.AlignLeft, label)
         if not selected:
             painter.setPen(QColor(theme.colors().muted))

@@ -1,4 +1,4 @@
-"""Toolbar of the settings form: search, undo, redo, revert all."""
+"""Toolbar of the settings form: option search, undo, redo, revert all."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class SettingsToolbar(QWidget):
-    """Searches, and goes back.
+    """Search field and buttons above the options.
 
     Args:
-        history: what undo and redo go through.
-        panel: where Ctrl+F works.
+        history: stack of undo steps.
+        panel: widget within which Ctrl+F works.
 
     Signals:
-        searched: the words looked for, "" for none.
-        search_left: Enter or Down was pressed: to the first hit.
-        all_reverted: every edit is to be taken back.
+        searched: the search words, or "" to end the search.
+        search_left: Enter or Down was pressed, so the first hit gets the focus.
+        all_reverted: the user reverts all edits.
     """
 
     searched = Signal(str)
@@ -38,8 +38,8 @@ class SettingsToolbar(QWidget):
         self._search.setPlaceholderText(self.tr("Search the options (Ctrl+F)"))
         self._search.setAccessibleName(self.tr("Search the options"))
         self._search.setClearButtonEnabled(True)
-        words = self.fontMetrics().horizontalAdvance(self._search.placeholderText())
-        self._search.setMinimumWidth(words + self.fontMetrics().height() * 2)  # and the sign that clears it
+        text_width = self.fontMetrics().horizontalAdvance(self._search.placeholderText())
+        self._search.setMinimumWidth(text_width + self.fontMetrics().height() * 2)  # plus the clear button
         self._search.textChanged.connect(self._on_text)
         self._search.left.connect(self.search_left)
         self._hits = MutedLabel()
@@ -69,7 +69,7 @@ class SettingsToolbar(QWidget):
         find.activated.connect(self._on_find)
 
     def show_hits(self, count: int) -> None:
-        """Say how many options were found."""
+        """Show the number of options found."""
         if not self._search.text().strip():
             self._hits.setText("")
         elif count == 1:
@@ -78,17 +78,17 @@ class SettingsToolbar(QWidget):
             self._hits.setText(self.tr("{count} options").format(count=count))
 
     def show_changes(self, count: int) -> None:
-        """Say how many options are edited."""
+        """Show the number of edited options on the Revert button."""
         self._revert.setEnabled(count > 0)
         text = self.tr("Re&vert all")
         self._revert.setText(f"{text} ({count})" if count else text)
 
     def set_busy(self, *, busy: bool) -> None:
-        """Let the person edit, or not; searching does no harm."""
+        """Disable undo, redo and revert while ``busy`` is True; the search stays enabled."""
         self._steps.setEnabled(not busy)
 
     def clear(self) -> None:
-        """Look for nothing."""
+        """Clear the search."""
         self._search.clear()
 
     def _on_text(self, text: str) -> None:
@@ -100,10 +100,10 @@ class SettingsToolbar(QWidget):
 
 
 class _SearchField(QLineEdit):
-    """Esc clears it, Enter and Down leave it.
+    """Line edit that Esc clears.
 
     Signals:
-        left: to where the hits are.
+        left: Enter or Down was pressed.
     """
 
     left = Signal()
@@ -111,7 +111,7 @@ class _SearchField(QLineEdit):
     # Qt overrides
 
     def event(self, event: QEvent) -> bool:
-        """Qt: Esc is this field's own while there is something to clear."""
+        """Qt: keep Esc from the window's shortcuts while the field has text."""
         if (
             event.type() == QEvent.Type.ShortcutOverride
             and isinstance(event, QKeyEvent)
@@ -123,7 +123,7 @@ class _SearchField(QLineEdit):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Qt: see the keys."""
+        """Qt: Esc clears the text; Enter and Down emit ``left``."""
         if event.key() == Qt.Key.Key_Escape and self.text():
             self.clear()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down):

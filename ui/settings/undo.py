@@ -1,4 +1,4 @@
-"""Undo and redo of the settings form: the stack of its states, and the keys."""
+"""Undo and redo of the settings form: the stack of its states, and the keyboard shortcuts."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 
 class FormUndoStack(QUndoStack):
-    """Remembers the form's states.
+    """Undo stack of form states.
 
     Args:
-        panel: where the keys work.
+        panel: widget within which the shortcuts of undo and redo work.
 
     Signals:
-        reached: the FormState that is to be shown.
+        reached: the FormState to show after an edit, an undo or a redo.
     """
 
     reached = Signal(object)
 
     def __init__(self, panel: QWidget) -> None:
         super().__init__(panel)
-        self._step = 0
+        self._focus_count = 0
         self._locked = False
         keys = {QKeySequence.StandardKey.Undo: self.undo_step, QKeySequence.StandardKey.Redo: self.redo_step}
         for key, slot in keys.items():
@@ -36,40 +36,40 @@ class FormUndoStack(QUndoStack):
             shortcut.activated.connect(slot)
 
     def record(self, before: FormState, after: FormState, source: str = "") -> None:
-        """Go to a state; what comes from one source without a pause of the focus is one step.
+        """Record an edit and emit ``reached``; edits of one field without a change of focus are one step.
 
         Args:
-            before: the state now.
-            after: the one to reach.
-            source: the field that is typed into, "" for a step of its own.
+            before: state before the edit.
+            after: state after the edit.
+            source: name of the edited field, or "" for a separate step.
         """
         if before != after:
-            self.push(_FormEdit(self, before, after, f"{source}/{self._step}" if source else ""))
+            self.push(_FormEdit(self, before, after, f"{source}/{self._focus_count}" if source else ""))
 
     def undo_step(self) -> None:
-        """Undo a step."""
+        """Undo one step, unless the stack is locked."""
         if not self._locked:
             self.undo()
 
     def redo_step(self) -> None:
-        """Do a step again."""
+        """Redo one step, unless the stack is locked."""
         if not self._locked:
             self.redo()
 
     def lock(self, *, locked: bool) -> None:
-        """Let the keys work, or not."""
+        """Disable undo and redo while ``locked`` is True."""
         self._locked = locked
 
     def watch(self, field: QWidget) -> None:
-        """Let the keys of undo in this field mean the form's steps, not the field's own letters."""
+        """Make the undo keys in this field undo steps of the form instead of the field's own edits."""
         field.installEventFilter(self)
 
     # Qt overrides
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt: see the field's keys first."""
+        """Qt: handle the undo keys before the field gets them."""
         if event.type() == QEvent.Type.FocusOut:
-            self._step += 1
+            self._focus_count += 1
         elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.matches(QKeySequence.StandardKey.Undo):
                 self.undo_step()
@@ -81,7 +81,7 @@ class FormUndoStack(QUndoStack):
 
 
 class _FormEdit(QUndoCommand):
-    """One step."""
+    """One undo step: the states before and after an edit."""
 
     def __init__(self, history: FormUndoStack, before: FormState, after: FormState, source: str) -> None:
         super().__init__()
@@ -93,11 +93,11 @@ class _FormEdit(QUndoCommand):
     # Qt overrides
 
     def id(self) -> int:
-        """Qt: only commands of the same kind are merged."""
+        """Qt: an ID other than -1 allows merging with other form edits."""
         return 1
 
     def mergeWith(self, other: QUndoCommand) -> bool:
-        """Qt: the next letter in the same field belongs to this step."""
+        """Qt: merge further edits of the same field into this step."""
         if not isinstance(other, _FormEdit) or not self.source or other.source != self.source:
             return False
         self.after = other.after
@@ -105,9 +105,9 @@ class _FormEdit(QUndoCommand):
         return True
 
     def undo(self) -> None:
-        """Qt: go back."""
+        """Qt: show the state before the edit."""
         self._history.reached.emit(self.before)
 
     def redo(self) -> None:
-        """Qt: go there."""
+        """Qt: show the state after the edit."""
         self._history.reached.emit(self.after)

@@ -1,4 +1,4 @@
-"""Apply: plan, preview, progress, programs in the way, and the question whether to keep it."""
+"""Apply: plan, preview, progress, programs that block the unmount, and confirmation of the new settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     D = TypeVar("D", bound=QWidget)
 
 
-def test_the_preview_says_all_and_changes_nothing(driver: Driver, fake: FakeHost) -> None:
+def test_the_preview_is_complete_and_changes_nothing(driver: Driver, fake: FakeHost) -> None:
     dialog = open_apply(driver)
     assert action(dialog) == "Apply"
     diff = part(dialog, QPlainTextEdit, "plan-diff")
@@ -63,7 +63,7 @@ def test_the_preview_says_all_and_changes_nothing(driver: Driver, fake: FakeHost
     assert changes(fake) == []
 
 
-def test_what_needs_no_mount_has_no_moment_for_it(driver: Driver, fake: FakeHost) -> None:
+def test_a_change_without_a_mount_has_no_mount_time(driver: Driver, fake: FakeHost) -> None:
     fake.can_wait = False
     dialog = open_apply(driver)
     choose(driver, dialog, "keeper-fstab")
@@ -80,7 +80,7 @@ def test_what_needs_no_mount_has_no_moment_for_it(driver: Driver, fake: FakeHost
     gone(driver, ApplyDialog)
 
 
-def test_a_plan_that_cannot_be_made_says_why(driver: Driver, fake: FakeHost) -> None:
+def test_a_failed_plan_shows_its_reason(driver: Driver, fake: FakeHost) -> None:
     fake.plan_error = AppError(ErrorKind.FSTAB_REFUSED, "fstab is a link.", hint="Edit it by hand.")
     driver.open()
     driver.window._detail.settings.load_entry("", "", "timeo=100")
@@ -95,7 +95,7 @@ def test_a_plan_that_cannot_be_made_says_why(driver: Driver, fake: FakeHost) -> 
     gone(driver, ApplyDialog)
 
 
-def test_a_wrong_value_opens_no_dialog(driver: Driver) -> None:
+def test_an_invalid_value_opens_no_dialog(driver: Driver) -> None:
     driver.open()
     driver.window._detail.settings._rows["rsize"].editor.set_value("many")
     driver.click("apply")
@@ -103,10 +103,10 @@ def test_a_wrong_value_opens_no_dialog(driver: Driver) -> None:
     assert driver.window.findChild(ApplyDialog) is None
 
 
-# New mounts and what is only written
+# New mounts and changes without a mount
 
 
-def test_a_new_mount_is_kept_and_mounted(driver: Driver, fake: FakeHost) -> None:
+def test_a_new_mount_is_saved_and_mounted(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.window._on_new()
     for name, text in (("share", "nas01:/new"), ("mount-point", "/mnt/new")):
@@ -121,13 +121,15 @@ def test_a_new_mount_is_kept_and_mounted(driver: Driver, fake: FakeHost) -> None
     assert (args.keeper, args.mount, args.keep_s, args.expected_sha256) == ("fstab", True, 0.0, "f00d")
     assert args.options.split(",") == ["_netdev", "nofail"]
     driver.wait(lambda: "/mnt/new is mounted with these settings" in driver.message())
-    driver.wait(lambda: driver.window._mounts.current() is not None)  # the list is read again meanwhile
+    driver.wait(
+        lambda: driver.window._mounts.current() is not None
+    )  # the mount table is read again in the meantime
     current = driver.window._mounts.current()
     assert current is not None
     assert current.mount_point == "/mnt/new"
 
 
-def test_what_lets_the_computer_start_is_for_new_entries(driver: Driver, fake: FakeHost) -> None:
+def test_boot_options_are_added_only_to_new_entries(driver: Driver, fake: FakeHost) -> None:
     dialog = open_apply(driver, "nofail,timeo=100")
     gentle = part(dialog, QCheckBox, "apply-nofail")
     assert not gentle.isVisible()
@@ -147,7 +149,7 @@ def test_what_lets_the_computer_start_is_for_new_entries(driver: Driver, fake: F
     gone(driver, ApplyDialog)
 
 
-def test_what_is_set_up_is_changed_without_mounting(driver: Driver, fake: FakeHost) -> None:
+def test_a_saved_entry_is_changed_without_mounting(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.window._detail.settings.load_entry("", "", "vers=3")
@@ -162,8 +164,8 @@ def test_what_is_set_up_is_changed_without_mounting(driver: Driver, fake: FakeHo
     driver.wait(lambda: "are kept in /etc/fstab" in driver.message())
 
 
-def test_what_is_set_up_stays_in_the_form_of_a_live_mount(driver: Driver, fake: FakeHost) -> None:
-    """A mount command does not take _netdev and nofail: they must not get lost when the form is applied."""
+def test_fstab_only_options_stay_in_the_form_of_an_active_mount(driver: Driver, fake: FakeHost) -> None:
+    """_netdev and nofail are not passed to the mount command; applying the form must keep them."""
     row = mounted(requested="timeo=300,nosuid,nodev")
     entry = configured(row.share, row.mount_point, "timeo=600,_netdev,nofail").configured
     fake.mounts = [with_requested_options(msgspec.structs.replace(row, configured=entry))]
@@ -171,10 +173,10 @@ def test_what_is_set_up_stays_in_the_form_of_a_live_mount(driver: Driver, fake: 
     assert driver.window._detail.settings.request().options == "timeo=300,_netdev,nofail"
 
 
-# Keep these settings?
+# Confirmation of the new settings
 
 
-def test_keep_these_settings(driver: Driver, fake: FakeHost) -> None:
+def test_the_new_settings_are_kept(driver: Driver, fake: FakeHost) -> None:
     dialog = open_apply(driver)
     choose(driver, dialog, "keeper-fstab")
     do(dialog, "apply-do")
@@ -192,7 +194,7 @@ def test_keep_these_settings(driver: Driver, fake: FakeHost) -> None:
 
 
 @pytest.mark.parametrize("way", ["button", "escape"])
-def test_revert_now(driver: Driver, fake: FakeHost, way: str) -> None:
+def test_the_change_is_reverted_now(driver: Driver, fake: FakeHost, way: str) -> None:
     dialog = open_apply(driver)
     do(dialog, "apply-do")
     question = shown(driver, KeepDialog)
@@ -204,11 +206,11 @@ def test_revert_now(driver: Driver, fake: FakeHost, way: str) -> None:
     gone(driver, ApplyDialog)
     driver.wait(lambda: "everything is as it was" in driver.message())
     assert fake.asked("mounts.keep") == []
-    # What was typed is still there to be changed.
+    # The form keeps the edits.
     assert driver.window._detail.settings.dirty
 
 
-def test_a_way_back_that_fails_stays_in_sight(driver: Driver, fake: FakeHost) -> None:
+def test_a_failed_rollback_stays_visible(driver: Driver, fake: FakeHost) -> None:
     fake.revert_state = "failed"
     dialog = open_apply(driver)
     do(dialog, "apply-do")
@@ -218,22 +220,22 @@ def test_a_way_back_that_fails_stays_in_sight(driver: Driver, fake: FakeHost) ->
     gone(driver, ApplyDialog)
 
 
-def test_nobody_answers(driver: Driver, fake: FakeHost) -> None:
+def test_a_missing_answer_rolls_the_change_back(driver: Driver, fake: FakeHost) -> None:
     dialog = open_apply(driver)
     do(dialog, "apply-do")
     question = shown(driver, KeepDialog)
     question.set_remaining(0)
     driver.wait(lambda: part(question, QLabel, "keep-seconds").text() == "0")
     assert not part(question, QPushButton, "keep-keep").isEnabled()
-    # The agent takes it back by itself.
+    # The agent rolls the change back by itself.
     driver.window._detail._apply_controller._call.cancel()
     gone(driver, ApplyDialog)
     driver.wait(lambda: driver.message() == "The settings were taken back.")
-    # It stays until it is read: the person has looked elsewhere.
+    # The message stays until it is closed, as the user may have been away.
     assert driver.window._banner.accessibleName().startswith("Warning")
 
 
-def test_the_agent_goes_while_the_question_is_asked(driver: Driver) -> None:
+def test_the_connection_is_lost_during_the_confirmation(driver: Driver) -> None:
     dialog = open_apply(driver)
     do(dialog, "apply-do")
     shown(driver, KeepDialog)
@@ -248,7 +250,7 @@ def test_the_agent_goes_while_the_question_is_asked(driver: Driver) -> None:
 # Failures
 
 
-def test_a_failed_step_is_shown_and_can_be_tried_again(driver: Driver, fake: FakeHost) -> None:
+def test_a_failed_step_is_shown_and_can_be_repeated(driver: Driver, fake: FakeHost) -> None:
     fake.apply_error = AppError(ErrorKind.OPTION_REJECTED, "No such value.", hint="The mount is as it was.")
     dialog = open_apply(driver)
     do(dialog, "apply-do")
@@ -275,10 +277,10 @@ def test_cancel_while_applying(driver: Driver, fake: FakeHost) -> None:
     assert not driver.window._detail.busy
 
 
-# Programs in the way
+# Values that are not in use
 
 
-def test_values_that_did_not_take_are_told(driver: Driver, fake: FakeHost) -> None:
+def test_values_not_in_use_are_reported(driver: Driver, fake: FakeHost) -> None:
     fake.kept.set()
     fake.values = [
         OptionValue(name="rsize", requested="1000", effective="4096", note="Rounded by the kernel to 4096."),
@@ -296,10 +298,10 @@ def test_values_that_did_not_take_are_told(driver: Driver, fake: FakeHost) -> No
     assert "timeo" not in told
 
 
-# Forget
+# Removal from fstab
 
 
-def test_forget_shows_the_change_first(driver: Driver, fake: FakeHost) -> None:
+def test_the_removal_shows_a_preview_first(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     assert not driver.sees("forget")
     driver.window._mounts.choose("nas01:/media", "/media")
@@ -317,7 +319,7 @@ def test_forget_shows_the_change_first(driver: Driver, fake: FakeHost) -> None:
         (True, ""), (True, ""), (False, "beef")]  # fmt: skip
 
 
-def test_a_mount_of_fstab_can_be_forgotten_while_it_is_mounted(driver: Driver, fake: FakeHost) -> None:
+def test_an_active_mount_can_be_removed_from_fstab(driver: Driver, fake: FakeHost) -> None:
     row = mounted()
     entry = configured(row.share, row.mount_point).configured
     fake.mounts = [type(row)(mount_point=row.mount_point, share=row.share, state="mounted", active=row.active,
@@ -330,7 +332,7 @@ def test_a_mount_of_fstab_can_be_forgotten_while_it_is_mounted(driver: Driver, f
     gone(driver, RemoveDialog)
 
 
-# Reach and read
+# Layout and legibility
 
 
 def test_every_dialog_fits_and_is_legible(driver: Driver, fake: FakeHost) -> None:

@@ -1,4 +1,4 @@
-"""Programs in the way of a change: listed, with what can be done about each."""
+"""Dialog about programs that block an unmount: the list of programs and the choices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     D = TypeVar("D", bound=QWidget)
 
 
-def test_programs_in_the_way_are_listed_with_what_can_be_done(driver: Driver, fake: FakeHost) -> None:
+def test_blocking_programs_are_listed_with_the_choices(driver: Driver, fake: FakeHost) -> None:
     fake.holders = [BASH, MYSQL]
     dialog = open_apply(driver)
     assert part(dialog, MessageList, "plan-holders").sentences()[0] == "bash (4242, ada): working directory"
@@ -38,7 +38,7 @@ def test_programs_in_the_way_are_listed_with_what_can_be_done(driver: Driver, fa
     assert [table.item(1, column).text() for column in range(4)] == [
         "mysqld", "17", "mysql", "open file /home/db/ibdata1"]  # fmt: skip
     assert fake.asked("mounts.apply") == []
-    # One of them is somebody else's, and the change is not kept anywhere.
+    # One process belongs to another user, and the change is not saved.
     assert not part(question, QRadioButton, "busy-stop").isEnabled()
     assert not part(question, QRadioButton, "busy-next-boot").isEnabled()
     do(question, "busy-close")
@@ -49,7 +49,7 @@ def test_programs_in_the_way_are_listed_with_what_can_be_done(driver: Driver, fa
 
 
 @pytest.mark.parametrize("choice", ["wait", "next-boot", "stop", "lazy"])
-def test_what_is_chosen_is_done(driver: Driver, fake: FakeHost, choice: str) -> None:
+def test_the_chosen_action_is_applied(driver: Driver, fake: FakeHost, choice: str) -> None:
     fake.holders = [BASH]
     fake.hold.clear()
     dialog = open_apply(driver)
@@ -69,8 +69,8 @@ def test_what_is_chosen_is_done(driver: Driver, fake: FakeHost, choice: str) -> 
     gone(driver, ApplyDialog)
 
 
-def test_a_mount_that_turns_out_to_be_busy(driver: Driver, fake: FakeHost) -> None:
-    """A program may come between the plan and the unmount, or the plan may not be allowed to see it."""
+def test_a_mount_that_is_busy_only_at_the_unmount(driver: Driver, fake: FakeHost) -> None:
+    """A program can open a file after the plan was made, or the plan may lack the permission to see it."""
     dialog = open_apply(driver)
     fake.apply_error = AppError(ErrorKind.BUSY, "/home is in use.")
     fake.fails_at = "unmount"
@@ -87,7 +87,7 @@ def test_a_mount_that_turns_out_to_be_busy(driver: Driver, fake: FakeHost) -> No
     assert [args.busy for args in fake.asked("mounts.apply")] == ["ask", "lazy"]
 
 
-def test_another_kind_of_busy_is_only_said(driver: Driver, fake: FakeHost) -> None:
+def test_another_busy_error_is_only_shown(driver: Driver, fake: FakeHost) -> None:
     dialog = open_apply(driver)
     fake.apply_error = AppError(ErrorKind.BUSY, "Another change is being made at this moment.")
     do(dialog, "apply-do")
@@ -97,10 +97,10 @@ def test_another_kind_of_busy_is_only_said(driver: Driver, fake: FakeHost) -> No
     gone(driver, ApplyDialog)
 
 
-# Afterwards
+# Unknown programs
 
 
-def test_without_known_programs_the_choices_are_those_that_are_possible(driver: Driver) -> None:
+def test_without_known_programs_stopping_them_is_disabled(driver: Driver) -> None:
     driver.open()
     question = BusyDialog(driver.window, "/home", [], can_wait_for_start=True, wait_s=60)
     question.open()

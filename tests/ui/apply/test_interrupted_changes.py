@@ -1,4 +1,4 @@
-"""Changes that an earlier program did not end: told at the start, until the person dismisses them."""
+"""Warnings about interrupted changes of an earlier run, shown at each start until they are dismissed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANGES = [
 
 
 def interrupt(fake: FakeHost) -> list[InterruptedChange]:
-    """Let the host tell of both changes; return those that it still tells of."""
+    """Install an agent that reports both changes; return the list of those not dismissed."""
     left = list(CHANGES)
     real = fake.handlers
 
@@ -45,7 +45,7 @@ def interrupt(fake: FakeHost) -> list[InterruptedChange]:
     return left
 
 
-def test_each_is_told_until_it_is_dismissed(driver: Driver, fake: FakeHost) -> None:
+def test_each_change_is_shown_until_it_is_dismissed(driver: Driver, fake: FakeHost) -> None:
     left = interrupt(fake)
     driver.open()
     driver.wait(lambda: driver.message() == "one was interrupted.")
@@ -57,20 +57,20 @@ def test_each_is_told_until_it_is_dismissed(driver: Driver, fake: FakeHost) -> N
     driver.wait(lambda: driver.message() == "two was interrupted.")
     driver.click("banner-close")
     assert driver.message() == ""
-    # A new list of mounts does not bring back what was closed.
+    # A new mount table does not show a closed warning again.
     fake.set_mounts([mounted(), mounted(mount_point="/mnt/new")])
     driver.wait(lambda: len(driver.window._table.mounts) == 2)  # type: ignore[union-attr]
     assert driver.message() == ""
-    # The next start does.
+    # The next start shows it again.
     driver.window.session.open("")
     driver.wait(lambda: driver.message() == "two was interrupted.")
     assert fake.asked("mounts.dismiss") == [DismissArgs(id="one")]
 
 
-def test_it_waits_for_what_is_shown_already(driver: Driver, fake: FakeHost) -> None:
+def test_a_warning_waits_for_the_current_message(driver: Driver, fake: FakeHost) -> None:
     interrupt(fake)
     driver.window._banner.show_warning("Something else.")
-    driver.window.session.starting.disconnect(driver.window._on_starting)  # which would dismiss it
+    driver.window.session.starting.disconnect(driver.window._on_starting)  # this slot would close the message
     driver.open()
     driver.wait(lambda: driver.window._table is not None)
     assert driver.message() == "Something else."

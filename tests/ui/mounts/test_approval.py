@@ -1,4 +1,4 @@
-"""What an administrator has to approve by itself is said in the window, and asked for after a yes alone."""
+"""Actions that need an administrator's approval: their notes in dialogs, and the confirmation before them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fill_in(driver: Driver, share: str, point: str) -> None:
         driver.qtbot.keyClicks(part(driver.window, QLineEdit, name), text)
 
 
-def test_a_change_says_what_has_to_be_approved(driver: Driver, fake: FakeHost) -> None:
+def test_a_change_shows_what_needs_approval(driver: Driver, fake: FakeHost) -> None:
     fake.approval = NEEDED
     driver.window.resize(1000, 680)
     dialog = open_apply(driver)
@@ -61,7 +61,7 @@ def test_a_change_says_what_has_to_be_approved(driver: Driver, fake: FakeHost) -
     gone(driver, ApplyDialog)
 
 
-def test_a_change_that_needs_none_asks_for_none(driver: Driver, fake: FakeHost) -> None:
+def test_a_change_without_approval_requests_none(driver: Driver, fake: FakeHost) -> None:
     dialog = open_apply(driver)
     view = dialog.findChild(PlanView)
     assert view is not None
@@ -73,7 +73,7 @@ def test_a_change_that_needs_none_asks_for_none(driver: Driver, fake: FakeHost) 
     gone(driver, ApplyDialog)
 
 
-def test_outside_the_directories_nofail_is_a_question(driver: Driver, fake: FakeHost) -> None:
+def test_a_restricted_mount_point_asks_about_nofail(driver: Driver, fake: FakeHost) -> None:
     fake.restricted = True
     fill_in(driver, "nas01:/new", "/data")
     driver.click("apply")
@@ -94,7 +94,7 @@ def test_outside_the_directories_nofail_is_a_question(driver: Driver, fake: Fake
     gone(driver, ApplyDialog)
 
 
-def test_a_mount_is_made_after_a_yes(driver: Driver, fake: FakeHost) -> None:
+def test_a_restricted_mount_is_made_after_confirmation(driver: Driver, fake: FakeHost) -> None:
     fake.mount_error, fake.approval = RESTRICTED, NEEDED
     fill_in(driver, "nas01:/new", "/data")
     driver.click("mount")
@@ -107,7 +107,7 @@ def test_a_mount_is_made_after_a_yes(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: any(row.mount_point == "/data" for row in fake.mounts))
 
 
-def test_a_no_leaves_all_as_it_is(driver: Driver, fake: FakeHost) -> None:
+def test_a_rejected_confirmation_changes_nothing(driver: Driver, fake: FakeHost) -> None:
     fake.mount_error, fake.approval = RESTRICTED, NEEDED
     fill_in(driver, "nas01:/new", "/data")
     driver.click("mount")
@@ -116,7 +116,7 @@ def test_a_no_leaves_all_as_it_is(driver: Driver, fake: FakeHost) -> None:
     assert len(fake.asked("mounts.mount")) == 1
 
 
-def test_a_refused_approval_is_told_and_not_asked_again(driver: Driver, fake: FakeHost) -> None:
+def test_a_refused_approval_is_shown_and_not_requested_again(driver: Driver, fake: FakeHost) -> None:
     fake.mount_error, fake.approval = RESTRICTED, NEEDED
     fill_in(driver, "nas01:/new", "/data")
     driver.click("mount")
@@ -128,7 +128,7 @@ def test_a_refused_approval_is_told_and_not_asked_again(driver: Driver, fake: Fa
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_in_a_home_a_link_is_made(driver: Driver, fake: FakeHost, fails: bool) -> None:
+def test_a_mount_in_a_home_directory_creates_a_link(driver: Driver, fake: FakeHost, fails: bool) -> None:
     fake.mount_error, fake.instead = RESTRICTED, "/mnt/nas"
     if fails:
         fake.link_error = AppError(ErrorKind.PATH_MISSING, "There is no room.")
@@ -145,7 +145,7 @@ def test_in_a_home_a_link_is_made(driver: Driver, fake: FakeHost, fails: bool) -
     driver.wait(lambda: not driver.window._detail.busy)
 
 
-def test_the_mount_of_somebody_else_goes_after_a_yes(driver: Driver, fake: FakeHost) -> None:
+def test_a_mount_of_another_user_is_unmounted_after_confirmation(driver: Driver, fake: FakeHost) -> None:
     fake.approval = NEEDED
     fake.unmount_error = AppError(ErrorKind.MOUNT_NOT_YOURS, "It is the system's.")
     driver.open()
@@ -157,7 +157,7 @@ def test_the_mount_of_somebody_else_goes_after_a_yes(driver: Driver, fake: FakeH
     assert [args.approved for args in fake.asked("mounts.unmount")] == [False, True]
 
 
-def test_what_is_kept_goes_after_it_was_said(driver: Driver, fake: FakeHost) -> None:
+def test_a_saved_mount_is_removed_after_its_preview(driver: Driver, fake: FakeHost) -> None:
     fake.approval = NEEDED
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")

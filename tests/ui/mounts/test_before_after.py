@@ -1,4 +1,4 @@
-"""A test before and after: it changes and compares the mount that it was asked for, and no other."""
+"""The before-and-after test changes and compares only the mount for which it was started."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEDIA = mounted("nas02:/media", "/media", "vers=4.2,timeo=100")
 
 
 class _LastTest:
-    """Holds the last of the four tests before the change until it is let go."""
+    """Blocks the last of the four tests before the change until :meth:`end` is called."""
 
     def __init__(self, driver: Driver, fake: FakeHost) -> None:
         self.go = threading.Event()
@@ -46,7 +46,7 @@ class _LastTest:
         self._driver.wait(lambda: self._driver.text_of("trial-stop") == "&Close")
 
 
-def test_another_mount_that_is_looked_at_is_not_changed(driver: Driver, fake: FakeHost) -> None:
+def test_another_mount_shown_meanwhile_is_not_changed(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME, MEDIA]
     last = _LastTest(driver, fake)
     last.begin()
@@ -58,7 +58,7 @@ def test_another_mount_that_is_looked_at_is_not_changed(driver: Driver, fake: Fa
     assert driver.window._detail.settings.request() == form
 
 
-def test_a_new_mount_that_is_drafted_is_not_made(driver: Driver, fake: FakeHost) -> None:
+def test_a_draft_shown_meanwhile_is_not_mounted(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     last = _LastTest(driver, fake)
     last.begin()
@@ -68,7 +68,7 @@ def test_a_new_mount_that_is_drafted_is_not_made(driver: Driver, fake: FakeHost)
     assert driver.window._detail.settings.request().share == ""
 
 
-def test_a_form_that_is_wrong_ends_it(driver: Driver, fake: FakeHost) -> None:
+def test_an_invalid_form_ends_the_test(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     last = _LastTest(driver, fake)
     last.begin()
@@ -79,7 +79,7 @@ def test_a_form_that_is_wrong_ends_it(driver: Driver, fake: FakeHost) -> None:
     assert "nothing to compare" in driver.text_of("trial-text")
 
 
-def test_what_came_out_is_told_of_its_mount(driver: Driver, fake: FakeHost) -> None:
+def test_the_result_names_the_tested_mount(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME, MEDIA]
     last = _LastTest(driver, fake)
     last.go.set()
@@ -96,7 +96,7 @@ def test_what_came_out_is_told_of_its_mount(driver: Driver, fake: FakeHost) -> N
     assert driver.sees("trial-back")
 
 
-def test_a_change_that_is_only_written_is_not_called_none(driver: Driver, fake: FakeHost) -> None:
+def test_a_change_that_is_only_written_is_reported_as_such(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     offered(driver)
     begin(driver)

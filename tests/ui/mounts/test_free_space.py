@@ -1,4 +1,4 @@
-"""The header says how full the mount is that is shown, and asks about no other."""
+"""Free space in the header: queried only for the mount shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SILENT = Space(mount_point="/home", state="no-answer")
 
 
 class Server:
-    """Answers how full a mount is."""
+    """Agent's answers about the free space of a mount."""
 
     def __init__(self, fake: FakeHost) -> None:
         self.answer = ROOMY
@@ -57,13 +57,13 @@ def label_of(driver: Driver) -> FreeSpaceLabel:
     return header._space
 
 
-def test_it_says_how_much_is_free(driver: Driver, fake: FakeHost, server: Server) -> None:
+def test_the_free_space_is_shown(driver: Driver, fake: FakeHost, server: Server) -> None:
     fake.set_mounts([mounted()])
     driver.open()
     driver.wait(lambda: label_of(driver).text() == "50 GiB of 100 GiB free (50%)")
     assert label_of(driver).isVisible()
     assert server.asked == ["/home"]
-    fake.set_mounts([mounted(), mounted("zz:/b", "/zz")])  # another table, the same mount
+    fake.set_mounts([mounted(), mounted("zz:/b", "/zz")])  # the table changes, the mount shown does not
     driver.wait(lambda: len(driver.window._table.mounts) == 2)  # type: ignore[union-attr]
     assert server.asked == ["/home"]
 
@@ -73,7 +73,7 @@ def test_it_says_how_much_is_free(driver: Driver, fake: FakeHost, server: Server
     [(LOW, ("⚠ Nearly full: 1 GiB of 100 GiB free (1%)", "No space left on device")),
      (SILENT, ("⚠ Free space unknown: the server does not answer", "does not answer"))],
 )  # fmt: skip
-def test_what_is_to_be_minded_has_a_sign_and_a_reason(
+def test_low_space_and_silent_servers_have_a_sign_and_a_reason(
     driver: Driver, fake: FakeHost, server: Server, answer: Space, words: tuple[str, str]
 ) -> None:
     (text, said), server.answer = words, answer
@@ -84,13 +84,13 @@ def test_what_is_to_be_minded_has_a_sign_and_a_reason(
     assert said in label_of(driver).accessibleName()
 
 
-def test_only_the_mount_that_is_shown_is_asked_about(driver: Driver, fake: FakeHost, server: Server) -> None:
+def test_only_the_mount_shown_is_queried(driver: Driver, fake: FakeHost, server: Server) -> None:
     server.held.clear()
     fake.set_mounts([mounted(), mounted("zz:/b", "/zz")])
     driver.open()
     driver.wait(lambda: server.asked == ["/home"])
     assert not label_of(driver).isVisible()
-    # The server of the first is silent: the second is asked all the same, and the window lives.
+    # The first server does not respond; the second is queried nevertheless, and the window is not blocked.
     driver.window._mounts.choose("zz:/b", "/zz")
     driver.wait(lambda: server.asked == ["/home", "/zz"])
     driver.wait(lambda: label_of(driver).isVisible())
@@ -99,7 +99,9 @@ def test_only_the_mount_that_is_shown_is_asked_about(driver: Driver, fake: FakeH
     assert server.asked == ["/home", "/zz"]
 
 
-def test_a_server_that_is_back_is_asked_at_once(driver: Driver, fake: FakeHost, server: Server) -> None:
+def test_a_server_that_responds_again_is_queried_at_once(
+    driver: Driver, fake: FakeHost, server: Server
+) -> None:
     server.answer = SILENT
     dead = msgspec.structs.replace(mounted(), state="not-responding")
     fake.set_mounts([dead])

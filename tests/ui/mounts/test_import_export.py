@@ -1,4 +1,4 @@
-"""Export and import of all mounts from the menu."""
+"""Export of all mounts to a file and import from one, started from the menu."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ PLAN = ImportPlan(items=[
 
 
 class Imports:
-    """Answers what an import would change, and what became of it."""
+    """Agent's answers with the plan and the report of an import."""
 
     def __init__(self, fake: FakeHost) -> None:
         self.planned: list[Any] = []
@@ -137,7 +137,7 @@ def test_all_mounts_are_written_to_a_new_file(driver: Driver, fake: FakeHost, tm
     dialog.reject()
 
 
-def test_each_entry_is_listed_and_what_is_chosen_is_written(
+def test_entries_are_listed_and_the_checked_ones_are_written(
     driver: Driver, fake: FakeHost, imports: Imports, tmp_path: Path
 ) -> None:
     dialog = read(driver, fake, tmp_path)
@@ -171,7 +171,7 @@ def test_each_entry_is_listed_and_what_is_chosen_is_written(
     dialog.reject()
 
 
-def test_where_to_save_and_whether_to_mount_are_chosen(
+def test_the_save_target_and_mounting_can_be_chosen(
     driver: Driver, fake: FakeHost, imports: Imports, tmp_path: Path
 ) -> None:
     dialog = read(driver, fake, tmp_path)
@@ -199,7 +199,7 @@ def test_esc_stops_the_writing_and_the_report_is_shown(
     dialog.reject()
 
 
-def test_a_broken_file_is_told_with_its_line(
+def test_the_error_of_an_invalid_file_names_its_line(
     driver: Driver, fake: FakeHost, imports: Imports, tmp_path: Path
 ) -> None:
     file = tmp_path / "broken.toml"

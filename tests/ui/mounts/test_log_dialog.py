@@ -1,4 +1,4 @@
-"""The log of a mount, behind a button of its header."""
+"""Log dialog: opened by a button of the mount's header."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINES = [
 
 
 class Logs:
-    """Answers what the log says."""
+    """Agent's answers with log lines."""
 
     def __init__(self, fake: FakeHost) -> None:
         self.answer: MountLog | AppError = MountLog(lines=LINES, source="journal")
@@ -75,7 +75,7 @@ def test_the_lines_are_shown_and_copied(driver: Driver, fake: FakeHost, logs: Lo
     dialog.reject()
 
 
-def test_another_period_is_asked_for(driver: Driver, fake: FakeHost, logs: Logs) -> None:
+def test_another_period_is_requested(driver: Driver, fake: FakeHost, logs: Logs) -> None:
     dialog = opened(driver, fake)
     driver.wait(lambda: "nas01 OK" in lines_of(dialog).toPlainText())
     since = dialog.findChild(QComboBox, "log-since")
@@ -85,7 +85,7 @@ def test_another_period_is_asked_for(driver: Driver, fake: FakeHost, logs: Logs)
     dialog.reject()
 
 
-def test_who_may_not_read_it_is_told_what_to_do(driver: Driver, fake: FakeHost, logs: Logs) -> None:
+def test_a_missing_permission_is_explained(driver: Driver, fake: FakeHost, logs: Logs) -> None:
     logs.answer = MountLog(lines=[], source="forbidden", group="systemd-journal")
     dialog = opened(driver, fake)
     told = dialog.findChild(QLabel, "log-told")
@@ -97,7 +97,7 @@ def test_who_may_not_read_it_is_told_what_to_do(driver: Driver, fake: FakeHost, 
     dialog.reject()
 
 
-def test_a_failure_is_said_in_the_dialog(driver: Driver, fake: FakeHost, logs: Logs) -> None:
+def test_a_failure_is_shown_in_the_dialog(driver: Driver, fake: FakeHost, logs: Logs) -> None:
     logs.answer = AppError(ErrorKind.NOT_MOUNTED, "There is no such mount.", hint="Look again.")
     dialog = opened(driver, fake)
     driver.wait(lambda: dialog._problem.text() == "There is no such mount. Look again.")

@@ -1,4 +1,4 @@
-"""How long a mount lasts, and what nfsmount.conf adds to it, is told by list, header and form."""
+"""State of a mount after the next boot, and options added by nfsmount.conf, in list, header and form."""
 
 import msgspec
 import pytest
@@ -20,7 +20,7 @@ ADDED = AddedOption(
 
 
 def saved(after_boot: AfterBoot = "mounted") -> Mount:
-    """Return a live mount with an entry."""
+    """Return an active mount that is saved in fstab."""
     row = mounted(requested="vers=4.2,nofail")
     entry = configured(row.share, row.mount_point, "vers=4.2,nofail").configured
     return msgspec.structs.replace(row, configured=entry, after_boot=after_boot)
@@ -35,7 +35,7 @@ def saved(after_boot: AfterBoot = "mounted") -> Mount:
         (saved("by-hand"), "by hand", "Mounted, NFS 4.2 · by hand"),
     ],
 )
-def test_list_and_header_tell_how_long_it_lasts(
+def test_list_and_header_show_the_state_after_boot(
     driver: Driver, fake: FakeHost, mount: Mount, in_list: str, in_header: str
 ) -> None:
     fake.mounts = [mount]
@@ -47,7 +47,7 @@ def test_list_and_header_tell_how_long_it_lasts(
     assert driver.window._detail._header.state_text(mount) == in_header
 
 
-def test_when_to_mount_is_asked_only_where_it_is_saved(driver: Driver, fake: FakeHost) -> None:
+def test_the_mount_time_is_shown_only_for_saved_mounts(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted(requested="vers=4.2")]
     driver.open()
     settings = driver.window._detail.settings
@@ -59,7 +59,7 @@ def test_when_to_mount_is_asked_only_where_it_is_saved(driver: Driver, fake: Fak
     assert not settings._grid.when.combo.isHidden()
 
 
-def test_what_nfsmount_conf_adds_is_shown(driver: Driver, fake: FakeHost) -> None:
+def test_options_of_nfsmount_conf_are_shown(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [msgspec.structs.replace(mounted(requested="vers=4.2,hard"), added=[ADDED])]
     driver.open()
     text = "soft: line 2 of /etc/nfsmount.conf, section NFSMount_Global_Options. It overrides “hard”."
@@ -71,7 +71,7 @@ def test_what_nfsmount_conf_adds_is_shown(driver: Driver, fake: FakeHost) -> Non
 
 
 def test_the_form_shows_the_flags_in_use_and_offers_no_change(driver: Driver, fake: FakeHost) -> None:
-    """utab tells neither of them, and retry=0 is this program's own."""
+    """utab contains neither of them, and Mountwright itself adds retry=0."""
     options = "ro,nosuid,nodev,noexec,relatime,vers=4.1,acregmin=9,hard,proto=tcp,timeo=600,retrans=2"
     live = active("nas01:/data", options, recorded="vers=4.1,acregmin=9,retry=0")
     row = Mount(mount_point="/mnt/data", share="nas01:/data", state="mounted", active=live)

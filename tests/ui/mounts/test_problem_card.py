@@ -1,4 +1,4 @@
-"""A mount whose server is silent, and a stale one: words in list and header, who waits, what is offered."""
+"""Problem card: a server that does not respond, a stale mount, the waiting processes, and the remedies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def stale() -> Mount:
 
 @pytest.fixture
 def waiting(fake: FakeHost) -> list[str]:
-    """Answers who waits; returns the mount points that were asked about."""
+    """Install an agent's answer with waiting processes; return the list of queried mount points."""
     asked: list[str] = []
     real = fake.handlers
 
@@ -64,7 +64,7 @@ def list_word(driver: Driver) -> str:
     return str(model.first().data(StateRole))
 
 
-def test_a_silent_server_is_told_since_when_in_list_and_header_with_who_waits(
+def test_list_and_header_show_the_silence_and_the_waiting_processes(
     driver: Driver, fake: FakeHost, waiting: list[str]
 ) -> None:
     fake.set_mounts([silent()])
@@ -82,7 +82,7 @@ def test_a_silent_server_is_told_since_when_in_list_and_header_with_who_waits(
     assert "permanently lost" in told
 
 
-def test_the_words_go_on_counting_without_a_new_list(
+def test_the_duration_is_updated_without_a_new_mount_table(
     driver: Driver, fake: FakeHost, waiting: list[str]
 ) -> None:
     fake.set_mounts([silent()])
@@ -92,7 +92,9 @@ def test_the_words_go_on_counting_without_a_new_list(
     driver.wait(lambda: list_word(driver) != before and message(driver) != shown)
 
 
-def test_it_goes_when_the_server_answers(driver: Driver, fake: FakeHost, waiting: list[str]) -> None:
+def test_the_card_is_hidden_when_the_server_responds(
+    driver: Driver, fake: FakeHost, waiting: list[str]
+) -> None:
     fake.set_mounts([silent()])
     driver.open()
     driver.wait(lambda: card_of(driver).isVisible())
@@ -101,7 +103,7 @@ def test_it_goes_when_the_server_answers(driver: Driver, fake: FakeHost, waiting
     assert list_word(driver) == "Mounted"
 
 
-def test_a_silent_mount_can_be_forced_off_and_then_detached(
+def test_a_silent_mount_can_be_forced_and_then_detached(
     driver: Driver, fake: FakeHost, waiting: list[str]
 ) -> None:
     fake.set_mounts([silent()])
@@ -110,7 +112,7 @@ def test_a_silent_mount_can_be_forced_off_and_then_detached(
     fake.unmount_error = AppError(ErrorKind.BUSY, "It is in use.")
     driver.click("trouble-force")
     driver.agree()
-    # Programs still use it: the way on is to detach it.
+    # Programs still use the mount, so detaching it is offered.
     driver.wait(lambda: driver.window._banner.message() == "It is in use.")
     fake.unmount_error = None
     driver.click("banner-action")
@@ -123,9 +125,7 @@ def test_a_silent_mount_can_be_forced_off_and_then_detached(
     ]
 
 
-def test_a_stale_mount_is_offered_a_remount_that_the_ordinary_dialog_makes(
-    driver: Driver, fake: FakeHost
-) -> None:
+def test_a_stale_mount_is_remounted_by_the_apply_dialog(driver: Driver, fake: FakeHost) -> None:
     fake.set_mounts([stale()])
     driver.open()
     driver.wait(lambda: list_word(driver) == "Stale for 3 min")

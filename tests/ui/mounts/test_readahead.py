@@ -1,4 +1,4 @@
-"""How long a readahead lasts is said beside it, and one click saves it, after its rule was shown."""
+"""Readahead bar: the lifetime of the readahead, and saving it in a udev rule after a preview."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def asked(fake: FakeHost) -> list[tuple[int | None, bool, str | None]]:
     ]
 
 
-def test_it_is_kept_for_good_by_one_click_and_the_rule_is_shown(driver: Driver, fake: FakeHost) -> None:
+def test_a_readahead_is_saved_after_its_rule_was_shown(driver: Driver, fake: FakeHost) -> None:
     opened(driver, fake, tuned())
     driver.wait(lambda: driver.text_of("read-ahead-lasts") == "Readahead 1 MiB: until unmounted.")
     driver.click("read-ahead-keep")
@@ -63,7 +63,7 @@ def test_it_is_kept_for_good_by_one_click_and_the_rule_is_shown(driver: Driver, 
     assert not driver.sees("read-ahead-undo")
 
 
-def test_what_is_saved_is_removed_after_it_was_shown(driver: Driver, fake: FakeHost) -> None:
+def test_a_saved_readahead_is_removed_after_a_preview(driver: Driver, fake: FakeHost) -> None:
     opened(driver, fake, tuned(state="saved", saved=1024))
     driver.wait(lambda: driver.text_of("read-ahead-lasts").startswith("Readahead 1 MiB: saved"))
     driver.click("read-ahead-remove")
@@ -75,19 +75,19 @@ def test_what_is_saved_is_removed_after_it_was_shown(driver: Driver, fake: FakeH
     assert asked(fake) == [(None, True, None), (None, False, "of 1024")]
 
 
-def test_another_value_than_the_saved_one_says_both(driver: Driver, fake: FakeHost) -> None:
+def test_a_value_that_differs_from_the_saved_one_shows_both(driver: Driver, fake: FakeHost) -> None:
     opened(driver, fake, tuned(kb=4096, saved=1024))
     text = "Readahead 4 MiB: until unmounted, then 1 MiB, which is saved."
     driver.wait(lambda: driver.text_of("read-ahead-lasts") == text)
 
 
-def test_nothing_is_said_of_the_kernel_s_own(driver: Driver, fake: FakeHost) -> None:
+def test_the_bar_is_hidden_for_the_kernels_default(driver: Driver, fake: FakeHost) -> None:
     opened(driver, fake, tuned(kb=128, state="default"))
     driver.wait(lambda: driver.sees("apply"))
     assert not driver.sees("read-ahead-bar")
 
 
-def test_a_failure_is_told_and_offers_no_undo(driver: Driver, fake: FakeHost) -> None:
+def test_a_failure_is_shown_and_offers_no_undo(driver: Driver, fake: FakeHost) -> None:
     fake.readahead_error = AppError(ErrorKind.FSTAB_REFUSED, "It is not ours.", hint="Look.")
     opened(driver, fake, tuned())
     driver.wait(lambda: driver.sees("read-ahead-keep"))
@@ -98,7 +98,7 @@ def test_a_failure_is_told_and_offers_no_undo(driver: Driver, fake: FakeHost) ->
     assert driver.sees("read-ahead-keep")
 
 
-def test_apply_offers_what_fstab_cannot_hold(driver: Driver, fake: FakeHost) -> None:
+def test_apply_offers_to_save_the_readahead(driver: Driver, fake: FakeHost) -> None:
     fake.volatile_kb = 1024
     dialog = open_apply(driver)
     box = part(dialog, QCheckBox, "apply-save-readahead")
@@ -120,7 +120,7 @@ def test_apply_offers_what_fstab_cannot_hold(driver: Driver, fake: FakeHost) -> 
     dialog.reject()
 
 
-def test_forget_shows_that_it_goes_with_the_entry(driver: Driver, fake: FakeHost) -> None:
+def test_the_removal_of_an_entry_removes_its_readahead(driver: Driver, fake: FakeHost) -> None:
     ahead = ReadaheadReport(mount_point="/media", file="/etc/udev/x", diff="-the rule\n", sha256="1")
     report = SavedEntryReport(diff="-nas01:/media\n", line="", sha256="2", readahead=ahead)
     driver.open()

@@ -1,4 +1,4 @@
-"""Which mount is shown when mounts come and go, and when a change takes one away for a moment."""
+"""Selected mount when mounts appear and disappear, and while a change unmounts one for a moment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _apply(driver: Driver) -> ApplyDialog:
     return dialog
 
 
-def test_a_filter_that_hides_the_rest_ends_when_the_chosen_mount_goes(driver: Driver, fake: FakeHost) -> None:
+def test_a_filter_that_hides_all_mounts_ends(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.window._mounts.choose("nas01:/export/home", "/home")
     driver.window._mounts.filter_by("/home")
@@ -47,7 +47,7 @@ def test_a_filter_that_hides_the_rest_ends_when_the_chosen_mount_goes(driver: Dr
     assert driver.text_of("filter") == ""
 
 
-def test_what_was_mounted_is_chosen_as_the_kernel_writes_it(driver: Driver, fake: FakeHost) -> None:
+def test_a_new_mount_is_selected_by_the_kernels_spelling(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted(), mounted("zeus:/z", "/z")]
 
     def apply(args: Any, context: Context) -> ApplyReport:
@@ -70,13 +70,13 @@ def test_what_was_mounted_is_chosen_as_the_kernel_writes_it(driver: Driver, fake
     assert driver.text_of("filter") == "zeus"
 
 
-def test_what_never_came_is_not_waited_for(driver: Driver) -> None:
+def test_a_mount_that_never_appears_is_not_awaited(driver: Driver) -> None:
     driver.open()
     driver.window._select_when_listed("nas09:/gone", "/gone")
     driver.wait(lambda: driver.window._wanted is None)
 
 
-def test_a_mount_that_is_changed_stays_chosen_while_it_is_away(driver: Driver, fake: FakeHost) -> None:
+def test_a_mount_stays_selected_while_a_change_unmounts_it(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME, ALPHA]
     back, end = threading.Event(), threading.Event()
 
@@ -97,13 +97,13 @@ def test_a_mount_that_is_changed_stays_chosen_while_it_is_away(driver: Driver, f
     back.set()
     driver.wait(lambda: driver.window._mounts.current() == HOME)
     end.set()
-    driver.wait(dialog._again.isVisible)
+    driver.wait(dialog._back_button.isVisible)
     dialog.reject()
     assert _point(driver) == "/home"
     assert driver.window._detail.settings.request().options == "timeo=123"
 
 
-def test_a_mount_that_a_change_lost_is_left(driver: Driver, fake: FakeHost) -> None:
+def test_a_mount_lost_by_a_change_is_deselected(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME, ALPHA]
 
     def apply(_args: Any, _context: Context) -> ApplyReport:
@@ -114,7 +114,7 @@ def test_a_mount_that_a_change_lost_is_left(driver: Driver, fake: FakeHost) -> N
     driver.open()
     driver.window._mounts.choose("nas01:/export/home", "/home")
     dialog = _apply(driver)
-    driver.wait(dialog._again.isVisible)
+    driver.wait(dialog._back_button.isVisible)
     dialog.reject()
     driver.wait(lambda: _point(driver) == "/alpha")
     assert driver.find(QPushButton, "unmount").isEnabled()

@@ -1,4 +1,4 @@
-"""The small curves in the list of mounts."""
+"""Sparklines of the throughput in the list of mounts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sample(**mounts: MountSpeed) -> SpeedsSample:
     return SpeedsSample(t_s=0.0, mounts={f"/{name}": speed for name, speed in mounts.items()})
 
 
-def test_a_minute_is_kept_and_rest_is_forgotten() -> None:
+def test_a_history_covers_one_minute() -> None:
     speeds = SpeedHistories()
     assert speeds.speed_history("/home") is None
     assert speeds.take(sample(home=busy(read=3e6, write=1e6, timeouts=2))) == {"/home"}
@@ -44,7 +44,7 @@ def test_a_minute_is_kept_and_rest_is_forgotten() -> None:
     assert speeds.take(sample()) == set()
 
 
-def test_only_what_is_mounted_has_a_curve() -> None:
+def test_only_active_mounts_have_a_sparkline() -> None:
     model = MountListModel()
     model.apply(MountTable(mounts=[mounted(), configured()]))
     model.update_speeds(sample(home=busy(read=1e6), media=busy(read=1e6)))
@@ -56,7 +56,7 @@ def test_only_what_is_mounted_has_a_curve() -> None:
     assert model.find("nas01:/export/home", "/home").data(SpeedHistoryRole) is None
 
 
-def test_the_window_shows_them(driver: Driver, fake: FakeHost) -> None:
+def test_the_window_shows_sparklines(driver: Driver, fake: FakeHost) -> None:
     fake.busy = [{"/home": busy(read=84e6 * number)} for number in range(1, 4)]
     driver.open()
     view = driver.find(QListView, "mounts")
@@ -72,7 +72,7 @@ def test_the_window_shows_them(driver: Driver, fake: FakeHost) -> None:
     driver.window.grab()
 
 
-def test_the_line_ends_at_the_right_edge() -> None:
+def test_the_newest_value_is_at_the_right_edge() -> None:
     image = QImage(62, 20, QImage.Format.Format_ARGB32)
     image.fill(QColor("white"))
     painter = QPainter(image)

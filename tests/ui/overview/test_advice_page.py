@@ -1,4 +1,4 @@
-"""The Advice tab: asked when it is seen, taken by one click, and for other machines too."""
+"""The Advice tab: requests while it is visible, use of the advice, and advice for other computers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _settled(driver: Driver) -> None:
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
 
 
-def test_a_mount_is_advised_on_in_the_background(driver: Driver, fake: FakeHost) -> None:
+def test_advice_on_a_mount_is_requested_in_the_background(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     driver.open()
     tabs = driver.find(QTabWidget, "tabs")
@@ -54,11 +54,11 @@ def test_a_mount_is_advised_on_in_the_background(driver: Driver, fake: FakeHost)
     driver.wait(lambda: tabs.tabText(1) == "Advice • 1")
     assert tabs.currentWidget() is driver.window._detail.settings
     row = driver.window._detail.settings._rows["rsize"]
-    assert row._advised is not None
-    assert row._advised.proposed is None
+    assert row._recommended is not None
+    assert row._recommended.proposed is None
 
 
-def test_to_take_back_what_was_just_typed_is_not_counted(driver: Driver, fake: FakeHost) -> None:
+def test_advice_against_a_current_edit_is_not_counted(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     driver.open()
     driver.tab("Advice")
@@ -74,7 +74,7 @@ def test_to_take_back_what_was_just_typed_is_not_counted(driver: Driver, fake: F
     assert [item.option for item in result.recommendations] == ["rsize"]
 
 
-def test_a_version_over_udp_is_no_offer_where_the_kernel_cannot_mount_it() -> None:
+def test_a_version_over_udp_is_marked_if_the_kernel_cannot_mount_it() -> None:
     server = ServerFacts(tcp_versions=("3", "4.2"), udp_versions=("3",))
     texts = {
         udp: [row.value for row in fact_rows(Facts(server=server, client=ClientFacts(udp=udp)))]
@@ -84,7 +84,7 @@ def test_a_version_over_udp_is_no_offer_where_the_kernel_cannot_mount_it() -> No
     assert "3, 4.2 (TCP); 3 (UDP)" in texts[True]
 
 
-def test_a_new_mount_is_asked_about_once_somebody_looks(driver: Driver, fake: FakeHost) -> None:
+def test_advice_on_a_new_mount_is_requested_when_the_tab_is_visible(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = []
     driver.open()
     assert driver.window._detail._mount is None
@@ -99,7 +99,7 @@ def test_a_new_mount_is_asked_about_once_somebody_looks(driver: Driver, fake: Fa
     assert not driver.sees("use-recommended")
 
 
-def test_facts_say_how_they_were_learned_and_are_looked_at_again(driver: Driver, fake: FakeHost) -> None:
+def test_facts_show_their_source_and_can_be_refreshed(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(interface="eth7", rate_bps=1e9, rtt_s=0.0004,
                      sources={"interface": "the route", "adapter": "sysfs has no name for it"})  # fmt: skip
     fake.known = Facts(client=ClientFacts(), link=link, server=replace(SERVER, tcp_versions=("3", "4.2")))
@@ -119,7 +119,7 @@ def test_facts_say_how_they_were_learned_and_are_looked_at_again(driver: Driver,
     driver.wait(lambda: len(fake.asked("advice.get")) == asked + 1)
 
 
-def test_the_readahead_is_a_wish_of_the_form_and_one_step(driver: Driver, fake: FakeHost) -> None:
+def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     fake.mounts = [mounted(requested="hard,rsize=8192")]
@@ -173,7 +173,7 @@ def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeH
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
 
 
-def test_a_recommendation_can_be_left_out(driver: Driver, fake: FakeHost) -> None:
+def test_a_recommendation_can_be_excluded(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted(requested="soft,rsize=8192")]
     driver.open()
     driver.tab("Advice")
@@ -195,7 +195,7 @@ def test_a_recommendation_can_be_left_out(driver: Driver, fake: FakeHost) -> Non
     assert driver.window._detail.settings.request().options == "soft"
 
 
-def test_nothing_to_change_is_not_said_of_a_server_without_an_address(driver: Driver, fake: FakeHost) -> None:
+def test_an_unresolved_server_is_not_called_well_configured(driver: Driver, fake: FakeHost) -> None:
     fake.known = replace(fake.known, server=ServerFacts(name="nas09"))
     driver.open()
     driver.tab("Advice")
@@ -203,7 +203,7 @@ def test_nothing_to_change_is_not_said_of_a_server_without_an_address(driver: Dr
     driver.wait(lambda: "Check the name of the server" in _labels(driver))
 
 
-def test_the_use_of_a_mount_changes_the_advice(driver: Driver, fake: FakeHost) -> None:
+def test_the_workload_changes_the_advice(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
@@ -216,7 +216,7 @@ def test_the_use_of_a_mount_changes_the_advice(driver: Driver, fake: FakeHost) -
 
 
 @pytest.mark.parametrize("need", ["encrypted", "travels", "needed_at_boot"])
-def test_what_only_the_person_knows_is_asked_for(driver: Driver, fake: FakeHost, need: str) -> None:
+def test_conditions_are_passed_to_the_advice(driver: Driver, fake: FakeHost, need: str) -> None:
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
@@ -229,7 +229,7 @@ def test_what_only_the_person_knows_is_asked_for(driver: Driver, fake: FakeHost,
 @pytest.mark.parametrize(
     "name", ["server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting", "many_mounts"]
 )
-def test_what_few_mounts_need_is_in_a_menu(driver: Driver, fake: FakeHost, name: str) -> None:
+def test_rare_conditions_are_in_a_menu(driver: Driver, fake: FakeHost, name: str) -> None:
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
@@ -242,7 +242,7 @@ def test_what_few_mounts_need_is_in_a_menu(driver: Driver, fake: FakeHost, name:
     assert button.text() == "More conditions (1)"
 
 
-def test_the_packets_and_the_kernel_of_another_machine_are_asked_for(driver: Driver, fake: FakeHost) -> None:
+def test_mtu_and_kernel_of_another_computer_are_passed_on(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
@@ -262,7 +262,7 @@ def test_the_packets_and_the_kernel_of_another_machine_are_asked_for(driver: Dri
     assert (asked.mtu, asked.path_mtu, asked.kernel) == (9000, 1500, "4.18")
 
 
-def test_another_machine_is_described_by_hand(driver: Driver, fake: FakeHost) -> None:
+def test_another_computer_is_described_by_hand(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
@@ -286,7 +286,7 @@ def test_another_machine_is_described_by_hand(driver: Driver, fake: FakeHost) ->
     assert "Read size" in _labels(driver)
 
 
-def test_what_no_option_mends_comes_first(driver: Driver, fake: FakeHost) -> None:
+def test_system_warnings_come_first(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.001, duplex="half")
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     driver.open()
@@ -295,7 +295,7 @@ def test_what_no_option_mends_comes_first(driver: Driver, fake: FakeHost) -> Non
     driver.wait(lambda: "half duplex" in _labels(driver))
 
 
-def test_a_failure_is_said_in_place(driver: Driver, fake: FakeHost) -> None:
+def test_a_failure_is_shown_on_the_page(driver: Driver, fake: FakeHost) -> None:
     driver.open()
 
     def refuse(_share: str) -> Facts:
@@ -307,7 +307,7 @@ def test_a_failure_is_said_in_place(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: "Check its name." in _labels(driver))
 
 
-def test_the_expected_curve_is_drawn_once_somebody_looks(driver: Driver, fake: FakeHost) -> None:
+def test_the_expected_curve_is_drawn_when_visible(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     fake.mounts = [mounted()]
@@ -339,7 +339,7 @@ def _try(driver: Driver, fake: FakeHost) -> None:
     assert {spec.path for spec in fake.asked("test.run")} == {"/home"}
 
 
-def test_before_and_after_are_compared_and_remembered(driver: Driver, fake: FakeHost) -> None:
+def test_before_and_after_are_compared_and_saved(driver: Driver, fake: FakeHost) -> None:
     _try(driver, fake)
     assert fake.asked("mounts.apply") == []
     make_the_change(driver, fake, 190e6)
@@ -354,7 +354,7 @@ def test_before_and_after_are_compared_and_remembered(driver: Driver, fake: Fake
     assert not driver.sees("trial")
 
 
-def test_what_was_before_can_be_put_back(driver: Driver, fake: FakeHost) -> None:
+def test_the_previous_settings_can_be_restored(driver: Driver, fake: FakeHost) -> None:
     _try(driver, fake)
     make_the_change(driver, fake, 20e6)
     driver.wait(lambda: "slower" in driver.text_of("trial-text"))
@@ -366,7 +366,7 @@ def test_what_was_before_can_be_put_back(driver: Driver, fake: FakeHost) -> None
     again.reject()
 
 
-def test_a_change_that_is_not_made_is_not_compared(driver: Driver, fake: FakeHost) -> None:
+def test_a_canceled_change_is_not_compared(driver: Driver, fake: FakeHost) -> None:
     _try(driver, fake)
     dialog = driver.window.findChild(ApplyDialog)
     assert dialog is not None
@@ -375,7 +375,7 @@ def test_a_change_that_is_not_made_is_not_compared(driver: Driver, fake: FakeHos
     assert len(fake.asked("test.run")) == 4
 
 
-def test_a_test_before_and_after_is_given_up(driver: Driver, fake: FakeHost) -> None:
+def test_a_before_and_after_test_can_be_stopped(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     offered(driver)
     fake.hold.clear()
@@ -388,7 +388,7 @@ def test_a_test_before_and_after_is_given_up(driver: Driver, fake: FakeHost) -> 
     assert driver.window.findChild(ApplyDialog) is None
 
 
-def test_what_was_not_decided_takes_no_finding_back(driver: Driver, fake: FakeHost) -> None:
+def test_an_undecided_test_does_not_replace_a_finding(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted()]
     driver.open()
     panel = driver.window._detail.advice
@@ -397,10 +397,10 @@ def test_what_was_not_decided_takes_no_finding_back(driver: Driver, fake: FakeHo
     )
     undecided = MeasuredOption(option="nconnect", value="2", status="untested", text="Too few repeats.")
     for finding in (confirmed, undecided):
-        panel._take(("nas01:/export/home", "gigabit"), [finding])
+        panel._add_findings(("nas01:/export/home", "gigabit"), [finding])
     newer = MeasuredOption(option="nconnect", value="4", status="confirmed", text="112 MB/s with, 80 without")
     assert panel._measured["nas01:/export/home", "gigabit"]["nconnect"] == confirmed
-    panel._take(("nas01:/export/home", "gigabit"), [newer])
+    panel._add_findings(("nas01:/export/home", "gigabit"), [newer])
     assert panel._measured["nas01:/export/home", "gigabit"]["nconnect"] == newer
 
 

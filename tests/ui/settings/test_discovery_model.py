@@ -1,4 +1,4 @@
-"""One question at a time, its countdown, and shares that are only half typed; no widget, no agent."""
+"""Discovery queries, their countdown, incomplete shares and suggestions; without widgets and agent."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 WORDS = SuggestionTexts("everyone", "export", "directory", "known", {"fstab": "in fstab"})
 
 
-class World:
+class Harness:
     def __init__(self) -> None:
         self.now = 100.0
         self.calls: list[tuple[str, Any, FakeCall]] = []
         self.refuses: AppError | None = None
         self.changes = 0
         self.owner = QObject()
-        self.inquiry = DiscoveryQuery(self.submit, "verb", str.upper, self.owner, lambda: self.now)  # type: ignore[arg-type]
-        self.inquiry.changed.connect(self.count)
+        self.query = DiscoveryQuery(self.submit, "verb", str.upper, self.owner, lambda: self.now)  # type: ignore[arg-type]
+        self.query.changed.connect(self.count)
 
     def submit(self, verb: str, args: Any) -> FakeCall:
         if self.refuses is not None:
@@ -50,82 +50,82 @@ class World:
 
 
 @pytest.fixture
-def world(qapp: object) -> Iterator[World]:
+def harness(qapp: object) -> Iterator[Harness]:
     del qapp
-    made = World()
+    made = Harness()
     yield made
-    made.inquiry.reset()
+    made.query.reset()
 
 
-def test_an_answer(world: World) -> None:
-    world.inquiry.ask("nas01")
-    assert world.inquiry.state == "asking"
-    assert [(verb, args) for verb, args, _ in world.calls] == [("verb", "NAS01")]
-    world.calls[0][2].succeeded.emit("answer")
-    assert (world.inquiry.state, world.inquiry.result) == ("answered", "answer")
-    world.inquiry.ask("nas01")
-    assert len(world.calls) == 1
+def test_an_answer_is_stored(harness: Harness) -> None:
+    harness.query.ask("nas01")
+    assert harness.query.state == "asking"
+    assert [(verb, args) for verb, args, _ in harness.calls] == [("verb", "NAS01")]
+    harness.calls[0][2].succeeded.emit("answer")
+    assert (harness.query.state, harness.query.result) == ("answered", "answer")
+    harness.query.ask("nas01")
+    assert len(harness.calls) == 1
 
 
-def test_the_answer_to_an_older_question_is_dropped_and_its_request_ended(world: World) -> None:
-    world.inquiry.ask("one")
-    world.inquiry.ask("two")
-    old, new = world.calls[0][2], world.calls[1][2]
+def test_a_new_query_cancels_the_previous_one(harness: Harness) -> None:
+    harness.query.ask("one")
+    harness.query.ask("two")
+    old, new = harness.calls[0][2], harness.calls[1][2]
     assert old.cancelled
     old.succeeded.emit("of one")
     old.failed.emit(AppError(ErrorKind.CANCELLED, "Cancelled."))
-    assert world.inquiry.state == "asking"
+    assert harness.query.state == "asking"
     new.succeeded.emit("of two")
-    assert (world.inquiry.server, world.inquiry.result) == ("two", "of two")
+    assert (harness.query.server, harness.query.result) == ("two", "of two")
 
 
-def test_the_countdown_ends_at_zero(world: World) -> None:
-    world.inquiry.ask("nas01")
-    seen = [world.inquiry.seconds_left]
+def test_the_countdown_ends_at_zero(harness: Harness) -> None:
+    harness.query.ask("nas01")
+    seen = [harness.query.seconds_left]
     for _ in range(4):
-        world.now += 1
-        seen.append(world.inquiry.seconds_left)
+        harness.now += 1
+        seen.append(harness.query.seconds_left)
     assert seen == [3, 2, 1, 0, 0]
-    assert world.inquiry.state == "asking"
+    assert harness.query.state == "asking"
 
 
-def test_a_question_waits_for_the_last_letter(world: World) -> None:
-    world.inquiry.ask("n", delay_ms=60_000)
-    world.inquiry.ask("na", delay_ms=60_000)
-    assert world.inquiry.state == "waiting"
-    assert world.calls == []
-    world.inquiry.ask("na")
-    assert [args for _, args, _ in world.calls] == ["NA"]
+def test_a_query_is_delayed_until_typing_pauses(harness: Harness) -> None:
+    harness.query.ask("n", delay_ms=60_000)
+    harness.query.ask("na", delay_ms=60_000)
+    assert harness.query.state == "waiting"
+    assert harness.calls == []
+    harness.query.ask("na")
+    assert [args for _, args, _ in harness.calls] == ["NA"]
 
 
-def test_cancel_forgets_the_question_but_not_an_answer(world: World) -> None:
-    world.inquiry.ask("nas01")
-    world.inquiry.cancel()
-    assert world.inquiry.state == "idle"
-    assert world.calls[0][2].cancelled
-    world.inquiry.ask("nas01")
-    world.calls[1][2].succeeded.emit("answer")
-    world.inquiry.cancel()
-    assert world.inquiry.result == "answer"
+def test_cancel_keeps_an_answer(harness: Harness) -> None:
+    harness.query.ask("nas01")
+    harness.query.cancel()
+    assert harness.query.state == "idle"
+    assert harness.calls[0][2].cancelled
+    harness.query.ask("nas01")
+    harness.calls[1][2].succeeded.emit("answer")
+    harness.query.cancel()
+    assert harness.query.result == "answer"
 
 
-def test_a_failure_can_be_asked_again(world: World) -> None:
-    world.inquiry.ask("nas01")
-    world.calls[0][2].failed.emit(AppError(ErrorKind.SERVER_SILENT, "No answer."))
-    assert world.inquiry.state == "failed"
-    world.inquiry.ask("nas01")
-    assert world.inquiry.state == "asking"
-    assert world.inquiry.error is None
+def test_a_failed_query_can_be_repeated(harness: Harness) -> None:
+    harness.query.ask("nas01")
+    harness.calls[0][2].failed.emit(AppError(ErrorKind.SERVER_SILENT, "No answer."))
+    assert harness.query.state == "failed"
+    harness.query.ask("nas01")
+    assert harness.query.state == "asking"
+    assert harness.query.error is None
 
 
-def test_an_agent_that_is_gone_is_a_failure(world: World) -> None:
-    world.refuses = AppError(ErrorKind.PROTOCOL, "Gone.")
-    world.inquiry.ask("nas01")
-    assert world.inquiry.state == "failed"
-    assert world.inquiry.error is world.refuses
+def test_a_lost_connection_is_a_failure(harness: Harness) -> None:
+    harness.refuses = AppError(ErrorKind.PROTOCOL, "Gone.")
+    harness.query.ask("nas01")
+    assert harness.query.state == "failed"
+    assert harness.query.error is harness.refuses
 
 
-# Shares as far as they are typed
+# Incomplete shares
 
 EXPORT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12).map(lambda text: "/" + text)
 HOST = st.sampled_from(
@@ -134,13 +134,13 @@ HOST = st.sampled_from(
 
 
 @given(st.text(max_size=30))
-def test_the_parts_make_the_text(text: str) -> None:
+def test_the_parts_of_a_share_make_the_text(text: str) -> None:
     share = split_share(text)
     assert share.server + ":" * share.colon + share.export == text
 
 
 @given(HOST, EXPORT, st.data())
-def test_every_beginning_of_a_share_is_understood(host: str, export: str, data: st.DataObject) -> None:
+def test_every_prefix_of_a_share_is_split(host: str, export: str, data: st.DataObject) -> None:
     whole = f"{server_in_share(host)}:{export}"
     server = server_in_share(host)
     end = data.draw(st.integers(0, len(whole)))
@@ -152,7 +152,7 @@ def test_every_beginning_of_a_share_is_understood(host: str, export: str, data: 
         assert share.host == host
 
 
-def test_an_address_without_brackets_is_a_server_that_is_not_finished() -> None:
+def test_an_ipv6_address_without_brackets_is_incomplete() -> None:
     assert split_share("fd00::1") == ("fd00::1", False, "")
 
 
@@ -168,7 +168,7 @@ def test_servers_that_begin_with_the_text_come_first() -> None:
     assert suggest_servers("[fd", [known("fd00::1")], WORDS)[0].text == "[fd00::1]:"
 
 
-def test_exports_come_once_and_say_who_may_mount_them() -> None:
+def test_exports_are_listed_once_with_their_clients() -> None:
     result = ExportsResult(
         server="nas01", address="10.0.0.7",
         exports=[ExportedPath(path="/export/with space"),

@@ -1,4 +1,4 @@
-"""Drafts: what was typed survives Esc, other rows and hosts, and goes when it is made or discarded."""
+"""Drafts survive Esc, other selections and other hosts, and end when they are mounted or discarded."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def draft(driver: Driver) -> Driver:
     return driver
 
 
-def test_esc_discards_no_input(draft: Driver) -> None:
+def test_esc_keeps_the_input(draft: Driver) -> None:
     for _ in range(3):
         draft.qtbot.keyClick(draft.window, Qt.Key.Key_Escape)
     assert draft.text_of("share") == "nosuchserver:/a"
@@ -54,7 +54,7 @@ def test_esc_discards_no_input(draft: Driver) -> None:
     assert row(draft).isChecked()
 
 
-def test_an_untouched_form_is_no_draft_and_esc_leaves_it(driver: Driver) -> None:
+def test_esc_leaves_an_unedited_form_without_a_draft(driver: Driver) -> None:
     driver.open()
     driver.window._on_new()
     assert not row(driver).isVisible()
@@ -63,7 +63,7 @@ def test_an_untouched_form_is_no_draft_and_esc_leaves_it(driver: Driver) -> None
     driver.wait(lambda: driver.window._mounts.current() is not None)
 
 
-def test_a_draft_survives_another_row(draft: Driver) -> None:
+def test_a_draft_survives_another_selection(draft: Driver) -> None:
     draft.window._detail.settings._rows["rsize"].editor.set_value("65536")
     draft.window._mounts.choose_first()
     assert not row(draft).isChecked()
@@ -71,7 +71,7 @@ def test_a_draft_survives_another_row(draft: Driver) -> None:
     assert draft.text_of("share") == "nosuchserver:/a"
     assert "rsize=65536" in draft.window._detail.settings.request().options
     draft.window._mounts.choose_first()
-    draft.window._on_new()  # Ctrl+N goes there, too
+    draft.window._on_new()  # Ctrl+N also shows the draft
     assert draft.text_of("share") == "nosuchserver:/a"
 
 
@@ -86,7 +86,7 @@ def test_a_draft_survives_another_host(draft: Driver, fake: FakeHost) -> None:
     assert draft.text_of("share") == "nosuchserver:/a"
 
 
-def test_edits_of_a_mount_survive_another_row(driver: Driver) -> None:
+def test_edits_of_a_mount_survive_another_selection(driver: Driver) -> None:
     driver.open()
     settings = driver.window._detail.settings
     first, second = (row.mount_point for row in driver.window._table.mounts)  # type: ignore[union-attr]
@@ -100,7 +100,7 @@ def test_edits_of_a_mount_survive_another_row(driver: Driver) -> None:
     assert "wsize=65536" in settings.request().options
 
 
-def test_discard_is_a_button(draft: Driver) -> None:
+def test_a_button_discards_the_draft(draft: Driver) -> None:
     button = draft.find(QPushButton, "discard")
     assert isinstance(button, QPushButton)
     assert button.isVisible()
@@ -111,14 +111,14 @@ def test_discard_is_a_button(draft: Driver) -> None:
     assert draft.text_of("share") == ""
 
 
-def test_a_draft_that_is_mounted_is_none_any_more(draft: Driver, fake: FakeHost) -> None:
+def test_mounting_ends_the_draft(draft: Driver, fake: FakeHost) -> None:
     draft.window._detail.settings.load_entry("nas01:/export/home", "/new", "vers=4.2")
     draft.click("mount")
     draft.wait(lambda: fake.asked("mounts.mount") != [])
     draft.wait(lambda: not row(draft).isVisible())
 
 
-def test_the_draft_alone_stands_in_the_list_without_mounts(driver: Driver, fake: FakeHost) -> None:
+def test_a_draft_is_listed_without_any_mounts(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = []
     driver.open()
     driver.click("empty-mount")
@@ -137,14 +137,14 @@ def test_a_paste_over_a_draft_can_be_undone(draft: Driver) -> None:
     assert draft.text_of("share") == "nosuchserver:/a"
 
 
-def test_a_new_snapshot_leaves_the_draft(draft: Driver, fake: FakeHost) -> None:
+def test_a_new_mount_table_keeps_the_draft(draft: Driver, fake: FakeHost) -> None:
     fake.set_mounts([mounted()])
     draft.wait(lambda: len(draft.window._table.mounts) == 1)  # type: ignore[union-attr]
     assert draft.text_of("share") == "nosuchserver:/a"
     assert row(draft).isChecked()
 
 
-def test_no_test_is_offered_for_a_server_that_is_unknown(driver: Driver, fake: FakeHost) -> None:
+def test_no_test_is_offered_for_an_unknown_server(driver: Driver, fake: FakeHost) -> None:
     fake.discover_error = AppError(ErrorKind.SERVER_UNKNOWN, "The server nosuchserver is unknown.")
     driver.open()
     driver.window._on_new()
@@ -163,7 +163,7 @@ def test_no_test_is_offered_for_a_server_that_is_unknown(driver: Driver, fake: F
 
 @pytest.fixture
 def start_again(qtbot: QtBot, fake: FakeHost) -> Iterator[Callable[[Driver], Driver]]:
-    """Close a window, and open the next one."""
+    """Return a function that closes a window and opens another one."""
     made: list[Driver] = []
 
     def start(before: Driver) -> Driver:
@@ -178,13 +178,13 @@ def start_again(qtbot: QtBot, fake: FakeHost) -> Iterator[Callable[[Driver], Dri
         driver.window.deleteLater()
 
 
-def test_a_draft_is_there_at_the_next_start(
+def test_a_draft_is_restored_at_the_next_start(
     draft: Driver, fake: FakeHost, start_again: Callable[[Driver], Driver]
 ) -> None:
     draft.window._detail.settings.load_entry("nosuchserver:/a", "/mnt/a", "vers=4.2,ro", 1024)
     again = start_again(draft)
     again.wait(row(again).isVisible)
-    assert not row(again).isChecked()  # nothing is shown that nobody asked for
+    assert not row(again).isChecked()  # the draft is listed, but not shown
     assert row(again).accessibleName() == "Draft: nosuchserver:/a"
     row(again).click()
     assert again.window._detail.settings.unfinished == FormState(
@@ -195,12 +195,12 @@ def test_a_draft_is_there_at_the_next_start(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     again.find(QPushButton, "discard").click()  # type: ignore[attr-defined]
     third = start_again(again)
-    third.wait(lambda: third.window._drafts._ready)
+    third.wait(lambda: third.window._drafts._loaded)
     assert not row(third).isVisible()
     assert not path.exists()
 
 
-def test_a_draft_that_was_mounted_is_not_there_at_the_next_start(
+def test_a_mounted_draft_is_not_restored(
     draft: Driver, fake: FakeHost, start_again: Callable[[Driver], Driver]
 ) -> None:
     draft.window._detail.settings.load_entry("nas01:/export/home", "/new", "vers=4.2")
@@ -208,13 +208,13 @@ def test_a_draft_that_was_mounted_is_not_there_at_the_next_start(
     draft.click("mount")
     draft.wait(lambda: not row(draft).isVisible())
     again = start_again(draft)
-    again.wait(lambda: again.window._drafts._ready)
+    again.wait(lambda: again.window._drafts._loaded)
     assert not row(again).isVisible()
 
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Set when the file of drafts may be read."""
+    """Return an event that lets the blocked read of the draft file continue."""
     read, may = DraftFile.read, threading.Event()
 
     def slow(file: DraftFile) -> object:
@@ -225,7 +225,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return may
 
 
-def test_drafts_of_the_last_start_come_into_a_form_that_is_open(
+def test_saved_drafts_are_loaded_into_an_open_form(
     draft: Driver, answer: threading.Event, start_again: Callable[[Driver], Driver]
 ) -> None:
     again = start_again(draft)
@@ -236,21 +236,21 @@ def test_drafts_of_the_last_start_come_into_a_form_that_is_open(
     assert row(again).isChecked()
 
 
-def test_what_is_typed_before_they_are_read_counts(
+def test_input_before_the_drafts_are_read_wins(
     draft: Driver, answer: threading.Event, start_again: Callable[[Driver], Driver]
 ) -> None:
     again = start_again(draft)
     again.window._on_new()
     type_share(again, "other:/b")
     answer.set()
-    again.wait(lambda: again.window._drafts._ready)
+    again.wait(lambda: again.window._drafts._loaded)
     assert again.text_of("share") == "other:/b"
     third = start_again(again)
     third.wait(row(third).isVisible)
     assert row(third).accessibleName() == "Draft: other:/b"
 
 
-def test_a_folder_that_cannot_be_written_is_told_once(draft: Driver) -> None:
+def test_a_directory_that_cannot_be_written_is_reported_once(draft: Driver) -> None:
     state_directory().parent.mkdir(parents=True, exist_ok=True)
     state_directory().write_text("in the way")
     draft.wait(lambda: draft.message() == "The file of drafts could not be written.")
@@ -266,6 +266,6 @@ def test_edits_of_a_mount_are_not_saved(driver: Driver, start_again: Callable[[D
     driver.window._detail.settings._rows["wsize"].editor.set_value("65536")
     assert driver.window._detail.settings.dirty
     again = start_again(driver)
-    again.wait(lambda: again.window._drafts._ready)
+    again.wait(lambda: again.window._drafts._loaded)
     assert not again.window._detail.settings.dirty
     assert not DraftFile.path().exists()

@@ -1,4 +1,4 @@
-"""Findings in the settings form: shown while typing, mended by a click, never in the way of sane options."""
+"""Findings in the settings form: shown while typing, and fixed by a click."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_draft_without_options_has_none(panel: SettingsPanel) -> None:
     assert findings(panel).isHidden()
 
 
-def test_soft_is_warned_of_and_mended_by_a_click(panel: SettingsPanel, qtbot) -> None:
+def test_the_warning_about_soft_is_fixed_by_a_click(panel: SettingsPanel, qtbot) -> None:
     panel._rows["hard"].editor.set_value("soft")
     assert findings(panel).isVisible()
     assert "soft" in texts(panel).lower()
@@ -57,20 +57,20 @@ def test_soft_is_warned_of_and_mended_by_a_click(panel: SettingsPanel, qtbot) ->
     assert remaining == [] or button.objectName() not in {f"fix-{rule}" for rule in remaining}
 
 
-def test_findings_go_when_the_reason_goes(panel: SettingsPanel) -> None:
+def test_findings_disappear_with_their_cause(panel: SettingsPanel) -> None:
     panel.load_entry("", "", "_netdev,nofail,intr")
     assert findings(panel).isVisible()
     panel.load_entry("", "", "_netdev,nofail")
     assert findings(panel).isHidden()
 
 
-def test_severity_is_a_sign_a_word_and_a_color(panel: SettingsPanel) -> None:
+def test_severity_has_a_symbol_a_word_and_a_color(panel: SettingsPanel) -> None:
     panel._rows["hard"].editor.set_value("soft")
     shown = texts(panel)
     assert any(word in shown for word in ("✖ Error", "⚠ Warning"))
 
 
-def test_many_findings_scroll_and_leave_room_for_the_form(panel: SettingsPanel) -> None:
+def test_many_findings_scroll(panel: SettingsPanel) -> None:
     panel.load_entry("", "", "intr,posix,udp,noac,nolock,rsize=1000,sloppy,acregmin=90,timeo=7")
     assert findings(panel).height() < panel.height() / 3
     assert findings(panel).widget().height() >= findings(panel).viewport().height()
@@ -85,7 +85,7 @@ def new_form(driver: Driver) -> SettingsPanel:
     return panel
 
 
-def test_the_form_of_a_new_mount_says_what_this_computer_lacks(driver: Driver, fake: FakeHost) -> None:
+def test_the_form_of_a_new_mount_shows_missing_programs(driver: Driver, fake: FakeHost) -> None:
     fake.rdma = False
     panel = new_form(driver)
     panel.load_entry("nas01:/a", "/mnt/a", "_netdev,nofail,rdma")
@@ -93,7 +93,7 @@ def test_the_form_of_a_new_mount_says_what_this_computer_lacks(driver: Driver, f
     assert "dnf install rdma-core  # Fedora" in texts(panel)
 
 
-def test_no_server_is_asked_for_facts_while_a_new_mount_is_typed(driver: Driver, fake: FakeHost) -> None:
+def test_no_server_is_contacted_while_a_new_mount_is_typed(driver: Driver, fake: FakeHost) -> None:
     panel = new_form(driver)
     driver.wait(lambda: panel._facts is not None and panel._facts.server is None)
     fake.rdma = False
@@ -103,10 +103,10 @@ def test_no_server_is_asked_for_facts_while_a_new_mount_is_typed(driver: Driver,
     for options in ("_netdev,nofail,r", "_netdev,nofail,rd", "_netdev,nofail,rdma"):
         panel.load_entry("nas01:/a", "/mnt/a", options)
     driver.wait(lambda: "This computer has no RDMA device." in texts(panel))
-    assert [args.share for args in fake.asked("facts.get")[asked:]] == [""]  # once, when the typing rests
+    assert [args.share for args in fake.asked("facts.get")[asked:]] == [""]  # one request after typing paused
 
 
-def test_what_was_lacking_is_looked_at_again_after_an_edit(driver: Driver, fake: FakeHost) -> None:
+def test_missing_programs_are_checked_again_after_an_edit(driver: Driver, fake: FakeHost) -> None:
     fake.rdma = False
     panel = new_form(driver)
     panel.load_entry("nas01:/a", "/mnt/a", "_netdev,nofail,rdma")

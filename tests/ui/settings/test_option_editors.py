@@ -1,4 +1,4 @@
-"""Editors and the form: fields to option string and back, and nothing is lost."""
+"""Option editors: conversion between fields and option string without loss."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "value"), CASES)
-def test_a_value_comes_back(qtbot: QtBot, name: str, value: str) -> None:
+def test_a_value_survives_a_round_trip(qtbot: QtBot, name: str, value: str) -> None:
     editor = make_editor(catalogue()[name])
     qtbot.addWidget(editor)
     assert editor.value() is None
@@ -54,14 +54,14 @@ def test_every_basic_option_has_an_editor_a_default_and_help(qtbot: QtBot, optio
 
 
 @pytest.mark.parametrize("name", ["timeo", "rsize", "vers"])
-def test_a_value_that_the_field_cannot_show_is_kept(qtbot: QtBot, name: str) -> None:
+def test_a_value_that_an_editor_cannot_show_is_kept(qtbot: QtBot, name: str) -> None:
     editor = make_editor(catalogue()[name])
     qtbot.addWidget(editor)
     editor.set_value("odd")
     assert editor.value() == "odd"
 
 
-def test_a_value_that_is_none_is_a_problem(qtbot: QtBot) -> None:
+def test_an_invalid_value_is_a_problem(qtbot: QtBot) -> None:
     for name in ("timeo", "rsize"):
         editor = make_editor(catalogue()[name])
         qtbot.addWidget(editor)
@@ -72,7 +72,7 @@ def test_a_value_that_is_none_is_a_problem(qtbot: QtBot) -> None:
 @pytest.mark.parametrize(
     ("typed", "value"), [("256k", "262144"), ("1M", "1048576"), ("8192", "8192"), ("", None)]
 )
-def test_sizes_are_typed_as_people_write_them(qtbot: QtBot, typed: str, value: str | None) -> None:
+def test_sizes_accept_units(qtbot: QtBot, typed: str, value: str | None) -> None:
     editor = make_editor(catalogue()["rsize"])
     qtbot.addWidget(editor)
     combo = editor.findChild(QComboBox)
@@ -82,7 +82,7 @@ def test_sizes_are_typed_as_people_write_them(qtbot: QtBot, typed: str, value: s
     assert editor.value() == value
 
 
-def test_time_out_is_edited_in_seconds_and_written_in_tenths(qtbot: QtBot) -> None:
+def test_timeo_is_edited_in_seconds_and_written_in_deciseconds(qtbot: QtBot) -> None:
     editor = make_editor(catalogue()["timeo"])
     qtbot.addWidget(editor)
     box = editor.findChild(QDoubleSpinBox)
@@ -97,7 +97,7 @@ def test_time_out_is_edited_in_seconds_and_written_in_tenths(qtbot: QtBot) -> No
     assert editor.value() is None
 
 
-def test_values_in_words() -> None:
+def test_texts_of_values() -> None:
     assert value_text(catalogue()["rsize"], "1048576") == "1048576 (1 MiB)"
     assert value_text(catalogue()["timeo"], "600") == "60.0 s"
     assert value_text(catalogue()["hard"], "soft").endswith("(soft)")
@@ -111,7 +111,7 @@ items = st.sampled_from(["rw", "ro", "soft", "rsize=8192", "timeo=7", "nconnect=
 
 @settings(deadline=None)
 @given(st.lists(items, max_size=8), st.sampled_from(["65536", None]))
-def test_an_edited_field_leaves_all_others(parts: list[str], value: str | None) -> None:
+def test_an_edit_keeps_all_other_options(parts: list[str], value: str | None) -> None:
     text = ",".join(parts)
     edited = with_value(text, "wsize", value)
     assert MountOptions.parse(edited).get("wsize") == value
@@ -122,7 +122,7 @@ def test_an_edited_field_leaves_all_others(parts: list[str], value: str | None) 
 
 @settings(deadline=None)
 @given(st.lists(items, max_size=8))
-def test_a_field_set_to_what_it_is_changes_nothing(parts: list[str]) -> None:
+def test_setting_the_same_value_changes_nothing(parts: list[str]) -> None:
     text = ",".join(parts)
     for option in catalogue():
         value = MountOptions.parse(text).get(option.name)
@@ -130,12 +130,12 @@ def test_a_field_set_to_what_it_is_changes_nothing(parts: list[str]) -> None:
             assert with_value(text, option.name, value) == text
 
 
-def test_a_comma_just_typed_is_used() -> None:
+def test_a_trailing_comma_is_used() -> None:
     assert with_value("soft,", "rsize", "4096") == "soft,rsize=4096"
     assert with_value("soft,,", "hard", "hard") == "hard,,"
 
 
-def test_what_cannot_be_written_is_refused() -> None:
+def test_a_value_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be written"):
         with_value("soft", "context", "a,b")
     with pytest.raises(ValueError, match="cannot be written"):
@@ -146,7 +146,7 @@ def test_what_cannot_be_written_is_refused() -> None:
 
 @settings(deadline=None)
 @given(st.lists(items, max_size=6), st.sampled_from(get_args(MountTime)))
-def test_when_to_mount_is_one_choice_of_several_words(parts: list[str], when: MountTime) -> None:
+def test_the_mount_time_sets_several_options(parts: list[str], when: MountTime) -> None:
     text = with_mount_time(",".join(parts), when)
     options = MountOptions.parse(text)
     assert mount_time_of(options) == when
@@ -157,7 +157,7 @@ def test_when_to_mount_is_one_choice_of_several_words(parts: list[str], when: Mo
         assert {"nofail", "_netdev"} <= set(options)
 
 
-def test_options_are_found_by_what_people_call_them() -> None:
+def test_options_are_found_by_common_words() -> None:
     assert {"acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "ac"} <= find_options("cache")
     assert find_options("rsize") == {"rsize"}
     assert find_options("nfsvers") == {"vers"}
@@ -169,7 +169,7 @@ def test_options_are_found_by_what_people_call_them() -> None:
     assert len(find_options("")) == len(catalogue())
 
 
-def test_connections_that_other_mounts_fixed() -> None:
+def test_connections_fixed_by_other_mounts() -> None:
     def live(share: str, point: str, version: str, count: int) -> Mount:
         there = msgspec.structs.replace(active(share, f"rw,vers={version}"), nconnect=count)
         return Mount(mount_point=point, share=share, state="mounted", active=there)

@@ -1,4 +1,4 @@
-"""Paste anything, and copy as anything: the dialogs and the way into the form."""
+"""Paste and Copy As: conversion of dialects into the form and from it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_command_in_the_clipboard_fills_a_new_form(driver: Driver) -> None:
     assert driver.fake.asked("mounts.mount") == []
 
 
-def test_other_text_is_not_offered_and_is_read_while_typed(driver: Driver) -> None:
+def test_other_clipboard_text_is_ignored_and_typed_text_is_read(driver: Driver) -> None:
     driver.open()
     QGuiApplication.clipboard().setText("Dear all, the server is down.")
     driver.window._on_paste()
@@ -77,7 +77,7 @@ def test_other_text_is_not_offered_and_is_read_while_typed(driver: Driver) -> No
     gone(driver, PasteDialog)
 
 
-def test_of_several_mounts_one_is_chosen_and_a_mount_that_is_there_gets_the_values(driver: Driver) -> None:
+def test_one_of_several_pasted_mounts_fills_the_form_of_a_mount(driver: Driver) -> None:
     driver.open()
     QGuiApplication.clipboard().setText(FSTAB)
     driver.window._mounts.choose("nas01:/media", "/media")
@@ -118,7 +118,7 @@ def test_a_line_pasted_into_the_share_opens_the_dialog(driver: Driver) -> None:
     assert driver.window.findChild(PasteDialog) is None
 
 
-def test_copy_as(driver: Driver, tmp_path: Path) -> None:
+def test_copy_as_shows_and_saves_dialects(driver: Driver, tmp_path: Path) -> None:
     driver.open()
     driver.window._detail.settings.load_entry("", "", "rsize=1048576,nconnect=4")
     part(driver.window, QAction, "copy-as-openbsd").trigger()
@@ -145,7 +145,7 @@ def test_copy_as(driver: Driver, tmp_path: Path) -> None:
     gone(driver, CopyAsDialog)
 
 
-def test_what_cannot_be_written_is_said(driver: Driver) -> None:
+def test_a_mount_that_a_dialect_cannot_express_is_reported(driver: Driver) -> None:
     driver.open()
     driver.window._on_new()
     driver.window._on_copy_as("fstab")
@@ -187,7 +187,7 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
     told = driver.window._detail._header.state_text(driver.fake.mounts[0])
     assert told == "Not mounted (read only: /etc/auto.home) · on demand"
     assert not driver.sees("forget")
-    assert not driver.sees("mount")  # autofs does it, when somebody enters the place
+    assert not driver.sees("mount")  # autofs mounts it on access
     driver.click("import")
     driver.wait(lambda: not driver.sees("import"))
     assert driver.text_of("share") == "nas01:/u"
@@ -199,7 +199,7 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
     ("choice", "options"),
     [("leave-out", "ro"), ("keep", "ro,futureopt=7"), ("cancel", None)],
 )
-def test_what_only_root_may_give_is_asked_before_an_import(
+def test_reserved_options_are_confirmed_before_an_import(
     driver: Driver, choice: str, options: str | None
 ) -> None:
     unit = Configured(

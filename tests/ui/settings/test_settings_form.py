@@ -1,4 +1,4 @@
-"""The settings form: text and rows in step, undo, what is edited, and when to mount."""
+"""The settings form: synchronization of text and rows, undo, marks of edited rows, and the mount time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=QWidget)
 # Rows
 
 
-def test_every_option_of_the_catalogue_has_its_row(panel: SettingsPanel) -> None:
+def test_every_option_of_the_catalogue_has_a_row(panel: SettingsPanel) -> None:
     for section in panel._grid._sections:
         if not section.is_open:
             section.button.click()
@@ -34,7 +34,7 @@ def test_every_option_of_the_catalogue_has_its_row(panel: SettingsPanel) -> None
     assert seen(panel) == shown
 
 
-def test_what_is_not_basic_is_behind_a_click_unless_it_has_a_value(panel: SettingsPanel) -> None:
+def test_other_options_are_collapsed_unless_they_have_a_value(panel: SettingsPanel) -> None:
     assert {"nconnect", "sec"} <= seen(panel)
     assert "port" not in seen(panel)
     assert "mountport" not in panel._rows
@@ -49,7 +49,7 @@ def test_what_is_not_basic_is_behind_a_click_unless_it_has_a_value(panel: Settin
     assert "1 set" in part(panel, QToolButton, "more-advanced").text()
 
 
-def test_a_new_entry_is_gentle_and_nothing_is_open(panel: SettingsPanel) -> None:
+def test_a_new_entry_has_the_boot_options_and_all_sections_are_collapsed(panel: SettingsPanel) -> None:
     panel.show_draft("", "")
     assert panel.request().options == "_netdev,nofail"
     first = {"nconnect", "proto", "sec", "xprtsec"}
@@ -60,7 +60,7 @@ def test_a_new_entry_is_gentle_and_nothing_is_open(panel: SettingsPanel) -> None
 # The option string and the rows
 
 
-def test_the_text_is_followed_by_the_rows_and_keeps_its_caret(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_rows_follow_the_text_which_keeps_its_cursor(panel: SettingsPanel, qtbot: QtBot) -> None:
     field = raw(panel)
     assert field.text() == "soft,nconnect=4,wat,,timeo=70,timeo=80"
     field.setFocus()
@@ -73,7 +73,7 @@ def test_the_text_is_followed_by_the_rows_and_keeps_its_caret(panel: SettingsPan
 
 
 @pytest.mark.parametrize("text", ["rsi", "rsize=", 'context="a,b', "soft,,", "a\\,b,", "timeo=x,acregmin=-1"])
-def test_half_typed_text_is_kept_as_it_is(panel: SettingsPanel, qtbot: QtBot, text: str) -> None:
+def test_incomplete_text_is_kept(panel: SettingsPanel, qtbot: QtBot, text: str) -> None:
     field = raw(panel)
     field.setFocus()
     field.selectAll()
@@ -98,13 +98,13 @@ def test_any_value_is_shown_or_kept(panel: SettingsPanel, value: str) -> None:
     assert panel.problem() is None
 
 
-def test_a_row_changes_its_own_item_only(panel: SettingsPanel) -> None:
+def test_a_row_changes_only_its_item(panel: SettingsPanel) -> None:
     row(panel, "hard").editor.set_value("softerr")
     row(panel, "rsize").editor.set_value("65536")
     assert raw(panel).text() == "softerr,nconnect=4,wat,,timeo=70,timeo=80,rsize=65536"
 
 
-def test_what_cannot_be_written_is_said_beside_it_and_kept(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_invalid_input_is_reported_in_its_row_and_kept(panel: SettingsPanel, qtbot: QtBot) -> None:
     part(panel, QToolButton, "more-security").click()
     field = row(panel, "context").editor.field
     field.setFocus()
@@ -121,7 +121,7 @@ def test_what_cannot_be_written_is_said_beside_it_and_kept(panel: SettingsPanel,
     assert panel.request().options.endswith(',context="a,b"')
 
 
-def test_what_cannot_be_written_can_be_taken_back(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_invalid_input_can_be_reverted(panel: SettingsPanel, qtbot: QtBot) -> None:
     part(panel, QToolButton, "more-security").click()
     field = row(panel, "context").editor.field
     assert isinstance(field, QLineEdit)
@@ -155,7 +155,7 @@ def test_typing_in_one_field_is_one_step(panel: SettingsPanel, qtbot: QtBot) -> 
     assert raw(panel).text() == f"{before},ro,sync"
 
 
-def test_the_place_and_a_pasted_entry_are_steps_too(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_share_mount_point_and_paste_are_undo_steps(panel: SettingsPanel, qtbot: QtBot) -> None:
     panel.show_draft("", "")
     point = part(panel, QLineEdit, "mount-point")
     point.setFocus()
@@ -170,14 +170,14 @@ def test_the_place_and_a_pasted_entry_are_steps_too(panel: SettingsPanel, qtbot:
     assert not undo.isEnabled()
 
 
-def test_another_mount_begins_without_steps(panel: SettingsPanel) -> None:
+def test_another_mount_has_no_undo_steps(panel: SettingsPanel) -> None:
     row(panel, "hard").editor.set_value("hard")
     panel.show_mount(configured(options="ro"), keep_edits=False)
     assert not part(panel, QToolButton, "undo").isEnabled()
     assert panel.request().options == "ro"
 
 
-def test_nothing_is_undone_while_something_runs(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_nothing_is_undone_while_an_action_runs(panel: SettingsPanel, qtbot: QtBot) -> None:
     row(panel, "hard").editor.set_value("hard")
     panel.set_busy(busy=True)
     panel._history.undo_step()
@@ -188,8 +188,8 @@ def test_nothing_is_undone_while_something_runs(panel: SettingsPanel, qtbot: QtB
     assert not panel.dirty
 
 
-def test_any_walk_through_the_form_leads_back(panel: SettingsPanel) -> None:
-    """Edits of rows, text and choice, undone and redone in any order, keep text and rows in step."""
+def test_any_sequence_of_edits_can_be_undone(panel: SettingsPanel) -> None:
+    """Edits of rows, text and mount time, undone and redone in any order, keep text and rows consistent."""
     chance = random.Random(7)
     items = [
         "rsize=1",
@@ -230,7 +230,7 @@ def test_any_walk_through_the_form_leads_back(panel: SettingsPanel) -> None:
 # What is edited
 
 
-def test_an_edited_row_is_marked_and_goes_back(panel: SettingsPanel) -> None:
+def test_an_edited_row_is_marked_and_can_be_reverted(panel: SettingsPanel) -> None:
     edited = row(panel, "hard")
     assert not edited.cells._changed.isVisible()
     edited.editor.set_value("hard")
@@ -244,7 +244,7 @@ def test_an_edited_row_is_marked_and_goes_back(panel: SettingsPanel) -> None:
     assert edited.editor.value() is None
 
 
-def test_all_edits_are_taken_back_as_one_step(panel: SettingsPanel) -> None:
+def test_all_edits_are_reverted_as_one_step(panel: SettingsPanel) -> None:
     before = panel.request().options
     button = part(panel, QPushButton, "revert-all")
     assert not button.isEnabled()
@@ -260,7 +260,7 @@ def test_all_edits_are_taken_back_as_one_step(panel: SettingsPanel) -> None:
 # When to mount
 
 
-def test_when_to_mount(panel: SettingsPanel) -> None:
+def test_the_mount_time_can_be_selected(panel: SettingsPanel) -> None:
     panel.show_draft("nas:/a", "/a")
     choice = part(panel, QComboBox, "option-when")
     assert choice.currentData() == "start-up"

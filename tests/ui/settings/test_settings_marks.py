@@ -1,4 +1,4 @@
-"""The settings form: search, what is not in force, what is advised and found, and the way by keyboard."""
+"""The settings form: search, values in use, recommended values, findings, and keyboard navigation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T", bound=QWidget)
 # Search
 
 
-def test_search(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_search_shows_matching_options(panel: SettingsPanel, qtbot: QtBot) -> None:
     before = seen(panel)
     keys(qtbot, panel, "Ctrl+F")
     field = part(panel, QLineEdit, "option-search")
@@ -53,7 +53,7 @@ def test_search(panel: SettingsPanel, qtbot: QtBot) -> None:
     assert seen(panel) == before
 
 
-def test_a_search_for_when_finds_the_choice(panel: SettingsPanel) -> None:
+def test_a_search_finds_the_mount_time(panel: SettingsPanel) -> None:
     part(panel, QLineEdit, "option-search").setText("automount")
     assert part(panel, QComboBox, "option-when").isVisible()
 
@@ -61,7 +61,7 @@ def test_a_search_for_when_finds_the_choice(panel: SettingsPanel) -> None:
 # In use, advised, found
 
 
-def test_what_is_in_use_can_be_read_in_the_dark(qapp: QApplication, panel: SettingsPanel) -> None:
+def test_values_in_use_are_legible_in_the_dark_theme(qapp: QApplication, panel: SettingsPanel) -> None:
     panel.show_mount(mounted(), keep_edits=False)
     label = row(panel, "rsize").cells._used
     try:
@@ -73,7 +73,7 @@ def test_what_is_in_use_can_be_read_in_the_dark(qapp: QApplication, panel: Setti
         theme.apply_appearance(qapp, Appearance.LIGHT)
 
 
-def test_what_is_not_in_force_has_a_sign_a_word_and_the_reason(panel: SettingsPanel) -> None:
+def test_a_value_not_in_use_has_a_symbol_and_a_reason(panel: SettingsPanel) -> None:
     panel.show_mount(mounted(requested="rsize=1048576,local_lock=all,nconnect=4"), keep_edits=False)
     assert row(panel, "rsize").cells._note.text() == "≠ Not as asked for: Limited by the server to 262144."
     assert row(panel, "local_lock").cells._note.text() == "⊘ Ignored: Has no effect on version 4.2."
@@ -86,9 +86,9 @@ def test_what_is_not_in_force_has_a_sign_a_word_and_the_reason(panel: SettingsPa
 
 def test_a_default_depends_on_the_transport(panel: SettingsPanel) -> None:
     panel.load_entry("", "", "vers=3,udp")
-    assert row(panel, "timeo").cells._default.text() == "1.1 s"
+    assert row(panel, "timeo").cells._default_label.text() == "1.1 s"
     panel.load_entry("", "", "vers=3")
-    assert row(panel, "timeo").cells._default.text() == "60.0 s"
+    assert row(panel, "timeo").cells._default_label.text() == "60.0 s"
 
 
 @dataclass(frozen=True)
@@ -98,24 +98,24 @@ class Advice:
     reason: str
 
 
-def test_advised_values_stand_beside_the_others_and_are_taken_by_a_click(panel: SettingsPanel) -> None:
+def test_recommended_values_are_shown_and_accepted_by_a_click(panel: SettingsPanel) -> None:
     heading = next(label for label in panel.findChildren(QLabel) if label.text() == "Advised")
     assert not heading.isVisible()
     advice = [Advice("rsize", "1048576", "The link is fast."), Advice("hard", None, "Data is at risk.")]
     panel.show_recommended({one.option: one for one in advice})
     assert heading.isVisible()
-    button = row(panel, "rsize").cells._advised
+    button = row(panel, "rsize").cells._recommended
     assert button.text() == "1 MiB"
     assert button.toolTip() == "The link is fast."
     button.click()
-    row(panel, "hard").cells._advised.click()
+    row(panel, "hard").cells._recommended.click()
     assert panel.request().options == "nconnect=4,wat,,timeo=70,timeo=80,rsize=1048576"
     panel.show_recommended({})
     assert not heading.isVisible()
     assert not button.isVisible()
 
 
-def test_a_fix_is_a_step(panel: SettingsPanel) -> None:
+def test_a_fix_is_an_undo_step(panel: SettingsPanel) -> None:
     button = next(b for b in panel.findChildren(QPushButton) if b.objectName().startswith("fix-"))
     before = panel.request().options
     assert row(panel, "hard").cells._finding.isVisible()
@@ -125,7 +125,7 @@ def test_a_fix_is_a_step(panel: SettingsPanel) -> None:
     assert panel.request().options == before
 
 
-def test_a_fix_of_an_older_text_does_no_harm(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_a_fix_of_an_outdated_finding_is_ignored(panel: SettingsPanel, qtbot: QtBot) -> None:
     button = next(b for b in panel.findChildren(QPushButton) if b.objectName() == "fix-no-nofail")
     field = raw(panel)
     field.setFocus()
@@ -136,9 +136,9 @@ def test_a_fix_of_an_older_text_does_no_harm(panel: SettingsPanel, qtbot: QtBot)
     assert panel.request().options == typed
 
 
-def test_connections_of_other_mounts_are_reckoned_with(panel: SettingsPanel) -> None:
+def test_connections_of_other_mounts_are_considered(panel: SettingsPanel) -> None:
     def rules() -> set[str]:
-        return {finding.rule for finding in panel._foot._findings._findings}
+        return {finding.rule for finding in panel._footer._findings._findings}
 
     panel.show_mount(configured(share="nas:/a", options="vers=4.2,nconnect=8,nofail"), keep_edits=False)
     before = rules()
@@ -151,14 +151,14 @@ def test_connections_of_other_mounts_are_reckoned_with(panel: SettingsPanel) -> 
     assert rules() == before
 
 
-def test_half_a_word_is_no_mistake_until_typing_pauses(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_findings_wait_until_typing_pauses(panel: SettingsPanel, qtbot: QtBot) -> None:
     panel.load_entry("", "", "_netdev,nofail")
     field = raw(panel)
     field.setFocus()
     field.end(False)
     qtbot.keyClicks(field, ",sof")
-    assert panel._foot._findings.isHidden()
-    qtbot.waitUntil(panel._foot._findings.isVisible, timeout=DEADLINE_MS)
+    assert panel._footer._findings.isHidden()
+    qtbot.waitUntil(panel._footer._findings.isVisible, timeout=DEADLINE_MS)
 
 
 # Keyboard
@@ -178,14 +178,14 @@ def test_tab_goes_from_row_to_row(panel: SettingsPanel) -> None:
     assert len(named) >= 6
 
 
-def test_the_row_with_the_focus_explains_itself(panel: SettingsPanel) -> None:
+def test_the_focused_row_shows_its_help(panel: SettingsPanel) -> None:
     row(panel, "rsize").editor.setFocus()
     text = part(panel, QLabel, "option-help").text()
     assert text.startswith("rsize: ")
     assert "unmount" in text
 
 
-def test_the_window_tells_what_is_known_of_the_way_to_the_server(driver: Driver, fake: FakeHost) -> None:
+def test_the_window_passes_facts_to_the_form(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     panel = driver.window._detail.settings
     driver.wait(lambda: panel._facts is not None)

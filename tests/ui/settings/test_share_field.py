@@ -1,4 +1,4 @@
-"""The share field and “Check server…” in the window, against a scripted agent."""
+"""The share field and the server probe dialog in the window, with a scripted agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOBODY = "No servers found on this network. Enter a name or an address."
 
 
 class Person:
-    """Types into the field of a new mount."""
+    """Types into the share field of a new mount."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -47,7 +47,7 @@ class Person:
         self.qtbot.keyClicks(self.line, text)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return what is suggested; the offer of a scan ends each list of servers."""
+        """Return the suggestions without the last row of each list of servers, which starts a scan."""
         rows = self.field._list.rows() if self.field._list.isVisible() else []
         return [row for row in rows if row[0] != SCAN]
 
@@ -72,7 +72,7 @@ def person(driver: Driver) -> Person:
     return Person(driver)
 
 
-def test_a_share_by_keyboard_alone(person: Person) -> None:
+def test_a_share_can_be_chosen_by_keyboard(person: Person) -> None:
     person.key(Qt.Key.Key_Down)
     person.wait_for("nas01", "zeus")
     assert person.rows()[0][1] == "in fstab, mounted"
@@ -93,7 +93,7 @@ def test_a_share_by_keyboard_alone(person: Person) -> None:
     assert [args.server for args in person.fake.asked("discover.exports")] == ["nas01"]
 
 
-def test_nothing_is_asked_of_a_server_whose_name_is_not_finished(person: Person) -> None:
+def test_a_server_with_an_incomplete_name_is_not_queried(person: Person) -> None:
     person.type("nas01")
     person.wait_for("nas01")
     person.qtbot.wait(400)
@@ -105,7 +105,7 @@ def test_nothing_is_asked_of_a_server_whose_name_is_not_finished(person: Person)
     assert len(person.fake.asked("discover.exports")) == 1
 
 
-def test_anything_may_be_typed_and_enter_goes_on(person: Person) -> None:
+def test_any_text_is_accepted_and_enter_submits(person: Person) -> None:
     person.type("nas01:/exp")
     person.driver.wait(lambda: person.rows() != [])
     with person.qtbot.waitSignal(person.field.returnPressed):
@@ -115,7 +115,7 @@ def test_anything_may_be_typed_and_enter_goes_on(person: Person) -> None:
     assert person.line.text() == "nas01:/exp[fd00::2]"
 
 
-def test_a_slow_server_is_counted_down_and_can_be_given_up(person: Person) -> None:
+def test_a_slow_query_has_a_countdown_and_can_be_stopped(person: Person) -> None:
     person.fake.hold.clear()
     person.type("slow:")
     person.driver.wait(lambda: person.status().startswith("Asking slow… "))
@@ -128,7 +128,7 @@ def test_a_slow_server_is_counted_down_and_can_be_given_up(person: Person) -> No
     person.driver.wait(lambda: person.fake.cancelled == ["slow"])
 
 
-def test_the_answer_to_an_older_name_is_not_shown(person: Person) -> None:
+def test_an_outdated_answer_is_not_shown(person: Person) -> None:
     person.fake.hold.clear()
     person.type("old:")
     person.driver.wait(lambda: len(person.fake.asked("discover.exports")) == 1)
@@ -140,27 +140,27 @@ def test_the_answer_to_an_older_name_is_not_shown(person: Person) -> None:
     assert [args.server for args in person.fake.asked("discover.exports")] == ["old", "new"]
 
 
-def test_a_failure_is_one_sentence_with_its_hint_behind(person: Person) -> None:
+def test_a_failure_is_one_sentence_with_a_hint_in_its_tool_tip(person: Person) -> None:
     person.fake.discover_error = AppError(
         ErrorKind.SERVER_UNKNOWN, "The name “gone” is not known.", hint="Check its <spelling>."
     )
     person.type("gone:")
     person.driver.wait(lambda: person.status() == "The name “gone” is not known.")
-    assert "Check its &lt;spelling&gt;." in person.field._said.toolTip()
+    assert "Check its &lt;spelling&gt;." in person.field._status.toolTip()
     assert QApplication.activeModalWidget() is None
     assert person.driver.message() == ""
 
 
-def test_a_problem_of_one_source_hides_nothing_of_the_other(person: Person) -> None:
+def test_a_problem_of_one_source_keeps_the_results_of_the_other(person: Person) -> None:
     problem = Problem(kind="server-refused", message="It runs no rpcbind.", hint="Version 4 only.")
     person.fake.exports = {"exports": None, "exports_problem": problem}
     person.type("nas01:")
     person.wait_for("/export", "/export/home")
     assert person.status() == "nas01 answers. Directories to choose from: 2."
-    assert "It runs no rpcbind." in person.field._said.toolTip()
+    assert "It runs no rpcbind." in person.field._status.toolTip()
 
 
-def test_a_root_for_privileged_ports_is_listed_by_a_test_mount_if_wanted(person: Person) -> None:
+def test_a_test_mount_lists_a_root_restricted_to_privileged_ports(person: Person) -> None:
     problem = Problem(kind="access-denied", message="It wants a privileged port.")
     person.fake.exports = {"exports": None, "root": None, "root_problem": problem}
     person.type("v4:")
@@ -173,7 +173,7 @@ def test_a_root_for_privileged_ports_is_listed_by_a_test_mount_if_wanted(person:
     assert [args.test_mount for args in person.fake.asked("discover.exports")] == [False, True]
 
 
-def test_another_host_ends_the_question(person: Person) -> None:
+def test_switching_the_host_cancels_the_query(person: Person) -> None:
     person.fake.hold.clear()
     person.type("slow:")
     person.driver.wait(lambda: len(person.fake.asked("discover.exports")) == 1)
@@ -184,7 +184,7 @@ def test_another_host_ends_the_question(person: Person) -> None:
     assert person.field._servers.result is None
 
 
-def test_what_announces_itself_comes_after_what_is_known(person: Person) -> None:
+def test_announced_servers_follow_known_ones(person: Person) -> None:
     person.fake.announced = [KnownServer(name="attic.local", sources=["mdns"], exports=["/music"])]
     person.fake.hold.clear()
     person.key(Qt.Key.Key_Down)
@@ -196,7 +196,7 @@ def test_what_announces_itself_comes_after_what_is_known(person: Person) -> None
     assert person.line.text() == "nas01:"
 
 
-def test_servers_used_recently_are_offered_and_forgotten(person: Person) -> None:
+def test_recent_servers_are_suggested_and_can_be_cleared(person: Person) -> None:
     person.fake.recent = [KnownServer(name="old", sources=["recent"], exports=["/x"])]
     person.key(Qt.Key.Key_Down)
     person.wait_for("nas01", "zeus", "old", "Forget the servers used recently")
@@ -218,10 +218,10 @@ def test_the_button_opens_the_list(person: Person) -> None:
     assert person.driver.sees("share")
 
 
-# What the list says
+# Texts of the list
 
 
-def test_the_list_opens_though_nobody_is_known_and_says_that_it_looks(person: Person) -> None:
+def test_the_list_opens_without_servers_and_shows_the_search(person: Person) -> None:
     person.fake.known_servers = []
     person.fake.hold.clear()
     person.open()
@@ -231,12 +231,12 @@ def test_the_list_opens_though_nobody_is_known_and_says_that_it_looks(person: Pe
     person.driver.wait(lambda: person.said() == NOBODY)
     person.key(Qt.Key.Key_Escape)
     assert person.said() == ""
-    person.key(Qt.Key.Key_Down)  # opened again, it looks again
+    person.key(Qt.Key.Key_Down)  # reopening the list searches again
     person.driver.wait(lambda: len(person.fake.asked("discover.servers")) >= 3)
     person.driver.wait(lambda: person.said() == NOBODY)
 
 
-def test_the_list_fills_while_it_looks_and_says_what_it_found(person: Person) -> None:
+def test_the_list_fills_during_the_search_and_shows_its_result(person: Person) -> None:
     attic = KnownServer(name="attic.local", sources=["mdns"], exports=["/music"], address="10.9.0.7")
     far = KnownServer(
         name="10.9.0.8", sources=["mdns"], exports=[], address="10.9.0.8", calls_itself="far.local"
@@ -251,11 +251,11 @@ def test_the_list_fills_while_it_looks_and_says_what_it_found(person: Person) ->
     person.driver.wait(lambda: person.said() == "Servers found on this network: 2")
     assert person.rows()[2] == ("10.9.0.8", "far.local · announced on the network")
     person.key(Qt.Key.Key_Escape)
-    person.type("far")  # found by the name that it announces
+    person.type("far")  # matches the name that the server announces
     person.wait_for("10.9.0.8")
 
 
-def test_without_others_it_says_so_and_without_a_network_why(person: Person) -> None:
+def test_an_empty_search_and_a_missing_network_are_reported(person: Person) -> None:
     person.open()
     person.driver.wait(lambda: person.said() == "No other servers found on this network.")
     person.fake.network_error = AppError(ErrorKind.UNAVAILABLE, "There is no network.")
@@ -264,7 +264,7 @@ def test_without_others_it_says_so_and_without_a_network_why(person: Person) -> 
     person.wait_for("nas01", "zeus")
 
 
-def test_a_server_without_exports_opens_a_list_that_says_so(person: Person) -> None:
+def test_a_server_without_exports_is_reported_in_the_list(person: Person) -> None:
     person.fake.exports = {"exports": [], "root": []}
     person.type("void:")
     person.driver.wait(lambda: person.status() == "void answers, and exports nothing.")
@@ -274,7 +274,7 @@ def test_a_server_without_exports_opens_a_list_that_says_so(person: Person) -> N
 
 
 def begin_scan(person: Person) -> None:
-    """Choose the last row of the list by keyboard, and agree to what is asked."""
+    """Choose the last row of the list by keyboard, and confirm the scan."""
     person.key(Qt.Key.Key_Down)
     person.driver.wait(lambda: person.said() != "" and not person.said().startswith("Looking"))
     while person.field._list.currentIndex().data() != SCAN:
@@ -284,7 +284,7 @@ def begin_scan(person: Person) -> None:
     person.driver.wait(lambda: QApplication.activeModalWidget() is not None)
 
 
-def test_the_subnet_is_scanned_after_a_yes_that_knows_the_addresses(person: Person) -> None:
+def test_the_subnet_is_scanned_after_confirmation_of_its_addresses(person: Person) -> None:
     person.fake.answering = [
         KnownServer(name="nas02", sources=["scan"], exports=[], address="10.9.0.2"),
         KnownServer(name="10.9.0.9", sources=["scan"], exports=[], address="10.9.0.9"),
@@ -307,8 +307,8 @@ def test_the_subnet_is_scanned_after_a_yes_that_knows_the_addresses(person: Pers
 
 
 @pytest.mark.parametrize("reason", [Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.OtherFocusReason])
-def test_the_list_is_back_when_the_window_is_active_again(person: Person, reason: Qt.FocusReason) -> None:
-    """On a busy computer the window hears of a question's focus only after the question has closed."""
+def test_the_list_reopens_when_the_window_is_active_again(person: Person, reason: Qt.FocusReason) -> None:
+    """On a slow computer the window gets the focus event of a dialog only after the dialog closed."""
     person.open()
     person.wait_for("nas01", "zeus")
     for kind in (QEvent.Type.FocusOut, QEvent.Type.FocusIn):
@@ -319,7 +319,7 @@ def test_the_list_is_back_when_the_window_is_active_again(person: Person, reason
     assert person.rows() == []
 
 
-def test_a_scan_is_not_begun_without_a_yes_and_is_stopped_by_a_click(person: Person) -> None:
+def test_a_scan_needs_confirmation_and_can_be_stopped(person: Person) -> None:
     begin_scan(person)
     box = QApplication.activeModalWidget()
     assert isinstance(box, QMessageBox)
@@ -351,7 +351,7 @@ def check(person: Person, share: str = "nas01:/export") -> ServerProbeDialog:
     return dialog
 
 
-def test_a_server_is_checked_beside_the_window(person: Person) -> None:
+def test_the_probe_dialog_is_not_modal(person: Person) -> None:
     dialog = check(person)
     assert not dialog.isModal()
     person.driver.wait(lambda: person.driver.sees("probe-services"))
@@ -370,7 +370,7 @@ def test_a_server_is_checked_beside_the_window(person: Person) -> None:
     person.driver.wait(lambda: person.driver.window.findChild(ServerProbeDialog) is None)
 
 
-def test_a_check_is_stopped_repeated_and_fails_in_its_own_place(person: Person) -> None:
+def test_a_probe_can_be_stopped_and_repeated_and_shows_its_failure(person: Person) -> None:
     person.fake.hold.clear()
     check(person)
     person.driver.wait(lambda: person.driver.text_of("probe-status").startswith("Asking nas01… "))
@@ -384,7 +384,7 @@ def test_a_check_is_stopped_repeated_and_fails_in_its_own_place(person: Person) 
     assert person.driver.message() == ""
 
 
-def test_a_check_goes_with_its_window(person: Person) -> None:
+def test_the_probe_dialog_closes_with_its_window(person: Person) -> None:
     person.fake.hold.clear()
     check(person)
     person.driver.window.open_host("gigabit")
