@@ -57,21 +57,21 @@ class ApplyController(QObject):
         """Whether a change is being applied."""
         return self._call is not None
 
-    def open(self, window: QWidget, args: ApplyArgs, *, active: bool, kept: SaveTarget) -> bool:
+    def open(self, window: QWidget, args: ApplyArgs, *, active: bool, saved_in: SaveTarget) -> bool:
         """Open the apply dialog for a change.
 
         Args:
             window: parent of the dialog.
             args: the change, with the initial answers.
             active: whether the share is mounted now.
-            kept: where the mount is saved now.
+            saved_in: where the mount is saved now.
 
         Returns:
             False if an apply dialog is open already.
         """
         if self._dialog is not None:
             return False
-        dialog = ApplyDialog(window, args, active=active, kept=kept)
+        dialog = ApplyDialog(window, args, active=active, saved_in=saved_in)
         self._dialog = dialog
         dialog.plan_wanted.connect(self._plan)
         dialog.agreed.connect(self._on_agreed)

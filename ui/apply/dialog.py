@@ -43,7 +43,7 @@ class ApplyChoices(QWidget):
     Args:
         args: the change, with the initial answers.
         active: whether the share is mounted now.
-        kept: where the mount is saved now.
+        saved_in: where the mount is saved now.
 
     Signals:
         changed: the user or the plan changed an answer.
@@ -51,12 +51,12 @@ class ApplyChoices(QWidget):
 
     changed = Signal()
 
-    def __init__(self, args: ApplyArgs, *, active: bool, kept: SaveTarget) -> None:
+    def __init__(self, args: ApplyArgs, *, active: bool, saved_in: SaveTarget) -> None:
         super().__init__()
         self._args = args
         self._active = active
         nowhere = self.tr("&not at all: until it is unmounted or the computer stops")
-        if kept != "nowhere":
+        if saved_in != "nowhere":
             nowhere = self.tr("&not at all: what is set up stays as it is")
         save_targets: list[tuple[SaveTarget, str]] = [
             ("fstab", self.tr("in /etc/&fstab")),
@@ -82,9 +82,9 @@ class ApplyChoices(QWidget):
         # A new entry gets the options that keep an absent server from delaying the boot.
         options = MountOptions.parse(args.options)
         self._boot_options_missing = [
-            name for name in BOOT_OPTIONS if kept == "nowhere" and options.get(name) != YES
+            name for name in BOOT_OPTIONS if saved_in == "nowhere" and options.get(name) != YES
         ]
-        self._is_new = kept == "nowhere"
+        self._is_new = saved_in == "nowhere"
         self._asks_nofail = False
         self._nofail_box = QCheckBox(
             self.tr("an absent server does not &hold up the start of the computer ({options})").format(
@@ -226,7 +226,7 @@ class ApplyDialog(QDialog):
         parent: the window.
         args: the change, with the initial answers.
         active: whether the share is mounted now.
-        kept: where the mount is saved now.
+        saved_in: where the mount is saved now.
 
     Signals:
         plan_wanted: the ApplyArgs for which a plan is needed.
@@ -238,7 +238,7 @@ class ApplyDialog(QDialog):
     agreed = Signal(object, object)
     cancel_wanted = Signal()
 
-    def __init__(self, parent: QWidget, args: ApplyArgs, *, active: bool, kept: SaveTarget) -> None:
+    def __init__(self, parent: QWidget, args: ApplyArgs, *, active: bool, saved_in: SaveTarget) -> None:
         super().__init__(parent)
         self.setObjectName("apply-dialog")
         self.setWindowTitle(self.tr("Apply") if active else self.tr("Mount and keep"))
@@ -252,7 +252,7 @@ class ApplyDialog(QDialog):
         self._interruption.setObjectName("plan-interruption")
         enlarge(self._interruption, 1.1, bold=True)
         self._interruption.hide()
-        self.choices = ApplyChoices(args, active=active, kept=kept)
+        self.choices = ApplyChoices(args, active=active, saved_in=saved_in)
         self.choices.changed.connect(self._ask_plan)
         self.view = PlanView()
         self._progress = QProgressBar()

@@ -142,10 +142,10 @@ class MountController(QObject):
             return
         self.mounted.emit(request, report)
         if link:
-            made = self._start("mounts.link", LinkHomeArgs(path=link, target=request.mount_point), "")
-            if made is not None:
-                made.succeeded.connect(partial(self._on_linked, made))
-                made.failed.connect(partial(self._on_mount_failed, made, None))
+            link_call = self._start("mounts.link", LinkHomeArgs(path=link, target=request.mount_point), "")
+            if link_call is not None:
+                link_call.succeeded.connect(partial(self._on_linked, link_call))
+                link_call.failed.connect(partial(self._on_mount_failed, link_call, None))
 
     def _on_linked(self, call: BridgeCall, _result: object) -> None:
         self._end(call)

@@ -71,8 +71,8 @@ class MountDelegate(QStyledItemDelegate):
         if mount is None:
             _paint_server(painter, option, str(index.data()), str(index.data(StateRole)))
         else:
-            words = str(index.data(StateRole)), str(index.data(BootRole))
-            _paint_mount(painter, option, mount, words, index.data(SpeedHistoryRole))
+            state_and_boot = str(index.data(StateRole)), str(index.data(BootRole))
+            _paint_mount(painter, option, mount, state_and_boot, index.data(SpeedHistoryRole))
         painter.restore()
 
 
@@ -124,7 +124,7 @@ def _paint_mount(
     painter: QPainter,
     option: QStyleOptionViewItem,
     mount: Mount,
-    words: tuple[str, str],
+    state_and_boot: tuple[str, str],
     trend: SpeedHistory | None,
 ) -> None:
     rect: QRect = option.rect
@@ -163,9 +163,9 @@ def _paint_mount(
     painter.drawText(QPoint(left, top + metrics.ascent()), name)
     painter.setFont(font)
     painter.setPen(QColor(color))
-    word, boot = words
-    painter.drawText(QPoint(left, top + line + metrics.ascent()), word)
-    used = metrics.horizontalAdvance(word + " ")
+    state_text, boot = state_and_boot
+    painter.drawText(QPoint(left, top + line + metrics.ascent()), state_text)
+    used = metrics.horizontalAdvance(state_text + " ")
     painter.setPen(QColor(colors.muted))
     text = f"· {boot}  {export_of(mount.share)}"
     export = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width - used)

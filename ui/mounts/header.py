@@ -353,17 +353,17 @@ class MountHeader(QWidget):
 
     def state_text(self, mount: Mount) -> str:
         """Return the state of a mount, its NFS version, and what happens to it at the next boot."""
-        word = mount_state_text(mount, self._now())
+        text = mount_state_text(mount, self._now())
         if mount.state == "not-mounted" and mount.configured is not None:
-            word = self.tr("Not mounted, saved in {file}").format(file=mount.configured.origin)
+            text = self.tr("Not mounted, saved in {file}").format(file=mount.configured.origin)
         if mount.configured is not None and not mount.configured.ours:
-            word = self.tr("{state} (read only: {file})").format(
-                state=self.tr("Not mounted") if mount.active is None else word, file=mount.configured.origin
+            text = self.tr("{state} (read only: {file})").format(
+                state=self.tr("Not mounted") if mount.active is None else text, file=mount.configured.origin
             )
         if mount.active is not None:
             version = MountOptions.parse(mount.active.options).get("vers")
-            word = f"{word}, NFS {version}" if version else word
-        return f"{word} · {self._next_boot_text(mount)}"
+            text = f"{text}, NFS {version}" if version else text
+        return f"{text} · {self._next_boot_text(mount)}"
 
     def _next_boot_text(self, mount: Mount) -> str:
         """Return what happens to a mount at the next boot, with a note if the mount is not saved."""

@@ -319,7 +319,7 @@ class MountPage(QWidget):
             read_ahead_kb=request.read_ahead_kb,
         )
         active = mount is not None and mount.active is not None
-        return self._apply_controller.open(self.window(), args, active=active, kept=saved_in)
+        return self._apply_controller.open(self.window(), args, active=active, saved_in=saved_in)
 
     def _on_log_clicked(self) -> None:
         mount = self._mount
@@ -347,7 +347,7 @@ class MountPage(QWidget):
             fstype=configured.fstype if configured is not None else "nfs",
             again=True,
         )
-        self._apply_controller.open(self.window(), args, active=True, kept=config_target_of(configured))
+        self._apply_controller.open(self.window(), args, active=True, saved_in=config_target_of(configured))
 
     def _on_import_clicked(self) -> None:
         if self._mount is not None:

@@ -136,7 +136,7 @@ class AdviceAnswer(QWidget):
         )
         self._section(
             self.tr("Not recommended"),
-            ((other_text(other), other.reason) for other in result.not_recommended),
+            ((other_text(item), item.reason) for item in result.not_recommended),
         )
         self._section(
             self.tr("Not known, and so not taken into account"),

@@ -125,7 +125,7 @@ class OptionGrid(QWidget):
     """Form of all options; it shows values and reports edits, but the owner stores the values.
 
     Args:
-        place: labels and fields for share and mount point, shown above the options.
+        place_fields: labels and fields for share and mount point, shown above the options.
 
     Attributes:
         rows: rows created so far, by canonical option name.
@@ -141,7 +141,7 @@ class OptionGrid(QWidget):
     when_edited = Signal(str)
     row_made = Signal(object, str)
 
-    def __init__(self, place: Sequence[tuple[str, QWidget]]) -> None:
+    def __init__(self, place_fields: Sequence[tuple[str, QWidget]]) -> None:
         super().__init__()
         self.rows: dict[str, OptionRow] = {}
         self._place_rows: list[QWidget] = []
@@ -163,11 +163,11 @@ class OptionGrid(QWidget):
         self._used_heading = MutedLabel(self.tr("In use"))
         self._advised_heading = MutedLabel(self.tr("Advised"))
         self._advised_heading.hide()
-        self._fill(place)
+        self._fill(place_fields)
 
     # Construction
 
-    def _fill(self, place: Sequence[tuple[str, QWidget]]) -> None:
+    def _fill(self, place_fields: Sequence[tuple[str, QWidget]]) -> None:
         grid = self._grid
         grid.setContentsMargins(6, 8, 16, 12)
         grid.setHorizontalSpacing(6)
@@ -183,22 +183,24 @@ class OptionGrid(QWidget):
             section = OptionSection(title, options, always, self)
             section.toggled.connect(self._on_toggled)
             self._sections.append(section)
-            row = self._add_section(row, section, place if group == "general" else ())
+            row = self._add_section(row, section, place_fields if group == "general" else ())
         grid.setColumnMinimumWidth(COLUMN_REQUESTED, self._editor_width())
         grid.setColumnStretch(COLUMN_DEFAULT, 2)
         grid.setColumnStretch(COLUMN_IN_USE, 3)
         grid.setRowStretch(row, 1)
 
-    def _add_section(self, row: int, section: OptionSection, place: Sequence[tuple[str, QWidget]]) -> int:
+    def _add_section(
+        self, row: int, section: OptionSection, place_fields: Sequence[tuple[str, QWidget]]
+    ) -> int:
         if section.label is not None:
             if row:
                 section.label.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
             self._grid.addWidget(section.label, row, COLUMN_LABEL, 1, -1)
             row += 1
-        for text, field in place:
+        for text, field in place_fields:
             self._add_place(row, text, field)
             row += 1
-        if place:
+        if place_fields:
             row = self._add_headings(row)
         for option in section.always:
             row = self._reserve_row(row, option)
@@ -399,9 +401,9 @@ class OptionGrid(QWidget):
                 )
             section.button.setVisible(hits is None)
             for option in section.always:
-                self._show_option(option, wanted=self._is_shown(option))
+                self._show_option(option, is_visible=self._is_shown(option))
             for option in section.more:
-                self._show_option(option, wanted=section.is_open)
+                self._show_option(option, is_visible=section.is_open)
         self.setUpdatesEnabled(True)
         if len(self.rows) != row_count:
             self._order_tabs()
@@ -416,13 +418,13 @@ class OptionGrid(QWidget):
         on_demand = self._values.get("x-systemd.automount") not in {None, NO}
         return on_demand or _IDLE_TIMEOUT in self._values
 
-    def _show_option(self, option: Option, *, wanted: bool) -> None:
-        wanted = wanted if self._search_hits is None else option.name in self._search_hits
+    def _show_option(self, option: Option, *, is_visible: bool) -> None:
+        is_visible = is_visible if self._search_hits is None else option.name in self._search_hits
         row = self.rows.get(option.name)
-        if wanted and row is None:
+        if is_visible and row is None:
             row = self._make_row(option)
         if row is not None:
-            row.cells.set_visible(visible=wanted)
+            row.cells.set_visible(visible=is_visible)
 
     def _on_toggled(self) -> None:
         self._show_rows()

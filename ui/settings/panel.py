@@ -398,8 +398,8 @@ class SettingsPanel(QWidget):
         self._read_ahead.show_request(state.read_ahead_kb)
         self._toolbar.show_changes(changes + int(state.read_ahead_kb is not None))
         share = state.share.strip() or self.tr("SHARE")
-        point = state.mount_point.strip() or self.tr("MOUNTPOINT")
-        self._footer.show_command(mount_command(share, point, options_for_mount(options)))
+        mount_point = state.mount_point.strip() or self.tr("MOUNTPOINT")
+        self._footer.show_command(mount_command(share, mount_point, options_for_mount(options)))
         self._lint_unless_typing()
 
     def _show_in_use(self) -> None:
