@@ -42,9 +42,9 @@ def test_the_preview_is_complete_and_changes_nothing(driver: Driver, fake: FakeH
     assert not diff.isVisible()
     warnings = part(dialog, MessageList, "plan-warnings").sentences()
     assert "/media" in warnings[0]
-    told = part(dialog, QLabel, "plan-interruption")
-    assert told.isVisible()
-    assert told.text().replace("\u200b", "") == "Interrupts /home for about 1 s. It takes 35 s at most."
+    label = part(dialog, QLabel, "plan-interruption")
+    assert label.isVisible()
+    assert label.text().replace("\u200b", "") == "Interrupts /home for about 1 s. It takes 35 s at most."
     (change,) = part(dialog, MessageList, "plan-changes").sentences()
     assert "(timeo): not given → 10.0 s" in change
     choose(driver, dialog, "keeper-fstab")
@@ -193,12 +193,12 @@ def test_the_new_settings_are_kept(driver: Driver, fake: FakeHost) -> None:
     assert not driver.window._detail.settings.dirty
 
 
-@pytest.mark.parametrize("way", ["button", "escape"])
-def test_the_change_is_reverted_now(driver: Driver, fake: FakeHost, way: str) -> None:
+@pytest.mark.parametrize("user_action", ["button", "escape"])
+def test_the_change_is_reverted_now(driver: Driver, fake: FakeHost, user_action: str) -> None:
     dialog = open_apply(driver)
     do(dialog, "apply-do")
     question = shown(driver, KeepDialog)
-    if way == "button":
+    if user_action == "button":
         assert part(question, QPushButton, "keep-close").isDefault()
         do(question, "keep-close")
     else:
@@ -291,11 +291,11 @@ def test_values_not_in_use_are_reported(driver: Driver, fake: FakeHost) -> None:
     do(dialog, "apply-do")
     gone(driver, ApplyDialog)
     driver.wait(lambda: driver.message() != "")
-    told = driver.window._banner.accessibleName()
-    assert told.startswith("Warning")
-    assert "rsize: 1000 was asked for, 4096 (4 KiB) is in use. Rounded by the kernel to 4096." in told
-    assert "intr" in told
-    assert "timeo" not in told
+    text = driver.window._banner.accessibleName()
+    assert text.startswith("Warning")
+    assert "rsize: 1000 was asked for, 4096 (4 KiB) is in use. Rounded by the kernel to 4096." in text
+    assert "intr" in text
+    assert "timeo" not in text
 
 
 # Removal from fstab

@@ -49,10 +49,10 @@ def test_a_change_shows_what_needs_approval(driver: Driver, fake: FakeHost) -> N
     dialog = open_apply(driver)
     view = dialog.findChild(PlanView)
     assert view is not None
-    said = view._approval.sentences()
-    assert said[0].startswith("An administrator has to approve this by itself. “/data” is outside")
-    assert "photos, letters." in said[1]
-    assert "bash (process 4711, ann) uses the directory" in said[2]
+    shown_sentences = view._approval.sentences()
+    assert shown_sentences[0].startswith("An administrator has to approve this by itself. “/data” is outside")
+    assert "photos, letters." in shown_sentences[1]
+    assert "bash (process 4711, ann) uses the directory" in shown_sentences[2]
     legible(dialog)
     do(dialog, "apply-do")
     driver.wait(lambda: bool(fake.asked("mounts.apply")))

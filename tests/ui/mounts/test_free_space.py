@@ -76,12 +76,12 @@ def test_the_free_space_is_shown(driver: Driver, fake: FakeHost, server: Server)
 def test_low_space_and_silent_servers_have_a_sign_and_a_reason(
     driver: Driver, fake: FakeHost, server: Server, answer: Space, words: tuple[str, str]
 ) -> None:
-    (text, said), server.answer = words, answer
+    (text, reason), server.answer = words, answer
     fake.set_mounts([mounted()])
     driver.open()
     driver.wait(lambda: label_of(driver).text() == text)
-    assert said in label_of(driver).toolTip()
-    assert said in label_of(driver).accessibleName()
+    assert reason in label_of(driver).toolTip()
+    assert reason in label_of(driver).accessibleName()
 
 
 def test_only_the_mount_shown_is_queried(driver: Driver, fake: FakeHost, server: Server) -> None:

@@ -79,9 +79,9 @@ class Imports:
             self.stopped.wait(DEADLINE_S if self.hold else 0)
         result: Any = "not-begun" if self.hold else "written"
         return ImportReport(outcomes=[
-            ImportOutcome(mount_point=one.mount_point, result=result if n in chosen else "not-chosen",
+            ImportOutcome(mount_point=entry.mount_point, result=result if n in chosen else "not-chosen",
                           backup="/b" if n in chosen else "")
-            for n, one in enumerate(args.entries)
+            for n, entry in enumerate(args.entries)
         ])  # fmt: skip
 
 
@@ -119,7 +119,11 @@ def read(driver: Driver, fake: FakeHost, tmp_path: Path) -> ImportMountsDialog:
 def rows(dialog: ImportMountsDialog) -> list[tuple[str, str, bool]]:
     tree = child(dialog, QTreeWidget, "import-entries")
     found = [tree.topLevelItem(number) for number in range(tree.topLevelItemCount())]
-    return [(one.text(1), one.text(3), one.checkState(0) == Qt.CheckState.Checked) for one in found if one]
+    return [
+        (entry.text(1), entry.text(3), entry.checkState(0) == Qt.CheckState.Checked)
+        for entry in found
+        if entry
+    ]
 
 
 def test_all_mounts_are_written_to_a_new_file(driver: Driver, fake: FakeHost, tmp_path: Path) -> None:
@@ -128,10 +132,13 @@ def test_all_mounts_are_written_to_a_new_file(driver: Driver, fake: FakeHost, tm
     assert path.text().endswith("mounts-testhost.toml")
     path.setText(str(tmp_path / "all.toml"))
     child(dialog, QPushButton, "export-do").click()
-    told = child(dialog, QLabel, "export-told")
-    driver.wait(lambda: told.text() == f"Exported to {tmp_path / 'all.toml'}.")
+    status_label = child(dialog, QLabel, "export-told")
+    driver.wait(lambda: status_label.text() == f"Exported to {tmp_path / 'all.toml'}.")
     entries = from_toml((tmp_path / "all.toml").read_bytes(), "f")
-    assert [(one.mount_point, one.saved_in) for one in entries] == [("/home", "nowhere"), ("/media", "fstab")]
+    assert [(entry.mount_point, entry.saved_in) for entry in entries] == [
+        ("/home", "nowhere"),
+        ("/media", "fstab"),
+    ]
     child(dialog, QPushButton, "export-do").click()
     driver.wait(lambda: "not replaced" in child(dialog, QLabel, "export-problem").text())
     dialog.reject()
@@ -206,10 +213,10 @@ def test_the_error_of_an_invalid_file_names_its_line(
     file.write_text('format = "mountwright-mounts"\nversion = 1\ncolor = 7\n')
     dialog = opened(driver, fake, Command.IMPORT, ImportMountsDialog)
     problem = child(dialog, QLabel, "import-problem")
-    for path, said in ((file, "line 3"), (tmp_path / "none", "could not be read")):
+    for path, expected in ((file, "line 3"), (tmp_path / "none", "could not be read")):
         child(dialog, QLineEdit, "import-path").setText(str(path))
         child(dialog, QPushButton, "import-read").click()
-        driver.wait(lambda said=said: said in problem.text())  # type: ignore[misc]
+        driver.wait(lambda expected=expected: expected in problem.text())  # type: ignore[misc]
     assert not child(dialog, QPushButton, "import-do").isEnabled()
     assert imports.planned == []
     dialog.reject()

@@ -88,9 +88,9 @@ def test_another_period_is_requested(driver: Driver, fake: FakeHost, logs: Logs)
 def test_a_missing_permission_is_explained(driver: Driver, fake: FakeHost, logs: Logs) -> None:
     logs.answer = MountLog(lines=[], source="forbidden", group="systemd-journal")
     dialog = opened(driver, fake)
-    told = dialog.findChild(QLabel, "log-told")
-    assert told is not None
-    driver.wait(lambda: "usermod -aG systemd-journal" in told.text())
+    status = dialog.findChild(QLabel, "log-told")
+    assert status is not None
+    driver.wait(lambda: "usermod -aG systemd-journal" in status.text())
     copy = dialog.findChild(QPushButton, "log-copy")
     assert copy is not None
     assert not copy.isEnabled()

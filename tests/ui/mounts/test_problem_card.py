@@ -77,9 +77,9 @@ def test_list_and_header_show_the_silence_and_the_waiting_processes(
     driver.wait(lambda: "bash (4242) and 2 blocked processes of other users wait" in message(driver))
     assert "nas01 has not answered for 4" in message(driver)
     assert waiting == ["/home"]
-    told = " ".join(label.text() for label in card_of(driver).findChildren(QLabel))
-    assert "Nothing is lost" in told
-    assert "permanently lost" in told
+    texts = " ".join(label.text() for label in card_of(driver).findChildren(QLabel))
+    assert "Nothing is lost" in texts
+    assert "permanently lost" in texts
 
 
 def test_the_duration_is_updated_without_a_new_mount_table(

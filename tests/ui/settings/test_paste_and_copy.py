@@ -136,11 +136,11 @@ def test_copy_as_shows_and_saves_dialects(driver: Driver, tmp_path: Path) -> Non
     assert path.text().endswith("/home.mount")
     path.setText(str(tmp_path / "home.mount"))
     part(dialog, QPushButton, "copy-as-save").click()
-    told = part(dialog, object, "copy-as-told")
-    driver.wait(lambda: told.text().startswith("Saved as "))
+    status = part(dialog, object, "copy-as-told")
+    driver.wait(lambda: status.text().startswith("Saved as "))
     assert (tmp_path / "home.mount").read_text() == text.toPlainText()
     part(dialog, QPushButton, "copy-as-save").click()
-    driver.wait(lambda: "could not be written" in told.text())
+    driver.wait(lambda: "could not be written" in status.text())
     dialog.reject()
     gone(driver, CopyAsDialog)
 
@@ -164,8 +164,8 @@ def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver
     row = Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)
     driver.fake.mounts = [with_requested_options(row)]
     driver.open()
-    told = driver.window._detail._header.state_text(driver.fake.mounts[0])
-    assert told == "Not mounted (read only: /etc/systemd/system/mnt-u.mount) · at boot"
+    status = driver.window._detail._header.state_text(driver.fake.mounts[0])
+    assert status == "Not mounted (read only: /etc/systemd/system/mnt-u.mount) · at boot"
     assert not driver.sees("forget")
     driver.click("import")
     driver.wait(lambda: not driver.sees("import"))
@@ -184,8 +184,8 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
     row = Mount(mount_point="/home/u", share="nas01:/u", state="not-mounted", configured=entry)
     driver.fake.mounts = [with_requested_options(row)]
     driver.open()
-    told = driver.window._detail._header.state_text(driver.fake.mounts[0])
-    assert told == "Not mounted (read only: /etc/auto.home) · on demand"
+    status = driver.window._detail._header.state_text(driver.fake.mounts[0])
+    assert status == "Not mounted (read only: /etc/auto.home) · on demand"
     assert not driver.sees("forget")
     assert not driver.sees("mount")  # autofs mounts it on access
     driver.click("import")

@@ -220,8 +220,8 @@ def test_any_sequence_of_edits_can_be_undone(panel: SettingsPanel) -> None:
             chance.choice([panel._history.undo_step, panel._history.redo_step])()
         assert raw(panel).text() == panel.request().options
         values = MountOptions.parse(panel.request().options).values()
-        for name, one in panel._rows.items():
-            assert one.problem() or (one.editor.value() or "") == (values.get(name) or "")
+        for name, option_row in panel._rows.items():
+            assert option_row.problem() or (option_row.editor.value() or "") == (values.get(name) or "")
     while panel._history.canUndo():
         panel._history.undo_step()
     assert panel.request().options == before

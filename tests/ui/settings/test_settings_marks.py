@@ -102,7 +102,7 @@ def test_recommended_values_are_shown_and_accepted_by_a_click(panel: SettingsPan
     heading = next(label for label in panel.findChildren(QLabel) if label.text() == "Advised")
     assert not heading.isVisible()
     advice = [Advice("rsize", "1048576", "The link is fast."), Advice("hard", None, "Data is at risk.")]
-    panel.show_recommended({one.option: one for one in advice})
+    panel.show_recommended({item.option: item for item in advice})
     assert heading.isVisible()
     button = row(panel, "rsize").cells._recommended
     assert button.text() == "1 MiB"

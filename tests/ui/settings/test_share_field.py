@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SCAN = "Scan the Subnet…"
-NOBODY = "No servers found on this network. Enter a name or an address."
+NO_SERVERS = "No servers found on this network. Enter a name or an address."
 
 
 class Person:
@@ -51,7 +51,7 @@ class Person:
         rows = self.field._list.rows() if self.field._list.isVisible() else []
         return [row for row in rows if row[0] != SCAN]
 
-    def said(self) -> str:
+    def list_status(self) -> str:
         return self.field._list.status() if self.field._list.isVisible() else ""
 
     def open(self) -> None:
@@ -225,15 +225,15 @@ def test_the_list_opens_without_servers_and_shows_the_search(person: Person) -> 
     person.fake.known_servers = []
     person.fake.hold.clear()
     person.open()
-    assert person.said() == "Looking for servers…"
+    assert person.list_status() == "Looking for servers…"
     assert person.rows() == []
     person.fake.hold.set()
-    person.driver.wait(lambda: person.said() == NOBODY)
+    person.driver.wait(lambda: person.list_status() == NO_SERVERS)
     person.key(Qt.Key.Key_Escape)
-    assert person.said() == ""
+    assert person.list_status() == ""
     person.key(Qt.Key.Key_Down)  # reopening the list searches again
     person.driver.wait(lambda: len(person.fake.asked("discover.servers")) >= 3)
-    person.driver.wait(lambda: person.said() == NOBODY)
+    person.driver.wait(lambda: person.list_status() == NO_SERVERS)
 
 
 def test_the_list_fills_during_the_search_and_shows_its_result(person: Person) -> None:
@@ -245,10 +245,10 @@ def test_the_list_fills_during_the_search_and_shows_its_result(person: Person) -
     person.fake.hold.clear()
     person.open()
     person.wait_for("nas01", "zeus", "attic.local")
-    assert person.said() == "Looking for servers…"
+    assert person.list_status() == "Looking for servers…"
     assert person.rows()[2][1] == "10.9.0.7 · announced on the network"
     person.fake.hold.set()
-    person.driver.wait(lambda: person.said() == "Servers found on this network: 2")
+    person.driver.wait(lambda: person.list_status() == "Servers found on this network: 2")
     assert person.rows()[2] == ("10.9.0.8", "far.local · announced on the network")
     person.key(Qt.Key.Key_Escape)
     person.type("far")  # matches the name that the server announces
@@ -257,10 +257,10 @@ def test_the_list_fills_during_the_search_and_shows_its_result(person: Person) -
 
 def test_an_empty_search_and_a_missing_network_are_reported(person: Person) -> None:
     person.open()
-    person.driver.wait(lambda: person.said() == "No other servers found on this network.")
+    person.driver.wait(lambda: person.list_status() == "No other servers found on this network.")
     person.fake.network_error = AppError(ErrorKind.UNAVAILABLE, "There is no network.")
     person.open()
-    person.driver.wait(lambda: person.said() == "There is no network.")
+    person.driver.wait(lambda: person.list_status() == "There is no network.")
     person.wait_for("nas01", "zeus")
 
 
@@ -270,13 +270,13 @@ def test_a_server_without_exports_is_reported_in_the_list(person: Person) -> Non
     person.driver.wait(lambda: person.status() == "void answers, and exports nothing.")
     assert person.rows() == []
     person.open()
-    assert person.said() == "void answers, and exports nothing."
+    assert person.list_status() == "void answers, and exports nothing."
 
 
 def begin_scan(person: Person) -> None:
     """Choose the last row of the list by keyboard, and confirm the scan."""
     person.key(Qt.Key.Key_Down)
-    person.driver.wait(lambda: person.said() != "" and not person.said().startswith("Looking"))
+    person.driver.wait(lambda: person.list_status() != "" and not person.list_status().startswith("Looking"))
     while person.field._list.currentIndex().data() != SCAN:
         person.key(Qt.Key.Key_Down)
     assert person.fake.asked("discover.scan") == []
@@ -297,12 +297,12 @@ def test_the_subnet_is_scanned_after_confirmation_of_its_addresses(person: Perso
     person.fake.hold.clear()
     person.driver.click("confirm-action")
     person.wait_for("nas01", "zeus", "nas02")
-    assert person.said() == "Scanning the subnet… 100 of 254 addresses asked"
+    assert person.list_status() == "Scanning the subnet… 100 of 254 addresses asked"
     assert person.driver.sees("share-cancel")
     assert [args.networks for args in person.fake.asked("discover.scan")] == [["10.9.0.0/24"]]
     person.fake.hold.set()
     person.wait_for("nas01", "zeus", "10.9.0.9", "nas02")
-    person.driver.wait(lambda: person.said() == "Servers found on this network: 2")
+    person.driver.wait(lambda: person.list_status() == "Servers found on this network: 2")
     assert not person.driver.sees("share-cancel")
 
 
@@ -332,7 +332,7 @@ def test_a_scan_needs_confirmation_and_can_be_stopped(person: Person) -> None:
     begin_scan(person)
     person.fake.hold.clear()
     person.driver.click("confirm-action")
-    person.driver.wait(lambda: person.said().startswith("Scanning"))
+    person.driver.wait(lambda: person.list_status().startswith("Scanning"))
     person.driver.click("share-cancel")
     person.driver.wait(lambda: "scan" in person.fake.cancelled)
     assert not person.driver.sees("share-cancel")
