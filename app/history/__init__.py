@@ -1,1 +1,1 @@
-"""Every measurement, kept: a database of the person's own, comparing, reports, export and import."""
+"""The history: the user's database of tests and experiments, with comparison, export and import."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from app.history.model import Run
     from app.speedtest.model import Environment, TestResult, Transfer
 
-#: Sizes and numbers of files that a plan chooses follow the link and the free space. Of half to twice as much
-#: the figures are the same; a much smaller file is over before it has begun.
+#: Greatest ratio of file sizes, or of numbers of files, whose speeds are compared. A plan chooses them by
+#: link and free space. Half or twice the size gives the same speed; a much smaller file is copied too soon.
 _SIMILAR_FACTOR = 2
 _SIZE, _COUNT, CALL_SIZE = "file size", "number of files", "call size"
 _DIRECTIONS = {"write": "to the server", "read": "from the server"}
@@ -43,17 +43,17 @@ _FORMATS: dict[str, Callable[[float], str]] = {
     "rtt_s": format_duration,
     "read_ahead_kb": lambda kib: format_size(1024 * kib),
 }
-#: It differs between any two tests: it is told, but never as what made them differ.
+#: Facts that differ between any two tests: listed as different, but never given as the cause.
 _ALWAYS_DIFFERENT = frozenset({_NAMES["rtt_s"]})
 
 
 class DifferingValue(NamedTuple):
-    """Something that is not the same in both.
+    """Option, fact of the environment or setting of the test that differs between two sets of runs.
 
     Attributes:
-        name: of the option, or of what of the environment or of the test it is.
-        before: values, joined if a side has several; "—" if it is not known.
-        after: likewise.
+        name: name of the option, fact or setting.
+        before: value in the first set, several joined by "or", "—" if unknown.
+        after: value in the second set, several joined by "or", "—" if unknown.
     """
 
     name: str
@@ -63,12 +63,12 @@ class DifferingValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """Two sets of runs beside each other.
+    """Comparison of two sets of runs.
 
     Attributes:
-        comparisons: of each figure that all runs measured.
-        differing: options, environment and server that are not the same.
-        notes: what a reader must know before believing the comparison, one sentence each.
+        comparisons: statistical comparison of each figure that all runs measured.
+        differing: options and facts of the environment that differ.
+        notes: limits of the comparison and possible causes of a difference, one sentence each.
     """
 
     comparisons: list[FigureComparison]
@@ -77,10 +77,10 @@ class RunComparison:
 
 
 def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunComparison:
-    """Return what the runs have to say about each other.
+    """Compare two sets of runs: speeds, options and environment.
 
     Raises:
-        AppError: USAGE if a side is empty, or they did not do the same.
+        AppError: USAGE if a set is empty, or the workloads differ.
     """
     old, new = [run.result for run in before], [run.result for run in after]
     kinds = {result.workload for result in (*old, *new)}
@@ -114,18 +114,18 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunComparison:
 
 
 def compare_with_baseline(baseline: Run, result: TestResult) -> tuple[str, str]:
-    """Return a warning if a test is significantly slower than the baseline, and the comparison in any case.
+    """Compare a test with its baseline, and warn if it is significantly slower.
 
-    Another test than the baseline's is not compared with it. Of a grid's many cells some differ by chance:
-    they are compared, and warned of is none.
+    A test whose settings differ from those of the baseline is not compared with it. In a grid some of the
+    many cells differ by chance, so they are compared without a warning.
 
     Args:
-        baseline: of the same share and kind.
-        result: of the test.
+        baseline: baseline of the same share and workload.
+        result: result of the new test.
 
     Returns:
-        Two texts; the warning is "" if there is nothing to warn of, the comparison if nothing was measured in
-        both. If the test is another one, the latter says what of it differs.
+        Warning and comparison. The warning is "" if the test is not significantly slower. The comparison is
+        "" if no figure was measured in both; if the settings differ, it lists them.
     """
     when = baseline.result.started_at[:10]
     differs = different_test(baseline.result, result)
@@ -145,22 +145,25 @@ def compare_with_baseline(baseline: Run, result: TestResult) -> tuple[str, str]:
         for item in _differences([settings_text(baseline.result)], [settings_text(result)])
         if item.name not in _ALWAYS_DIFFERENT
     ]
-    # Their repeats are of two single minutes: how one day differs from another is not in the interval.
-    told = "This is of these two tests alone: repeat the test to see whether it stays so."
+    # The repeats of a test cover a single minute: the interval leaves out how one day differs from another.
+    caveat = "This is of these two tests alone: repeat the test to see whether it stays so."
     why = f"What differs: {_list_text(differing[:6])}." if differing else _SAME_SETTINGS
     slower = "; ".join(item.text() for item in slow)
-    return f"Slower than the baseline of {when}: {slower}. {told} {why}", compared
+    return f"Slower than the baseline of {when}: {slower}. {caveat} {why}", compared
 
 
 def similar_sizes(one: float, other: float) -> bool:
-    """Return whether two sizes are near enough to each other for the same figures: half to twice as much."""
+    """Return whether the ratio of two sizes is at most two, so that their speeds can be compared."""
     return one <= _SIMILAR_FACTOR * other and other <= _SIMILAR_FACTOR * one
 
 
 def different_test(old: TestResult, new: TestResult) -> list[DifferingValue]:
-    """Return what makes it another test of the same share, link and kind; sizes may differ a little."""
+    """Return the settings that make two tests incomparable; similar sizes do not count.
+
+    Both tests have the same share, link and workload.
+    """
     same: set[str] = set()
-    # The speed of many small files goes with their size.
+    # The speed of many small files depends on their size.
     if new.workload != "files" and similar_sizes(_file_size(old), _file_size(new)):
         same.add(_SIZE)
     if new.workload in {"files", "own"} and similar_sizes(old.count, new.count):
@@ -179,11 +182,11 @@ def _first_name(names: Sequence[str]) -> str:
 
 
 def _test_settings(result: TestResult) -> dict[str, str]:
-    """Return what was done, as a person reads it."""
-    ways = [words for way, words in _DIRECTIONS.items() if getattr(result, way) is not None]
+    """Return the settings of a test by their displayed names, as displayed texts."""
+    directions = [text for name, text in _DIRECTIONS.items() if getattr(result, name) is not None]
     size = _file_size(result)
     return {
-        "direction": "both ways" if len(ways) > 1 else "".join(ways) or "—",
+        "direction": "both ways" if len(directions) > 1 else "".join(directions) or "—",
         "own files": result.source or "—",
         _SIZE: format_size(size) if size else "—",
         _COUNT: str(result.count),
@@ -194,13 +197,13 @@ def _test_settings(result: TestResult) -> dict[str, str]:
 
 
 def _file_size(result: TestResult) -> float:
-    """Return the bytes of a file, 0 if that is not known."""
+    """Return the mean size of a file in bytes, 0 if unknown."""
     transfer = result.write or result.read
     return transfer.bytes / result.count if transfer is not None else 0.0
 
 
 def settings_text(result: TestResult) -> dict[str, str]:
-    """Return options and environment, as a person reads them; what is not known is left out."""
+    """Return the known options in use and facts of the environment by displayed name, as displayed texts."""
     found = {name: value or "yes" for name, value in result.effective.items()}
     facts = environment_facts(result.environment)
     if "vers" in found:
@@ -209,7 +212,7 @@ def settings_text(result: TestResult) -> dict[str, str]:
 
 
 def environment_facts(environment: Environment | None) -> dict[str, str]:
-    """Return where a test ran, as a person reads it; what is not known is left out."""
+    """Return the known facts of an environment by displayed name, as displayed texts."""
     values = msgspec.structs.asdict(environment) if environment is not None else {}
     return {
         _NAMES.get(name, name.replace("_", " ")): _FORMATS[name](value) if name in _FORMATS else str(value)
@@ -233,15 +236,15 @@ def _list_text(items: Sequence[DifferingValue]) -> str:
 
 
 def speed_text(speed: float | None, *, cached: bool = False) -> str:
-    """Return a speed for a list, "—" for none."""
+    """Return a speed in bytes per second as the text of a table cell, "—" for None."""
     return "—" if speed is None else format_speed(speed) + (" (cached)" if cached else "")
 
 
-#: Speeds that are further apart than this, as a fraction, need an explanation.
+#: Relative difference of two speeds above which a cause is looked for.
 _SPEED_DIFFERENCE = 0.2
-#: The processors' load explains something from this difference on, and retransmissions from this one.
+#: Smallest differences of processor load and of retransmitted segments, as fractions, that may be a cause.
 _LOAD_DIFFERENCE, _LOSS_DIFFERENCE = 0.2, 0.005
-#: Repeats and round trips explain something from this ratio on.
+#: Smallest ratio of round-trip times, or of numbers of repeats, that counts as a cause.
 _RTT_RATIO = 1.5
 _FIGURE_NAMES = {"write": "to the server", "read": "from the server", "small-read": "of small reads"}
 
@@ -252,23 +255,25 @@ def explain_differences(
     comparisons: Sequence[FigureComparison],
     differing: Sequence[str],
 ) -> list[str]:
-    """Return a sentence for each speed that is not the same although the options in use are.
+    """Return a sentence with possible causes for each speed that differs with equal options in use.
 
     Args:
-        before: the tests of one side.
-        after: those of the other.
-        comparisons: of their figures.
-        differing: what of the tests and of their environment is known to differ, as phrases.
+        before: results of the first set of tests.
+        after: results of the second set of tests.
+        comparisons: comparison of each figure of the two sets.
+        differing: known differences of the tests and their environments, as phrases.
     """
     if any(one.effective != before[0].effective for one in (*before, *after)):
         return []
     found: list[str] = []
     for item in comparisons:
-        apart = abs(item.after / item.before - 1) if item.before else 0.0
-        if item.figure not in SPEED_FIGURES or apart <= _SPEED_DIFFERENCE:
+        difference = abs(item.after / item.before - 1) if item.before else 0.0
+        if item.figure not in SPEED_FIGURES or difference <= _SPEED_DIFFERENCE:
             continue
         why = [*differing, *_measured_differences(before, after, item.figure)]
-        text = f"The speed {_FIGURE_NAMES[item.figure]} differs by {100 * apart:.0f} % with equal options. "
+        text = (
+            f"The speed {_FIGURE_NAMES[item.figure]} differs by {100 * difference:.0f} % with equal options. "
+        )
         if why:
             found.append(f"{text}What differs: {', '.join(why)}.")
         else:
@@ -279,23 +284,23 @@ def explain_differences(
 def _measured_differences(
     before: Sequence[TestResult], after: Sequence[TestResult], figure: str
 ) -> list[str]:
-    """Return what the tests themselves measured of load, loss and distance, where it differs enough."""
+    """Return differences of load, retransmissions, round-trip time and repeats that may be a cause."""
     sides = [[_transfer(one, figure) for one in side] for side in (before, after)]
-    looks: tuple[tuple[str, Callable[[Transfer], float | None], bool], ...] = (
+    measures: tuple[tuple[str, Callable[[Transfer], float | None], bool], ...] = (
         ("busy processors", lambda one: one.load.cpu if one.load is not None else None, False),
         ("retransmitted segments", _loss_ratio, False),
         ("round-trip time of the idle link", lambda one: one.load.network_s if one.load else None, True),
     )
     found: list[str] = []
-    for name, look, ratio in looks:
-        pair = [_median([look(one) for one in side if one is not None]) for side in sides]
+    for name, measure, ratio in measures:
+        pair = [_median([measure(one) for one in side if one is not None]) for side in sides]
         old, new = pair
         if old is None or new is None:
             continue
-        least = _LOSS_DIFFERENCE if look is _loss_ratio else _LOAD_DIFFERENCE
+        threshold = _LOSS_DIFFERENCE if measure is _loss_ratio else _LOAD_DIFFERENCE
         if ratio and min(old, new) > 0 and max(old, new) >= _RTT_RATIO * min(old, new):
             found.append(f"{name} ({format_duration(old)} → {format_duration(new)})")
-        elif not ratio and abs(new - old) >= least:
+        elif not ratio and abs(new - old) >= threshold:
             found.append(f"{name} ({100 * old:.2g} % → {100 * new:.2g} %)")
     old_count, new_count = (_repeats(side, figure) for side in (before, after))
     if max(old_count, new_count) >= _RTT_RATIO * min(old_count, new_count):
@@ -328,7 +333,7 @@ def _values(result: TestResult, figure: str) -> list[float]:
 
 
 def _spread_text(before: Sequence[TestResult], after: Sequence[TestResult], figure: str) -> str:
-    """Return how far the repeats of each side are apart."""
+    """Return the range of the repeats of each set as text."""
     texts: list[str] = []
     for name, side in (("before", before), ("after", after)):
         values = [value for one in side for value in _values(one, figure)]

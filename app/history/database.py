@@ -1,9 +1,9 @@
-"""The SQLite file of the history: opened, migrated, and set aside and recovered if it is damaged.
+"""SQLite connection of the history: opening, migration, transactions, and recovery of a damaged file.
 
-A damaged file is kept as it is, under another name; the new one has what could be read of it.
+A damaged file is renamed and otherwise left unchanged. A new file gets all records that can still be read.
 
-Several programs may have it open at once (the window and the command line): SQLite's own locks order them. An
-object may be used from any thread, one at a time.
+Several programs may have the file open at once (the window and the command line); SQLite's own locks order
+their writes. A Database may be used from any thread; its lock lets one thread in at a time.
 """
 
 from __future__ import annotations
@@ -29,49 +29,49 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("history")
 
-#: The first that knows STRICT tables (sqlite.org/stricttables.html); an older one calls them malformed.
+#: Oldest supported SQLite version: the first with STRICT tables (sqlite.org/stricttables.html).
 _OLDEST_SQLITE = (3, 37)
-#: How long a writer waits for another one. A test's result takes milliseconds.
+#: Longest wait for the lock of another program, s. Writing a test result takes milliseconds.
 _LOCK_TIMEOUT_S = 10.0
-#: Between two tries where SQLite does not wait by itself.
+#: Interval between attempts to set the journal mode, s; SQLite does not wait for that lock by itself.
 _RETRY_S = 0.01
-#: Where SQLite's write-ahead log, which is shared memory, does not work (sqlite.org/wal.html).
+#: File system types without write-ahead log: it needs shared memory on one computer (sqlite.org/wal.html).
 _NETWORK_TYPES = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "ceph", "afs", "fuse.sshfs", "hostfs"}
 )
 _TABLES = frozenset({"runs", "bodies"})
-#: Held while the file is made: nobody here may have it open already when that handle is closed.
+#: Held while the file is created: closing that descriptor would end SQLite's locks of other threads.
 _creation_lock = threading.Lock()
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-#: What the binding says of a value that SQLite cannot have.
+#: Exceptions of the sqlite3 module for a value that SQLite cannot store.
 _BAD_VALUE_ERRORS = (OverflowError, UnicodeEncodeError)
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def default_path() -> Path:
-    """Return where the history is."""
+    """Return the path of the user's history database."""
     return data_directory() / "history.sqlite"
 
 
 class _DamagedError(Exception):
-    """The file is no history of ours, or not a whole one."""
+    """The file is damaged, or it is not a history database."""
 
 
 class Database:
-    """One open file.
+    """Open connection to a history database.
 
     Attributes:
-        path: of the file.
-        read_only: a newer program made it: nothing is written.
-        messages: what a person should know of it, one sentence each.
+        path: database file.
+        read_only: whether a newer version of the program wrote the file, so that nothing is written to it.
+        messages: messages for the user about the file, one sentence each.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open it, or make it.
+        """Open the file, or create it.
 
         Raises:
-            AppError: IO, NO_SPACE, PERMISSION or BUSY if that is not possible; UNAVAILABLE if SQLite is too
-                old for it.
+            AppError: IO, NO_SPACE, PERMISSION or BUSY if the file cannot be opened or created; UNAVAILABLE
+                if SQLite is too old.
         """
         self.path = path
         self.read_only = False
@@ -80,34 +80,35 @@ class Database:
         self._connection = self._open()
 
     def close(self) -> None:
-        """Close it; later uses fail."""
+        """Close the connection; later calls raise AppError."""
         with self._lock:
             self._connection.close()
 
     @contextlib.contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:
-        """Give the connection for queries.
+        """Yield the connection for queries.
 
         Raises:
-            AppError: as for :meth:`writing`.
+            AppError: USAGE for a value that SQLite cannot store; BUSY, NO_SPACE, PERMISSION or IO for errors
+                of SQLite. A damaged file is recovered first, see :meth:`writing`.
         """
         with self._lock:
             try:
                 yield self._connection
             except sqlite3.Error as error:
-                raise self._failure(error) from error
+                raise self._convert_error(error) from error
             except _BAD_VALUE_ERRORS as error:
                 raise _bad_value(error) from error
 
     @contextlib.contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """Give the connection inside a transaction, which is undone if the body raises.
+        """Yield the connection inside a transaction, which is rolled back if the body raises.
 
         Raises:
-            AppError: UNAVAILABLE if a newer program made the file; BUSY if another one writes for too long;
-                USAGE if a value is none that a database can have; NO_SPACE, PERMISSION or IO if the disk
-                refuses. A damaged file is set aside, and what can
-                be read of it is in a new one, before IO is raised.
+            AppError: UNAVAILABLE if a newer version of the program wrote the file; BUSY if another program
+                holds the lock for too long; USAGE for a value that SQLite cannot store; NO_SPACE, PERMISSION
+                or IO if writing fails. If the file is damaged, it is renamed and its readable records are
+                copied to a new file before IO is raised.
         """
         with self._lock:
             if self.read_only:
@@ -120,7 +121,7 @@ class Database:
                 with transaction(self._connection):
                     yield self._connection
             except sqlite3.Error as error:
-                raise self._failure(error) from error
+                raise self._convert_error(error) from error
             except _BAD_VALUE_ERRORS as error:
                 raise _bad_value(error) from error
 
@@ -133,10 +134,10 @@ class Database:
                 hint="Debian 12 and Ubuntu 22.04 have it. Without it tests work, but are not kept.",
             )
         try:
-            # Only the person may read where they mount from.
+            # Only the user may read the directory: the history names servers and shares.
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # One that is there is not opened: closing it would end all locks that SQLite holds on it for
-            # other threads; another program would take away their log then (sqlite.org/howtocorrupt.html).
+            # An existing file is not opened: closing it would release all locks that SQLite holds on it for
+            # other threads, and another program would then delete their log (sqlite.org/howtocorrupt.html).
             with _creation_lock, contextlib.suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except PermissionError:
@@ -147,12 +148,12 @@ class Database:
         try:
             return self._connect()
         except _DamagedError as error:
-            return self._begin_anew(str(error))
+            return self._recover(str(error))
 
-    def _begin_anew(self, why: str) -> sqlite3.Connection:
-        """Put a new one in a damaged file's place, with what can be read of it.
+    def _recover(self, why: str) -> sqlite3.Connection:
+        """Replace a damaged file by a new one with the records that can be read.
 
-        Another program may have done so meanwhile: then the file is whole.
+        If another program has replaced it first, that file is used.
         """
         try:
             with self.path.with_name(self.path.name + ".lock").open("w") as file:
@@ -161,9 +162,10 @@ class Database:
                     connection = self._connect(thorough=True)
                     self.messages.append(f"The history was damaged ({why}); another program has mended it.")
                     return connection
-                aside, salvaged = recover(self.path)
+                damaged_file, report = recover(self.path)
                 text = (
-                    f"The history was damaged ({why}). {salvaged.text()} The damaged file is kept as {aside}."
+                    f"The history was damaged ({why}). {report.text()} "
+                    f"The damaged file is kept as {damaged_file}."
                 )
                 self.messages.append(text)
                 log.info("%s", text)
@@ -171,14 +173,14 @@ class Database:
         except (OSError, _DamagedError) as error:
             raise _cannot_open(self.path, f"it is damaged and cannot be set aside: {error}") from error
         except sqlite3.Error as error:
-            raise _error_text(error, self.path) from error
+            raise _to_app_error(error, self.path) from error
 
     def _connect(self, *, thorough: bool = False) -> sqlite3.Connection:
-        """Open the file as it is; ``thorough`` reads all of it, which takes a second for 500 MB.
+        """Open the file; ``thorough`` adds an integrity check, which takes a second for 500 MB.
 
         Raises:
-            _DamagedError: if it is not a history, or not a whole one.
-            AppError: if it cannot be used.
+            _DamagedError: if the file is damaged, or is not a history database.
+            AppError: for other errors of SQLite.
         """
         try:
             connection = sqlite3.connect(
@@ -188,7 +190,7 @@ class Database:
             raise _cannot_open(self.path, str(error)) from error
         try:
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("BEGIN")  # all of it at one moment: another program may just make its tables
+            connection.execute("BEGIN")  # one snapshot: another program may be creating the tables
             version = self._version(connection, thorough=thorough)
             connection.execute("COMMIT")
             self.read_only = version > len(MIGRATIONS)
@@ -201,9 +203,8 @@ class Database:
             mode = "DELETE" if _on_network(self.path) else "WAL"
             if not _read_only_file(self.path):
                 _set_journal(connection, mode)
-                connection.execute(
-                    "PRAGMA synchronous = FULL"
-                )  # one commit a test: not even the last is lost
+                # With FULL, a power failure cannot lose a test that was committed.
+                connection.execute("PRAGMA synchronous = FULL")
                 migrate(connection)
         except _DamagedError:
             connection.close()
@@ -212,23 +213,23 @@ class Database:
             connection.close()
             if _code(error) in _DAMAGED:
                 raise _DamagedError(str(error)) from error
-            raise _error_text(error, self.path) from error
+            raise _to_app_error(error, self.path) from error
         return connection
 
     def _version(self, connection: sqlite3.Connection, *, thorough: bool) -> int:
-        """Return the version of the tables.
+        """Return the schema version of the file, 0 if it is empty.
 
         Raises:
-            _DamagedError: if they are not those of a history.
+            _DamagedError: if the tables are not those of a history.
         """
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+        application_id = int(connection.execute("PRAGMA application_id").fetchone()[0])
         tables = {
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         }
-        if not tables and not version and not owner:
+        if not tables and not version and not application_id:
             return 0
-        if owner != APPLICATION_ID:
+        if application_id != APPLICATION_ID:
             raise _DamagedError("it is another program's")
         if not tables >= _TABLES:
             raise _DamagedError("tables are missing")
@@ -236,27 +237,27 @@ class Database:
             raise _DamagedError("its check failed")
         return version
 
-    def _failure(self, error: sqlite3.Error) -> AppError:
-        """Return the error for a person; a damaged file makes place for a new one first."""
+    def _convert_error(self, error: sqlite3.Error) -> AppError:
+        """Convert an error of SQLite; if the file is damaged, recover it first."""
         if _code(error) not in _DAMAGED:
-            return _error_text(error, self.path)
+            return _to_app_error(error, self.path)
         with contextlib.suppress(sqlite3.Error):
             self._connection.close()
-        known = len(self.messages)
-        self._connection = self._begin_anew(str(error))
+        message_count = len(self.messages)
+        self._connection = self._recover(str(error))
         return AppError(
             ErrorKind.IO,
             "The history turned out to be damaged.",
-            hint=" ".join(self.messages[known:]) or "Try it again.",
+            hint=" ".join(self.messages[message_count:]) or "Try it again.",
             detail=str(error),
         )
 
 
 def _set_journal(connection: sqlite3.Connection, mode: str) -> None:
-    """Give the file this kind of journal.
+    """Set the journal mode, and retry while the file is locked.
 
-    SQLite asks for the whole file for that and does not wait for it, whatever its time-out: two programs that
-    begin a history at once would both be told that it is locked (sqlite.org/c3ref/busy_handler.html).
+    SQLite needs an exclusive lock for this and does not wait for it, whatever the busy timeout. Without
+    retries, two programs that create a history at once would both fail (sqlite.org/c3ref/busy_handler.html).
     """
     end = time.monotonic() + _LOCK_TIMEOUT_S
     while True:
@@ -271,7 +272,7 @@ def _set_journal(connection: sqlite3.Connection, mode: str) -> None:
 
 
 def _on_network(path: Path) -> bool:
-    """Return whether the file's folder is on another computer's disk, by the mount table alone."""
+    """Return whether the directory of the file is on a network file system, by the mount table alone."""
     try:
         row = mountinfo.read().mount_of_path(str(path.parent))
     except OSError:
@@ -284,12 +285,12 @@ def _read_only_file(path: Path) -> bool:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return the primary result code, 0 if the error is not SQLite's own."""
+    """Return the primary result code of SQLite, 0 if the exception has none."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _error_text(error: sqlite3.Error, path: Path) -> AppError:
-    """Return the error for a person."""
+def _to_app_error(error: sqlite3.Error, path: Path) -> AppError:
+    """Convert an error of SQLite to an AppError with a hint."""
     code = _code(error)
     if code in _LOCKED:
         return AppError(
@@ -316,12 +317,12 @@ def _error_text(error: sqlite3.Error, path: Path) -> AppError:
 
 
 def _bad_value(error: OverflowError | UnicodeEncodeError) -> AppError:
-    """Return the error for a person."""
+    """Convert the error for a value that SQLite cannot store to an AppError."""
     if isinstance(error, OverflowError):
-        what, hint = "A number is too large for the history.", "It keeps numbers of 64 bits."
+        message, hint = "A number is too large for the history.", "It keeps numbers of 64 bits."
     else:
-        what, hint = "A text for the history is not UTF-8.", "Give it in letters that UTF-8 has."
-    return AppError(ErrorKind.USAGE, what, hint=hint, detail=str(error))
+        message, hint = "A text for the history is not UTF-8.", "Give it in letters that UTF-8 has."
+    return AppError(ErrorKind.USAGE, message, hint=hint, detail=str(error))
 
 
 def _cannot_open(path: Path, why: str) -> AppError:

@@ -1,7 +1,7 @@
-"""Lock of an experiment: one program at a time runs it, and holds a lock on a file beside the history.
+"""Lock of an experiment: flock(2) on a file next to the history, so that one program at a time runs it.
 
-The kernel takes the lock away however the program ends. Where no such file can be made or locked, on a
-disk that is read-only or another computer's, nothing is held, and nothing is refused.
+The kernel releases the lock however the program ends. If the file cannot be created or locked, as on a
+read-only or some network file systems, the experiment runs without a lock.
 """
 
 from __future__ import annotations
@@ -20,42 +20,43 @@ if TYPE_CHECKING:
 
 
 class ExperimentLock:
-    """Says that an experiment runs here until it is released; also a context manager."""
+    """Held lock of an experiment; a context manager that releases it."""
 
     def __init__(self, path: Path, descriptor: int | None) -> None:
         self._path = path
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Let others run it; once is enough."""
+        """Release the lock and delete its file; further calls do nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            with contextlib.suppress(OSError):  # while it is held still: afterwards it may be another's
+            # Deleted before the lock ends: afterwards another program may hold a lock on the file.
+            with contextlib.suppress(OSError):
                 self._path.unlink()
             os.close(descriptor)
 
     def __enter__(self) -> Self:
-        """Give itself."""
+        """Return the lock."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Release it."""
+        """Release the lock."""
         self.release()
 
 
 def lock_experiment(number: int, history: Path | None = None) -> ExperimentLock:
-    """Say that this program runs an experiment.
+    """Lock an experiment for this program.
 
-    What it read of the experiment before may be old: another program may have run it until now.
+    Load the experiment after locking it: another program may have run trials of it until then.
 
     Args:
-        number: of the experiment.
-        history: the file that it is kept in; the person's own history if None.
+        number: number of the experiment in the history.
+        history: history database; the user's own history if None.
 
     Raises:
-        AppError: BUSY if another program runs it, or this one already.
+        AppError: BUSY if the experiment is locked, also by this program.
     """
     path = _lock_path(number, history)
     while True:
@@ -75,12 +76,12 @@ def lock_experiment(number: int, history: Path | None = None) -> ExperimentLock:
                 hint="Wait for its end, or stop it there. Then go on with it.",
             ) from None
         except OSError:
-            return ExperimentLock(path, descriptor)  # not locked; its file goes all the same
-        os.close(descriptor)  # whoever held it took the file away just now
+            return ExperimentLock(path, descriptor)  # not locked: release() still deletes the file
+        os.close(descriptor)  # the previous holder deleted this file: try again with a new one
 
 
 def is_experiment_locked(number: int, history: Path | None = None) -> bool:
-    """Return whether a program runs an experiment, as far as that can be known."""
+    """Return whether a program runs an experiment; False if the lock file cannot be locked."""
     if not _lock_path(number, history).exists():
         return False
     try:

@@ -1,6 +1,6 @@
-"""Experiments of the history: saved, listed, loaded and locked to be resumed.
+"""Saved experiments: saving, listing, loading, and locking one to resume it.
 
-Each call opens the database and closes it, for a thread that may wait.
+Each call opens and closes the database and may block, so it does not belong in the thread of the window.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredExperiment:
-    """An experiment of the history.
+    """Saved experiment with its decoded plan.
 
     Attributes:
-        number: in it.
-        started_at: UTC, ISO 8601.
-        plan: as it was made.
-        outcomes: of the trials that are done, in their order.
-        origin: the file that it was imported from, "" if it ran here.
+        number: number in the history.
+        started_at: start time, UTC, ISO 8601.
+        plan: plan of the trials.
+        outcomes: outcomes of the trials so far, in the order of the trials.
+        origin: name of the file that it was imported from, "" if it ran on this computer.
     """
 
     number: int
@@ -43,26 +43,26 @@ class StoredExperiment:
 
     @property
     def done(self) -> int:
-        """Trials that need not run again."""
+        """Number of trials that succeeded."""
         return _done_count(self.outcomes)
 
     @property
     def resumable(self) -> bool:
-        """Whether something is left to run here."""
+        """Whether this computer can run the rest: trials are left, and it was not imported."""
         return not self.origin and is_unfinished(self.plan, self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentSummary:
-    """One experiment in a list.
+    """Saved experiment as a list shows it.
 
     Attributes:
-        number: in the history.
-        started_at: UTC, ISO 8601.
-        title: of its recipe.
-        done: trials that need not run again.
-        planned: trials in all, 0 of a search, or if its plan cannot be read.
-        unfinished: whether something is left to run here.
+        number: number in the history.
+        started_at: start time, UTC, ISO 8601.
+        title: title of the recipe.
+        done: number of trials that succeeded.
+        planned: number of planned trials, 0 for a search or an unreadable plan.
+        unfinished: whether this computer can run the rest of the experiment.
     """
 
     number: int
@@ -74,16 +74,16 @@ class ExperimentSummary:
 
 
 def is_unfinished(plan: ExperimentPlan, outcomes: Sequence[TrialOutcome]) -> bool:
-    """Return whether something is left to run: trials of an experiment, or time of a search.
+    """Return whether trials of an experiment, or time of a search, are left.
 
     Args:
-        plan: of either.
-        outcomes: so far.
+        plan: plan of the experiment or search.
+        outcomes: outcomes so far, in the order of the trials.
     """
     if plan.experiment.recipe != SEARCH_NAME:
         return _done_count(outcomes) < plan.trials
-    left = counted_outcomes(outcomes)
-    return not left or bool(left[-1].left_s)
+    counted = counted_outcomes(outcomes)
+    return not counted or bool(counted[-1].left_s)
 
 
 def _done_count(outcomes: Sequence[TrialOutcome]) -> int:
@@ -91,7 +91,7 @@ def _done_count(outcomes: Sequence[TrialOutcome]) -> int:
 
 
 def start_experiment(plan: ExperimentPlan) -> int:
-    """Keep a new experiment; return its number."""
+    """Save a new experiment; return its number in the history."""
     experiment = plan.experiment
     with HistoryStore.open() as store:
         return store.start_experiment(
@@ -104,49 +104,51 @@ def start_experiment(plan: ExperimentPlan) -> int:
 
 
 def save_outcome(number: int, outcome: TrialOutcome) -> None:
-    """Keep a finished trial."""
+    """Save the outcome of a trial of an experiment."""
     with HistoryStore.open() as store:
         store.add_outcome(number, outcome)
 
 
 def experiments_of_share(share: str) -> list[ExperimentSummary]:
-    """Return the experiments on a share, the newest first; of one that cannot be read, that it cannot."""
+    """Return the experiments on a share, newest first; the title of an unreadable one says so."""
     with HistoryStore.open() as store:
         rows = [row for row in store.experiments() if row.share == share]
         found: list[ExperimentSummary] = []
         for row in rows:
             try:
-                kept = store.experiment(row.id)
-            except AppError:  # it is told when it is opened, and is no reason to hide the others
+                record = store.experiment(row.id)
+            except AppError:  # loading it shows the reason; the others are listed all the same
                 title = f"{row.name or 'Experiment'}: cannot be read"
-                line = ExperimentSummary(
+                summary = ExperimentSummary(
                     number=row.id, started_at=row.started_at, title=title, done=row.done, planned=0
                 )
-                found.append(line)
+                found.append(summary)
                 continue
-            plan = _decode_plan(bytes(kept.spec))
+            plan = _decode_plan(bytes(record.spec))
             found.append(
                 ExperimentSummary(
                     number=row.id,
                     started_at=row.started_at,
                     title=(plan.experiment.title if plan is not None else "") or row.name,
-                    done=_done_count(kept.outcomes),
+                    done=_done_count(record.outcomes),
                     planned=plan.trials if plan is not None else 0,
-                    unfinished=plan is not None and not kept.origin and is_unfinished(plan, kept.outcomes),
+                    unfinished=plan is not None
+                    and not record.origin
+                    and is_unfinished(plan, record.outcomes),
                 )
             )
     return found
 
 
 def load_experiment(number: int) -> StoredExperiment:
-    """Return an experiment with all outcomes.
+    """Return an experiment with its plan and all outcomes.
 
     Raises:
-        AppError: IO if its plan is of another version of the program; else as the history says.
+        AppError: USAGE if no experiment has this number; IO if its plan or outcomes cannot be read.
     """
     with HistoryStore.open() as store:
-        kept = store.experiment(number)
-    plan = _decode_plan(bytes(kept.spec))
+        record = store.experiment(number)
+    plan = _decode_plan(bytes(record.spec))
     if plan is None:
         raise AppError(
             ErrorKind.IO,
@@ -154,21 +156,21 @@ def load_experiment(number: int) -> StoredExperiment:
             hint="Another version of this program may have made it. Run the recipe anew.",
         )
     return StoredExperiment(
-        number=number, started_at=kept.started_at, plan=plan, outcomes=kept.outcomes, origin=kept.origin
+        number=number, started_at=record.started_at, plan=plan, outcomes=record.outcomes, origin=record.origin
     )
 
 
 def lock_and_load(number: int) -> tuple[ExperimentLock, StoredExperiment]:
-    """Claim an experiment, to go on with it, and return it as it is now.
+    """Lock an experiment, so that it can be resumed, and then load it.
 
     Raises:
-        AppError: BUSY if it runs already; else as for :func:`load_experiment`.
+        AppError: BUSY if a program runs it; USAGE or IO as for :func:`load_experiment`.
     """
-    claimed = lock_experiment(number)
+    lock = lock_experiment(number)
     try:
-        return claimed, load_experiment(number)
+        return lock, load_experiment(number)
     except BaseException:
-        claimed.release()
+        lock.release()
         raise
 
 

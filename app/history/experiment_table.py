@@ -1,4 +1,4 @@
-"""Experiments in the database: saved trial by trial, so that an end at any moment loses none."""
+"""Database tables of experiments; each trial is saved as it ends, so an interruption loses none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SELECT_SUMMARY = (
 
 
 class ExperimentTable:
-    """The part of the history that keeps experiments; see HistoryStore."""
+    """Methods of HistoryStore for experiments and their trials."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -35,17 +35,17 @@ class ExperimentTable:
     def start_experiment(
         self, spec: bytes, share: str, seed: int, *, name: str = "", environment: Environment | None = None
     ) -> int:
-        """Keep a new experiment that has no trial yet; return its number.
+        """Save a new experiment without trials; return its number.
 
         Args:
-            spec: all that it takes to run it again, as JSON.
-            share: that it runs on.
-            seed: of its order.
-            name: of its recipe.
-            environment: of the host that runs it.
+            spec: plan of the experiment as JSON, enough to run it again.
+            share: share that the experiment runs on, server:/export.
+            seed: random seed of the order of trials.
+            name: name of the recipe.
+            environment: environment of the host that runs the experiment.
 
         Raises:
-            AppError: USAGE if the spec is not JSON; else as the database says.
+            AppError: USAGE if the spec is not JSON, or a database error.
         """
         return self.add_experiment(
             ExperimentRecord(
@@ -55,10 +55,12 @@ class ExperimentTable:
         )  # fmt: skip
 
     def add_experiment(self, experiment: ExperimentRecord) -> int:
-        """Keep an experiment with its outcomes; one that is there already (by its uid) is left as it is.
+        """Save an experiment with its outcomes; return its number.
+
+        An experiment whose uid is saved already is left unchanged.
 
         Raises:
-            AppError: USAGE if its spec or its time is none; else as the database says.
+            AppError: USAGE if its spec is not JSON or its start time is not valid, or a database error.
         """
         uid = experiment.uid or uuid.uuid4().hex
         host = experiment.environment.host if experiment.environment is not None else None
@@ -81,7 +83,7 @@ class ExperimentTable:
                 return int(known[0])
             names, marks = ", ".join(values), ", ".join("?" * len(values))
             found = connection.execute(
-                f"INSERT INTO experiments ({names}) VALUES ({marks})",  # noqa: S608 - the names are ours
+                f"INSERT INTO experiments ({names}) VALUES ({marks})",  # noqa: S608 - constant names
                 tuple(values.values()),
             )
             number = int(found.lastrowid or 0)
@@ -89,28 +91,28 @@ class ExperimentTable:
         return number
 
     def add_outcome(self, number: int, outcome: TrialOutcome) -> None:
-        """Keep a finished trial at once; one of the same order is replaced.
+        """Save the outcome of a trial; an outcome with the same order number is replaced.
 
         Raises:
-            AppError: USAGE if there is no such experiment; else as the database says.
+            AppError: USAGE if no experiment has this number, or a database error.
         """
         with self._database.writing() as connection:
             _experiment_row(connection, number)
             _add_outcomes(connection, number, [outcome])
 
     def complete_experiment(self, number: int, outcomes: Iterable[TrialOutcome]) -> int:
-        """Add the trials that an imported experiment lacks, or that failed until then; return how many.
+        """Add to an imported experiment the outcomes that are missing or had failed; return their number.
 
-        One that ran here is left as it is.
+        An experiment that ran on this computer is left unchanged.
 
         Raises:
-            AppError: USAGE if there is no such experiment; else as the database says.
+            AppError: USAGE if no experiment has this number, or a database error.
         """
         with self._database.writing() as connection:
             if not _experiment_row(connection, number).origin:
                 return 0
             found = connection.execute("SELECT place, body FROM outcomes WHERE experiment = ?", (number,))
-            failed = {place: _has_failed(body) for place, body in found}
+            failed = {order: _has_failed(body) for order, body in found}
             new = [
                 one for one in outcomes
                 if one.order not in failed or (failed[one.order] and one.state != "failed")
@@ -119,25 +121,25 @@ class ExperimentTable:
         return len(new)
 
     def experiments(self) -> list[StoredExperimentSummary]:
-        """Return all of them, newest first."""
+        """Return the summaries of all experiments, newest first."""
         with self._database.reading() as connection:
             found = connection.execute(f"{_SELECT_SUMMARY} ORDER BY started DESC, id DESC").fetchall()
         return [_summary_of(values) for values in found]
 
     def experiment(self, number: int) -> ExperimentRecord:
-        """Return an experiment with the outcomes so far, in their order.
+        """Return an experiment with its outcomes so far, in the order of the trials.
 
         Raises:
-            AppError: USAGE if there is none of this number; IO if what is stored cannot be read.
+            AppError: USAGE if no experiment has this number; IO if its data cannot be read.
         """
         with self._database.reading() as connection:
             return _experiment(connection, number)
 
     def delete_experiment(self, number: int) -> ExperimentRecord:
-        """Take it out; return it, to be added again if that was a mistake.
+        """Delete an experiment and return it, so that :meth:`add_experiment` can restore it.
 
         Raises:
-            AppError: USAGE if there is no such experiment; else as the database says.
+            AppError: USAGE if no experiment has this number, or a database error.
         """
         with self._database.writing() as connection:
             experiment = _experiment(connection, number)
@@ -145,14 +147,14 @@ class ExperimentTable:
         return experiment
 
     def known_experiment(self, uid: str) -> int | None:
-        """Return the number of the experiment with this uid, or None."""
+        """Return the number of the experiment with this uid, or None if it is not saved."""
         with self._database.reading() as connection:
             found = connection.execute("SELECT id FROM experiments WHERE uid = ?", (uid,)).fetchone()
         return int(found[0]) if found else None
 
 
 def _has_failed(body: str) -> bool:
-    """Return whether a trial failed; one that cannot be read, of a newer program perhaps, did not."""
+    """Return whether a trial failed; an unreadable one, perhaps of a newer version, counts as succeeded."""
     try:
         return from_json(body, TrialOutcome).state == "failed"
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Export of the history to JSON and import of it: for another computer, and as a backup."""
+"""Export of saved tests and experiments to JSON, and import from such a file."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
 
     from app.history.store import HistoryStore
 
-#: Longer files are none of ours: a hundred thousand runs with all samples take about as much.
+#: Longest file that is imported, bytes: the size of about 100,000 runs with all samples.
 MAX_BYTES = 2**30
 _FORMAT_VERSION = 1
+#: Longest note of an imported run, characters.
 _NOTE_LIMIT = 10_000
-#: More files or bytes than any disk has.
+#: Upper limit of numbers of files and bytes in an imported run.
 _MAX_NUMBER = 2**62
 
 
 class HistoryExport(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a file that was exported.
+    """Content of an exported file.
 
     Attributes:
-        format: says what it is.
-        version: of the format; a newer one is refused.
-        program: version of the program that wrote it.
-        exported_at: UTC, ISO 8601.
-        runs: in any order.
-        experiments: likewise.
+        format: constant that identifies the file as an export of the history.
+        version: version of the file format; an import refuses a newer one.
+        program: version of the program that wrote the file.
+        exported_at: time of the export, UTC, ISO 8601.
+        runs: saved tests, in any order.
+        experiments: saved experiments, in any order.
     """
 
     format: Literal["mountwright-history"] = "mountwright-history"
@@ -49,14 +50,14 @@ class HistoryExport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import did.
+    """Counts of the records that an import added and skipped.
 
     Attributes:
-        added: numbers of the runs that are new.
-        known: how many were there already.
-        experiments: numbers of the experiments that are new.
-        known_experiments: how many were there already.
-        trials: that some of these lacked, and have now.
+        added: numbers of the runs that were added.
+        known: number of runs that were in the history already.
+        experiments: numbers of the experiments that were added.
+        known_experiments: number of experiments that were in the history already.
+        trials: number of trials added to experiments that were in the history already.
     """
 
     added: list[int]
@@ -67,14 +68,14 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Header(msgspec.Struct):
-    """Enough to say whether the rest can be read."""
+    """Format and version of a file, read first to tell whether this program can read the rest."""
 
     format: str = ""
     version: int = 0
 
 
 def history_to_json(runs: Iterable[Run], experiments: Iterable[ExperimentRecord] = ()) -> bytes:
-    """Return runs and experiments as one JSON document; numbers of this database are left out."""
+    """Return runs and experiments as one JSON document, without their numbers in this database."""
     export = HistoryExport(
         exported_at=datetime.now(UTC).isoformat(timespec="seconds"),
         runs=[msgspec.structs.replace(run, id=0) for run in runs],
@@ -84,10 +85,10 @@ def history_to_json(runs: Iterable[Run], experiments: Iterable[ExperimentRecord]
 
 
 def history_from_json(raw: bytes) -> HistoryExport:
-    """Return what an exported file has, or a single result as ``test --json`` prints it.
+    """Decode an exported file, or a single result as printed by ``test --json``.
 
     Raises:
-        AppError: USAGE if it is neither, is of a newer program, or says what cannot be.
+        AppError: USAGE if it is neither, has a newer format, or contains impossible values.
     """
     try:
         head = decoding.from_json(raw, _Header)
@@ -114,25 +115,25 @@ def history_from_json(raw: bytes) -> HistoryExport:
 
 
 def import_history(store: HistoryStore, export: HistoryExport, name: str) -> ImportResult:
-    """Add what is new, also the trials that were run elsewhere since an import; a baseline is none here.
+    """Add the runs, experiments and trials that are not in the history yet; none becomes a baseline.
 
     Args:
-        store: the history.
-        export: what to add.
-        name: of the file, kept as the origin of what has none yet.
+        store: history to add to.
+        export: decoded file.
+        name: name of the file, saved as the origin of records without one.
 
     Raises:
-        AppError: as the store; what was added until then stays.
+        AppError: raised by the store; records added before the error remain.
     """
-    name = name.encode(errors="replace").decode()  # a file's name need not be UTF-8
-    fresh: dict[str, Run] = {}
+    name = name.encode(errors="replace").decode()  # a file name may contain bytes that are not UTF-8
+    new_runs: dict[str, Run] = {}
     for run in export.runs:
         uid = run.uid or content_uid(run.result)
         if store.known(uid) is None:
-            fresh[uid] = msgspec.structs.replace(
+            new_runs[uid] = msgspec.structs.replace(
                 run, id=0, uid=uid, baseline=False, origin=run.origin or name
             )
-    added = store.add_all(fresh.values())
+    added = store.add_all(new_runs.values())
     experiments: list[int] = []
     trials = 0
     for item in export.experiments:
@@ -140,8 +141,8 @@ def import_history(store: HistoryStore, export: HistoryExport, name: str) -> Imp
         if number is not None:
             trials += store.complete_experiment(number, item.outcomes)
         else:
-            taken = msgspec.structs.replace(item, id=0, origin=item.origin or name)
-            experiments.append(store.add_experiment(taken))
+            imported = msgspec.structs.replace(item, id=0, origin=item.origin or name)
+            experiments.append(store.add_experiment(imported))
     return ImportResult(
         added=added,
         known=len(export.runs) - len(added),
@@ -152,11 +153,11 @@ def import_history(store: HistoryStore, export: HistoryExport, name: str) -> Imp
 
 
 def _check_result(run: Run) -> None:
-    """Refuse what no test can have measured.
+    """Check that the values of a run are possible.
 
     Raises:
-        ValueError: if it is such.
-        AppError: if a tag is none.
+        ValueError: if a value is out of bounds.
+        AppError: USAGE if a tag is not one word.
     """
     result = run.result
     unix_time(result.started_at)

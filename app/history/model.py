@@ -1,4 +1,4 @@
-"""What the history keeps of a test, and how it is asked for."""
+"""Data types of the history: saved tests and experiments, their summaries, and the filter of lists."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import msgspec
 
 from advisor.experiment.measurements import TrialOutcome  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.options import catalogue
-from app.speedtest.model import Environment, TestResult  # noqa: TC001 - likewise
+from app.speedtest.model import Environment, TestResult  # noqa: TC001 - msgspec reads the annotations
 
-#: Of a clock that was never set, too.
+#: Years accepted in a start time; they include 1970, the time of a clock that was never set.
 _YEARS = range(1900, 3000)
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One test with everything measured, and what the person says of it.
+    """Saved test with all measurements, and the user's tags and note.
 
     Attributes:
-        result: what was measured. Its times are kept to the microsecond.
-        id: number in this database, 0 if it is not in one.
-        uid: the same everywhere it is exported to; "" to have it made from the result.
-        origin: "" if it was stored by this computer's program, else the file that it was imported from.
-        tags: words, sorted.
-        note: free text.
-        baseline: later tests like it of the same share are compared with it.
+        result: all measurements. Times of samples are stored to the microsecond.
+        id: number in this database, 0 if the run is not in a database.
+        uid: identifier that stays the same in exports and imports; "" to compute it from the result.
+        origin: name of the file that the run was imported from, "" if the test ran on this computer.
+        tags: words given by the user, sorted.
+        note: free text of the user.
+        baseline: whether later runs of the same test on the same share are compared with this one.
     """
 
     result: TestResult
@@ -37,31 +37,32 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run as lists show it.
+    """Saved test as lists show it, without samples and figures.
 
     Attributes:
         id: number in this database.
-        uid: the same everywhere.
-        started_at: UTC, ISO 8601.
-        host: that ran it, "" if it is not known.
-        origin: as in Run.
-        server: its name, "" if it was not NFS.
-        share: server:/export, or the path if it was not NFS.
+        uid: identifier that stays the same in exports and imports.
+        started_at: start time, UTC, ISO 8601.
+        host: name of the computer that ran the test, "" if unknown.
+        origin: name of the file that the run was imported from, "" if the test ran on this computer.
+        server: name of the server, "" if the directory was not on NFS.
+        share: server:/export, or the path if the directory was not on NFS.
         path: the directory tested.
-        nfs: whether it was on NFS.
-        link: name of the lab's link, "" on a real one.
-        kind: what was copied (the test's workload).
+        nfs: whether the directory was on NFS.
+        link: name of the lab's emulated link, "" for a real link.
+        kind: workload of the test.
         size: bytes moved in one direction by one repeat.
         count: number of files.
-        repeats: that counted.
+        repeats: number of repeats with a valid result.
         write: median speed to the server, bytes per second, None if it was not measured.
-        read: likewise from the server.
-        read_cached: the read came at least partly from the client's cache: it is not the server's speed.
-        options: in use, as an option string.
-        requested: asked for, likewise.
-        tags: words, sorted.
-        note: free text.
-        baseline: later tests like it of the same share are compared with it.
+        read: median speed from the server, bytes per second, None if it was not measured.
+        read_cached: whether the read came at least partly from the client's cache, so that ``read`` is not
+            the speed of the server.
+        options: mount options in use, as an option string.
+        requested: mount options requested, as an option string.
+        tags: words given by the user, sorted.
+        note: free text of the user.
+        baseline: whether later runs of the same test on the same share are compared with this one.
     """
 
     id: int
@@ -89,22 +90,22 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs; what is empty does not restrict.
+    """Filter of saved tests: a run must match every field that is not empty.
 
     Attributes:
-        text: words that must all occur in share, server, host, path, link, options, tags or note; capital
-            letters do not matter.
-        share: exactly this one.
-        server: likewise.
-        host: likewise.
-        link: likewise, the name of a link of the lab.
-        tag: one of its tags.
-        kind: what was copied.
-        since: started at this moment or later; a zone must be given.
-        until: started before.
-        baseline: only baselines.
-        limit: greatest number of rows.
-        offset: of the first one.
+        text: words that must all occur in share, host, path, link, options, tags, note or origin; upper and
+            lower case are equal.
+        share: exact server:/export, or path of a directory that is not on NFS.
+        server: exact name of the server.
+        host: exact name of the computer that ran the test.
+        link: exact name of an emulated link of the lab.
+        tag: one tag of the run.
+        kind: workload of the test.
+        since: earliest start time, with a time zone.
+        until: end of the range of start times, exclusive, with a time zone.
+        baseline: True for baselines alone.
+        limit: greatest number of rows returned.
+        offset: number of matching rows to skip.
     """
 
     text: str = ""
@@ -132,19 +133,19 @@ class FilterValues(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredExperimentSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One experiment as lists show it.
+    """Saved experiment as lists show it, without plan and outcomes.
 
     Attributes:
         id: number in this database.
-        uid: the same everywhere.
-        started_at: UTC, ISO 8601.
-        name: of its recipe.
-        share: that it ran on.
-        host: that ran it, "" if it is not known.
-        seed: of its order.
-        note: free text.
-        origin: "" if it ran from this computer, else the file that it was imported from.
-        done: trials that are finished.
+        uid: identifier that stays the same in exports and imports.
+        started_at: start time, UTC, ISO 8601.
+        name: name of the recipe.
+        share: share that the experiment ran on.
+        host: name of the computer that ran it, "" if unknown.
+        seed: random seed of the order of trials.
+        note: free text of the user.
+        origin: name of the file that it was imported from, "" if it ran on this computer.
+        done: number of finished trials.
     """
 
     id: int
@@ -160,20 +161,20 @@ class StoredExperimentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExperimentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One experiment with all that it measured.
+    """Saved experiment with its plan and all outcomes.
 
     Attributes:
-        started_at: UTC, ISO 8601.
-        name: of its recipe.
-        share: that it ran on.
-        seed: of its order.
-        spec: all that it takes to run it again, as JSON.
-        id: number in this database, 0 if it is not in one.
-        uid: the same everywhere; "" to have one made.
-        environment: of the host that ran it.
-        note: free text.
-        origin: as in ExperimentRow.
-        outcomes: of the trials that are finished, in their order.
+        started_at: start time, UTC, ISO 8601.
+        name: name of the recipe.
+        share: share that the experiment ran on.
+        seed: random seed of the order of trials.
+        spec: plan of the experiment as JSON, enough to run it again.
+        id: number in this database, 0 if the experiment is not in a database.
+        uid: identifier that stays the same in exports and imports; "" to create one.
+        environment: environment of the host that ran the experiment.
+        note: free text of the user.
+        origin: name of the file that it was imported from, "" if it ran on this computer.
+        outcomes: outcomes of the finished trials, in the order of the trials.
     """
 
     started_at: str
@@ -190,12 +191,15 @@ class ExperimentRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tested_share(result: TestResult) -> str:
-    """Return what a test is a test of: the share, or the path of another file system."""
+    """Return the share that was tested, or the path of a directory that is not on NFS."""
     return result.share or result.path
 
 
 def link_name(result: TestResult) -> str:
-    """Return the name of the lab's link, "" on a real one: the lab's share is the same over every link."""
+    """Return the name of the lab's emulated link, "" for a real link.
+
+    The name tells tests in the lab apart, whose share is the same over every link.
+    """
     return result.link.name if result.link is not None and result.link.emulated else ""
 
 
@@ -206,10 +210,10 @@ def read_is_cached(result: TestResult) -> bool:
 
 
 def unix_time(text: str) -> float:
-    """Return a time (ISO 8601; without a zone it is UTC) as seconds since 1970.
+    """Return a time (ISO 8601, UTC if without time zone) as seconds since 1970.
 
     Raises:
-        ValueError: if it is none, or so far off that it cannot be shown in every zone.
+        ValueError: if the text is not a time, or its year is not in 1900..2999.
     """
     moment = datetime.fromisoformat(text)
     if moment.year not in _YEARS:
@@ -218,12 +222,12 @@ def unix_time(text: str) -> float:
 
 
 def option_string(values: dict[str, str]) -> str:
-    """Return options as after ``mount -o``: ``rw`` rather than ``ro=rw``, where a word stands for it."""
+    """Return options as an option string for ``mount -o``; flags are bare words, ``rw`` and not ``ro=rw``."""
     return ",".join(_option_word(name, value) for name, value in values.items())
 
 
 def _option_word(name: str, value: str) -> str:
     if not value:
         return name
-    named = catalogue().find(value)
-    return value if named is not None and named.name == name else f"{name}={value}"
+    option = catalogue().find(value)
+    return value if option is not None and option.name == name else f"{name}={value}"

@@ -1,4 +1,4 @@
-"""Findings about options of a share, from tests and experiments: the advice trusts them above every rule."""
+"""Database table of findings about options from tests and experiments; they outrank the advice rules."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 
 class FindingTable:
-    """The part of the history that keeps findings; see HistoryStore."""
+    """Methods of HistoryStore for findings about the mount options of a share."""
 
     _database: Database
 
     def learn(self, share: str, link: str, findings: Iterable[MeasuredOption]) -> None:
-        """Keep findings of a share; of each option the newest counts.
+        """Save findings about options of a share; a finding replaces the earlier one of its option.
 
-        What was not decided takes nothing back that was.
+        An undecided finding (status "untested") does not replace a decided one.
 
         Args:
             share: server:/export.
-            link: name of the lab's link, "" on a real one.
-            findings: of options.
+            link: name of the lab's emulated link, "" for a real link.
+            findings: findings to save, one for each option.
 
         Raises:
-            AppError: as the database says.
+            AppError: a database error, see Database.
         """
         rows = [(share, link, one.option, one.value, one.status, one.text) for one in findings]
         with self._database.writing() as connection:
@@ -40,10 +40,10 @@ class FindingTable:
             )
 
     def learned(self, share: str, link: str) -> tuple[MeasuredOption, ...]:
-        """Return the findings of a share over a link.
+        """Return the findings about options of a share over a link.
 
         Raises:
-            AppError: as the database says.
+            AppError: a database error, see Database.
         """
         query = "SELECT option, value, status, text FROM findings WHERE share = ? AND link = ?"
         with self._database.reading() as connection:
@@ -51,10 +51,10 @@ class FindingTable:
         return tuple(MeasuredOption(option=o, value=v, status=s, text=t) for o, v, s, t in found)
 
     def delete_findings(self, share: str, link: str) -> None:
-        """Forget the findings of a share over a link.
+        """Delete the findings about options of a share over a link.
 
         Raises:
-            AppError: as the database says.
+            AppError: a database error, see Database.
         """
         with self._database.writing() as connection:
             connection.execute("DELETE FROM findings WHERE share = ? AND link = ?", (share, link))

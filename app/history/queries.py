@@ -1,7 +1,6 @@
-"""Queries and changes of the history for the window: each opens the database, does one thing and closes it.
+"""History operations for the window; each opens the database, does one thing and closes it.
 
-A file that is opened for each question needs no thread of its own, and another program may write in
-between.
+Opening the file for each operation needs no thread of its own, and lets other programs write in between.
 """
 
 from __future__ import annotations
@@ -25,20 +24,21 @@ if TYPE_CHECKING:
     from app.history.import_export import ImportResult
     from app.history.model import Run, RunSummary
 
-#: More rows at once help nobody: words find the others.
+#: Most runs in one list; a search finds older ones.
 MAX_ROWS = 500
+#: Timeout for reading a file to import, s.
 _READ_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPage:
-    """What the list shows.
+    """Saved tests that match a search, and the state of the database.
 
     Attributes:
-        rows: newest first, SHOWN at most.
-        total: how many the filter lets through.
-        read_only: a newer program made the file: nothing can be changed.
-        messages: what a person should know of it.
+        rows: summaries of matching runs, newest first, MAX_ROWS at most.
+        total: number of matching runs.
+        read_only: whether the history cannot be changed because a newer version of the program wrote it.
+        messages: messages for the user about the file, one sentence each.
     """
 
     rows: list[RunSummary]
@@ -49,12 +49,12 @@ class HistoryPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedRuns:
-    """Chosen runs beside each other.
+    """Runs that the user selected, and the comparison of two.
 
     Attributes:
-        runs: oldest first.
-        compared: of exactly two; None if they cannot be compared, or are not two.
-        problem: why they cannot, "" otherwise.
+        runs: selected runs with all measurements, oldest first.
+        compared: comparison of two runs; None for another number of runs, or if they cannot be compared.
+        problem: reason why two runs cannot be compared, or "".
     """
 
     runs: list[Run]
@@ -63,16 +63,16 @@ class SelectedRuns:
 
 
 def find_runs(text: str, share: str) -> HistoryPage:
-    """Return the runs that have all words of a text, of one share or ("") of all."""
-    wanted = RunFilter(text=text, share=share, limit=MAX_ROWS)
+    """Return the runs that contain all words of a text, on one share, or on all shares for ""."""
+    run_filter = RunFilter(text=text, share=share, limit=MAX_ROWS)
     with HistoryStore.open() as store:
-        rows = store.retry_after_recovery(lambda: store.find(wanted))
-        total = store.count(wanted) if len(rows) == MAX_ROWS else len(rows)
+        rows = store.retry_after_recovery(lambda: store.find(run_filter))
+        total = store.count(run_filter) if len(rows) == MAX_ROWS else len(rows)
         return HistoryPage(rows=rows, total=total, read_only=store.read_only, messages=tuple(store.messages))
 
 
 def select_runs(numbers: Sequence[int]) -> SelectedRuns:
-    """Return these runs, and, of two, what the newer says beside the older."""
+    """Return runs with all measurements, and, if they are two, their comparison."""
     with HistoryStore.open() as store:
         runs = sorted((store.get(number) for number in numbers), key=lambda run: run.result.started_at)
     if len(runs) != 2:
@@ -84,53 +84,55 @@ def select_runs(numbers: Sequence[int]) -> SelectedRuns:
 
 
 def change_store(work: Callable[[HistoryStore], object]) -> None:
-    """Do something with the open history."""
+    """Call a function with the open history."""
     with HistoryStore.open() as store:
         work(store)
 
 
 def set_baseline(number: int) -> list[RunSummary]:
-    """Let later tests like this run be compared with it; return those that were so before."""
+    """Mark a run as the baseline of its test; return the earlier baselines, which it replaces."""
     with HistoryStore.open() as store:
         return store.rows(store.set_baseline(number))
 
 
 def load_findings(share: str, link: str) -> tuple[MeasuredOption, ...]:
-    """Return what tests and experiments found of a share over a link."""
+    """Return the findings of tests and experiments about options of a share over a link."""
     with HistoryStore.open() as store:
         return store.learned(share, link)
 
 
 def save_findings(share: str, link: str, findings: Sequence[MeasuredOption]) -> None:
-    """Keep what was found."""
+    """Save findings about options of a share over a link."""
     with HistoryStore.open() as store:
         store.learn(share, link, findings)
 
 
 def delete_findings(share: str, link: str) -> None:
-    """Forget what was found."""
+    """Delete all findings about options of a share over a link."""
     with HistoryStore.open() as store:
         store.delete_findings(share, link)
 
 
 def delete_runs(numbers: Sequence[int]) -> list[Run]:
-    """Take runs out; return them, to be brought back."""
+    """Delete runs; return them for :func:`restore_runs`."""
     with HistoryStore.open() as store:
         return store.delete(numbers)
 
 
 def restore_runs(runs: Sequence[Run]) -> None:
-    """Add runs again that were taken out."""
+    """Restore deleted runs."""
     with HistoryStore.open() as store:
         for item in runs:
             store.add(item)
 
 
 def import_file(path: str) -> ImportResult:
-    """Add the runs of an exported file. It is read in a child, as its folder may be on a dead mount.
+    """Import an exported file.
+
+    A child process reads the file, because its directory may be on a mount that does not respond.
 
     Raises:
-        AppError: IO if it cannot be read, USAGE if it is no export.
+        AppError: IO if the file cannot be read, USAGE if it is not an export.
     """
     program = find_program("head")
     if program is None or not path.startswith("/"):

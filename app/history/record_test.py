@@ -1,8 +1,6 @@
-"""Recording of a finished test: it is saved, and compared with its baseline and the best earlier tests.
+"""Recording of a finished test: saves it, compares it with its baseline, and finds the best earlier speeds.
 
-A test that the history does not take, for example on a full disk, is written to a file of its own
-instead. The best earlier speeds count only if they are medians of enough repeats that are not far
-apart: the best of many single measurements would be the luckiest one.
+If the history cannot save a test, for example on a full disk, the test is written to a JSON file instead.
 """
 
 from __future__ import annotations
@@ -30,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedTest:
-    """A test that is kept.
+    """Number of a saved test, and its comparison with the baseline.
 
     Attributes:
-        id: its number in the history.
-        warning: that it is significantly slower than the baseline of its share, and what else differs; or "".
-        comparison: with the baseline, whatever came out; "" if there is none.
-        messages: what a person should know of the history itself.
+        id: number of the test in the history.
+        warning: text that the test is significantly slower than its baseline, with differing settings, or "".
+        comparison: text that compares the test with its baseline, "" without a baseline.
+        messages: messages for the user about the history file, one sentence each.
     """
 
     id: int
@@ -46,14 +44,14 @@ class RecordedTest:
 
 
 def record_test(result: TestResult, *, path: Path | None = None) -> RecordedTest:
-    """Keep a test and compare it with the baseline; for a thread that may wait.
+    """Save a test and compare it with the baseline; blocks while the database is busy.
 
     Args:
-        result: of the test.
-        path: of the history; the person's own if None.
+        result: result of the test.
+        path: history database; the user's own history if None.
 
     Raises:
-        AppError: if it cannot be kept. Its message says in which file the measurement is instead.
+        AppError: if the history cannot save it. The message names the file that it was written to instead.
     """
     run = Run(result=result)
     path = path or default_path()
@@ -72,10 +70,10 @@ def record_test(result: TestResult, *, path: Path | None = None) -> RecordedTest
 
 
 def _save_to_own_file(error: AppError, run: Run, path: Path) -> AppError:
-    """Write the run to a file of its own; return the error that says where."""
-    for folder in (path.parent, Path(tempfile.gettempdir())):
+    """Write the run to a new JSON file; return the error with the path of that file added."""
+    for directory in (path.parent, Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
-            file = _write_new_file(folder, history_to_json([run]))
+            file = _write_new_file(directory, history_to_json([run]))
             return AppError(
                 error.kind,
                 f"{error.message} The measurement is not lost: it is in {file}.",
@@ -87,9 +85,9 @@ def _save_to_own_file(error: AppError, run: Run, path: Path) -> AppError:
     )
 
 
-def _write_new_file(folder: Path, content: bytes) -> Path:
-    """Write a new file, whole or not at all; only the person may read it."""
-    descriptor, name = tempfile.mkstemp(prefix="mountwright-unsaved-", suffix=".json", dir=folder)
+def _write_new_file(directory: Path, content: bytes) -> Path:
+    """Write a new file that only the user may read; delete it if writing fails."""
+    descriptor, name = tempfile.mkstemp(prefix="mountwright-unsaved-", suffix=".json", dir=directory)
     file = Path(name)
     try:
         with open(descriptor, "wb") as out:  # noqa: PTH123 - it is a descriptor
@@ -104,28 +102,29 @@ def _write_new_file(folder: Path, content: bytes) -> Path:
 
 log = logging.getLogger("history")
 
-#: Older ones have probably seen another network.
+#: Newest tests that are searched; older ones probably ran over another network.
 _MAX_TESTS = 500
 
 
 def best_speeds(spec: TestSpec, share: str, link: str = "", *, path: Path | None = None) -> dict[str, float]:
-    """Return the best medians of tests that did the same, by direction ("write", "read"); bytes a second.
+    """Return the best median speeds of similar tests, by direction ("write", "read"), bytes per second.
 
-    A median counts if it is of enough repeats that are not far apart: the best of many single looks would be
-    the luckiest one.
+    A median counts only if it has enough repeats with a narrow interval: the best of many single
+    measurements would be the luckiest one. Similar tests moved half to twice as many bytes; for many small
+    files, the files also had the same size.
 
     Args:
-        spec: compared with tests that moved half to twice as much, small files with files of the same size.
+        spec: test to find similar ones for.
         share: server:/export.
-        link: name of the lab's link, "" on a real one.
-        path: of the history; the person's own if None.
+        link: name of the lab's emulated link, "" for a real link.
+        path: history database; the user's own history if None.
 
     Raises:
         AppError: if the history cannot be read.
     """
-    wanted = RunFilter(share=share, link=link, kind=spec.workload, limit=_MAX_TESTS)
+    run_filter = RunFilter(share=share, link=link, kind=spec.workload, limit=_MAX_TESTS)
     with HistoryStore.open(path) as store:
-        rows = [row for row in store.find(wanted) if row.link == link and _is_similar_test(row, spec)]
+        rows = [row for row in store.find(run_filter) if row.link == link and _is_similar_test(row, spec)]
         for message in store.messages:
             log.warning("%s", message)
         speeds = {
@@ -133,22 +132,22 @@ def best_speeds(spec: TestSpec, share: str, link: str = "", *, path: Path | None
             "read": [(row.read, row.id) for row in rows if row.read is not None and not row.read_cached],
         }
         found = {
-            way: next((speed for speed, number in sorted(medians, reverse=True)
-                       if _is_reliable(store, number, way, spec)), None)
-            for way, medians in speeds.items()
+            direction: next((speed for speed, number in sorted(medians, reverse=True)
+                       if _is_reliable(store, number, direction, spec)), None)
+            for direction, medians in speeds.items()
         }  # fmt: skip
-    return {way: speed for way, speed in found.items() if speed is not None}
+    return {direction: speed for direction, speed in found.items() if speed is not None}
 
 
 def _is_similar_test(row: RunSummary, spec: TestSpec) -> bool:
-    """Return whether a test moved about as much, often enough."""
+    """Return whether a run moved a similar number of bytes with enough repeats."""
     if row.repeats < MIN_INTERVAL_VALUES or not similar_sizes(row.size, spec.total):
         return False
     return spec.workload != "files" or row.size == row.count * spec.size
 
 
-def _is_reliable(store: HistoryStore, number: int, way: str, spec: TestSpec) -> bool:
-    """Return whether a test's median can be concluded from, and its file was opened alike."""
+def _is_reliable(store: HistoryStore, number: int, direction: str, spec: TestSpec) -> bool:
+    """Return whether the interval of a run's median is narrow, and its use of O_SYNC is that of ``spec``."""
     result = store.get(number).result
-    figure = result.figures.get(way)
+    figure = result.figures.get(direction)
     return result.sync == spec.sync and figure is not None and not figure.wide

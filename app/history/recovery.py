@@ -1,7 +1,7 @@
-"""Recovery of a damaged history: what can still be read is copied to a new database, which takes its place.
+"""Recovery of a damaged history: copies all readable records to a new database, which replaces the file.
 
-A record is believed if what was measured unpacks, which a checksum tells. Deleted tests may come back
-where the list of free pages is damaged, too.
+A test is copied if its measurements unpack and their checksum is right. If the list of free pages is damaged
+too, deleted tests may reappear.
 """
 
 from __future__ import annotations
@@ -33,23 +33,25 @@ if TYPE_CHECKING:
 
     from app.history.sqlite_pages import SqliteRecord, SqliteValue
 
-#: A choice of words, which checkers take for no class.
+#: Literal type; typed Any because converters expect a class.
 _STATUS_TYPE: Any = MeasurementStatus
-_TAILS = ("-wal", "-shm", "-journal")
-#: How many values a record of each table has. In what lists ask for, a run's number is the second.
+#: Suffixes of the files that SQLite keeps next to a database.
+_SUFFIXES = ("-wal", "-shm", "-journal")
+#: Columns of each table, and of the indexes that list runs (the last), where the second value is the run.
 _RUNS, _BODIES, _EXPERIMENTS, _OUTCOMES, _FINDINGS, _LISTED = 24, 3, 12, 3, 6, (10, 11)
 
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """How much of a damaged history is in the new one.
+    """Counts of the tests and experiments that were recovered and lost.
 
     Attributes:
-        known: numbers of the tests that any of its pages tells of.
-        runs: how many of them are whole.
-        bare: how many of these have lost their tags and note.
-        experiments: how many are whole.
-        lost_experiments: how many it tells of beside them; their trials are in the damaged file alone.
+        known: numbers of the tests that any readable page of the damaged file mentions.
+        runs: number of tests recovered.
+        bare: number of recovered tests without their tags and note.
+        experiments: number of experiments recovered.
+        lost_experiments: number of experiments mentioned but not recovered; their trials stay in the damaged
+            file.
     """
 
     known: set[int] = field(default_factory=set[int])
@@ -59,100 +61,101 @@ class RecoveryReport:
     lost_experiments: int = 0
 
     def text(self) -> str:
-        """Return sentences for a person."""
+        """Return the counts as sentences for the user."""
         if not self.known and not self.experiments and not self.lost_experiments:
             return "None of its tests could be read, and a new one was begun."
         lost = len(self.known) - self.runs
-        told: list[str] = []
+        sentences: list[str] = []
         if lost:
-            told.append(
+            sentences.append(
                 f"Of {len(self.known)} tests that it tells of, {self.runs} are recovered and {lost} are lost."
             )
         elif self.known:
-            told.append(f"All {self.runs} tests that it tells of are recovered.")
+            sentences.append(f"All {self.runs} tests that it tells of are recovered.")
         if self.bare:
-            told.append(f"Of {self.bare} of them the tags and the note are lost.")
+            sentences.append(f"Of {self.bare} of them the tags and the note are lost.")
         if self.lost_experiments:
-            told.append(
+            sentences.append(
                 f"Experiments recovered: {self.experiments}; lost with their trials: {self.lost_experiments}."
             )
         elif self.experiments:
-            told.append(f"Experiments recovered: {self.experiments}.")
-        return " ".join(told)
+            sentences.append(f"Experiments recovered: {self.experiments}.")
+        return " ".join(sentences)
 
 
 def recover(path: Path) -> tuple[Path, RecoveryReport]:
-    """Set a damaged history aside, as it is, and put one with what can be read of it in its place.
+    """Rename a damaged history, and put a new database with its readable records in its place.
 
-    Until that one is whole the damaged file stays where it is: an end at any moment loses nothing.
+    The damaged file is renamed only after the new one is complete, so an interruption loses nothing.
 
     Returns:
-        Where the damaged file is now, and how much of it is in the new one.
+        The new path of the damaged file, and the counts of recovered records.
 
     Raises:
-        OSError: if a file cannot be made or renamed.
-        sqlite3.Error: if the new one cannot be written.
+        OSError: if a file cannot be created or renamed.
+        sqlite3.Error: if the new database cannot be written.
     """
-    fresh = path.with_name(path.name + ".new")
-    for tail in ("", *_TAILS):
-        fresh.with_name(fresh.name + tail).unlink(missing_ok=True)
-    os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    new_file = path.with_name(path.name + ".new")
+    for suffix in ("", *_SUFFIXES):
+        new_file.with_name(new_file.name + suffix).unlink(missing_ok=True)
+    os.close(os.open(new_file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     try:
-        with contextlib.closing(sqlite3.connect(fresh, isolation_level=None)) as target:
+        with contextlib.closing(sqlite3.connect(new_file, isolation_level=None)) as target:
             migrate(target)
             with transaction(target):
-                salvaged = _copy(path, target)
-        aside = _set_aside(path)
-        fresh.rename(path)  # in one step: at no moment could another program begin a third one there
+                report = _copy(path, target)
+        damaged_file = _set_aside(path)
+        new_file.rename(path)  # atomic: no other program can create a third file in between
     finally:
-        fresh.unlink(missing_ok=True)
-    return aside, salvaged
+        new_file.unlink(missing_ok=True)
+    return damaged_file, report
 
 
 def _set_aside(path: Path) -> Path:
-    """Give the file a second name that is free, and its logs that name; return it."""
+    """Link the file to an unused name, rename its journal files to match, and return that name."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     number = 0
     while True:
-        aside = path.with_name(f"{path.stem}-damaged-{stamp}{f'-{number}' if number else ''}{path.suffix}")
-        if not aside.exists():
+        counter = f"-{number}" if number else ""
+        damaged_file = path.with_name(f"{path.stem}-damaged-{stamp}{counter}{path.suffix}")
+        if not damaged_file.exists():
             break
         number += 1
-    for tail in _TAILS:
+    for suffix in _SUFFIXES:
         with contextlib.suppress(FileNotFoundError):
-            path.with_name(path.name + tail).rename(aside.with_name(aside.name + tail))
+            path.with_name(path.name + suffix).rename(damaged_file.with_name(damaged_file.name + suffix))
     try:
-        aside.hardlink_to(path)
-    except OSError:  # not every file system can
-        path.rename(aside)
-    return aside
+        damaged_file.hardlink_to(path)
+    except OSError:  # the file system has no hard links
+        path.rename(damaged_file)
+    return damaged_file
 
 
 def _copy(path: Path, target: sqlite3.Connection) -> RecoveryReport:
-    """Copy what can be read of a file."""
+    """Copy the readable records of a file to a new database."""
     with _with_log(path) as merged, merged.open("rb") as file:
         pages = SqlitePageReader(file)
-        told = _RecordCollector()
+        collector = _RecordCollector()
         for record in pages.records():
             with contextlib.suppress(UnreadableError, msgspec.ValidationError):
-                told.take(record)
-        found = RecoveryReport(known=told.known)
+                collector.add(record)
+        report = RecoveryReport(known=collector.known)
         for record in pages.records():
-            if record.number is None or record.number not in told.known:
+            if record.number is None or record.number not in collector.known:
                 continue
             with contextlib.suppress(UnreadableError, ValueError, AppError):
-                if record.width() == _BODIES and _add_run(target, record, told.runs.get(record.number)):
-                    found.runs += 1
-                    found.bare += record.number not in told.runs
-    kept = _add_experiments(target, told)
-    found.experiments, found.lost_experiments = len(kept), len(told.known_experiments - kept)
-    _add_findings(target, told)
-    return found
+                if record.width() == _BODIES and _add_run(target, record, collector.runs.get(record.number)):
+                    report.runs += 1
+                    report.bare += record.number not in collector.runs
+    added = _add_experiments(target, collector)
+    report.experiments, report.lost_experiments = len(added), len(collector.known_experiments - added)
+    _add_findings(target, collector)
+    return report
 
 
 @contextlib.contextmanager
 def _with_log(path: Path) -> Generator[Path]:
-    """Give the file with what stands only in its log; itself if there is none, or it cannot be read."""
+    """Yield a copy of the file with its write-ahead log applied; the file itself if no log is readable."""
     log = path.with_name(path.name + "-wal")
     if not log.exists() or not log.stat().st_size:
         yield path
@@ -175,7 +178,7 @@ def _with_log(path: Path) -> Generator[Path]:
 
 
 class _RunNotes(msgspec.Struct, array_like=True, frozen=True):
-    """What a person said of a run, and its names."""
+    """Columns of a run that its measurements do not contain: identifier, origin, tags, note, baseline."""
 
     uid: str
     origin: str
@@ -185,7 +188,7 @@ class _RunNotes(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _RecordCollector:
-    """What a damaged file tells of itself, but the measurements."""
+    """Records of a damaged file, sorted by table; measurements of runs are read separately."""
 
     def __init__(self) -> None:
         self.known: set[int] = set()
@@ -195,20 +198,20 @@ class _RecordCollector:
         self.outcomes: list[list[SqliteValue]] = []
         self.findings: list[list[SqliteValue]] = []
 
-    def take(self, record: SqliteRecord) -> None:
-        """Remember a record if it is one of ours.
+    def add(self, record: SqliteRecord) -> None:
+        """Add a record if its number of columns fits a table of the history.
 
         Raises:
-            UnreadableError: if it cannot be read.
-            msgspec.ValidationError: if it says what no history says.
+            UnreadableError: if the record cannot be read.
+            msgspec.ValidationError: if a value has the wrong type.
         """
         width = record.width()
         if record.number is None:
-            self._take_unnumbered(record, width)
+            self._add_unnumbered(record, width)
         elif width == _RUNS:
             values = record.values()
-            said = [values[place] for place in (1, 5, 20, 21, 22)]
-            self.runs[record.number] = converted(said, _RunNotes)
+            columns = [values[index] for index in (1, 5, 20, 21, 22)]
+            self.runs[record.number] = converted(columns, _RunNotes)
             self.known.add(record.number)
         elif width == _BODIES:
             body = record.values()[1]
@@ -218,10 +221,10 @@ class _RecordCollector:
             self.known_experiments.add(record.number)
             self.experiments[record.number] = record.values()
 
-    def _take_unnumbered(self, record: SqliteRecord, width: int) -> None:
+    def _add_unnumbered(self, record: SqliteRecord, width: int) -> None:
         if width in _LISTED:
             _, number, share, *_rest = record.values()
-            if isinstance(share, str):  # in the index of one share's runs the columns are in another order
+            if isinstance(share, str):  # else an entry of runs_shared, where an id is third
                 self.known.add(converted(number, int))
         elif width == _OUTCOMES:
             self.outcomes.append(record.values())
@@ -229,13 +232,13 @@ class _RecordCollector:
             self.findings.append(record.values())
 
 
-def _add_run(target: sqlite3.Connection, record: SqliteRecord, said: _RunNotes | None) -> bool:
-    """Add a run if what was measured is whole; its samples may be lost.
+def _add_run(target: sqlite3.Connection, record: SqliteRecord, notes: _RunNotes | None) -> bool:
+    """Add a run if its measurements are intact, with or without its samples; return whether it was added.
 
     Raises:
-        UnreadableError: if the record is not whole.
-        ValueError: if it does not unpack.
-        AppError: USAGE if it is no test.
+        UnreadableError: if the record is incomplete.
+        ValueError: if the measurements do not unpack.
+        AppError: USAGE if they are not those of a test.
     """
     _, body, samples = record.values()
     if not isinstance(body, bytes) or not isinstance(samples, bytes):
@@ -244,46 +247,46 @@ def _add_run(target: sqlite3.Connection, record: SqliteRecord, said: _RunNotes |
     if not is_intact(samples):
         samples = encode_result(result)[1]
     run = Run(result=result, id=record.number or 0)
-    if said is not None:
-        tags = tuple(tag for tag in said.tags.split() if tag.isprintable() and "," not in tag)
+    if notes is not None:
+        tags = tuple(tag for tag in notes.tags.split() if tag.isprintable() and "," not in tag)
         run = msgspec.structs.replace(
-            run, uid=said.uid, origin=said.origin, tags=tags, note=said.note, baseline=bool(said.baseline)
+            run, uid=notes.uid, origin=notes.origin, tags=tags, note=notes.note, baseline=bool(notes.baseline)
         )
     before = target.total_changes
     insert_run(target, run, run_columns(run), body, samples)
     return target.total_changes > before
 
 
-def _add_experiments(target: sqlite3.Connection, told: _RecordCollector) -> set[int]:
-    """Add experiments with their trials; return their numbers.
+def _add_experiments(target: sqlite3.Connection, collector: _RecordCollector) -> set[int]:
+    """Add experiments with their trials; return the numbers of the experiments.
 
-    Trials without their experiment are left out: its number goes to the next new one, and so would they.
+    Trials of a lost experiment are left out: its number will be reused, and they would join that experiment.
     """
-    for number, (_, *values) in told.experiments.items():
+    for number, (_, *values) in collector.experiments.items():
         with _skip_invalid():
             _check_json(values[8], Any)
             _check_json(values[9], Environment | None)
             _insert(target, "experiments", [number, *values])
     added = {int(number) for (number,) in target.execute("SELECT id FROM experiments")}
-    for values in told.outcomes:
+    for values in collector.outcomes:
         with _skip_invalid():
             number = converted(values[0], int)
             _check_json(values[2], TrialOutcome)
             if number in added:
                 _insert(target, "outcomes", values)
-            told.known_experiments.add(number)
+            collector.known_experiments.add(number)
     return added
 
 
-def _add_findings(target: sqlite3.Connection, told: _RecordCollector) -> None:
-    for values in told.findings:
+def _add_findings(target: sqlite3.Connection, collector: _RecordCollector) -> None:
+    for values in collector.findings:
         with _skip_invalid():
             converted(values[4], _STATUS_TYPE)
             _insert(target, "findings", values)
 
 
 def _skip_invalid() -> contextlib.suppress:
-    """Leave out what is not as ours is."""
+    """Suppress the errors of a record with invalid values."""
     return contextlib.suppress(msgspec.DecodeError, TypeError, sqlite3.IntegrityError)
 
 
@@ -293,4 +296,4 @@ def _check_json(text: SqliteValue, kind: Any) -> None:
 
 def _insert(target: sqlite3.Connection, table: str, values: list[SqliteValue]) -> None:
     marks = ", ".join("?" * len(values))
-    target.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)  # noqa: S608 - the name is ours
+    target.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", values)  # noqa: S608 - constant table name

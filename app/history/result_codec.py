@@ -1,7 +1,7 @@
 """Compact encoding of a test's result: samples as columns of differences (varints), deflated.
 
-What was written once must be readable for ever: fields of TestResult and of what is in it may be added with a
-default, and never renamed or removed. The first byte says how a text is packed.
+Every later version must read these bytes: fields of TestResult and its nested types may be added with a
+default, but never renamed or removed. The first byte of an encoded value is the version of the encoding.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from resources.decoding import converted, from_msgpack
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: The first byte of what is packed.
+#: First byte of every encoded value: version of the encoding.
 FORMAT_BYTE = b"\x01"
 _COMPRESSION_LEVEL = 9
-#: Fields of a sample that are fractions, and how many parts a second has in the packed column.
+#: Fields of a sample in seconds, and the units per second that they are rounded to (microseconds, 100 ns).
 _SCALES = {"t_s": 1_000_000, "rtt_s": 10_000_000}
-#: Counters grow: their differences are short. A round trip is stored as it is.
+#: Fields stored as differences, which are small because counters grow. The round-trip time is stored as is.
 _COUNTERS = frozenset(Sample.__struct_fields__) - {"rtt_s"}
 _DIRECTIONS = ("write", "read")
 
 
 def encode_result(result: TestResult) -> tuple[bytes, bytes]:
-    """Return the result without its samples, and the samples."""
+    """Encode a result; return the bytes of the result without samples, and those of the samples."""
     bare, columns = result, bytearray(FORMAT_BYTE)
     for name in _DIRECTIONS:
         transfer = getattr(result, name)
@@ -40,10 +40,10 @@ def encode_result(result: TestResult) -> tuple[bytes, bytes]:
 
 
 def decode_result(body: bytes, samples: bytes) -> TestResult:
-    """Return the result that was packed.
+    """Decode a result with its samples.
 
     Raises:
-        ValueError: if it is damaged, or packed by a newer program.
+        ValueError: if the bytes are damaged, or a newer version of the program wrote them.
     """
     result = decode_without_samples(body)
     try:
@@ -61,10 +61,10 @@ def decode_result(body: bytes, samples: bytes) -> TestResult:
 
 
 def decode_without_samples(body: bytes) -> TestResult:
-    """Return the result without its samples.
+    """Decode a result without its samples.
 
     Raises:
-        ValueError: if it is damaged, or packed by a newer program.
+        ValueError: if the bytes are damaged, or a newer version of the program wrote them.
     """
     try:
         return from_msgpack(_inflate(body), TestResult)
@@ -73,7 +73,7 @@ def decode_without_samples(body: bytes) -> TestResult:
 
 
 def is_intact(packed: bytes) -> bool:
-    """Return whether packed samples are as they were written; their checksum tells."""
+    """Return whether encoded bytes can be inflated and their checksum (Adler-32 of zlib) is right."""
     try:
         _inflate(packed)
     except (ValueError, zlib.error):
@@ -88,7 +88,7 @@ def _inflate(packed: bytes) -> bytes:
 
 
 def _encode_samples(samples: Sequence[Sample]) -> bytes:
-    """Return number of samples and of columns, then each column."""
+    """Encode the number of samples, the number of columns, then each column, all as varints."""
     packed = bytearray(_encode_varint(len(samples)))
     packed += _encode_varint(len(Sample.__struct_fields__))
     for name in Sample.__struct_fields__:
@@ -96,7 +96,7 @@ def _encode_samples(samples: Sequence[Sample]) -> bytes:
         last = 0
         for sample in samples:
             value = getattr(sample, name)
-            # 0 is "not known"; any other number is its difference, zigzag, plus 1.
+            # 0 stands for None; any other value is the zigzag code of the difference, plus 1.
             if value is None:
                 packed.append(0)
                 continue
@@ -128,7 +128,7 @@ def _decode_samples(columns: Iterator[int]) -> list[Sample]:
 
 
 def _encode_varint(value: int) -> bytes:
-    """Return a number of seven bits a byte, the low ones first (as in protocol buffers)."""
+    """Encode a number as a varint: seven bits per byte, low bits first (as in protocol buffers)."""
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)

@@ -1,4 +1,4 @@
-"""Columns of a saved test in the database: what is searched and sorted by, its identifier, its insertion."""
+"""Database columns of a saved test: values to search and sort by, its identifier, and insertion."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def clean_tag(tag: str) -> str:
-    """Return a tag as it is kept.
+    """Return a tag without surrounding blanks.
 
     Raises:
         AppError: USAGE if it is not one word.
     """
     tag = tag.strip()
-    if not tag or not tag.isprintable() or any(sign.isspace() or sign == "," for sign in tag):
+    if not tag or not tag.isprintable() or any(char.isspace() or char == "," for char in tag):
         raise AppError(
             ErrorKind.USAGE, f"“{tag}” is not a tag.", hint="A tag is one word, such as before-upgrade."
         )
@@ -36,7 +36,7 @@ def clean_tag(tag: str) -> str:
 
 
 def content_uid(result: TestResult) -> str:
-    """Return a name that this result has wherever it is stored: a digest of it, the samples left out."""
+    """Return the identifier of a result: 32 hex digits of its SHA-256 digest, computed without samples."""
     bare = {
         name: msgspec.structs.replace(transfer, samples=[])
         for name in ("write", "read")
@@ -47,10 +47,10 @@ def content_uid(result: TestResult) -> str:
 
 
 def run_columns(run: Run) -> dict[str, Any]:
-    """Return the columns of a run but its number, by their names.
+    """Return the columns of a run by name, without its number.
 
     Raises:
-        AppError: USAGE if the result's time is none, or a tag is none.
+        AppError: USAGE if the start time or a tag is not valid.
     """
     result = run.result
     try:
@@ -94,22 +94,22 @@ def _server_of(result: TestResult) -> str:
         return ""
 
 
-def _speed_of(result: TestResult, way: str) -> float | None:
-    figure, transfer = result.figures.get(way), getattr(result, way)
+def _speed_of(result: TestResult, direction: str) -> float | None:
+    figure, transfer = result.figures.get(direction), getattr(result, direction)
     return figure.median if figure is not None else transfer.bytes_per_s if transfer is not None else None
 
 
 def joined_tags(tags: Sequence[str]) -> str:
-    """Return tags with a blank on both sides of each, so that one can be looked for.
+    """Return tags as one text with a blank on both sides of each, so that SQL can find a whole tag.
 
     Raises:
-        AppError: USAGE if one is not a tag.
+        AppError: USAGE if a tag is not one word.
     """
     return "".join(f" {tag}" for tag in sorted({clean_tag(tag) for tag in tags})) + (" " if tags else "")
 
 
 def search_text(columns: dict[str, Any]) -> str:
-    """Return what words are looked for in; ``tags`` is joined already."""
+    """Return the text that words are searched in, in lower case; ``tags`` is the output of joined_tags."""
     names = ("share", "host", "path", "link", "options", "requested", "tags", "note", "origin")
     return "\n".join(str(columns[name]) for name in names if columns[name]).casefold()
 
@@ -117,7 +117,7 @@ def search_text(columns: dict[str, Any]) -> str:
 def insert_run(
     connection: sqlite3.Connection, run: Run, columns: dict[str, Any], body: bytes, samples: bytes
 ) -> int:
-    """Add a run inside a transaction unless its uid is there already; return its number."""
+    """Insert a run inside a transaction, unless its uid is saved already; return its number."""
     known = connection.execute("SELECT id FROM runs WHERE uid = ?", (columns["uid"],)).fetchone()
     if known is not None:
         return int(known[0])
@@ -127,7 +127,7 @@ def insert_run(
     values = columns | {"id": run.id if free else None}
     names, marks = ", ".join(values), ", ".join("?" * len(values))
     found = connection.execute(
-        f"INSERT INTO runs ({names}) VALUES ({marks})",  # noqa: S608 - the names are ours
+        f"INSERT INTO runs ({names}) VALUES ({marks})",  # noqa: S608 - constant names
         tuple(values.values()),
     )
     number = int(found.lastrowid or 0)
@@ -138,25 +138,25 @@ def insert_run(
 def clear_matching_baselines(
     connection: sqlite3.Connection, columns: Mapping[str, Any], result: TestResult
 ) -> list[int]:
-    """Let no run that is the same test be a baseline any more; return the numbers of those that were.
+    """Unmark the baselines of the same test; return their numbers.
 
     Args:
-        connection: inside a transaction.
-        columns: share, link and kind of the test.
-        result: of the test.
+        connection: connection inside a transaction.
+        columns: columns of the new baseline; share, link and kind are used.
+        result: result of the new baseline.
     """
     found = connection.execute(
         "SELECT id, body FROM runs JOIN bodies ON run = id "
         "WHERE share = ? AND link = ? AND kind = ? AND baseline",
         (columns["share"], columns["link"], columns["kind"]),
     ).fetchall()
-    gone = [int(number) for number, body in found if _is_same_test(body, result)]
-    connection.executemany("UPDATE runs SET baseline = 0 WHERE id = ?", [(number,) for number in gone])
-    return gone
+    cleared = [int(number) for number, body in found if _is_same_test(body, result)]
+    connection.executemany("UPDATE runs SET baseline = 0 WHERE id = ?", [(number,) for number in cleared])
+    return cleared
 
 
 def _is_same_test(body: bytes, result: TestResult) -> bool:
     try:
         return not different_test(decode_without_samples(body), result)
-    except ValueError:  # nothing is compared with what cannot be read
+    except ValueError:  # an unreadable run cannot serve as a baseline
         return True

@@ -1,4 +1,4 @@
-"""The database's tables. A version that was published is never changed: a further one follows it."""
+"""Database schema of the history and its migrations; a released migration is never changed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-#: "MWht": tells the history from another program's database (PRAGMA application_id).
+#: "MWht": value of PRAGMA application_id, which identifies a database as a history.
 APPLICATION_ID = 0x4D576874
 
-#: The script of each version makes it from the one before; ``PRAGMA user_version`` counts them.
+#: SQL script to each schema version from the previous one; ``PRAGMA user_version`` is their number.
 MIGRATIONS: tuple[str, ...] = (
-    # 1: runs. What lists show and filter by is in "runs", whose rows are short; the rest is packed beside it.
+    # 1: runs. The short rows of "runs" hold the columns that lists show and filter by, "bodies" all the rest.
     """
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
@@ -74,7 +74,7 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (experiment, place)
     ) STRICT, WITHOUT ROWID;
     """,
-    # 3: what tests and experiments found of single options; the newest word on each counts.
+    # 3: findings of tests and experiments about single options; the newest of each option counts.
     """
     CREATE TABLE findings (
         share TEXT NOT NULL,
@@ -86,8 +86,8 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (share, link, option)
     ) STRICT, WITHOUT ROWID;
     """,
-    # 4: all that lists ask for, in their order: a question reads an index, and the rows that are shown. Each
-    # grows at its end, as time does, and is read backwards.
+    # 4: indexes with all columns that lists filter and sort by: a query reads an index and the rows shown.
+    # New entries have the latest time, so each index grows at its end; lists read it backwards.
     """
     DROP INDEX runs_started;
     DROP INDEX runs_share;
@@ -96,7 +96,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX runs_shared
         ON runs (share, started, id, server, host, link, kind, baseline, tags, search);
     """,
-    # 5: several baselines of a share, link and kind: one for each test that is like none of the others.
+    # 5: several baselines of a share, link and kind, one for each distinct test.
     """
     DROP INDEX runs_baseline;
     CREATE INDEX runs_baseline ON runs (share, link, kind) WHERE baseline;
@@ -106,7 +106,7 @@ MIGRATIONS: tuple[str, ...] = (
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None]:
-    """Undo what the body did if it raises."""
+    """Run the body in a transaction; roll it back if the body raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -118,12 +118,12 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables up to date in one transaction; of two programs the second finds it done."""
+    """Apply the missing migrations in one transaction; a second program waits for it."""
     if _version(connection) >= len(MIGRATIONS):
         return
     with transaction(connection):
         version = _version(connection)
-        if version >= len(MIGRATIONS):  # perhaps by a newer program, whose mark stays
+        if version >= len(MIGRATIONS):  # another program migrated it while this one waited
             return
         for script in MIGRATIONS[version:]:
             for statement in script.split(";"):

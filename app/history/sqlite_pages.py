@@ -1,6 +1,6 @@
-"""Reader of SQLite records page by page, without the b-trees above them: a damaged page hides no other.
+"""SQLite page reader: reads records page by page, without the b-trees, so a damaged page hides no other.
 
-The layout is that of sqlite.org/fileformat2.html. Nothing is believed: who uses a record checks what it says.
+The file format is documented at sqlite.org/fileformat2.html. Values are not validated here; callers must.
 """
 
 from __future__ import annotations
@@ -15,31 +15,35 @@ if TYPE_CHECKING:
 SqliteValue = int | float | str | bytes | None
 
 _MAGIC = b"SQLite format 3\0"
-#: SQLite's own choice since 2016: taken where the first page does not tell.
+#: Default page size of SQLite since 2016, bytes; used if the first page is damaged.
 _PAGE_SIZE = 4096
+#: Valid page sizes, bytes; 1 stands for 65536.
 _SIZES = frozenset({1, *(2**power for power in range(9, 16))})
-#: Bytes at the end of each page that SQLite leaves alone; more than these cannot be.
+#: Upper limit of the reserved space at the end of each page, bytes.
 _MAX_RESERVED_BYTES = 32
+#: Size of the database header at the start of page 1, bytes.
 _HEADER_BYTES = 100
-#: Of a page's first byte to the size of its head, and whether a record has a number of its own.
+#: Page type (13 table leaf, 10 index leaf, 2 index interior) to its header size in bytes, and whether its
+#: records have a rowid.
 _PAGE_KINDS = {13: (8, True), 10: (8, False), 2: (12, False)}
+#: Serial type of an integer to its size, bytes.
 _INTEGER_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 
 class UnreadableError(Exception):
-    """A record is not whole."""
+    """A record is incomplete or damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteRecord:
-    """A row of a table, or of an index.
+    """Row of a table or entry of an index; its values are decoded on request.
 
     Attributes:
-        pages: that it is in.
-        number: the row's, None in an index and in a table WITHOUT ROWID.
-        size: of its bytes.
-        local: those that are in its own page.
-        more: number of the page with the next ones, 0 if there are none.
+        pages: reader of the file with this record.
+        number: rowid, None in an index and in a table WITHOUT ROWID.
+        size: size of the payload, bytes.
+        local: part of the payload in the record's own page.
+        more: number of the first overflow page, 0 if the payload has none.
     """
 
     pages: SqlitePageReader
@@ -49,55 +53,55 @@ class SqliteRecord:
     more: int
 
     def width(self) -> int:
-        """Return how many values it has.
+        """Return the number of values in the record.
 
         Raises:
-            UnreadableError: if that cannot be read.
+            UnreadableError: if the header of the record is damaged.
         """
         return len(_types(self.local)[0])
 
     def values(self) -> list[SqliteValue]:
-        """Return its values, in the order of the columns.
+        """Return the values of the record, in the order of the columns.
 
         Raises:
-            UnreadableError: if they cannot be read.
+            UnreadableError: if the record is damaged or incomplete.
         """
         payload = self.pages.whole(self)
-        types, place = _types(payload)
+        types, offset = _types(payload)
         found: list[SqliteValue] = []
-        for kind in types:
-            value, place = _value(payload, kind, place)
+        for serial_type in types:
+            value, offset = _value(payload, serial_type, offset)
             found.append(value)
         return found
 
 
 class SqlitePageReader:
-    """A file of pages, open for reading."""
+    """Reader of the records in an open SQLite file, which may be damaged."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         head = self._bytes(0, _HEADER_BYTES).ljust(_HEADER_BYTES, b"\0")
-        self._size, spare = struct.unpack(">H", head[16:18])[0], head[20]
-        known = head.startswith(_MAGIC) and self._size in _SIZES and spare <= _MAX_RESERVED_BYTES
-        if not known:
-            self._size, spare = _PAGE_SIZE, 0
+        self._size, reserved = struct.unpack(">H", head[16:18])[0], head[20]
+        valid = head.startswith(_MAGIC) and self._size in _SIZES and reserved <= _MAX_RESERVED_BYTES
+        if not valid:
+            self._size, reserved = _PAGE_SIZE, 0
         elif self._size == 1:
             self._size = 65536
-        self._usable = self._size - spare
+        self._usable = self._size - reserved
         self._count = -(-file.seek(0, 2) // self._size)
-        self._free = self._free_pages(*struct.unpack(">I", head[32:36])) if known else frozenset[int]()
+        self._free = self._free_pages(*struct.unpack(">I", head[32:36])) if valid else frozenset[int]()
 
     def records(self) -> Iterator[SqliteRecord]:
-        """Give all records of tables and indexes, whatever leads to them, but of free pages none."""
+        """Yield the records of all table and index pages that are not on the list of free pages."""
         for number in range(1, self._count + 1):
             if number not in self._free:
                 yield from self._records(number)
 
     def whole(self, record: SqliteRecord) -> bytes:
-        """Return the bytes of a record.
+        """Return the payload of a record, read from its own page and its overflow pages.
 
         Raises:
-            UnreadableError: if some are missing.
+            UnreadableError: if an overflow page is missing.
         """
         payload, following = bytearray(record.local), record.more
         while len(payload) < record.size:
@@ -111,37 +115,37 @@ class SqlitePageReader:
     def _records(self, number: int) -> Iterator[SqliteRecord]:
         page = self._page(number)
         start = _HEADER_BYTES if number == 1 else 0
-        head, has_number = _PAGE_KINDS.get(page[start] if len(page) > start else 0, (0, False))
+        head, has_rowid = _PAGE_KINDS.get(page[start] if len(page) > start else 0, (0, False))
         if not head or len(page) < self._usable:
             return
         (count,) = struct.unpack_from(">H", page, start + 3)
         for slot in range(min(count, self._usable // 4)):
             try:
-                (place,) = struct.unpack_from(">H", page, start + head + 2 * slot)
-                yield self._record(page, place + (4 if head == 12 else 0), has_number=has_number)
+                (offset,) = struct.unpack_from(">H", page, start + head + 2 * slot)
+                yield self._record(page, offset + (4 if head == 12 else 0), has_rowid=has_rowid)
             except (UnreadableError, struct.error):
                 continue
 
-    def _record(self, page: bytes, place: int, *, has_number: bool) -> SqliteRecord:
-        size, place = _varint(page, place)
+    def _record(self, page: bytes, offset: int, *, has_rowid: bool) -> SqliteRecord:
+        size, offset = _varint(page, offset)
         number = None
-        if has_number:
-            number, place = _varint(page, place)
+        if has_rowid:
+            number, offset = _varint(page, offset)
         usable = self._usable
-        most = usable - 35 if has_number else (usable - 12) * 64 // 255 - 23
+        max_local = usable - 35 if has_rowid else (usable - 12) * 64 // 255 - 23
         local = size
-        if size > most:
-            least = (usable - 12) * 32 // 255 - 23
-            local = least + (size - least) % (usable - 4)
-            local = local if local <= most else least
-        end = place + local
+        if size > max_local:
+            min_local = (usable - 12) * 32 // 255 - 23
+            local = min_local + (size - min_local) % (usable - 4)
+            local = local if local <= max_local else min_local
+        end = offset + local
         if end + 4 * (local < size) > usable or size > self._size * self._count:
             raise UnreadableError
         more = int.from_bytes(page[end : end + 4]) if local < size else 0
-        return SqliteRecord(self, number, size, page[place:end], more)
+        return SqliteRecord(self, number, size, page[offset:end], more)
 
     def _free_pages(self, trunk: int) -> frozenset[int]:
-        """Return the pages that hold nothing, or what was deleted."""
+        """Return the numbers of the free pages, from the list that begins at a trunk page."""
         found: set[int] = set()
         while 0 < trunk <= self._count and trunk not in found:
             found.add(trunk)
@@ -150,62 +154,62 @@ class SqlitePageReader:
                 break
             trunk, count = struct.unpack_from(">II", page)
             leaves = page[8 : 8 + 4 * min(count, self._usable // 4 - 2)]
-            found.update(int.from_bytes(leaves[place : place + 4]) for place in range(0, len(leaves), 4))
+            found.update(int.from_bytes(leaves[offset : offset + 4]) for offset in range(0, len(leaves), 4))
         return frozenset(found)
 
     def _page(self, number: int) -> bytes:
         return self._bytes((number - 1) * self._size, self._size)
 
-    def _bytes(self, place: int, count: int) -> bytes:
-        """Return what is there; a part of the disk that cannot be read is as if it were empty."""
+    def _bytes(self, offset: int, count: int) -> bytes:
+        """Return bytes of the file; b"" if the disk cannot read them."""
         try:
-            self._file.seek(place)
+            self._file.seek(offset)
             return self._file.read(count)
         except OSError:
             return b""
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return a number of one to nine bytes, the high ones first, and where the next thing is."""
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
+    """Decode a varint (big-endian, one to nine bytes); return it and the offset after it."""
     value = 0
     for step in range(9):
-        if place >= len(data):
+        if offset >= len(data):
             raise UnreadableError
-        byte = data[place]
-        place += 1
+        byte = data[offset]
+        offset += 1
         if step == 8:
-            return value << 8 | byte, place
+            return value << 8 | byte, offset
         value = value << 7 | byte & 0x7F
         if byte < 0x80:
             break
-    return value, place
+    return value, offset
 
 
 def _types(payload: bytes) -> tuple[list[int], int]:
-    """Return the kinds of a record's values, and where the first value is."""
-    end, place = _varint(payload, 0)
+    """Return the serial types of a record, and the offset of its first value."""
+    end, offset = _varint(payload, 0)
     if end > len(payload):
         raise UnreadableError
     found: list[int] = []
-    while place < end:
-        kind, place = _varint(payload, place)
-        found.append(kind)
+    while offset < end:
+        serial_type, offset = _varint(payload, offset)
+        found.append(serial_type)
     return found, end
 
 
-def _value(payload: bytes, kind: int, place: int) -> tuple[SqliteValue, int]:
-    """Return a value of this kind, and where the next one is."""
-    if kind >= 12:
-        end = place + (kind - 12) // 2
+def _value(payload: bytes, serial_type: int, offset: int) -> tuple[SqliteValue, int]:
+    """Return a value of this serial type, and the offset after it."""
+    if serial_type >= 12:
+        end = offset + (serial_type - 12) // 2
         if end > len(payload):
             raise UnreadableError
-        raw = payload[place:end]
-        return (raw.decode(errors="replace") if kind % 2 else raw), end
-    if kind in {0, 8, 9}:
-        return (None if kind == 0 else kind - 8), place
-    length = _INTEGER_BYTES.get(kind, 8)
-    raw = payload[place : place + length]
-    if len(raw) < length or kind > 7:
+        raw = payload[offset:end]
+        return (raw.decode(errors="replace") if serial_type % 2 else raw), end
+    if serial_type in {0, 8, 9}:
+        return (None if serial_type == 0 else serial_type - 8), offset
+    length = _INTEGER_BYTES.get(serial_type, 8)
+    raw = payload[offset : offset + length]
+    if len(raw) < length or serial_type > 7:
         raise UnreadableError
-    value = struct.unpack(">d", raw)[0] if kind == 7 else int.from_bytes(raw, signed=True)
-    return value, place + length
+    value = struct.unpack(">d", raw)[0] if serial_type == 7 else int.from_bytes(raw, signed=True)
+    return value, offset + length

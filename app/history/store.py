@@ -1,7 +1,7 @@
-"""The history: runs are added, found, tagged, compared with a baseline, and deleted with a way back.
+"""Store of saved tests: adding, finding, tagging and deleting runs, and choosing baselines.
 
-Every method may be called from any thread, blocks for milliseconds (up to ten seconds while another program
-writes), and raises AppError as app.history.database.Database says.
+Every method may be called from any thread. A call takes milliseconds, or up to ten seconds while another
+program writes. Database errors are raised as AppError, see app.history.database.Database.
 """
 
 from __future__ import annotations
@@ -38,62 +38,62 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _COLUMNS = RunSummary.__struct_fields__
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"  # noqa: S608 - the names are ours
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"  # noqa: S608 - constant column names
 _NEWEST = " ORDER BY started DESC, id DESC"
-#: SQLite refuses patterns of 50,000 bytes; of a word that is no pattern any more it need not be quick.
+#: Longest search word, in characters, that is matched with GLOB: SQLite refuses patterns of 50,000 bytes.
 _MAX_WORD = 1000
 _FLAGS = frozenset({"nfs", "read_cached", "baseline"})
 
 
 class HistoryStore(ExperimentTable, FindingTable):
-    """The person's history."""
+    """The user's history database: runs, experiments and findings about options."""
 
     @classmethod
     def open(cls, path: Path | None = None) -> Self:
-        """Open it, or begin it.
+        """Open the database, or create it if the file does not exist.
 
         Args:
-            path: of the file; the person's own history if None.
+            path: database file; the user's own history if None.
 
         Raises:
-            AppError: if that is not possible.
+            AppError: if the file cannot be opened or created.
         """
         return cls(Database(path if path is not None else default_path()))
 
     def __enter__(self) -> Self:
-        """Give itself."""
+        """Return the store."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the database."""
         self.close()
 
     def close(self) -> None:
-        """Close it; later uses fail."""
+        """Close the database; later calls raise AppError."""
         self._database.close()
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The database file."""
         return self._database.path
 
     @property
     def read_only(self) -> bool:
-        """Whether a newer program made it: nothing can be changed."""
+        """Whether the database cannot be changed because a newer version of the program wrote it."""
         return self._database.read_only
 
     @property
     def messages(self) -> list[str]:
-        """What a person should know of the file, one sentence each: damaged and set aside, or too new."""
+        """Messages for the user about the file, one sentence each: damaged and recovered, or too new."""
         return list(self._database.messages)
 
     def retry_after_recovery(self, work: Callable[[], T]) -> T:
-        """Do something, and once more if the file turned out to be damaged and another has taken its place.
+        """Call a function, and once more if it found the file damaged and the file was recovered.
 
         Raises:
-            AppError: as the work.
+            AppError: raised by the function.
         """
         known = len(self.messages)
         try:
@@ -106,77 +106,77 @@ class HistoryStore(ExperimentTable, FindingTable):
     # Runs
 
     def add(self, run: Run) -> int:
-        """Keep a run; return its number. One that is there already (by its uid) is left as it is.
+        """Save a run and return its number; a run whose uid is saved already is left unchanged.
 
-        A run that was deleted comes back with its old number, tags and note.
+        A run returned by :meth:`delete` is restored with its old number, tags and note.
 
         Raises:
-            AppError: USAGE if the result's time is none, and as the module says.
+            AppError: USAGE if the start time or a tag of the run is not valid, or a database error.
         """
         return self.add_all([run])[0]
 
     def add_all(self, runs: Iterable[Run]) -> list[int]:
-        """Keep runs, all or, if one is refused, none; see :meth:`add`."""
+        """Save runs in one transaction and return their numbers: if one is refused, none is saved."""
         packed = [(run, run_columns(run), encode_result(run.result)) for run in runs]
         with self._database.writing() as connection:
             return [insert_run(connection, run, columns, *parts) for run, columns, parts in packed]
 
-    def find(self, wanted: RunFilter | None = None) -> list[RunSummary]:
-        """Return the rows that the filter lets through, newest first."""
-        wanted = wanted or RunFilter()
-        where, values = _where(wanted)
-        # Only what is shown is read from the table: the index tells which, and stops where the page is full.
-        page = f"SELECT id FROM runs{where}{_NEWEST} LIMIT ? OFFSET ?"  # noqa: S608 - made of our own words
+    def find(self, run_filter: RunFilter | None = None) -> list[RunSummary]:
+        """Return summaries of the runs that match the filter, newest first."""
+        run_filter = run_filter or RunFilter()
+        where, values = _where(run_filter)
+        # The inner query reads the index alone and stops at the limit; the table is read for those rows only.
+        page = f"SELECT id FROM runs{where}{_NEWEST} LIMIT ? OFFSET ?"  # noqa: S608 - built from constants
         query = f"{_SELECT} WHERE id IN ({page}){_NEWEST}"
         with self._database.reading() as connection:
-            found = connection.execute(query, (*values, wanted.limit, wanted.offset)).fetchall()
+            found = connection.execute(query, (*values, run_filter.limit, run_filter.offset)).fetchall()
         return [_summary_of(values) for values in found]
 
-    def count(self, wanted: RunFilter | None = None) -> int:
-        """Return how many the filter lets through, its limit and offset left out."""
-        where, values = _where(wanted or RunFilter())
+    def count(self, run_filter: RunFilter | None = None) -> int:
+        """Return the number of runs that match the filter; its limit and offset are ignored."""
+        where, values = _where(run_filter or RunFilter())
         with self._database.reading() as connection:
-            query = f"SELECT count(*) FROM runs{where}"  # noqa: S608 - made of our own words
+            query = f"SELECT count(*) FROM runs{where}"  # noqa: S608 - built from constants
             return int(connection.execute(query, values).fetchone()[0])
 
     def get(self, number: int) -> Run:
-        """Return a run with everything measured.
+        """Return a run with all measurements and samples.
 
         Raises:
-            AppError: USAGE if there is none of this number; IO if what is stored cannot be read.
+            AppError: USAGE if no run has this number; IO if its data cannot be read.
         """
         with self._database.reading() as connection:
             return _get(connection, number)
 
     def rows(self, numbers: Iterable[int]) -> list[RunSummary]:
-        """Return the rows of these runs, in this order.
+        """Return the summaries of runs, in the order of the numbers.
 
         Raises:
-            AppError: USAGE if there is no such run.
+            AppError: USAGE if no run has one of the numbers.
         """
         with self._database.reading() as connection:
             return [_read_summary(connection, number) for number in numbers]
 
     def environments(self, numbers: Iterable[int]) -> dict[int, Environment]:
-        """Return where these runs ran; one that does not say it, or cannot be read, is left out."""
+        """Return the environment of each run by its number; runs without a readable one are omitted."""
         found: dict[int, Environment] = {}
         with self._database.reading() as connection:
             for number in numbers:
                 packed = connection.execute("SELECT body FROM bodies WHERE run = ?", (number,)).fetchone()
-                with contextlib.suppress(ValueError):  # of a newer program
+                with contextlib.suppress(ValueError):  # data written by a newer version of the program
                     environment = decode_without_samples(packed[0]).environment if packed else None
                     if environment is not None:
                         found[number] = environment
         return found
 
     def known(self, uid: str) -> int | None:
-        """Return the number of the run with this uid, or None."""
+        """Return the number of the run with this uid, or None if it is not saved."""
         with self._database.reading() as connection:
             found = connection.execute("SELECT id FROM runs WHERE uid = ?", (uid,)).fetchone()
         return int(found[0]) if found else None
 
     def values(self) -> FilterValues:
-        """Return what there is to filter by."""
+        """Return the distinct values in the history that runs can be filtered by."""
         with self._database.reading() as connection:
             shares, servers, hosts, kinds = (
                 [str(value) for (value,) in connection.execute(
@@ -192,10 +192,10 @@ class HistoryStore(ExperimentTable, FindingTable):
         return FilterValues(shares=shares, servers=servers, hosts=hosts, tags=sorted(tags), kinds=kinds)
 
     def tag(self, numbers: Iterable[int], add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
-        """Give runs tags and take some from them; a tag is one word.
+        """Add tags to runs and remove tags from them.
 
         Raises:
-            AppError: USAGE if a tag is not one word, or there is no such run; else as the module says.
+            AppError: USAGE if a tag is not one word or no run has one of the numbers, or a database error.
         """
         add, remove = [clean_tag(tag) for tag in add], set(remove)
         with self._database.writing() as connection:
@@ -205,60 +205,60 @@ class HistoryStore(ExperimentTable, FindingTable):
                 _update(connection, msgspec.structs.replace(row, tags=tags))
 
     def note(self, number: int, text: str) -> None:
-        """Write the note of a run, "" for none.
+        """Replace the note of a run; "" deletes it.
 
         Raises:
-            AppError: USAGE if there is no such run; else as the module says.
+            AppError: USAGE if no run has this number, or a database error.
         """
         with self._database.writing() as connection:
             row = _read_summary(connection, number)
             _update(connection, msgspec.structs.replace(row, note=text.strip()))
 
     def delete(self, numbers: Iterable[int]) -> list[Run]:
-        """Take runs out; return them, to be added again if that was a mistake.
+        """Delete runs and return them, so that :meth:`add` can restore them.
 
         Raises:
-            AppError: USAGE if there is no such run, and then none is taken out; else as the module says.
+            AppError: USAGE if no run has one of the numbers (then none is deleted), or a database error.
         """
         with self._database.writing() as connection:
             runs = [_get(connection, number) for number in dict.fromkeys(numbers)]
             connection.executemany("DELETE FROM runs WHERE id = ?", [(run.id,) for run in runs])
         return runs
 
-    # Baselines: of each share, what is copied, and link of the lab, one for each test that is like no other
+    # Baselines: one for each distinct test, see different_test, of a share, workload and lab link
 
     def set_baseline(self, number: int) -> list[int]:
-        """Let later tests of the same share, kind and link that are like this one be compared with it.
+        """Mark a run as the baseline of its test: later runs of the same test are compared with it.
 
         Returns:
-            The numbers of other runs that were the baseline of such tests, and are none any more.
+            The numbers of the earlier baselines of the same test, which are baselines no longer.
 
         Raises:
-            AppError: USAGE if there is no such run; IO if it cannot be read; else as the module says.
+            AppError: USAGE if no run has this number, IO if it cannot be read, or a database error.
         """
         with self._database.writing() as connection:
             row, result = _read_summary(connection, number), _get(connection, number).result
-            gone = clear_matching_baselines(connection, msgspec.structs.asdict(row), result)
+            cleared = clear_matching_baselines(connection, msgspec.structs.asdict(row), result)
             connection.execute("UPDATE runs SET baseline = 1 WHERE id = ?", (number,))
-        return [other for other in gone if other != number]
+        return [replaced for replaced in cleared if replaced != number]
 
     def clear_baseline(self, number: int) -> None:
-        """Let it be a run as any other.
+        """Unmark a run as a baseline.
 
         Raises:
-            AppError: USAGE if there is no such run; else as the module says.
+            AppError: USAGE if no run has this number, or a database error.
         """
         with self._database.writing() as connection:
             _read_summary(connection, number)
             connection.execute("UPDATE runs SET baseline = 0 WHERE id = ?", (number,))
 
     def baselines(self, share: str, kind: str = "file", link: str = "") -> list[Run]:
-        """Return what tests of a share are compared with, the newest first.
+        """Return the baselines of a share, newest first.
 
         Args:
-            share: or the path, of what is not NFS.
-            kind: what is copied.
-            link: name of the lab's link.
+            share: server:/export, or the path of a directory that is not on NFS.
+            kind: workload of the tests.
+            link: name of the lab's emulated link, "" for a real link.
         """
         query = f"SELECT id FROM runs WHERE share = ? AND kind = ? AND link = ? AND baseline{_NEWEST}"  # noqa: S608
         with self._database.reading() as connection:
@@ -266,38 +266,38 @@ class HistoryStore(ExperimentTable, FindingTable):
             return [_get(connection, int(number)) for (number,) in found]
 
     def baseline_for(self, result: TestResult) -> Run | None:
-        """Return the baseline of tests like this one; else the newest one, None if nothing was chosen."""
+        """Return the baseline of the same test, or else the newest of its share; None without a baseline."""
         found = self.baselines(tested_share(result), result.workload, link_name(result))
-        like = [run for run in found if not different_test(run.result, result)]
-        return next(iter(like or found), None)
+        same_test = [run for run in found if not different_test(run.result, result)]
+        return next(iter(same_test or found), None)
 
 
-def _where(wanted: RunFilter) -> tuple[str, tuple[Any, ...]]:
-    """Return the condition and its values."""
+def _where(run_filter: RunFilter) -> tuple[str, tuple[Any, ...]]:
+    """Return the WHERE clause of a filter and the values of its placeholders."""
     parts: list[tuple[str, Any]] = [
         (f"{name} = ?", value)
         for name in ("share", "server", "host", "link", "kind")
-        if (value := getattr(wanted, name))
+        if (value := getattr(run_filter, name))
     ]
-    if wanted.tag:
-        parts.append(("instr(tags, ?)", f" {wanted.tag} "))
-    if wanted.since is not None:
-        parts.append(("started >= ?", wanted.since.timestamp()))
-    if wanted.until is not None:
-        parts.append(("started < ?", wanted.until.timestamp()))
-    if wanted.baseline:
+    if run_filter.tag:
+        parts.append(("instr(tags, ?)", f" {run_filter.tag} "))
+    if run_filter.since is not None:
+        parts.append(("started >= ?", run_filter.since.timestamp()))
+    if run_filter.until is not None:
+        parts.append(("started < ?", run_filter.until.timestamp()))
+    if run_filter.baseline:
         parts.append(("baseline = ?", 1))
-    parts += [_word_condition(word.casefold()) for word in wanted.text.split()]
+    parts += [_word_condition(word.casefold()) for word in run_filter.text.split()]
     if not parts:
         return "", ()
     return f" WHERE {' AND '.join(part for part, _ in parts)}", tuple(value for _, value in parts)
 
 
 def _word_condition(word: str) -> tuple[str, str]:
-    """Return the condition that a word is in what is searched: GLOB finds it in a third of instr's time."""
+    """Return the SQL condition for a search word and its value; GLOB takes a third of the time of instr."""
     if len(word) > _MAX_WORD:
         return "instr(search, ?)", word
-    return "search GLOB ?", f"*{''.join(f'[{sign}]' if sign in '*?[' else sign for sign in word)}*"
+    return "search GLOB ?", f"*{''.join(f'[{char}]' if char in '*?[' else char for char in word)}*"
 
 
 def _summary_of(values: Sequence[Any]) -> RunSummary:
@@ -336,7 +336,7 @@ def _get(connection: sqlite3.Connection, number: int) -> Run:
 
 
 def _update(connection: sqlite3.Connection, row: RunSummary) -> None:
-    """Write what the person says of a run."""
+    """Write the tags and the note of a run, and its search text."""
     tags = joined_tags(row.tags)
     search = search_text(msgspec.structs.asdict(row) | {"tags": tags})
     connection.execute(

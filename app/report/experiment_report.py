@@ -1,4 +1,4 @@
-"""Report of one experiment as an HTML file: the findings in words, plots and tables, and every trial."""
+"""HTML report of one experiment: conclusions, plots, tables, and every trial."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from app.experiment.analysis import FigureAnalysis
     from app.history.model import ExperimentRecord
 
-#: Option sets of a plot and of a ranking; all trials are in the table at the end.
+#: Most option sets in a plot and in a ranking table; the last table has all trials.
 _MAX_STRIPS, _MAX_RANKED = 15, 30
+#: Tone of a sentence to the class attribute of its paragraph.
 _CLASSES = {"ok": "", "info": ' class="muted"', "warn": ' class="warn"'}
 
 
 def experiment_to_html(experiment: ExperimentRecord, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
-    """Return the report, with its speeds in this unit.
+    """Return the report of an experiment as HTML, with speeds in the given unit.
 
     Raises:
         AppError: IO if the plan of the experiment cannot be read.
@@ -60,7 +61,7 @@ def experiment_to_html(experiment: ExperimentRecord, unit: SpeedUnit = SpeedUnit
         ) from error
     title = plan.experiment.title or experiment.name or "Experiment"
     done = sum(outcome.state != "failed" for outcome in experiment.outcomes)
-    planned = f" of {plan.trials}" if plan.trials else ""  # how many a search takes is not known before
+    planned = f" of {plan.trials}" if plan.trials else ""  # the number of trials of a search is not planned
     head = (
         f"{experiment.share}, begun {experiment.started_at}: {done}{planned} trials done, in the "
         f"random order of seed {experiment.seed}. Written by Mountwright {VERSION}."
@@ -96,7 +97,7 @@ def experiment_to_html(experiment: ExperimentRecord, unit: SpeedUnit = SpeedUnit
 
 
 def _search_section(plan: ExperimentPlan, outcomes: Sequence[TrialOutcome]) -> list[str]:
-    """Return what a search shows: what its winner gave when it was tested again."""
+    """Return the conclusion of a search and a table of its best sets; [] if no trial has succeeded."""
     best = search_result_to_date(plan, outcomes)
     if best is None:
         return []
@@ -116,12 +117,12 @@ def _search_section(plan: ExperimentPlan, outcomes: Sequence[TrialOutcome]) -> l
     ]
 
 
-#: Of the sets of a search's answer.
+#: Titles of the option sets in the result of a search, by row name.
 _TITLES = {"winner": "First", "next": "Next", "default": "Kernel's default", "present": "Present setting"}
 
 
 def _section(found: FigureAnalysis, *, claims: bool, unit: SpeedUnit) -> list[str]:
-    """Return one figure of one part; of a search, whose claim stands above, without one."""
+    """Return the section of one figure of one workload; ``claims`` adds the headline of the figure."""
     ranked = found.ranking.standings[:_MAX_STRIPS]
     scale, shown = _scale(found.figure, max((item.high for item in ranked), default=0.0), unit)
     rows = [
@@ -167,7 +168,7 @@ def _ranking(ranking: Ranking) -> str:
 
 
 def _levels(found: FigureAnalysis) -> str:
-    """Return what each level does beside the sum of its places, as the study of seed 002 adds them."""
+    """Return the table of levels: effect against the mean of the factor's levels, rank sum and mean rank."""
     rows = [
         [row.factor, row.level, row.beside, f"{row.sum:g}", f"{row.mean:.1f}"] for row in level_rows(found)
     ]
@@ -181,7 +182,7 @@ def _more(ranking: Ranking) -> str:
 
 
 def _curve(curve: FactorCurve, unit: SpeedUnit) -> str:
-    """Return a figure against one factor, a row for each level."""
+    """Return the plot of a figure against one factor, with a row for each level."""
     scale, shown = _scale(curve.figure, max((point.high for point in curve.points), default=0.0), unit)
     rows = [
         PlotStrip(point.level, [value * scale for value in point.values], point.median * scale,
@@ -194,14 +195,17 @@ def _curve(curve: FactorCurve, unit: SpeedUnit) -> str:
 
 
 def _pooled(found: FigureAnalysis) -> str:
-    """Return what the cells of the matrices are medians over."""
+    """Return a line with the factors that the matrix cells are medians over, "" if there are none."""
     if not found.matrices or not found.pooled:
         return ""
     return f'<p class="muted">Medians over {escape(", ".join(found.pooled))}.</p>'
 
 
 def _matrix(matrix: Matrix) -> str:
-    """Return a figure over two factors, the best cell the strongest in color; of noise all in one."""
+    """Return a table of a figure over two factors.
+
+    The better a cell, the stronger its color; if the cells do not differ significantly, all have one color.
+    """
     if matrix.best() is None:
         return ""
     lines = ["".join(f"<th>{escape(text)}</th>" for text in ("", *matrix.columns))]
@@ -214,9 +218,9 @@ def _matrix(matrix: Matrix) -> str:
     title = f"{figure_label(matrix.figure)}: {matrix.row_factor} down, {matrix.column_factor} across{fixed}"
     body = "</tr><tr>".join(lines)
     note = single_color_note(matrix.differs)
-    told = f'<p class="muted">{escape(note)}</p>' if note else ""
+    footnote = f'<p class="muted">{escape(note)}</p>' if note else ""
     heat = f'<div class="wide"><table class="heat"><tr>{body}</tr></table></div>'
-    return f"<p>{escape(title)}</p>{heat}{told}"
+    return f"<p>{escape(title)}</p>{heat}{footnote}"
 
 
 def _shaded(value: float | None, shade: float, figure: str) -> str:
@@ -226,7 +230,7 @@ def _shaded(value: float | None, shade: float, figure: str) -> str:
 
 
 def _scale(figure: str, largest: float, speed: SpeedUnit) -> tuple[float, str]:
-    """Return what values up to the largest are multiplied with for a plot, and the unit then."""
+    """Return the factor that converts values for a plot, and the unit of the converted values."""
     unit = FIGURE_INFO[figure].unit if figure in FIGURE_INFO else ""
     if unit == "bytes/s":
         return speed_scale(largest, speed)

@@ -1,4 +1,4 @@
-"""Exports of tests and experiments: files for a spreadsheet, for another machine, or for readers."""
+"""Export of saved tests and experiments as CSV, Excel workbook, JSON or HTML report."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: A line for each run or trial, the same as an Excel workbook, everything (for import), or a report.
+#: CSV with a line for each run or trial, the same as an Excel workbook, JSON with all data, or HTML report.
 ExportFormat = Literal["csv", "xlsx", "json", "html"]
 EXPORT_FORMATS: tuple[ExportFormat, ...] = ("csv", "xlsx", "json", "html")
 
 
 def save_runs(numbers: Sequence[int], path: str, kind: ExportFormat, unit: SpeedUnit) -> None:
-    """Write tests of the history to a new file; the speeds of a report are in this unit.
+    """Write saved tests to a new file; ``unit`` is the unit of speeds in an HTML report.
 
     Raises:
-        AppError: as the store, or if the file cannot be written.
+        AppError: if a test cannot be read, or the file cannot be written.
     """
     with HistoryStore.open() as store:
         data = runs_file(store, store.rows(numbers), kind, unit=unit)
@@ -39,10 +39,10 @@ def save_runs(numbers: Sequence[int], path: str, kind: ExportFormat, unit: Speed
 
 
 def save_experiment(number: int, path: str, kind: ExportFormat, unit: SpeedUnit) -> None:
-    """Write an experiment of the history to a new file: its raw trials, everything, or its report.
+    """Write a saved experiment to a new file; ``unit`` is the unit of speeds in an HTML report.
 
     Raises:
-        AppError: as the store, or if the file cannot be written.
+        AppError: if the experiment cannot be read, or the file cannot be written.
     """
     with HistoryStore.open() as store:
         data = experiment_file(store.experiment(number), kind, unit)
@@ -58,18 +58,19 @@ def runs_file(
     unreadable: list[AppError] | None = None,
     unit: SpeedUnit = SpeedUnit.BYTES,
 ) -> bytes:
-    """Return a file of runs.
+    """Return the content of an export file of runs.
 
     Args:
-        store: that they are in.
-        rows: of the runs, in the order in which they are written.
-        kind: of the file.
-        experiments: to go along, where the kind is "json".
-        unreadable: gets an error for each run that cannot be read, which is left out; None raises the first.
-        unit: of the speeds of a report; all other kinds have bytes a second.
+        store: history with the runs.
+        rows: summaries of the runs, in the order of the file.
+        kind: format of the file.
+        experiments: experiments to add to a JSON file; other formats ignore them.
+        unreadable: list that receives an error for each unreadable run, which is left out; None raises the
+            first error.
+        unit: unit of speeds in an HTML report; all other formats have bytes per second.
 
     Raises:
-        AppError: as the store.
+        AppError: raised by the store.
     """
     if kind in {"csv", "xlsx"}:
         table = runs_table(rows, store.environments(row.id for row in rows))
@@ -81,18 +82,18 @@ def runs_file(
 def read_valid(
     read: Callable[[int], T], numbers: Iterable[int], unreadable: list[AppError] | None
 ) -> list[T]:
-    """Return what of a store can be read, the errors of the rest in ``unreadable``; None raises the first.
+    """Read records of a store by number, and append the error of each unreadable one to ``unreadable``.
 
     Raises:
-        AppError: as the store, where it is more than one that cannot be read.
+        AppError: the first error if ``unreadable`` is None; always an error of the whole store.
     """
     found: list[T] = []
     for number in numbers:
         try:
             found.append(read(number))
         except AppError as error:
-            of_all = error.kind is not ErrorKind.IO or isinstance(error.__cause__, sqlite3.Error)
-            if unreadable is None or of_all:
+            affects_store = error.kind is not ErrorKind.IO or isinstance(error.__cause__, sqlite3.Error)
+            if unreadable is None or affects_store:
                 raise
             unreadable.append(error)
     return found
@@ -101,7 +102,7 @@ def read_valid(
 def experiment_file(
     experiment: ExperimentRecord, kind: ExportFormat, unit: SpeedUnit = SpeedUnit.BYTES
 ) -> bytes:
-    """Return a file of an experiment; a report has its speeds in this unit.
+    """Return the content of an export file of an experiment; ``unit`` is that of speeds in an HTML report.
 
     Raises:
         AppError: IO if the kind is "html" and its plan cannot be read.

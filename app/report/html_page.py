@@ -1,4 +1,4 @@
-"""HTML page of a report: one file without a script, which loads nothing and follows light and dark."""
+"""HTML page of a report: one file without scripts or external resources, for light and dark color schemes."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ opacity:.35}.dot{fill:none;stroke:var(--c0);stroke-width:1.3}.median{stroke:var(
 .c5{stroke:var(--c5)}
 @media print{details{break-inside:avoid}}
 """
-#: How near a cell is to the best one, in eighths.
+#: CSS classes h1 to h8: background of a matrix cell, in eighths of the color of the best cell.
 _HEAT_COLORS = "".join(
     f".h{n}{{background:color-mix(in srgb,var(--c2) {6 * n}%,transparent)}}" for n in range(1, 9)
 )
 
 
 def html_document(title: str, body: Iterable[str]) -> str:
-    """Return the file; the title is text, the body HTML."""
+    """Return the HTML document; ``title`` is plain text, ``body`` are HTML fragments."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -64,21 +64,28 @@ def html_table(
     numbers: frozenset[int] = frozenset(),
     plain: bool = True,
 ) -> str:
-    """Return a table; ``plain`` cells are text, others are HTML already."""
+    """Return an HTML table.
 
-    def cell(kind: str, place: int, text: str) -> str:
-        number = ' class="n"' if place in numbers else ""
-        return f"<{kind}{number}>{text}</{kind}>"
+    Args:
+        head: headings of the columns, as plain text.
+        rows: cells of each row.
+        numbers: indexes of the columns with numbers, which are aligned right.
+        plain: whether the cells are plain text to be escaped; otherwise they are HTML.
+    """
 
-    lines = ["".join(cell("th", place, escape(text)) for place, text in enumerate(head))]
+    def cell(tag: str, column: int, text: str) -> str:
+        number = ' class="n"' if column in numbers else ""
+        return f"<{tag}{number}>{text}</{tag}>"
+
+    lines = ["".join(cell("th", column, escape(text)) for column, text in enumerate(head))]
     lines += [
-        "".join(cell("td", place, escape(text) if plain else text) for place, text in enumerate(row))
+        "".join(cell("td", column, escape(text) if plain else text) for column, text in enumerate(row))
         for row in rows
     ]
     return f'<div class="wide"><table><tr>{"</tr><tr>".join(lines)}</tr></table></div>'
 
 
 def environment_line(environment: Environment | None) -> str:
-    """Return what is known of where a test ran, as text in one line."""
+    """Return the known facts of an environment as one line of plain text."""
     facts = environment_facts(environment)
     return "; ".join(f"{name} {value}" for name, value in facts.items()) or "Where it ran is not known."

@@ -1,4 +1,4 @@
-"""Report of tests as one HTML file: no script, nothing loaded, light and dark as the reader's system is."""
+"""HTML report of saved tests: plots, comparison, a table of all tests, and the details of each."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from app.history.model import Run
     from app.speedtest.model import Sample, TestResult
 
-#: More curves than this on one plot cannot be told apart.
+#: Most curves in one plot; more would be hard to distinguish.
 _MAX_CURVES = 12
-#: Longer reports are for a spreadsheet.
+#: Most tests with details; longer reports belong in a spreadsheet.
 _MAX_DETAILS = 200
-#: A curve's points are means over so many parts of the test, so that the file stays small.
+#: Points of a curve: means over this number of equal parts of the test, to keep the file small.
 _CURVE_POINTS = 80
 _DIRECTIONS = (("write", "To the server"), ("read", "From the server"))
 
@@ -35,12 +35,12 @@ _DIRECTIONS = (("write", "To the server"), ("read", "From the server"))
 def runs_to_html(
     runs: Sequence[Run], *, title: str = "NFS speed tests", unit: SpeedUnit = SpeedUnit.BYTES
 ) -> str:
-    """Return the report.
+    """Return the report of runs as HTML.
 
     Args:
-        runs: in the order in which they are shown; the first 12 are drawn, the first 200 described in full.
-        title: of the document.
-        unit: of its speeds.
+        runs: runs in the order of the report; the first 12 are plotted, the first 200 have details.
+        title: title of the document.
+        unit: unit of all speeds.
     """
     moment = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     body = [
@@ -60,24 +60,24 @@ def runs_to_html(
 
 def _plots(runs: Sequence[Run], total: int, unit: SpeedUnit) -> list[str]:
     parts: list[str] = []
-    medians = [_median(run.result, way) or 0.0 for run in runs for way, _name in _DIRECTIONS]
+    medians = [_median(run.result, direction) or 0.0 for run in runs for direction, _name in _DIRECTIONS]
     scale, shown = speed_scale(max(medians, default=0.0), unit)
-    for way, name in _DIRECTIONS:
+    for direction, name in _DIRECTIONS:
         series = [
-            PlotCurve(_name(run), _speeds(run.result, way, scale), place)
-            for place, run in enumerate(runs)
-            if not (way == "read" and read_is_cached(run.result))
+            PlotCurve(_name(run), _speeds(run.result, direction, scale), index)
+            for index, run in enumerate(runs)
+            if not (direction == "read" and read_is_cached(run.result))
         ]
         parts.append(
             curve_plot(
                 f"{name}: speed during the test", "seconds", shown, [item for item in series if item.points]
             )
         )
-    for way, name in _DIRECTIONS:
+    for direction, name in _DIRECTIONS:
         found: list[PlotStrip] = []
         for run in runs:
-            figure = run.result.figures.get(way)
-            if figure is not None and not (way == "read" and read_is_cached(run.result)):
+            figure = run.result.figures.get(direction)
+            if figure is not None and not (direction == "read" and read_is_cached(run.result)):
                 values = [value * scale for value in figure.values]
                 median, low, high = (value * scale for value in (figure.median, figure.low, figure.high))
                 found.append(PlotStrip(_label(run), values, median, low, high))
@@ -92,7 +92,7 @@ def _plots(runs: Sequence[Run], total: int, unit: SpeedUnit) -> list[str]:
 
 
 def _comparison(runs: Sequence[Run]) -> list[str]:
-    """Return the comparison of two runs, the older with the newer."""
+    """Return the comparison of the older with the newer run, [] unless there are exactly two."""
     if len(runs) != 2:
         return []
     older, newer = sorted(runs, key=lambda run: run.result.started_at)
@@ -138,8 +138,8 @@ def _details(run: Run) -> str:
         form = format_speed if name in SPEED_FIGURES else _per_s
         ends = f"{form(figure.low)} to {form(figure.high)}" if len(figure.values) > 1 else "—"
         covers = f"{100 * figure.confidence:.0f} %" if len(figure.values) > 1 else "—"
-        lost = f"{figure.timeouts} / {figure.retransmissions}"
-        rows.append([name, form(figure.median), ends, covers, str(len(figure.values)), lost])
+        losses = f"{figure.timeouts} / {figure.retransmissions}"
+        rows.append([name, form(figure.median), ends, covers, str(len(figure.values)), losses])
     parts = [
         (
             f"<summary>{escape(_label(run))}: {escape(tested_share(result))}, "
@@ -162,14 +162,16 @@ def _details(run: Run) -> str:
 
 
 def _verdict(result: TestResult) -> list[str]:
-    """Return what held it back, with the evidence, and what the figures are enough for."""
+    """Return the bottleneck with its evidence, and the uses that the measured speed is enough for."""
     found = result.bottleneck
-    held = [f"{bottleneck_text(found)}. {' '.join(found.evidence)}".strip()] if found is not None else []
-    return [*held, *(f"Enough for {text[:1].lower()}{text[1:]}" for text in result.enough)]
+    bottleneck = (
+        [f"{bottleneck_text(found)}. {' '.join(found.evidence)}".strip()] if found is not None else []
+    )
+    return [*bottleneck, *(f"Enough for {text[:1].lower()}{text[1:]}" for text in result.enough)]
 
 
 def _grid(result: TestResult) -> str:
-    """Return the cells that fio measured, of several repeats the one in the middle."""
+    """Return the table of grid cells that fio measured, each with its repeat of median rate."""
     rows: list[list[str]] = []
     for cell in result.grid:
         run = cell.median_run
@@ -188,9 +190,13 @@ def _notes(run: Run) -> str:
     return f"{base}{tags} {escape(run.note)}".strip()
 
 
-def _speeds(result: TestResult, way: str, scale: float) -> list[tuple[float, float]]:
-    """Return seconds and the scaled speed on the wire, means over equal parts of the test."""
-    transfer = result.write if way == "write" else result.read
+def _speeds(result: TestResult, direction: str, scale: float) -> list[tuple[float, float]]:
+    """Return the speed on the link over time, as means over equal parts of the test.
+
+    Returns:
+        Points of seconds since the start and speed times ``scale``.
+    """
+    transfer = result.write if direction == "write" else result.read
     samples: Sequence[Sample] = transfer.samples if transfer is not None else []
     if len(samples) < 2:
         return []
@@ -205,9 +211,9 @@ def _speeds(result: TestResult, way: str, scale: float) -> list[tuple[float, flo
     return found
 
 
-def _median(result: TestResult, way: str) -> float | None:
-    figure = result.figures.get(way)
-    transfer = result.write if way == "write" else result.read
+def _median(result: TestResult, direction: str) -> float | None:
+    figure = result.figures.get(direction)
+    transfer = result.write if direction == "write" else result.read
     return figure.median if figure is not None else transfer.bytes_per_s if transfer is not None else None
 
 

@@ -1,4 +1,4 @@
-"""Plots as SVG text for a report: no script, and colors by class, so that light and dark are one file."""
+"""SVG plots for HTML reports: curves over time, and strips of repeats; CSS classes set the colors."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Series have this many colours, and as many dashes: colour is never the only difference.
+#: Number of curve colors, and of dash patterns: color is never the only difference.
 COLORS = 6
 _DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 2", "12 4")
+#: Size of a plot and its margins, SVG user units.
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 74, 16, 30, 42
+#: Height of a row of a strip plot, SVG user units.
 _ROW_HEIGHT = 26
-#: No axis is shorter: less is nothing, in seconds as in MB/s.
+#: Smallest range of an axis, in seconds or MB/s; prevents a division by zero.
 _MIN_SPAN = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class PlotCurve:
-    """One curve.
+    """Curve of a plot.
 
     Attributes:
-        name: for the legend.
-        points: x and y.
-        style: colour and dash; of one number on all plots that show the same.
+        name: name in the legend.
+        points: points x, y in data units.
+        style: index of color and dash; the same run has the same style in all plots.
     """
 
     name: str
@@ -36,14 +38,14 @@ class PlotCurve:
 
 @dataclass(frozen=True, slots=True)
 class PlotStrip:
-    """The repeats of one run in one row.
+    """Row of a strip plot: the repeats of one run, their median and its interval.
 
     Attributes:
-        name: of the run.
-        values: a dot each.
-        median: a bar.
-        low: lower end of its interval.
-        high: upper end.
+        name: name of the row.
+        values: values of the repeats, drawn as dots.
+        median: median of the values, drawn as a bar.
+        low: lower end of the median's confidence interval.
+        high: upper end of the median's confidence interval.
     """
 
     name: str
@@ -55,7 +57,7 @@ class PlotStrip:
 
 @dataclass(slots=True)
 class _Axis:
-    """A linear scale from data to pixels, with round ticks."""
+    """Linear scale from data to SVG coordinates, with ticks at round numbers."""
 
     low: float
     high: float
@@ -64,12 +66,12 @@ class _Axis:
     ticks: list[float] = field(default_factory=list[float])
 
     def __post_init__(self) -> None:
-        """Widen it to round numbers."""
+        """Extend the range to round numbers, and place the ticks."""
         span = max(self.high - self.low, _MIN_SPAN)
         power = 10.0 ** floor(log10(span / 5))
         step = next(size * power for size in (1, 2, 5, 10) if span / (size * power) <= 6)
         first, last = floor(self.low / step + 1e-9), ceil(self.high / step - 1e-9)
-        self.ticks = [place * step for place in range(first, max(last, first + 1) + 1)]
+        self.ticks = [index * step for index in range(first, max(last, first + 1) + 1)]
         self.low, self.high = self.ticks[0], self.ticks[-1]
 
     def at(self, value: float) -> float:
@@ -79,14 +81,14 @@ class _Axis:
 def curve_plot(
     title: str, x_label: str, y_label: str, series: Sequence[PlotCurve], *, height: int = 280
 ) -> str:
-    """Return a plot of curves over a common axis from 0, "" if there is nothing to draw.
+    """Return a plot of curves with axes from 0 as SVG, "" without points.
 
     Args:
-        title: above it, and its text for who cannot see it.
-        x_label: with the unit.
-        y_label: likewise.
-        series: in the order of the legend.
-        height: of the drawing without its legend.
+        title: heading of the plot, and its text for screen readers.
+        x_label: label of the horizontal axis with the unit.
+        y_label: label of the vertical axis with the unit.
+        series: curves in the order of the legend.
+        height: height without the legend, SVG user units.
     """
     points = [point for item in series for point in item.points]
     if not points:
@@ -102,7 +104,7 @@ def curve_plot(
 
 
 def strip_plot(title: str, x_label: str, rows: Sequence[PlotStrip]) -> str:
-    """Return a plot with a row for each run: its repeats, their median and its interval; "" for no row."""
+    """Return a plot with a row for each run (repeats, median and interval) as SVG, "" without rows."""
     if not rows:
         return ""
     height = _TOP + _BOTTOM + _ROW_HEIGHT * len(rows)
@@ -115,8 +117,8 @@ def strip_plot(title: str, x_label: str, rows: Sequence[PlotStrip]) -> str:
         parts.append(f'<path class="grid" d="M{x.at(tick):.1f} {_TOP}V{base}"/>')
         parts.append(_text(x.at(tick), base + 16, _number(tick), "middle"))
     parts.append(_text((left + _WIDTH - _RIGHT) / 2, height - 8, x_label, "middle"))
-    for place, row in enumerate(rows):
-        middle = _TOP + _ROW_HEIGHT * (place + 0.5)
+    for index, row in enumerate(rows):
+        middle = _TOP + _ROW_HEIGHT * (index + 0.5)
         parts.append(_text(left - 8, middle + 4, row.name, "end"))
         parts.append(f'<path class="whisker" d="M{x.at(row.low):.1f} {middle}H{x.at(row.high):.1f}"/>')
         parts += [f'<circle class="dot" cx="{x.at(value):.1f}" cy="{middle}" r="3"/>' for value in row.values]
@@ -140,11 +142,11 @@ def _grid(x: _Axis, y: _Axis, x_label: str, y_label: str, height: int) -> list[s
 
 
 def _legend(series: Sequence[PlotCurve], top: int) -> tuple[list[str], int]:
-    """Return the legend in two columns, and its number of rows."""
+    """Return the SVG elements of a legend in two columns, and its number of rows."""
     parts: list[str] = []
     width = (_WIDTH - _LEFT) / 2
-    for place, item in enumerate(series):
-        left, middle = _LEFT + place % 2 * width, top + 12 + place // 2 * 18
+    for index, item in enumerate(series):
+        left, middle = _LEFT + index % 2 * width, top + 12 + index // 2 * 18
         parts.append(
             f'<path class="line c{item.style % COLORS}"{_dash(item.style)} d="M{left:.0f} {middle - 4}h28"/>'
             + _text(left + 36, middle, item.name[:56], "start")
@@ -153,7 +155,7 @@ def _legend(series: Sequence[PlotCurve], top: int) -> tuple[list[str], int]:
 
 
 def _dash(style: int) -> str:
-    # The second time that a colour is used, its dash is another one.
+    # When the colors repeat, the dashes are shifted by one.
     dash = _DASHES[(style + style // COLORS) % len(_DASHES)]
     return f' stroke-dasharray="{dash}"' if dash else ""
 

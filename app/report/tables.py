@@ -1,4 +1,4 @@
-"""Tests and trials as tables of plain values, for CSV and for a spreadsheet."""
+"""Tables of plain values from saved tests and experiments, for CSV files and Excel workbooks."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from app.history.model import ExperimentRecord
     from app.report.xlsx import Cell
 
-#: A spreadsheet takes a cell of CSV that begins so for a formula.
+#: First characters of a CSV cell that a spreadsheet would read as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def runs_table(rows: Sequence[RunSummary], environments: Mapping[int, Environment]) -> list[list[Cell]]:
-    """Return a heading and a line for each run: speeds in bytes a second, then where it ran.
+    """Return a heading row and a row for each run: its summary, speeds in bytes per second, then environment.
 
     Args:
-        rows: of the runs.
-        environments: by the runs' numbers, of those of which it is known. A column has the name that the fact
-            has in JSON, after "environment_".
+        rows: summaries of the runs.
+        environments: known environments by run number. The heading of a fact is "environment_" and its JSON
+            name.
     """
     facts = [f"environment_{name}" for name in Environment.__struct_fields__]
     found: list[list[Cell]] = [[*RunSummary.__struct_fields__, *facts]]
-    nowhere = Environment()
+    unknown = Environment()
     for row in rows:
         values = msgspec.structs.asdict(row) | {"tags": " ".join(row.tags)}
-        environment = msgspec.structs.asdict(environments.get(row.id, nowhere))
+        environment = msgspec.structs.asdict(environments.get(row.id, unknown))
         found.append([*values.values(), *environment.values()])
     return found
 
 
 def trials_table(experiment: ExperimentRecord) -> list[list[Cell]]:
-    """Return a heading and a line for each trial, raw: bytes, seconds and bytes or files a second."""
+    """Return a heading row and a row for each trial, in bytes, seconds, and bytes or files per second."""
     outcomes = experiment.outcomes
     factors = list(dict.fromkeys(name for item in outcomes for name in item.levels))
     figures = list(dict.fromkeys(name for item in outcomes for name in item.figures))
@@ -59,7 +59,7 @@ def trials_table(experiment: ExperimentRecord) -> list[list[Cell]]:
 
 
 def experiment_table(experiment: ExperimentRecord) -> list[list[Cell]]:
-    """Return what an experiment was and where it ran, a line for each fact."""
+    """Return a table of an experiment's recipe, share, environment and plan, with a row for each fact."""
     found: list[list[Cell]] = [["fact", "value"]]
     names = ("name", "share", "started_at", "seed", "note", "origin", "uid")
     found += [[name, getattr(experiment, name)] for name in names]
@@ -70,7 +70,7 @@ def experiment_table(experiment: ExperimentRecord) -> list[list[Cell]]:
 
 
 def csv_text(table: Sequence[Sequence[Cell]]) -> str:
-    """Return a table as CSV (RFC 4180), yes and no as 1 and 0; no cell is a formula."""
+    """Return a table as CSV (RFC 4180), with booleans as 1 and 0 and formulas made plain text."""
     out = io.StringIO(newline="")
     csv.writer(out).writerows([_without_formula(value) for value in line] for line in table)
     return out.getvalue()

@@ -1,6 +1,6 @@
-"""Excel workbooks (Office Open XML, ECMA-376) of plain tables: the few parts that a table takes.
+"""Excel workbooks (Office Open XML, ECMA-376) of plain tables, with the required parts only.
 
-Texts are stored as texts, so that no cell is a formula whatever is in it.
+Text cells are stored as inline strings, so that a spreadsheet never reads one as a formula.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-#: What XML 1.0 cannot carry.
+#: Characters that XML 1.0 does not allow.
 _ILLEGAL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-#: Excel's limit of a cell, and of a sheet's name.
+#: Excel's limits of the text of a cell and of the name of a sheet, characters.
 _TEXT_LIMIT, _NAME_LIMIT = 32_767, 31
+#: Constant time of the ZIP members, so that equal tables give equal files.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-#: Style 1 is bold, for the first row.
+#: Cell formats: 0 is normal, 1 is bold for the heading row.
 _XF = '<xf numFmtId="0" fontId="{}" fillId="0" borderId="0"{}/>'
 _STYLES = (
     f'<styleSheet xmlns="{_MAIN}"><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>'
@@ -44,10 +45,10 @@ _STYLES = (
 
 
 def tables_to_xlsx(sheets: Mapping[str, Sequence[Sequence[Cell]]]) -> bytes:
-    """Return a workbook.
+    """Return the content of a workbook file.
 
     Args:
-        sheets: name to rows, the first of which is the heading and stays in sight.
+        sheets: name of each sheet to its rows; the first row is a heading that does not scroll.
     """
     names = list(sheets)
     out = io.BytesIO()
@@ -61,8 +62,8 @@ def tables_to_xlsx(sheets: Mapping[str, Sequence[Sequence[Cell]]]) -> bytes:
                 _relations(
                     [
                         *(
-                            ("worksheet", f"worksheets/sheet{place}.xml")
-                            for place in range(1, len(names) + 1)
+                            ("worksheet", f"worksheets/sheet{number}.xml")
+                            for number in range(1, len(names) + 1)
                         ),
                         ("styles", "styles.xml"),
                     ]
@@ -70,8 +71,8 @@ def tables_to_xlsx(sheets: Mapping[str, Sequence[Sequence[Cell]]]) -> bytes:
             ),
             ("xl/styles.xml", _STYLES),
             *(
-                (f"xl/worksheets/sheet{place}.xml", _sheet(sheets[name]))
-                for place, name in enumerate(names, 1)
+                (f"xl/worksheets/sheet{number}.xml", _sheet(sheets[name]))
+                for number, name in enumerate(names, 1)
             ),
         ):
             file.writestr(zipfile.ZipInfo(path, _EPOCH), (_HEAD + text).encode(), zipfile.ZIP_DEFLATED)
@@ -80,8 +81,8 @@ def tables_to_xlsx(sheets: Mapping[str, Sequence[Sequence[Cell]]]) -> bytes:
 
 def _content_types(count: int) -> str:
     sheets = "".join(
-        f'<Override PartName="/xl/worksheets/sheet{place}.xml" ContentType="{_TYPE}.worksheet+xml"/>'
-        for place in range(1, count + 1)
+        f'<Override PartName="/xl/worksheets/sheet{number}.xml" ContentType="{_TYPE}.worksheet+xml"/>'
+        for number in range(1, count + 1)
     )
     return (
         f'<Types xmlns="{_PACKAGE}/content-types">'
@@ -93,24 +94,24 @@ def _content_types(count: int) -> str:
 
 def _relations(targets: Sequence[tuple[str, str]]) -> str:
     lines = "".join(
-        f'<Relationship Id="r{place}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
-        for place, (kind, target) in enumerate(targets, 1)
+        f'<Relationship Id="r{number}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
+        for number, (kind, target) in enumerate(targets, 1)
     )
     return f'<Relationships xmlns="{_PACKAGE}/relationships">{lines}</Relationships>'
 
 
 def _workbook(names: Sequence[str]) -> str:
     sheets = "".join(
-        f'<sheet name="{html.escape(name[:_NAME_LIMIT])}" sheetId="{place}" r:id="r{place}"/>'
-        for place, name in enumerate(names, 1)
+        f'<sheet name="{html.escape(name[:_NAME_LIMIT])}" sheetId="{number}" r:id="r{number}"/>'
+        for number, name in enumerate(names, 1)
     )
     return f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{sheets}</sheets></workbook>'
 
 
 def _sheet(rows: Sequence[Sequence[Cell]]) -> str:
     lines = "".join(
-        f"<row>{''.join(_cell(value, 0 if place else 1) for value in row)}</row>"
-        for place, row in enumerate(rows)
+        f"<row>{''.join(_cell(value, 0 if index else 1) for value in row)}</row>"
+        for index, row in enumerate(rows)
     )
     return (
         f'<worksheet xmlns="{_MAIN}"><sheetViews><sheetView workbookViewId="0">'
