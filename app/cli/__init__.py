@@ -1,1 +1,1 @@
-"""The command line: the same services as the window, for terminals and scripts."""
+"""Command line: argument parser, commands, and their output as text or JSON."""

@@ -1,4 +1,4 @@
-"""``mountwright advise``: what to change on a mount and why, also for another machine."""
+"""Command "advise": recommended options for a mount, with reasons, also for another computer."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from advisor.throughput_curve import PredictedCurve
     from app.service.advice import AdviceResult, Expected
 
+#: Width of wrapped text, characters.
 _WIDTH = 100
-#: IPv4 asks for 68 at least (RFC 791); an interface of Linux takes 65536 at most.
+#: Smallest MTU of IPv4 (RFC 791) and largest MTU of a Linux interface, bytes.
 _MTU = (68, 65536)
 _FIGURES = {"write": "copying to the server", "read": "copying from it", "small-read": "small reads"}
 _PLACES = {"mount": "", "server": " [all mounts of the server]", "host": " [the whole computer]"}
@@ -130,11 +131,11 @@ def _release(text: str) -> str:
 
 
 def advice_query(args: argparse.Namespace) -> AdviceArgs:
-    """Return what the agent is asked."""
-    at_point = args.where.startswith("/")
+    """Return the arguments of the request for advice."""
+    is_mount_point = args.where.startswith("/")
     return AdviceArgs(
-        share="" if at_point else args.where,
-        mount_point=args.where if at_point else "",
+        share="" if is_mount_point else args.where,
+        mount_point=args.where if is_mount_point else "",
         options=args.options,
         workload=args.workload,
         adapter=args.adapter,
@@ -160,26 +161,26 @@ def advice_query(args: argparse.Namespace) -> AdviceArgs:
 
 
 def check_left_out(args: AdviceArgs, result: AdviceResult) -> None:
-    """Refuse names of ``--without`` that no recommendation has.
+    """Check that each option of ``--without`` has a recommendation.
 
     Raises:
-        AppError: USAGE, naming the recommendations that there are.
+        AppError: USAGE if an option has none; its hint lists the recommendations.
     """
-    there = [item.option for item in result.recommendations]
+    recommended = [item.option for item in result.recommendations]
     for name in args.without:
         option = catalogue().find(name)
-        if (option.name if option is not None else name) not in there:
-            named = ", ".join(there) or "There is no recommendation at all"
+        if (option.name if option is not None else name) not in recommended:
+            named = ", ".join(recommended) or "There is no recommendation at all"
             raise AppError(
                 ErrorKind.USAGE,
                 f"There is no recommendation for “{name}” to leave out.",
-                hint=f"Name one of these after --without: {named}." if there else f"{named}.",
+                hint=f"Name one of these after --without: {named}." if recommended else f"{named}.",
             )
 
 
 def advice_text(result: AdviceResult) -> str:
-    """Return the advice for people."""
-    lines = [*_places(result), *_attention_lines(result), *_change_lines(result)]
+    """Return the advice as text."""
+    lines = [*_link_lines(result), *_attention_lines(result), *_change_lines(result)]
     if result.agreed:
         lines += ["Right as it is:", *_by_reason(result.agreed.items()), ""]
     if result.not_recommended:
@@ -197,8 +198,8 @@ def advice_text(result: AdviceResult) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _places(result: AdviceResult) -> Iterator[str]:
-    """Say what link and server the advice is for."""
+def _link_lines(result: AdviceResult) -> Iterator[str]:
+    """Return the link of the advice, and a line if the server does not answer."""
     if result.facts.link is not None:
         yield from (f"Link: {link_text(result.facts.link)}", "")
     server = result.facts.server
@@ -215,39 +216,39 @@ def _attention_lines(result: AdviceResult) -> Iterator[str]:
 
 
 def _change_lines(result: AdviceResult) -> Iterator[str]:
-    """Say what changes, or why nothing does."""
+    """Return the recommended changes, or the reason why there are none."""
     included = any(item.included for item in result.recommendations)
     if not included:
-        known = result.agreed or result.attention or result.lacking or result.recommendations
-        yield headline(result) + ("" if known else " Rules and lint agree with these options.")
+        has_results = result.agreed or result.attention or result.lacking or result.recommendations
+        yield headline(result) + ("" if has_results else " Rules and lint agree with these options.")
         yield from (*_wrapped(missing_facts_hint(result), ""), "")
     for group in group_recommendations(result.recommendations):
         yield from (*_recommendations(group), "")
     if included:
         yield from (f"Advised options: {result.advised_options or 'none'}", "")
     if result.read_ahead_state == "until-unmounted":
-        kept = "The readahead of this mount lasts until unmounted. “apply --save-readahead” saves it."
-        yield from (*_wrapped(kept, ""), "")
+        note = "The readahead of this mount lasts until unmounted. “apply --save-readahead” saves it."
+        yield from (*_wrapped(note, ""), "")
 
 
 def _by_reason(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Say a reason once for all that it is given for."""
+    """Return a paragraph for each reason, after the names of all entries that have it."""
     names: dict[str, list[str]] = {}
     for name, reason in entries:
         names.setdefault(reason, []).append(name)
-    for reason, together in names.items():
-        yield from _wrapped(f"{'; '.join(together)}: {reason}", "  ")
+    for reason, group in names.items():
+        yield from _wrapped(f"{'; '.join(group)}: {reason}", "  ")
 
 
 def _recommendations(items: list[Recommendation]) -> Iterator[str]:
-    """Say once what several options have in common."""
+    """Return the changes of a group of recommendations, then the reason and evidence that they share."""
     item = items[0]
     for each in items:
         absent = "not given" if catalogue().find(each.option) is not None else "not known"
         now = absent if each.current is None else spelled_value(each.option, each.current) or "on"
-        own = " (asked for by you)" if each.replaces_own else ""
-        out = "" if each.included else " [left out]"
-        yield f"{_change(each.option, each.proposed)}   now: {now}{own}{_PLACES[each.scope]}{out}"
+        requested = " (asked for by you)" if each.replaces_own else ""
+        omitted = "" if each.included else " [left out]"
+        yield f"{_change(each.option, each.proposed)}   now: {now}{requested}{_PLACES[each.scope]}{omitted}"
     yield from _wrapped(item.reason, "  ")
     for name, text in (("Effect", item.effect), ("Risk", item.risk), ("Undo", undo_text(items, str))):
         if text:
@@ -269,9 +270,9 @@ def _change(option: str, value: str | None) -> str:
         return f"{option}: leave it out"
     if catalogue().find(option) is None:
         return f"{option}={value}"
-    written = MountOptions()
-    written.set(option, value)
-    return str(written)
+    options = MountOptions()
+    options.set(option, value)
+    return str(options)
 
 
 def _expected_lines(expected: list[Expected]) -> list[str]:

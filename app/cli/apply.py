@@ -1,4 +1,4 @@
-"""The command "apply": a change of a mount, planned, made step by step, and rolled back if anything fails."""
+"""Command "apply": plans a change of a mount, applies it step by step, and rolls it back on failure."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from app.mounts.change_model import ApplyEvent, PlannedOptionChange
     from app.service.client import Call, Host
 
+#: Interval of checks for the end of the change and for an answer on standard input, s.
 _POLL_S = 0.2
-#: After Ctrl-C: going back is an unmount and a mount, at their slowest.
+#: After Ctrl-C, longest wait for the rollback, s: an unmount and a mount at their slowest.
 _ROLLBACK_TIMEOUT_S = 90.0
+#: Texts of the column TAKES, by how a change of an option takes effect.
 _STEP_TEXTS = {
     "live": "at once",
     "remount": "remount",
@@ -42,7 +44,7 @@ _STEP_TEXTS = {
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Describe the arguments of "apply"."""
+    """Add the arguments of "apply" to its parser."""
     command.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
         help="as in fstab (default: those that the mount has). A new entry gets _netdev,nofail too, or the "
@@ -84,7 +86,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_apply(host: Host, args: argparse.Namespace) -> ApplyPlan | ApplyReport:
-    """Show or make the change; the steps go to standard error as they happen."""
+    """Return the plan (--preview), or apply it and print its steps on standard error."""
     query = ApplyArgs(
         share=args.share,
         mount_point=args.mount_point,
@@ -101,7 +103,7 @@ def run_apply(host: Host, args: argparse.Namespace) -> ApplyPlan | ApplyReport:
     if args.preview:
         return plan
     if not args.json:
-        # What the kernel is sure to refuse, the error of the change says.
+        # Findings that the kernel refuses are left out: applying the change fails with that error.
         print_findings(one for one in findings_before_writing(plan.findings) if one.before_mount != "refuse")
     if plan.asks_nofail and confirm_nofail(query.mount_point, yes=args.yes):
         query = msgspec.structs.replace(query, options=with_nofail(query.options))
@@ -117,10 +119,10 @@ def run_apply(host: Host, args: argparse.Namespace) -> ApplyPlan | ApplyReport:
 
 
 def _carry_out(host: Host, query: ApplyArgs, *, quiet: bool) -> ApplyReport:
-    follower = _StepPrinter(quiet=quiet)
-    call = host.submit("mounts.apply", query, follower)
+    step_printer = _StepPrinter(quiet=quiet)
+    call = host.submit("mounts.apply", query, step_printer)
     try:
-        return _wait(host, call, follower)
+        return _wait(host, call, step_printer)
     except KeyboardInterrupt:
         print("Going back…", file=sys.stderr, flush=True)
         call.cancel()
@@ -140,7 +142,11 @@ def _options(host: Host, args: argparse.Namespace) -> str:
 
 
 class _StepPrinter:
-    """Prints the steps, and notices when the person is asked."""
+    """Prints the steps of a change on standard error.
+
+    Attributes:
+        asked: whether the user has been asked to keep the change.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -157,14 +163,14 @@ class _StepPrinter:
                 print(f"  {one.command} (process {one.pid}, {one.user}): {one.use}", file=sys.stderr)
 
 
-def _wait(host: Host, call: Call, follower: _StepPrinter) -> ApplyReport:
-    """Wait for the end, and meanwhile for the answer to the question."""
+def _wait(host: Host, call: Call, step_printer: _StepPrinter) -> ApplyReport:
+    """Wait for the end of the change, and pass on the answer to whether to keep it."""
     listening = True
     while True:
         try:
             report: ApplyReport = call.result(_POLL_S)
         except TimeoutError:
-            if not (follower.asked and listening and select.select([sys.stdin], [], [], 0)[0]):
+            if not (step_printer.asked and listening and select.select([sys.stdin], [], [], 0)[0]):
                 continue
             listening = False
             if sys.stdin.readline().strip().lower() in {"y", "yes"}:
@@ -176,7 +182,7 @@ def _wait(host: Host, call: Call, follower: _StepPrinter) -> ApplyReport:
 
 
 def apply_text(result: ApplyPlan | ApplyReport) -> str:
-    """Return a plan, or what became of it, for a person."""
+    """Return the text of a plan, or of the result of applying it."""
     if isinstance(result, ApplyPlan):
         return _plan_text(result)
     lines = [] if result.plan.steps else ["There is nothing to do: it is so already."]
@@ -188,40 +194,40 @@ def apply_text(result: ApplyPlan | ApplyReport) -> str:
 
 def _plan_text(plan: ApplyPlan) -> str:
     if not plan.steps:
-        told = [
+        notes = [
             *finding_lines(findings_before_writing(plan.findings)),
             *plan.warnings,
             *_volatile_lines(plan),
         ]
-        return "\n".join(["There is nothing to do.", *told])
+        return "\n".join(["There is nothing to do.", *notes])
     lines = [interruption_text(plan.interruption), ""]
     if plan.changes:
         rows = [["OPTION", "BEFORE", "AFTER", "TAKES", ""]]
-        again = any(step.kind == "unmount" for step in plan.steps)
-        rows += [_change_cells(change, again=again) for change in plan.changes]
+        unmounts = any(step.kind == "unmount" for step in plan.steps)
+        rows += [_change_cells(change, unmounts=unmounts) for change in plan.changes]
         lines += [table(rows), ""]
     for number, step in enumerate(plan.steps, 1):
         lines.append(f"{number}. {step.text}")
         lines += [f"     {step.command}"] if step.command else []
     lines += ["", plan.diff.rstrip("\n")] if plan.diff else []
     lines += ["", plan.rule_diff.rstrip("\n")] if plan.rule_diff else []
-    told = added_sentences(plan.for_safety, plan.for_boot)
-    told += approval_sentences(plan.approval) if plan.approval is not None else []
-    told += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
-    told += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
-    told += [*finding_lines(findings_before_writing(plan.findings)), *plan.warnings, *_volatile_lines(plan)]
-    return "\n".join([*lines, *([""] if told else []), *told])
+    notes = added_sentences(plan.for_safety, plan.for_boot)
+    notes += approval_sentences(plan.approval) if plan.approval is not None else []
+    notes += [f"Shares the connections to the server: {', '.join(plan.sharing)}."] if plan.sharing else []
+    notes += [f"In use by {one.command} (process {one.pid}, {one.user}): {one.use}." for one in plan.holders]
+    notes += [*finding_lines(findings_before_writing(plan.findings)), *plan.warnings, *_volatile_lines(plan)]
+    return "\n".join([*lines, *([""] if notes else []), *notes])
 
 
 def _volatile_lines(plan: ApplyPlan) -> list[str]:
     if plan.volatile_kb is None:
         return []
     size = format_size(plan.volatile_kb * 1024)
-    told = f"The readahead of {size} lasts until unmounted: fstab and units cannot hold it."
-    return [f"{told} To save it, apply with --save-readahead."]
+    note = f"The readahead of {size} lasts until unmounted: fstab and units cannot hold it."
+    return [f"{note} To save it, apply with --save-readahead."]
 
 
-def _change_cells(change: PlannedOptionChange, *, again: bool) -> list[str]:
+def _change_cells(change: PlannedOptionChange, *, unmounts: bool) -> list[str]:
     before, after = ("—" if value is None else value or "yes" for value in (change.before, change.after))
-    takes = _STEP_TEXTS[change.takes] if again or change.takes != "mount" else "mount"
+    takes = _STEP_TEXTS[change.takes] if unmounts or change.takes != "mount" else "mount"
     return [change.name, before, after, takes, change.note]

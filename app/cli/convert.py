@@ -1,4 +1,4 @@
-"""``mountwright convert``: reads a mount however it is written, and writes it as other systems do."""
+"""Command "convert": parses a mount in any known dialect, and writes it in one or all dialects."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from advisor.dialects.linux import BSD_PROGRAM, LINUX_PROGRAMS, SUDO_PROGRAMS
 if TYPE_CHECKING:
     import argparse
 
-#: Far more than any unit or fstab.
+#: Longest text read from standard input, bytes.
 _MAX_INPUT = 1 << 20
 _FAILED = 1
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of convert. Its text may hold dashes, so it takes all words that follow."""
+    """Add the arguments of convert; its text may contain dashes, so it includes all following words."""
     command.add_argument(
         "--to", choices=(*DIALECTS, "list"), metavar="DIALECT", help="only this dialect; “list” names them"
     )
@@ -43,7 +43,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def take_trailing(args: argparse.Namespace) -> None:
-    """Take --json and --to behind the text for options too: no text ends with them."""
+    """Move --json and --to from the end of the text to the options: no mount ends with these words."""
     words: list[str] = args.text
     while words:
         if words[-1] == "--json":
@@ -57,14 +57,14 @@ def take_trailing(args: argparse.Namespace) -> None:
 
 
 def run_convert(args: argparse.Namespace) -> int:
-    """Print the entry in one dialect or in all; what gets lost goes to standard error."""
+    """Print the mount in one dialect or in all, and lost options on standard error; return the exit code."""
     if args.to == "list":
         print("\n".join(f"{dialect.name:<18} {dialect.label}" for dialect in DIALECTS.values()))
         return 0
     try:
         reading = read_any(_text(args.text))
     except UnreadableMountError as error:
-        _complain(str(error), [f"not {form}: {reason}" for form, reason in error.tried])
+        _print_messages(str(error), [f"not {form}: {reason}" for form, reason in error.tried])
         return _FAILED
     chosen = [DIALECTS[args.to]] if args.to else list(DIALECTS.values())
     written: dict[str, DialectText] = {}
@@ -87,7 +87,7 @@ def _text(words: list[str]) -> str:
         return raw.decode(errors="surrogateescape")
     if len(words) == 1:
         return words[0]
-    # The shell has taken the quotes off a command; fields of fstab never had any.
+    # The shell has removed the quotes of a command; fields of fstab have none.
     program = words[0].rpartition("/")[2]
     is_command = program in LINUX_PROGRAMS | SUDO_PROGRAMS | {BSD_PROGRAM}
     return shlex.join(words) if is_command else " ".join(words)
@@ -96,18 +96,18 @@ def _text(words: list[str]) -> str:
 def _print(
     reading: ParseResult, chosen: list[Dialect], written: dict[str, DialectText], refused: dict[str, str]
 ) -> None:
-    _complain(f"Read as {reading.form}.", reading.untranslated)
+    _print_messages(f"Read as {reading.form}.", reading.untranslated)
     for dialect in chosen:
-        told = written.get(dialect.name)
-        if told is not None:
-            heading = f"# {dialect.label}" + (f", {told.file_name}" if told.file_name else "")
-            print(told.text.rstrip("\n") if len(chosen) == 1 else f"{heading}\n{told.text}")
-        notes = [*told.untranslated, *told.problems] if told else [refused[dialect.name]]
+        output = written.get(dialect.name)
+        if output is not None:
+            heading = f"# {dialect.label}" + (f", {output.file_name}" if output.file_name else "")
+            print(output.text.rstrip("\n") if len(chosen) == 1 else f"{heading}\n{output.text}")
+        notes = [*output.untranslated, *output.problems] if output else [refused[dialect.name]]
         if notes:
-            _complain(f"{dialect.label}:", notes)
+            _print_messages(f"{dialect.label}:", notes)
 
 
-def _complain(title: str, lines: list[str]) -> None:
+def _print_messages(title: str, lines: list[str]) -> None:
     sys.stdout.flush()
     print(_printable(f"mountwright: {title}"), file=sys.stderr)
     for line in lines:

@@ -1,4 +1,4 @@
-"""``mountwright discover``: which servers there are, what one exports, and which versions it offers."""
+"""Command "discover": finds servers, lists the exports of one, and probes its NFS versions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_discover(ask: Ask, args: argparse.Namespace) -> Any:
-    """Ask what the words say; ``ask`` takes a verb, its arguments, and what is told of its events."""
+    """Run the command; return the result of its request.
+
+    Args:
+        ask: sends a request: verb, arguments, and handler of events or None.
+        args: parsed command line.
+
+    Raises:
+        AppError: USAGE for --forget or --scan with a server, or the error of the request.
+    """
     if args.forget:
         if args.server or args.probe or args.scan:
             raise AppError(
@@ -94,7 +102,7 @@ def run_discover(ask: Ask, args: argparse.Namespace) -> Any:
 
 
 def _scan(ask: Ask) -> ServersResult:
-    """Say which addresses are asked, then ask them; Ctrl-C ends it."""
+    """Print the address ranges, then scan them for NFS servers; Ctrl-C cancels the scan."""
     found: Subnets = ask("discover.subnets", Empty(), None)
     for line in subnet_lines(found):
         print(line, file=sys.stderr, flush=True)
@@ -115,7 +123,7 @@ def _scan(ask: Ask) -> ServersResult:
 
 
 def subnet_lines(found: Subnets) -> list[str]:
-    """Return which addresses a scan asks, and which networks it leaves out, one sentence each."""
+    """Return a sentence for each network that a scan covers or leaves out."""
     lines = [
         f"Asking {subnet.count} addresses on TCP port {NFS_PORT}: {subnet.first} to {subnet.last} "
         f"({subnet.interface})" + (f", a part of {subnet.cut_from}." if subnet.cut_from else ".")
@@ -127,7 +135,7 @@ def subnet_lines(found: Subnets) -> list[str]:
 def servers_text(
     result: ServersResult, nothing: str = "No server is known here, and none announces itself."
 ) -> str:
-    """Return the servers that are known; ``nothing`` is said if there are none."""
+    """Return a table of servers with their warnings; ``nothing`` is the text without servers."""
     lines = [nothing]
     if result.servers:
         rows = [["SERVER", "ADDRESS OR NAME", "KNOWN BECAUSE IT", "EXPORTS KNOWN"]]
@@ -145,10 +153,10 @@ def servers_text(
 
 
 def exports_text(result: ExportsResult) -> str:
-    """Return what a server exports, from both sources."""
+    """Return the exports of a server: those of the MOUNT service, and the root of NFS version 4."""
     lines = [f"{result.server} ({result.address})", ""]
     if result.exports is None:
-        lines += _why("The MOUNT service's list", result.exports_problem)
+        lines += _unknown_lines("The MOUNT service's list", result.exports_problem)
     elif not result.exports:
         lines.append("The MOUNT service lists no exports.")
     else:
@@ -157,7 +165,7 @@ def exports_text(result: ExportsResult) -> str:
         lines.append(table(rows))
     lines.append("")
     if result.root is None:
-        lines += _why("Version 4's root", result.root_problem)
+        lines += _unknown_lines("Version 4's root", result.root_problem)
     elif not result.root:
         lines.append("Version 4's root holds no directories.")
     else:
@@ -173,14 +181,14 @@ def exports_text(result: ExportsResult) -> str:
 
 
 def probe_text(result: ProbeResult) -> str:
-    """Return versions by transports, and the services."""
+    """Return the tables of NFS versions by transport, and of RPC services of a server."""
     rows = [["NFS VERSION", "TRANSPORT", "OFFERED", "HOW IT IS KNOWN"]]
     rows += [
         [offer.version, offer.transport, _OFFERED[offer.offered], offer.note] for offer in result.versions
     ]
     lines = [f"{result.server} ({result.address}), port {result.port}", "", table(rows), ""]
     if result.services is None:
-        lines += _why("The list of RPC services", result.services_problem)
+        lines += _unknown_lines("The list of RPC services", result.services_problem)
     else:
         rows = [["SERVICE", "VERSION", "TRANSPORT", "PORT", ""]]
         rows += [
@@ -197,7 +205,7 @@ def probe_text(result: ProbeResult) -> str:
     return "\n".join([*lines, *result.notes])
 
 
-def _why(what: str, problem: Problem | None) -> list[str]:
+def _unknown_lines(subject: str, problem: Problem | None) -> list[str]:
     if problem is None:
-        return [f"{what} is not known."]
-    return [text for text in (f"{what} is not known: {problem.message}", problem.hint) if text]
+        return [f"{subject} is not known."]
+    return [text for text in (f"{subject} is not known: {problem.message}", problem.hint) if text]

@@ -1,4 +1,4 @@
-"""The command "experiment": its arguments, recipes written on the command line, and what needs no host."""
+"""Command "experiment": its arguments, recipes from --vary, and the actions that need no host."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
-#: What needs no host.
+#: Actions that need no host.
 HOSTLESS_ACTIONS = frozenset({"list", "show", "add", "remove", "report"})
 
 
 def add_arguments(
     parser: argparse.ArgumentParser, add_lab: Callable[[argparse.ArgumentParser], None]
 ) -> None:
-    """Describe the command's actions and their arguments.
+    """Add the actions of the command and their arguments to the parser.
 
     Args:
-        parser: the command's.
-        add_lab: adds --lab to one that needs a host.
+        parser: parser of the command.
+        add_lab: adds --lab to the parser of an action.
     """
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        # SUPPRESS keeps what was given before the action.
+        # SUPPRESS keeps a --json before the action.
         action.add_argument("--json", action="store_true", default=SUPPRESS, help="print JSON")
         if name not in HOSTLESS_ACTIONS:
             add_lab(action)
@@ -62,12 +62,12 @@ def add_arguments(
     show = add("show", "show a recipe, and what its study measured and concluded")
     show.add_argument("recipe", metavar="RECIPE")
     show.add_argument("--toml", action="store_true", help="print its file, to make one of your own from it")
-    own = add("add", "keep a recipe of your own")
-    own.add_argument(
+    adding = add("add", "keep a recipe of your own")
+    adding.add_argument(
         "file", nargs="?", default="", metavar="FILE", help="TOML as “show --toml” prints it; or --vary"
     )
-    own.add_argument("--name", default="", help="default: the file's name without its ending")
-    add_recipe_arguments(own)
+    adding.add_argument("--name", default="", help="default: the file's name without its ending")
+    add_recipe_arguments(adding)
     report = add("report", "say again what an experiment or a search of the history shows")
     report.add_argument("number", type=int, metavar="ID")
     _add_axes(report)
@@ -153,10 +153,10 @@ def _duration(text: str) -> float:
 
 
 def run_hostless(args: argparse.Namespace) -> int:
-    """Do what needs no host; return the exit code.
+    """Run an action that needs no host, and print its result; return the exit code.
 
     Raises:
-        AppError: as the library says.
+        AppError: if a recipe or an experiment cannot be read or saved, or USAGE for a wrong command line.
     """
     result: Any
     if args.action == "list":
@@ -181,12 +181,14 @@ def run_hostless(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> Any:
-    """Return what an experiment or a search of the history shows, as text or for JSON."""
-    kept = load_experiment(args.number)
-    if kept.plan.experiment.recipe != SEARCH_NAME:
-        found = analyze_main_figures(kept.plan, kept.outcomes, written=format_figure, axes=args.axes or ())
+    """Return the conclusions of a saved experiment or search, as text or for JSON."""
+    stored = load_experiment(args.number)
+    if stored.plan.experiment.recipe != SEARCH_NAME:
+        found = analyze_main_figures(
+            stored.plan, stored.outcomes, written=format_figure, axes=args.axes or ()
+        )
         return found if args.json else analysis_text(found)
-    best = search_result_to_date(kept.plan, kept.outcomes)
+    best = search_result_to_date(stored.plan, stored.outcomes)
     if best is None:
         raise AppError(
             ErrorKind.USAGE,
@@ -197,16 +199,16 @@ def _report(args: argparse.Namespace) -> Any:
 
 
 def _add_recipe(args: argparse.Namespace) -> Recipe:
-    """Keep a file's recipe, or what is varied on the command line."""
-    own = recipe_from_args(args)
-    if bool(args.file) == (own is not None) or (own is not None and not args.name):
+    """Save the recipe of a file, or of --vary."""
+    varied = recipe_from_args(args)
+    if bool(args.file) == (varied is not None) or (varied is not None and not args.name):
         raise AppError(
             ErrorKind.USAGE,
             "A recipe comes from a file, or from what is varied and a name.",
             hint="Write “experiment add FILE”, or “experiment add --vary NAME=LEVELS --name NAME”.",
         )
-    if own is not None:
-        return save_recipe(recipe_toml(own), args.name)
+    if varied is not None:
+        return save_recipe(recipe_toml(varied), args.name)
     path = Path(args.file)
     return save_recipe(read_recipe_file(path), args.name or path.stem, str(path))
 
@@ -215,18 +217,18 @@ def _json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-#: What is copied where nothing else is said, and how often.
+#: Default size of the copied file and number of repeats of a recipe from --vary; quick ones are shorter.
 _SIZE, _QUICK_SIZE = "64M", "8M"
 _REPEATS, _QUICK_REPEATS = 3, 2
 _MAX_REPEATS = 100
 
 
 def add_vary(action: argparse.ArgumentParser, text: str) -> None:
-    """Add --vary.
+    """Add the option --vary.
 
     Args:
-        action: that gets it.
-        text: what it is there.
+        action: parser to add it to.
+        text: end of the help text: the meaning for this action.
     """
     action.add_argument(
         "--vary", action="append", default=[], metavar="NAME=LEVELS",
@@ -235,23 +237,23 @@ def add_vary(action: argparse.ArgumentParser, text: str) -> None:
 
 
 def add_recipe_arguments(action: argparse.ArgumentParser) -> None:
-    """Add what makes an experiment without a recipe."""
-    own = action.add_argument_group("instead of a recipe")
-    own.add_argument(
+    """Add the options that describe an experiment without a recipe."""
+    group = action.add_argument_group("instead of a recipe")
+    group.add_argument(
         "--vary", action="append", default=[], metavar="NAME=LEVELS",
         help="rsize=4k,64k,1M for example; given several times, every combination is compared",
     )  # fmt: skip
-    own.add_argument("--alone", action="store_true", help="vary each alone; the first level is the base")
-    own.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="options of all sets")
-    own.add_argument("--size", default="", help=f"of the file that is copied, default {_SIZE}")
-    own.add_argument("--repeats", type=int, default=None, help=f"default {_REPEATS}")
+    group.add_argument("--alone", action="store_true", help="vary each alone; the first level is the base")
+    group.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="options of all sets")
+    group.add_argument("--size", default="", help=f"of the file that is copied, default {_SIZE}")
+    group.add_argument("--repeats", type=int, default=None, help=f"default {_REPEATS}")
 
 
 def factors_from_args(args: argparse.Namespace) -> list[Factor]:
-    """Return what --vary says, each level as it is kept.
+    """Return the factors of --vary, with normalized levels.
 
     Raises:
-        AppError: USAGE if it says nothing that can be varied.
+        AppError: USAGE for a factor without levels, given twice, or with a level that is not valid.
     """
     factors: list[Factor] = []
     for text in args.vary:
@@ -270,10 +272,10 @@ def factors_from_args(args: argparse.Namespace) -> list[Factor]:
 
 
 def recipe_from_args(args: argparse.Namespace) -> Recipe | None:
-    """Return the recipe that the command line writes, None if it varies nothing.
+    """Return the recipe described by --vary and its options, None without --vary.
 
     Raises:
-        AppError: USAGE for what cannot be varied; OPTION_INVALID for its options.
+        AppError: USAGE for factors, sizes or repeats that are not valid; OPTION_INVALID for mount options.
     """
     factors = factors_from_args(args)
     if not factors:

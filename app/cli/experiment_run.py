@@ -1,6 +1,6 @@
-"""The command "experiment" where a host is needed: plans, runs, searches, and saves each trial at once.
+"""Command "experiment", the actions that need a host: plan, run, best and resume.
 
-That a trial cannot be saved for a moment, as another program holds the history, ends no long run.
+Each trial is saved in the history as it ends. If the history is locked, a run continues and saves it later.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from app.experiment.model import (
     ExperimentRunArgs,
     SearchArgs,
 )
-from app.experiment.proposed_options import OptionProposal  # noqa: TC001 - likewise
+from app.experiment.proposed_options import OptionProposal  # noqa: TC001 - msgspec reads the annotations
 from app.experiment.recipe_store import find_recipe
 from app.history.experiment_lock import is_experiment_locked, lock_experiment
 from app.history.experiment_store import load_experiment, save_outcome, start_experiment
@@ -61,16 +61,19 @@ if TYPE_CHECKING:
     from app.service.protocol import HelloResult
 
 if TYPE_CHECKING:
-    #: Asks the host (verb, arguments, what gets the events) and waits for the answer.
+    #: Sends a request to the host (verb, arguments, handler of events) and returns the answer.
     Ask = Callable[[str, Any, Callable[[ExperimentEvent], None]], Any]
 
 
 class BestReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What --json prints of a search: see ExperimentReport and BestResult.
+    """Result of a search as --json prints it.
 
     Attributes:
-        analysis: what it shows: the headline, and what the winner gave when it was run again.
-        proposal: what using the winner makes of the present options; None unless it was shown to be better.
+        id: number of the search in the history, 0 if it is not saved.
+        result: result of the search.
+        analysis: conclusion of the search: headline, and the results of its best sets.
+        proposal: present options changed to those of the best set; None unless it is significantly better.
+        outcomes: outcomes of all trials so far, in the order of the trials.
     """
 
     id: int
@@ -81,14 +84,14 @@ class BestReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExperimentReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What --json prints.
+    """Result of an experiment as --json prints it.
 
     Attributes:
-        id: in the history, 0 if it is not kept there.
-        plan: what was planned.
-        result: how it ended.
-        analysis: what it shows: of each workload and figure the headline, effects, tables and ranking.
-        outcomes: of all trials so far, in the order of the run.
+        id: number of the experiment in the history, 0 if it is not saved.
+        plan: plan of the experiment.
+        result: numbers of finished and failed trials, and how the run ended.
+        analysis: headline, effects, tables and ranking for each workload and figure.
+        outcomes: outcomes of all trials so far, in the order of the trials.
     """
 
     id: int
@@ -99,15 +102,15 @@ class ExperimentReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_experiments(ask: Ask, args: argparse.Namespace, lab_share: Callable[[], str]) -> str:
-    """Plan, run, search or resume; return what to print.
+    """Run the action plan, run, best or resume; return the text or JSON to print.
 
     Args:
-        ask: of the host.
-        args: the command line's.
-        lab_share: returns the lab's export, "" on any other host.
+        ask: function that sends a request to the host.
+        args: parsed command line.
+        lab_share: function that returns the lab's export, "" on any other host.
 
     Raises:
-        AppError: as the host or the history says.
+        AppError: raised by the host or the history, or USAGE for a wrong command line.
     """
     line = ProgressLine(quiet=args.json)
     if args.action == "resume":
@@ -129,15 +132,14 @@ def run_experiments(ask: Ask, args: argparse.Namespace, lab_share: Callable[[], 
         return _json(plan) if args.json else plan_text(plan)
     print(plan_text(plan), file=sys.stderr, flush=True)
     check_axes(plan, args.axes or ())
-    keeper = ExperimentRecorder(line, off=args.no_history)
-    keeper.begin(plan)
-    return _run(
-        ask, args, ExperimentReport(id=keeper.number, plan=plan, result=_EMPTY_RESULT, outcomes=[]), keeper
-    )
+    recorder = ExperimentRecorder(line, off=args.no_history)
+    recorder.begin(plan)
+    report = ExperimentReport(id=recorder.number, plan=plan, result=_EMPTY_RESULT, outcomes=[])
+    return _run(ask, args, report, recorder)
 
 
 def _experiment(args: argparse.Namespace, lab_share: Callable[[], str], seed: int) -> Experiment:
-    """Return what is asked for: a recipe's experiment, or one of the command line's own."""
+    """Return the experiment of a recipe, or of --vary on the command line."""
     recipe, share = recipe_from_args(args), args.share
     if recipe is not None:
         if args.recipe and share:
@@ -146,7 +148,7 @@ def _experiment(args: argparse.Namespace, lab_share: Callable[[], str], seed: in
                 "What to vary comes from a recipe or from --vary, not from both.",
                 hint="Name the share alone, or put what you vary into a copy of the recipe (show --toml).",
             )
-        share = args.recipe or share  # the only word
+        share = args.recipe or share  # with --vary a single argument is the share
     elif not args.recipe or (":/" in args.recipe and not share):
         raise AppError(
             ErrorKind.USAGE,
@@ -169,11 +171,11 @@ def _share(share: str) -> str:
 
 
 def _best(ask: Ask, args: argparse.Namespace, line: ProgressLine, query: SearchArgs) -> str:
-    """Search, keeping each outcome as soon as it is told."""
+    """Start a search; return its result as text or JSON."""
     options = args.options if args.options is not None else _mounted_with(ask, query.share)
-    usual_s = query.budget_s if args.bytes is None else UNLIMITED_S
+    default_budget_s = query.budget_s if args.bytes is None else UNLIMITED_S
     query = msgspec.structs.replace(
-        query, options=options, budget_s=args.budget or usual_s, budget_bytes=args.bytes
+        query, options=options, budget_s=args.budget or default_budget_s, budget_bytes=args.bytes
     )
     return _search(ask, args, ("experiment.best", query), ExperimentRecorder(line, off=args.no_history))
 
@@ -182,56 +184,67 @@ def _search(
     ask: Ask,
     args: argparse.Namespace,
     request: tuple[str, SearchArgs | ExperimentRunArgs],
-    keeper: ExperimentRecorder,
+    recorder: ExperimentRecorder,
     done: Sequence[TrialOutcome] = (),
 ) -> str:
-    """Search, or go on, keeping the plan and each outcome as soon as they are told."""
-    outcomes = {outcome.order: outcome for outcome in done}
-    line = keeper.line
+    """Start or resume a search, and save its plan and each outcome; return its result as text or JSON.
 
-    def take(event: ExperimentEvent) -> None:
+    Args:
+        ask: function that sends a request to the host.
+        args: parsed command line.
+        request: verb and arguments of the request.
+        recorder: saves the plan and the outcomes.
+        done: outcomes of the trials before a resumed search was interrupted.
+    """
+    outcomes = {outcome.order: outcome for outcome in done}
+    line = recorder.line
+
+    def on_event(event: ExperimentEvent) -> None:
         line.show(event)
         if event.plan is not None:
             line.clear()
             print(candidates_text(event.plan), file=sys.stderr, flush=True)
-            keeper.begin(event.plan)
+            recorder.begin(event.plan)
         if event.outcome is not None:
             outcomes[event.outcome.order] = event.outcome
-            keeper.keep(event.outcome)
+            recorder.record(event.outcome)
 
-    with _resume_hint(args, keeper):
-        result: BestSettings = ask(*request, take)
-    kept = [outcomes[order] for order in sorted(outcomes)]
-    text = best_text(result, keeper.number)
+    with _resume_hint(args, recorder):
+        result: BestSettings = ask(*request, on_event)
+    all_outcomes = [outcomes[order] for order in sorted(outcomes)]
+    text = best_text(result, recorder.number)
     if args.json:
-        found = analyze_search(result, format_figure)
         text = _json(
             BestReport(
-                id=keeper.number, result=result, analysis=found, proposal=proposal_of(result), outcomes=kept
+                id=recorder.number,
+                result=result,
+                analysis=analyze_search(result, format_figure),
+                proposal=proposal_of(result),
+                outcomes=all_outcomes,
             )
         )
-    return _finish_output(text, result.stopped, keeper.number)
+    return _finish_output(text, result.stopped, recorder.number)
 
 
 @contextlib.contextmanager
-def _resume_hint(args: argparse.Namespace, keeper: ExperimentRecorder) -> Generator[None]:
-    """Say how to go on with what is interrupted here."""
+def _resume_hint(args: argparse.Namespace, recorder: ExperimentRecorder) -> Generator[None]:
+    """Print how to resume the experiment if the body is interrupted or fails."""
     try:
         yield
     except (KeyboardInterrupt, AppError):
-        keeper.line.clear()
-        keeper.close()
-        if keeper.number:
+        recorder.line.clear()
+        recorder.close()
+        if recorder.number:
             lab = f"--lab {args.lab} " if args.lab is not None else ""
-            print(f"Go on with it: mountwright {lab}experiment resume {keeper.number}", file=sys.stderr)
+            print(f"Go on with it: mountwright {lab}experiment resume {recorder.number}", file=sys.stderr)
         raise
     finally:
-        keeper.line.clear()
-        keeper.close()
+        recorder.line.clear()
+        recorder.close()
 
 
 def _finish_output(text: str, stopped: str, number: int) -> str:
-    """Return what to print; of one that broke off, print it and fail."""
+    """Return the text to print; after failed trials stopped the run, print it and raise UNAVAILABLE."""
     if "failed" not in stopped:
         return text
     print(text, flush=True)
@@ -244,7 +257,7 @@ def _finish_output(text: str, stopped: str, number: int) -> str:
 
 
 def _mounted_with(ask: Ask, share: str) -> str:
-    """Return the options that a share was mounted with or is configured with, "" if it is neither."""
+    """Return the requested options of a mount of the share, or else its configured ones, or ""."""
     table: MountTable = ask("mounts.list", ListArgs(), lambda _event: None)
     for mount in table.mounts:
         if mount.share == share and mount.active is not None and mount.active.recorded is not None:
@@ -263,50 +276,59 @@ def _resume(ask: Ask, args: argparse.Namespace, line: ProgressLine) -> str:
 
 
 def _continue_run(
-    ask: Ask, args: argparse.Namespace, line: ProgressLine, kept: StoredExperiment, link: str | None
+    ask: Ask, args: argparse.Namespace, line: ProgressLine, stored: StoredExperiment, link: str | None
 ) -> str:
-    if kept.origin:
+    if stored.origin:
         raise AppError(
             ErrorKind.USAGE,
-            f"Experiment {kept.number} ran elsewhere: it was imported from {kept.origin}.",
+            f"Experiment {stored.number} ran elsewhere: it was imported from {stored.origin}.",
             hint="Trials of this computer would be mixed with its own. Run the recipe anew here.",
         )
-    _check_link(link, kept)
-    experiment = kept.plan.experiment
+    _check_link(link, stored)
+    experiment = stored.plan.experiment
     search = experiment.recipe == SEARCH_NAME
     print(
-        f"Going on with {'search' if search else 'experiment'} {kept.number}: {experiment.title} on "
+        f"Going on with {'search' if search else 'experiment'} {stored.number}: {experiment.title} on "
         f"{experiment.share}.",
         file=sys.stderr,
         flush=True,
     )
-    check_axes(kept.plan, () if search else args.axes or ())
-    keeper = ExperimentRecorder(line, kept.number)
+    check_axes(stored.plan, () if search else args.axes or ())
+    recorder = ExperimentRecorder(line, stored.number)
     if search:
-        query = ExperimentRunArgs(plan=kept.plan, done=kept.outcomes, budget_s=args.budget)
-        return _search(ask, args, ("experiment.search", query), keeper, kept.outcomes)
-    begun = ExperimentReport(id=kept.number, plan=kept.plan, result=_EMPTY_RESULT, outcomes=kept.outcomes)
-    return _run(ask, args, begun, keeper)
+        query = ExperimentRunArgs(plan=stored.plan, done=stored.outcomes, budget_s=args.budget)
+        return _search(ask, args, ("experiment.search", query), recorder, stored.outcomes)
+    report = ExperimentReport(
+        id=stored.number, plan=stored.plan, result=_EMPTY_RESULT, outcomes=stored.outcomes
+    )
+    return _run(ask, args, report, recorder)
 
 
-def _run(ask: Ask, args: argparse.Namespace, begun: ExperimentReport, keeper: ExperimentRecorder) -> str:
-    """Run what is left, keeping each outcome as soon as it is told; return the report."""
-    done = {outcome.order: outcome for outcome in begun.outcomes if outcome.state != "failed"}
-    line = keeper.line
+def _run(ask: Ask, args: argparse.Namespace, report: ExperimentReport, recorder: ExperimentRecorder) -> str:
+    """Run the remaining trials and save each outcome; return the report as text or JSON.
 
-    def take(event: ExperimentEvent) -> None:
+    Args:
+        ask: function that sends a request to the host.
+        args: parsed command line.
+        report: plan and outcomes so far.
+        recorder: saves the outcomes.
+    """
+    done = {outcome.order: outcome for outcome in report.outcomes if outcome.state != "failed"}
+    line = recorder.line
+
+    def on_event(event: ExperimentEvent) -> None:
         line.show(event)
         if event.outcome is not None:
             done[event.outcome.order] = event.outcome
-            keeper.keep(event.outcome)
+            recorder.record(event.outcome)
 
-    query = ExperimentRunArgs(plan=begun.plan, done=list(done.values()), budget_s=args.budget)
-    with _resume_hint(args, keeper):
-        result: ExperimentResult = ask("experiment.run", query, take)
+    query = ExperimentRunArgs(plan=report.plan, done=list(done.values()), budget_s=args.budget)
+    with _resume_hint(args, recorder):
+        result: ExperimentResult = ask("experiment.run", query, on_event)
     outcomes = [done[order] for order in sorted(done)]
     report = msgspec.structs.replace(
-        begun, id=keeper.number, result=result, outcomes=outcomes,
-        analysis=analyze_main_figures(begun.plan, outcomes, written=format_figure, axes=args.axes or ()),
+        report, id=recorder.number, result=result, outcomes=outcomes,
+        analysis=analyze_main_figures(report.plan, outcomes, written=format_figure, axes=args.axes or ()),
     )  # fmt: skip
     ending = ending_text(result, outcomes, report.id)
     text = _json(report) if args.json else f"{ending}\n\n{analysis_text(report.analysis)}".rstrip()
@@ -314,49 +336,54 @@ def _run(ask: Ask, args: argparse.Namespace, begun: ExperimentReport, keeper: Ex
 
 
 def _link(ask: Ask) -> str | None:
-    """Return the lab's link, None on any other host."""
+    """Return the name of the lab's link, None on any other host."""
     hello: HelloResult = ask("hello", None, lambda _event: None)
     return hello.link.name if hello.link is not None else None
 
 
-def _link_of_plan(kept: StoredExperiment) -> str | None:
-    environment = kept.plan.environment
+def _link_of_plan(stored: StoredExperiment) -> str | None:
+    environment = stored.plan.environment
     return environment.emulated_link if environment is not None else None
 
 
-def _check_link(now: str | None, kept: StoredExperiment) -> None:
-    """See that what is left is measured over the link that the rest was."""
-    begun = _link_of_plan(kept)
-    if now != begun:
+def _check_link(link: str | None, stored: StoredExperiment) -> None:
+    """Check that an experiment is resumed over the link that it began on.
+
+    Raises:
+        AppError: USAGE if the link differs.
+    """
+    planned = _link_of_plan(stored)
+    if link != planned:
         raise AppError(
             ErrorKind.USAGE,
-            f"Experiment {kept.number} was begun over {f'the lab link {begun}' if begun else 'a real link'}.",
-            hint=f"Resume it with --lab {begun}." if begun else "Resume it without --lab.",
+            f"Experiment {stored.number} was begun over "
+            f"{f'the lab link {planned}' if planned else 'a real link'}.",
+            hint=f"Resume it with --lab {planned}." if planned else "Resume it without --lab.",
         )
 
 
 def _unfinished(link: str | None) -> int:
-    """Return the latest that is not at its end and runs nowhere, if there is one over this link.
+    """Return the number of the latest unfinished experiment that does not run, over this link if possible.
 
     Raises:
-        AppError: USAGE if there is none.
+        AppError: USAGE if no experiment is unfinished.
     """
     with HistoryStore.open() as store:
         numbers = [row.id for row in store.experiments()]
-    other = running = 0
+    on_other_link = running = 0
     for number in numbers:
-        with contextlib.suppress(AppError):  # one of another version of the program
-            kept = load_experiment(number)
-            if not kept.resumable:
+        with contextlib.suppress(AppError):  # written by another version of the program
+            stored = load_experiment(number)
+            if not stored.resumable:
                 continue
             if is_experiment_locked(number):
                 running = running or number
-            elif _link_of_plan(kept) == link:
+            elif _link_of_plan(stored) == link:
                 return number
             else:
-                other = other or number
-    if other or running:
-        return other or running  # which is refused with the reason
+                on_other_link = on_other_link or number
+    if on_other_link or running:
+        return on_other_link or running  # resuming it raises an error with the reason
     raise AppError(
         ErrorKind.USAGE,
         "No experiment is unfinished.",
@@ -369,19 +396,19 @@ def _json(value: Any) -> str:
 
 
 class ExperimentRecorder:
-    """Keeps each outcome of one experiment in the history at once; that this fails ends no long run.
+    """Saves the outcomes of one experiment in the history as they arrive; an error does not end the run.
 
-    What cannot be kept is tried again with the next outcome and at the end: another program may have held the
-    history for a moment. An experiment that begins here is claimed, too, until the end.
+    An outcome that cannot be saved, as while another program locks the history, is saved with the next one or
+    at the end. A new experiment is also locked until the end.
 
     Args:
-        line: to be cleared before something is said.
-        number: of the experiment, if it is in the history already.
-        off: keep nothing.
+        line: progress line, cleared before a message is printed.
+        number: number of the experiment if it is in the history already.
+        off: whether to save nothing.
 
     Attributes:
-        line: as given.
-        number: of the experiment in the history, 0 if it is not kept.
+        line: progress line of the run.
+        number: number of the experiment in the history, 0 if it is not saved.
     """
 
     def __init__(self, line: ProgressLine, number: int = 0, *, off: bool = False) -> None:
@@ -389,34 +416,34 @@ class ExperimentRecorder:
         self.number = number
         self._off = off
         self._plan: ExperimentPlan | None = None
-        self._claim: ExperimentLock | None = None
+        self._lock: ExperimentLock | None = None
         self._pending: list[TrialOutcome] = []
-        self._told = False
-        #: The outcomes come on a thread of the host's, which a second Ctrl-C does not wait for.
-        self._trying = threading.Lock()
+        self._error_printed = False
+        #: Guards saving: after a second Ctrl-C, close() may run while the host's thread delivers an outcome.
+        self._save_lock = threading.Lock()
 
     def begin(self, plan: ExperimentPlan) -> None:
-        """Begin to keep an experiment."""
+        """Save and lock a new experiment."""
         self._plan = plan
-        self._try()
+        self._save()
 
-    def keep(self, outcome: TrialOutcome) -> None:
-        """Keep a finished trial."""
+    def record(self, outcome: TrialOutcome) -> None:
+        """Save the outcome of a trial."""
         self._pending.append(outcome)
-        self._try()
+        self._save()
 
     def close(self) -> None:
-        """Try what is owed a last time, say what is lost, and let others go on with it; once is enough."""
+        """Save pending outcomes, print how many are lost, and release the lock; may be called again."""
         if self._pending:
-            self._try()
+            self._save()
         if self._pending and not self._off:
-            self._say(f"{len(self._pending)} trial(s) could not be kept in the history.")
+            self._print(f"{len(self._pending)} trial(s) could not be kept in the history.")
         self._off = True
-        if self._claim is not None:
-            self._claim.release()
+        if self._lock is not None:
+            self._lock.release()
 
-    def _try(self) -> None:
-        with self._trying:
+    def _save(self) -> None:
+        with self._save_lock:
             self._save_pending()
 
     def _save_pending(self) -> None:
@@ -425,20 +452,20 @@ class ExperimentRecorder:
         try:
             if not self.number and self._plan is not None:
                 number = start_experiment(self._plan)
-                self._claim = lock_experiment(number)
+                self._lock = lock_experiment(number)
                 self.number = number
             while self._pending:
                 save_outcome(self.number, self._pending[0])
                 del self._pending[0]
         except AppError as error:
-            if not self._told:
-                self._say(
+            if not self._error_printed:
+                self._print(
                     f"The trials are not kept for now: {error.message} It is tried again with the next."
                 )
-            self._told = True
+            self._error_printed = True
         else:
-            self._told = False
+            self._error_printed = False
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.line.clear()
         print(f"mountwright: {text}", file=sys.stderr, flush=True)

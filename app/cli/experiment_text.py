@@ -1,4 +1,4 @@
-"""Experiments as text for a terminal: recipes, plans, progress and results."""
+"""Terminal text of experiments: recipes, plans, progress and results."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _STRATEGIES = {
     "rows": "the combinations that are spelled out",
 }
 _PHASES = {"trying": "trying", "warm-up": "warm-up", "trial": "trial", "retest": "re-test", "done": "trial"}
-#: Sets that a ranking shows.
+#: Most option sets in a ranking table.
 _TOP = 10
 
 
 def recipes_text(found: Sequence[Recipe]) -> str:
-    """Return the recipes as a table."""
+    """Return a table of the recipes with title and author."""
     rows = [["RECIPE", "WHAT IT COMPARES", "FROM"]]
     rows += [
         [recipe.name, recipe.title, recipe.study.by if recipe.study is not None else "your own"]
@@ -54,7 +54,7 @@ def recipes_text(found: Sequence[Recipe]) -> str:
 
 
 def recipe_text(recipe: Recipe) -> str:
-    """Return a recipe with its study."""
+    """Return the factors and workloads of a recipe, and the conclusions of its study."""
     lines = [recipe.title, recipe.text, ""]
     lines += [f"Options of all sets: {recipe.options or 'none'}"]
     lines += [f"Factors ({_STRATEGIES[recipe.strategy]}):"]
@@ -80,28 +80,28 @@ def recipe_text(recipe: Recipe) -> str:
 
 
 def plan_text(plan: ExperimentPlan) -> str:
-    """Return what an experiment will do, and what is struck out."""
+    """Return the size of a planned experiment, its baseline, and the excluded option sets."""
     experiment = plan.experiment
-    what = (
+    summary = (
         f"{experiment.title or 'Experiment'} on {experiment.share}: {len(plan.sets)} option sets, "
         f"{len(experiment.workloads)} workload(s), {experiment.repeats} repeat(s); {plan.trials} trials with "
         f"those of the baseline. About {format_duration(plan.seconds)}, {format_size(plan.bytes)} over the "
         f"network, {format_size(plan.space)} on the server at a time."
     )
     lines = [
-        what,
+        summary,
         f"Baseline: {levels_text(plan.sets[0].levels)}.",
     ]
     return "\n".join([*lines, *_excluded_lines(plan), *plan.notes])
 
 
 def analysis_text(found: Sequence[FigureAnalysis]) -> str:
-    """Return what an experiment shows, a section for each workload and figure."""
+    """Return the conclusions of an experiment, with a section for each workload and figure."""
     return "\n\n".join("\n".join(_section(one)) for one in found)
 
 
 def candidates_text(plan: ExperimentPlan) -> str:
-    """Return what a search chooses among."""
+    """Return the number of option sets of a search, its time, and the excluded sets."""
     experiment = plan.experiment
     text = (
         f"Searching {len(plan.sets)} option sets on {experiment.share} for "
@@ -111,11 +111,11 @@ def candidates_text(plan: ExperimentPlan) -> str:
 
 
 def best_text(result: BestSettings, number: int) -> str:
-    """Return what a search found.
+    """Return the conclusion of a search, a table of its best sets, and the command to apply the best.
 
     Args:
-        result: of the search.
-        number: of its trials in the history, 0 if they are not kept.
+        result: result of the search.
+        number: number of the search in the history, 0 if it is not saved.
     """
     answer, found = result.answer, analyze_search(result, format_figure)
     rows = [["", "ABOUT", "LIKELY BETWEEN", "TRIALS", "OPTION SET"]]
@@ -123,16 +123,16 @@ def best_text(result: BestSettings, number: int) -> str:
         between = f"{format_speed(row.low)} and {format_speed(row.high)}"
         name = f"{_ROWS[row.name]}{', tested again' if row.again else ''}"
         rows.append([name, format_speed(row.median), between, str(row.trials), _levels(row.levels)])
-    kept = f" They are in the history as experiment {number}." if number else ""
+    saved = f" They are in the history as experiment {number}." if number else ""
     lines = [found.headline, *(text for _tone, text in found.said), "", table(rows), ""]
     lines += _proposal_lines(proposal_of(result), result.plan.experiment.share)
-    lines.append(f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets.{kept}")
+    lines.append(f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets.{saved}")
     lines += [f"No candidate: {levels_text(one.levels)}. {one.reason}" for one in result.struck]
     return "\n".join([*lines, *([result.stopped] if result.stopped else [])])
 
 
 def proposal_of(result: BestSettings) -> OptionProposal | None:
-    """Return what using a search's winner makes of the present options, None unless it is proven better."""
+    """Return the present options changed to those of a search's best set, None unless that is better."""
     present, plan = result.plan.present, result.plan
     winner = set_with_levels(result.answer.winner.levels, plan.sets)
     if search_verdict(result.answer, result.retest) != "better" or present is None or winner is None:
@@ -148,11 +148,11 @@ def _proposal_lines(proposal: OptionProposal | None, share: str) -> list[str]:
         return []
     ahead = f" --read-ahead {proposal.read_ahead_kb}" if proposal.read_ahead_kb is not None else ""
     command = f"mountwright apply -o {shlex.quote(proposal.options)}{ahead} {share} MOUNT-POINT"
-    warned = [f"{one.severity.capitalize()}: {one.title}" for one in proposal.findings]
-    return [*warned, f"To use it: {command}"]
+    findings = [f"{one.severity.capitalize()}: {one.title}" for one in proposal.findings]
+    return [*findings, f"To use it: {command}"]
 
 
-#: Of the sets of a search's answer.
+#: Titles of the option sets in the result of a search, by row name.
 _ROWS = {"winner": "first", "next": "next", "default": "default", "present": "now"}
 
 
@@ -161,31 +161,31 @@ def _levels(levels: Mapping[str, str]) -> str:
 
 
 class ProgressLine:
-    """One line on a terminal that is overwritten; nothing where there is none.
+    """Progress line on standard error; silent if standard error is not a terminal.
 
     Args:
-        quiet: show nothing.
+        quiet: whether to show nothing on a terminal either.
     """
 
     def __init__(self, *, quiet: bool) -> None:
         self._on = not quiet and sys.stderr.isatty()
 
     def show(self, event: ExperimentEvent) -> None:
-        """Show where the experiment is."""
+        """Replace the line by the number and phase of the trial, and the remaining time."""
         if not self._on:
             return
         left = "" if event.eta_s is None else f", about {format_duration(event.eta_s)} left"
-        doing = levels_text(event.levels)
+        activity = levels_text(event.levels)
         if event.test is not None:
             sample = event.test.sample
-            doing += f": {event.test.direction} {event.test.phase}"
-            doing += f" {format_size(sample.server_bytes)}" if sample is not None else ""
-        of = f" of {event.total}" if event.total else ""
-        text = f"{_PHASES[event.phase]} {event.number}{of}{left} | {event.workload} {doing}"
+            activity += f": {event.test.direction} {event.test.phase}"
+            activity += f" {format_size(sample.server_bytes)}" if sample is not None else ""
+        total = f" of {event.total}" if event.total else ""
+        text = f"{_PHASES[event.phase]} {event.number}{total}{left} | {event.workload} {activity}"
         print(f"\r\x1b[K{text[:150]}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Make room for other lines."""
+        """Erase the line, so that other text can be printed."""
         if self._on:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
@@ -195,12 +195,12 @@ def _excluded_lines(plan: ExperimentPlan) -> list[str]:
 
 
 def ending_text(result: ExperimentResult, outcomes: Sequence[TrialOutcome], number: int) -> str:
-    """Return how an experiment ended.
+    """Return the numbers of finished, failed and mismatched trials, and why the run stopped.
 
     Args:
-        result: of its last part.
-        outcomes: of all its trials so far.
-        number: in the history, 0 if it is not kept.
+        result: result of the latest run of the experiment.
+        outcomes: outcomes of all trials so far.
+        number: number of the experiment in the history, 0 if it is not saved.
     """
     lines = [f"{result.done - result.failed} of {result.planned} trials are done."]
     if number:
@@ -215,7 +215,7 @@ def ending_text(result: ExperimentResult, outcomes: Sequence[TrialOutcome], numb
 
 
 def _section(found: FigureAnalysis) -> list[str]:
-    """Return one figure of one part: the claim, what was not shown, the ranking, and the study's table."""
+    """Return the conclusion of one figure of one workload, its ranking, levels and matrices."""
     ranked = found.ranking
     rows = [["PLACE", "GROUP", "MEDIAN", "INTERVAL", "TIME-OUTS", "OPTION SET"]]
     rows += [
@@ -247,7 +247,7 @@ def _section(found: FigureAnalysis) -> list[str]:
 
 
 def _matrix(matrix: Matrix, pooled: Sequence[str]) -> list[str]:
-    """Return the figure over two settings; what chance may make of it is said."""
+    """Return a table of a figure over two settings, with a note if its cells do not differ significantly."""
     fixed = f", {levels_text(matrix.fixed)}" if matrix.fixed else ""
     title = f"{factor_label(matrix.row_factor)} down, {factor_label(matrix.column_factor)} across{fixed}"
     rows = [["", *(level_label(matrix.column_factor, level) for level in matrix.columns)]]

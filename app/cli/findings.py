@@ -1,4 +1,4 @@
-"""Findings of the lint, and what this computer lacks for a mount, printed before a command continues."""
+"""Findings printed before a command continues: from the lint, and missing prerequisites of a mount."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 
 def print_missing_prerequisites(ask: Callable[[str, Any], Any], query: MountArgs | ApplyArgs) -> None:
-    """Print what may keep a mount from being made; what the kernel is sure to refuse ends it with an error.
+    """Print the findings that may make a mount fail.
 
     Args:
-        ask: takes a verb and its arguments.
-        query: what is asked for.
+        ask: sends a request: verb and arguments.
+        query: the mount to be made.
+
+    Raises:
+        AppError: if the kernel will refuse the mount.
     """
     check = CheckArgs(share=query.share, mount_point=query.mount_point, options=query.options)
     result: CheckResult = ask("mounts.check", check)
@@ -35,7 +38,7 @@ def print_findings(findings: Iterable[Finding]) -> None:
 
 
 def finding_lines(findings: Iterable[Finding]) -> list[str]:
-    """Return what is wrong or lacking, why it matters, and what mends it."""
+    """Return the lines of findings: severity and title, reason, and fix."""
     lines: list[str] = []
     for finding in findings:
         lines += [f"{finding.severity}: {finding.title}", f"  {finding.why}"]

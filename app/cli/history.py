@@ -1,4 +1,4 @@
-"""The command "history": saved tests are found, compared, exported and imported; it needs no host."""
+"""Command "history": lists, compares, changes, exports and imports saved tests; it needs no host."""
 
 from __future__ import annotations
 
@@ -33,29 +33,31 @@ if TYPE_CHECKING:
     from app.report.export import ExportFormat
     from app.speedtest.model import TestResult
 
+#: Age such as 7d.
 _AGO = re.compile(r"(\d{1,5})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 168}
+#: Limit of a query that returns all runs.
 _NO_LIMIT = 2**31
-#: Greatest number of a run, and of runs, that anybody means.
+#: Greatest value accepted for the number of a run and for --limit.
 _MAX_COUNT = 999_999_999
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's actions and their arguments."""
+    """Add the actions of the command and their arguments to the parser."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions (default: list)")
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        if name != "export":  # whose --json names a file; SUPPRESS keeps what was given before the action
+        if name != "export":  # its --json names a file; SUPPRESS keeps a --json before the action
             action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
         return action
 
     def add_numbers(action: argparse.ArgumentParser) -> None:
         action.add_argument("numbers", type=_number, nargs="+", metavar="ID", help="number of a run")
 
-    found = add("list", "list runs, newest first")
-    _add_filter(found)
-    found.add_argument("--limit", type=_number, default=50, help="greatest number of runs (default 50)")
+    listing = add("list", "list runs, newest first")
+    _add_filter(listing)
+    listing.add_argument("--limit", type=_number, default=50, help="greatest number of runs (default 50)")
     add("experiments", "list the experiments, newest first")
     show = add("show", "show one run with everything measured")
     show.add_argument("number", type=_number, metavar="ID")
@@ -91,8 +93,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export.add_argument("--id", dest="numbers", type=_numbers, default=[], metavar="ID[,ID…]",
                         help="only these runs")  # fmt: skip
     _add_filter(export)
-    take = add("import", "add the runs of an exported file, those that are there already left out")
-    take.add_argument(
+    importing = add("import", "add the runs of an exported file, those that are there already left out")
+    importing.add_argument(
         "file", metavar="FILE", help="JSON of history export or test --json, - for standard input"
     )
 
@@ -115,10 +117,10 @@ def _add_filter(action: argparse.ArgumentParser) -> None:
 
 
 def run_history(args: argparse.Namespace) -> int:
-    """Do what the command line says; return the exit code.
+    """Run the action and print its result; return the exit code.
 
     Raises:
-        AppError: as the store says, or if a file cannot be read or written.
+        AppError: raised by the store, or if a file cannot be read or written.
     """
     with HistoryStore.open() as store:
         try:
@@ -134,23 +136,24 @@ def run_history(args: argparse.Namespace) -> int:
 
 
 def save_test(result: TestResult, *, quiet: bool) -> str:
-    """Keep a finished test; return the lines that say so, and how it compares with the baseline.
+    """Save a finished test; return lines with its number and the comparison with the baseline.
 
-    That it could not be kept goes to standard error, and so does a warning if ``quiet``.
+    Errors are printed on standard error. With ``quiet`` a warning is too, and the result is "".
     """
     try:
-        kept = record_test(result)
+        recorded = record_test(result)
     except AppError as error:
         print(f"mountwright: {error.message}\n  {error.hint}", file=sys.stderr)
         return ""
-    for message in kept.messages:
+    for message in recorded.messages:
         print(f"mountwright: {message}", file=sys.stderr)
     if quiet:
-        if kept.warning:
-            print(f"mountwright: {terminal_safe(kept.warning)}", file=sys.stderr)
+        if recorded.warning:
+            print(f"mountwright: {terminal_safe(recorded.warning)}", file=sys.stderr)
         return ""
-    told = [f"Kept in the history as run {kept.id}."]
-    return terminal_safe("\n".join(["", *filter(None, [kept.warning or kept.comparison]), *told]))
+    saved = f"Kept in the history as run {recorded.id}."
+    comparison = recorded.warning or recorded.comparison
+    return terminal_safe("\n".join(["", *filter(None, [comparison]), saved]))
 
 
 def _filter(args: argparse.Namespace, limit: int) -> RunFilter:
@@ -161,21 +164,21 @@ def _filter(args: argparse.Namespace, limit: int) -> RunFilter:
 
 
 def _list(store: HistoryStore, args: argparse.Namespace) -> str | list[RunSummary]:
-    wanted = _filter(args, args.limit) if args.action else RunFilter(limit=50)
-    rows = store.find(wanted)
+    run_filter = _filter(args, args.limit) if args.action else RunFilter(limit=50)
+    rows = store.find(run_filter)
     if args.json:
         return rows
     if not rows:
         return "No test is kept that fits. “test” keeps each one." if args.action else "No test is kept yet."
-    more = store.count(wanted) - len(rows)
+    more = store.count(run_filter) - len(rows)
     return rows_text(rows) + (f"\n… and {more} older ones (--limit)." if more > 0 else "")
 
 
 def rows_text(rows: Sequence[RunSummary]) -> str:
-    """Return runs as a table; a baseline has an asterisk."""
+    """Return runs as a table; an asterisk marks a baseline."""
     cells = [["ID", "STARTED", "SHARE", "LINK", "KIND", "WRITE", "READ", "ASKED FOR", "TAGS AND NOTE"]]
     for row in rows:
-        said = " ".join([*(f"#{tag}" for tag in row.tags), row.note]).strip()
+        labels = " ".join([*(f"#{tag}" for tag in row.tags), row.note]).strip()
         cells.append(
             [
                 f"{row.id}{'*' if row.baseline else ''}",
@@ -186,7 +189,7 @@ def rows_text(rows: Sequence[RunSummary]) -> str:
                 speed_text(row.write),
                 speed_text(row.read, cached=row.read_cached),
                 row.requested or "—",
-                said.splitlines()[0] if said else "",
+                labels.splitlines()[0] if labels else "",
             ]
         )
     return table(cells)
@@ -202,7 +205,7 @@ def _show(store: HistoryStore, args: argparse.Namespace) -> str | Run:
 
 
 def run_text(run: Run) -> str:
-    """Return all that is kept of a run but the samples."""
+    """Return the figures, options, environment, tags and note of a run as text, without its samples."""
     head = [f"Run {run.id}, started {run.result.started_at}{', a baseline of its share' * run.baseline}"]
     head += [f"Imported from {run.origin}"] if run.origin else []
     head += [f"Tags: {', '.join(run.tags)}"] if run.tags else []
@@ -221,11 +224,11 @@ def run_text(run: Run) -> str:
 
 
 def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunComparison:
-    twice = sorted(set(args.before) & set(args.after))
-    if twice:
+    on_both_sides = sorted(set(args.before) & set(args.after))
+    if on_both_sides:
         raise AppError(
             ErrorKind.USAGE,
-            f"Run {twice[0]} is on both sides: a run is not compared with itself.",
+            f"Run {on_both_sides[0]} is on both sides: a run is not compared with itself.",
             hint="Give the numbers of other runs on one side; “history” lists them.",
         )
     found = compare_runs(*([store.get(number) for number in side] for side in (args.before, args.after)))
@@ -233,7 +236,7 @@ def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunComparis
 
 
 def compared_text(found: RunComparison) -> str:
-    """Return a comparison for people: figures, then what else is not the same."""
+    """Return a comparison as text: figures, notes, then differing options and environment."""
     lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in found.comparisons]
     if not lines:
         lines.append("Nothing was measured in all of them.")
@@ -260,10 +263,10 @@ def _baseline(store: HistoryStore, args: argparse.Namespace) -> str:
     if args.clear:
         store.clear_baseline(args.number)
         return ""
-    gone = store.set_baseline(args.number)
+    replaced = store.set_baseline(args.number)
     (row,) = store.rows([args.number])
     text = f"Later tests of {row.share} like run {row.id} are compared with it."
-    no_longer = [f"Run {number} is no longer a baseline: it was a test like it." for number in gone]
+    no_longer = [f"Run {number} is no longer a baseline: it was a test like it." for number in replaced]
     return " ".join([text, *no_longer])
 
 
@@ -276,8 +279,8 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
             hint="Give --yes.",
             refused="Nothing was deleted.",
         )
-    gone = store.delete(args.numbers)
-    return f"Deleted {len(gone)} run{'s' * (len(gone) != 1)}."
+    deleted = store.delete(args.numbers)
+    return f"Deleted {len(deleted)} run{'s' * (len(deleted) != 1)}."
 
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
@@ -285,20 +288,22 @@ def _export(store: HistoryStore, args: argparse.Namespace) -> str:
     path: str = getattr(args, f"{kind}_file")
     if args.experiment:
         data = experiment_file(store.experiment(args.experiment), kind)
-        told = f"experiment {args.experiment}"
+        subject = f"experiment {args.experiment}"
     else:
         rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _NO_LIMIT))
         whole = kind == "json" and not args.numbers and _filter(args, 0) == RunFilter(limit=0)
-        lost: list[AppError] = []
-        lost_runs: list[AppError] = []
-        experiments = read_valid(store.experiment, [row.id for row in store.experiments() if whole], lost)
-        data = runs_file(store, rows, kind, experiments, unreadable=None if args.numbers else lost_runs)
-        written = len(rows) - len(lost_runs)
-        told = f"{written} run{'s' * (written != 1)}"
-        for error in lost + lost_runs:
+        unreadable_experiments: list[AppError] = []
+        unreadable_runs: list[AppError] = []
+        experiments = read_valid(
+            store.experiment, [row.id for row in store.experiments() if whole], unreadable_experiments
+        )
+        data = runs_file(store, rows, kind, experiments, unreadable=None if args.numbers else unreadable_runs)
+        written = len(rows) - len(unreadable_runs)
+        subject = f"{written} run{'s' * (written != 1)}"
+        for error in unreadable_experiments + unreadable_runs:
             print(f"mountwright: Left out: {error.message} {error.hint}", file=sys.stderr)
     save_file(str(Path.cwd() / path), data)
-    return f"Wrote {told} to {path}."
+    return f"Wrote {subject} to {path}."
 
 
 def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[StoredExperimentSummary]:
@@ -317,12 +322,12 @@ def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[St
 
 def _import(store: HistoryStore, args: argparse.Namespace) -> str:
     raw = read_input(args.file, MAX_BYTES, what="an exported history")
-    found = import_history(store, history_from_json(raw), Path(args.file).name)
-    text = f"Added {len(found.added)} run{'s' * (len(found.added) != 1)}; {found.known} known already."
-    if found.experiments or found.known_experiments:
-        text += f" Experiments: {len(found.experiments)} added, {found.known_experiments} known already."
-    if found.trials:
-        text += f" Added {found.trials} trial{'s' * (found.trials != 1)} to experiments imported before."
+    result = import_history(store, history_from_json(raw), Path(args.file).name)
+    text = f"Added {len(result.added)} run{'s' * (len(result.added) != 1)}; {result.known} known already."
+    if result.experiments or result.known_experiments:
+        text += f" Experiments: {len(result.experiments)} added, {result.known_experiments} known already."
+    if result.trials:
+        text += f" Added {result.trials} trial{'s' * (result.trials != 1)} to experiments imported before."
     return text
 
 
@@ -342,7 +347,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _moment(text: str) -> datetime:
-    """Return the moment that a person means; one without a zone is in the local one."""
+    """Parse a date, time or age; a time without zone is local."""
     ago = _AGO.fullmatch(text)
     if ago is not None:
         return datetime.now(UTC) - timedelta(hours=int(ago[1]) * _HOURS[ago[2]])

@@ -1,4 +1,4 @@
-"""The command "import": saves a mount that a unit of others, or a map of autofs, configures."""
+"""Command "import": saves a mount that a foreign systemd unit or an autofs map configures."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from app.mounts.foreign_entries import ForeignEntry
     from app.service.client import Host
 
+#: Longest wait for one request, s.
 _TIMEOUT_S = 120.0
 
 
 def add_import_mount(command: argparse.ArgumentParser) -> None:
-    """Describe the arguments of "import"."""
+    """Add the arguments of "import" to its parser."""
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="as “list” shows it")
     command.add_argument(
         "--keep-in", choices=("fstab", "systemd"), default="fstab", help="where to save it (default: fstab)"
@@ -39,10 +40,11 @@ def add_import_mount(command: argparse.ArgumentParser) -> None:
 
 
 def run_import_mount(host: Host, args: argparse.Namespace) -> tuple[ForeignEntry, ApplyPlan | ApplyReport]:
-    """Show what an import writes, ask, write it; nothing is mounted or unmounted.
+    """Show the change, ask, and save the mount; nothing is mounted or unmounted.
 
     Raises:
-        AppError: nothing was written then.
+        AppError: if nothing was written: OPTION_RESERVED for options that only root may give without
+            --reserved, CANCELLED after the answer no, or an error of a request.
     """
     entry: ForeignEntry = host.submit("mounts.foreign", ForeignArgs(mount_point=args.mount_point)).result(
         _TIMEOUT_S
@@ -79,12 +81,12 @@ def run_import_mount(host: Host, args: argparse.Namespace) -> tuple[ForeignEntry
 
 
 def import_warnings(entry: ForeignEntry, plan: ApplyPlan) -> list[str]:
-    """Return what a person should know before it is written."""
+    """Return options that are lost, parts that need approval, and warnings of the plan."""
     approval = approval_sentences(plan.approval) if plan.approval is not None else []
     return [*entry.lost, *approval, *plan.warnings]
 
 
 def import_mount_text(entry: ForeignEntry, result: ApplyPlan | ApplyReport) -> str:
-    """Return the preview, or what was written, for a person."""
+    """Return the text of the plan, or of the saved mount."""
     saved = [] if isinstance(result, ApplyPlan) else [f"Saved {entry.share} at {entry.mount_point}."]
     return "\n".join([*saved, *entry.lost, apply_text(result)])

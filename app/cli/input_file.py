@@ -8,28 +8,28 @@ from pathlib import Path
 from app.errors import AppError, ErrorKind, printable
 
 
-def read_input(name: str, most: int, *, what: str, hint: str = "") -> bytes:
-    """Return the bytes of a file, of standard input for "-".
+def read_input(name: str, max_bytes: int, *, what: str, hint: str = "") -> bytes:
+    """Return the bytes of a file, or of standard input for "-".
 
     Args:
-        name: of the file.
-        most: bytes that it may have.
-        what: it should be, with its article.
-        hint: what to do where it cannot be read.
+        name: name of the file.
+        max_bytes: longest accepted input, bytes.
+        what: expected content with its article, for the error message.
+        hint: hint of the error if the file cannot be read.
 
     Raises:
-        AppError: USAGE if it cannot be read, or is longer.
+        AppError: USAGE if the file cannot be read or is too long.
     """
     try:
         if name == "-":
-            raw = sys.stdin.buffer.read(most + 1)
+            raw = sys.stdin.buffer.read(max_bytes + 1)
         else:
             with Path(name).open("rb") as file:
-                raw = file.read(most + 1)
+                raw = file.read(max_bytes + 1)
     except OSError as error:
         raise AppError(
             ErrorKind.USAGE, f"{printable(name)} cannot be read: {error.strerror}.", hint=hint
         ) from error
-    if len(raw) > most:
+    if len(raw) > max_bytes:
         raise AppError(ErrorKind.USAGE, f"{printable(name)} is too long for {what}.")
     return raw

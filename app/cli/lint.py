@@ -1,4 +1,4 @@
-"""The command "lint": a file of mounts or one option string, judged by the advisor's rules."""
+"""Command "lint": checks a file of mounts or one option string by the advisor's rules."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
 
 _ICONS = {"error": "✖ ", "warning": "⚠ ", "info": "• "}
-#: Longer files are none of those.
+#: Longest file that is checked, bytes.
 _MAX_BYTES = 16 * 2**20
 
 
 class LintedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One option set with its findings.
+    """Entry of a file, or an option string, with its findings.
 
     Attributes:
-        line: in the file, from 1; 0 of a unit, and if it is no file.
-        share: server:/export, "" if it is no file.
-        mount_point: likewise; of an indirect map the key.
-        options: as written.
-        findings: errors first.
+        line: line number in the file, from 1; 0 for a systemd unit or an option string.
+        share: server:/export, "" for an option string.
+        mount_point: mount point, or the key of an entry of an indirect map; "" for an option string.
+        options: option string as written.
+        findings: findings about the entry, errors first.
     """
 
     line: int
@@ -51,12 +51,12 @@ class LintedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LintReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of the command.
+    """Findings about all entries of a file, or about an option string.
 
     Attributes:
-        file: what was read, "" for an option string.
-        entries: NFS entries in the file's order.
-        warnings: what mount, systemd or autofs cannot read or do with it, one sentence each.
+        file: name of the file, "" for an option string.
+        entries: NFS entries in the order of the file.
+        warnings: parts of the file that mount, systemd or autofs cannot use, one sentence each.
     """
 
     file: str
@@ -65,13 +65,13 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of findings of each severity."""
+        """Number of findings by severity."""
         found = [finding.severity for entry in self.entries for finding in entry.findings]
         return {severity: found.count(severity) for severity in SEVERITIES}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the command's arguments."""
+    """Add the arguments of the command to its parser."""
     parser.add_argument(
         "what",
         metavar="FILE|OPTIONS",
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_lint(args: argparse.Namespace) -> int:
-    """Judge, print, and return the exit code: 1 if there is an error among the findings, else 0.
+    """Check a file or options, and print the report; return 1 if a finding is an error, else 0.
 
     Raises:
         AppError: if the file cannot be read.
@@ -112,7 +112,7 @@ def run_lint(args: argparse.Namespace) -> int:
 
 
 def lint_options(text: str, facts: Facts | None) -> LintReport:
-    """Judge an option string, for a mount made now."""
+    """Check an option string as options of a mount command."""
     text = printable(text)
     findings = lint(MountOptions.parse(text), context=LintContext(), facts=facts)
     entry = LintedEntry(line=0, share="", mount_point="", options=text, findings=findings)
@@ -120,59 +120,61 @@ def lint_options(text: str, facts: Facts | None) -> LintReport:
 
 
 def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount]) -> LintReport:
-    """Judge the NFS entries of a file.
+    """Check the NFS entries of a file.
 
     Args:
-        name: of the file, for messages.
-        raw: what is in it.
-        facts: what is known of this computer, None to judge for any.
-        mounts: mounts of this computer that are in use.
+        name: name of the file for messages, "-" for standard input.
+        raw: content of the file.
+        facts: facts about this computer, None to check for any computer.
+        mounts: mounts of this computer, for findings about shared connections.
 
     Raises:
         AppError: USAGE if it is a binary file.
     """
     name = "standard input" if name == "-" else printable(name)
     found, warnings = read_entries(name, raw)
-    if b"\0" in raw and not any(one.context.place in {"fstab", "unit"} for one in found):
-        # What looks like entries of a map in it is chance.
+    if b"\0" in raw and not any(entry.context.place in {"fstab", "unit"} for entry in found):
+        # Apparent map entries in binary data are chance.
         raise AppError(
             ErrorKind.USAGE,
             f"{name} is a binary file.",
             hint="Name an fstab, a systemd mount unit or an autofs map.",
         )
     entries: list[LintedEntry] = []
-    for one in found:
-        share, point = one.context.share, one.context.mount_point
-        context = replace(one.context, connections=connections_by_version(mounts, share, point))
-        findings = lint(MountOptions.parse(one.options), context=context, facts=facts)
+    for entry in found:
+        share, point = entry.context.share, entry.context.mount_point
+        context = replace(entry.context, connections=connections_by_version(mounts, share, point))
+        findings = lint(MountOptions.parse(entry.options), context=context, facts=facts)
         entries.append(
-            LintedEntry(line=one.line, share=share, mount_point=point, options=one.options, findings=findings)
+            LintedEntry(
+                line=entry.line, share=share, mount_point=point, options=entry.options, findings=findings
+            )
         )
     return LintReport(file=name, entries=entries, warnings=[printable(warning) for warning in warnings])
 
 
 def _is_file(args: argparse.Namespace) -> bool:
-    """Whether a file is meant: said so, or it is there, or it looks like a path and not like options."""
+    """Return whether the argument is a file: by option, or if it exists, or looks like a path."""
     if args.as_file or args.as_options:
         return bool(args.as_file)
-    what: str = args.what
-    if what == "-" or ("/" in what and not set(what) & {",", "="}):
+    text: str = args.what
+    if text == "-" or ("/" in text and not set(text) & {",", "="}):
         return True
     try:
-        return Path(what).is_file()
-    except OSError:  # options can be longer than a file's name
+        return Path(text).is_file()
+    except OSError:  # an option string can be longer than a file name
         return False
 
 
 def report_text(report: LintReport, *, icons: bool) -> str:
-    """Return the report for people; icons only beside the words, for a terminal."""
+    """Return the report as text, for a terminal with an icon before each severity."""
     blocks = [f"{'⚠ ' if icons else ''}warning: {warning}" for warning in report.warnings]
     for entry in report.entries:
         blocks += _entry_blocks(report.file, entry, icons=icons)
     counts = ", ".join(_counted(number, word) for word, number in report.counts.items() if number)
     number = len(report.entries)
-    judged = ("1 NFS entry" if number == 1 else f"{number} NFS entries") + f" of {report.file}"
-    blocks.append(f"{judged if report.file else 'The options'}: {counts or 'nothing to complain about'}.")
+    subject = ("1 NFS entry" if number == 1 else f"{number} NFS entries") + f" of {report.file}"
+    blocks.append(f"{subject if report.file else 'The options'}: {counts or 'nothing to complain about'}.")
     return terminal_safe("\n\n".join(blocks))
 
 

@@ -1,4 +1,4 @@
-"""What "lint" judges in a file: an fstab, a systemd unit, an autofs map, mount commands, or nfsmount.conf."""
+"""Readers for "lint": NFS entries of fstab, systemd units, autofs maps, mount commands and nfsmount.conf."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from app.mounts.table import plain_path
 _UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE | re.IGNORECASE)
 _UNIT_FILE = re.compile(r".+\.(mount|automount)")
 _NFSMOUNT_CONF = re.compile(r"^\s*\[\s*(?:NFSMount_\w+|Server|MountPoint)\b", re.MULTILINE | re.IGNORECASE)
-#: Options of a map entry where autofs does not look for them.
-_OPTIONS_BEHIND = re.compile(r"^[^#]*\s\S+:/\S*\s+-[a-z][\w=,.-]*\s*$")
-#: A field of its own that only an entry of fstab has.
+#: Map entry with its options after the share, where autofs does not read them.
+_OPTIONS_AFTER_SHARE = re.compile(r"^[^#]*\s\S+:/\S*\s+-[a-z][\w=,.-]*\s*$")
+#: Field with a file system type, which only a line of fstab has.
 _TYPE_FIELD = re.compile(r"^[^#\n]*\s(?:nfs|nfs4)(?:\s|$)", re.MULTILINE)
 _COMMAND_LINE = re.compile(
     r"^\s*(?:[#$]\s+)?(?:(?:sudo|doas)\s+(?:-\S+\s+)*)?(?:/\S*/)?mount(?:\.nfs4?|_nfs)?\s+\S", re.MULTILINE
@@ -32,12 +32,12 @@ _COMMAND = re.compile(r"\s*(?:[#$]\s+)?(?:(?:sudo|doas)\s+(?:-\S+\s+)*)?(?:\S*/)
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One entry: options, and where they stand.
+    """NFS entry of a file.
 
     Attributes:
-        line: from 1, 0 of a unit.
-        options: as written, without what autofs itself reads.
-        context: where they stand; of an indirect map, the key is the mount point.
+        line: line number, from 1; 0 for a systemd unit.
+        options: option string as written, without the options that autofs itself uses.
+        context: kind of file, share and mount point; in an indirect map the mount point is the key.
     """
 
     line: int
@@ -46,36 +46,36 @@ class FileEntry:
 
 
 def read_entries(name: str, raw: bytes) -> tuple[list[FileEntry], list[str]]:
-    """Return the NFS entries of a file, and a sentence for each thing in it that cannot be read or done.
+    """Return the NFS entries of a file, and a warning for each line that cannot be read or used.
 
-    A unit is known by its name or its section, nfsmount.conf likewise, a script by its commands, and a map
-    by having shares where no line is an NFS entry of fstab.
+    A unit and nfsmount.conf are recognized by name or section, and a script by its mount commands. An autofs
+    map is recognized by its name, or by shares without an NFS entry of fstab.
 
     Args:
-        name: of the file.
-        raw: what is in it.
+        name: name of the file.
+        raw: content of the file.
     """
     base = posixpath.basename(name)
     if _UNIT.search(raw) or (_UNIT_FILE.fullmatch(base) and b"[" in raw):
-        return _of_unit(name, printable(raw.decode(errors="surrogateescape")))
+        return _unit_entries(name, printable(raw.decode(errors="surrogateescape")))
     text = printable(raw.decode(errors="surrogateescape"))
     if base == "nfsmount.conf" or _NFSMOUNT_CONF.search(text):
-        return _of_nfsmount_conf(name, text)
+        return _nfsmount_conf_entries(name, text)
     if _COMMAND_LINE.search(text):
-        return _of_commands(name, text)
+        return _command_entries(name, text)
     table = fstab.parse(raw)
-    entries = _of_fstab(table)
+    entries = _fstab_entries(table)
     named_as_map = base.startswith("auto")
     if not entries and (named_as_map or not _TYPE_FIELD.search(text)):
-        found, warnings = _of_master(name, text) if named_as_map else ([], [])
+        found, warnings = _master_map_entries(name, text) if named_as_map else ([], [])
         if not found:
-            found, warnings = _of_map(name, text, sure=named_as_map)
+            found, warnings = _map_entries(name, text, sure=named_as_map)
         if found or (named_as_map and warnings):
             return found, warnings
     return entries, table.warnings(name)
 
 
-def _of_fstab(table: fstab.Fstab) -> list[FileEntry]:
+def _fstab_entries(table: fstab.Fstab) -> list[FileEntry]:
     found: list[FileEntry] = []
     before: list[NeighborEntry] = []
     for line in table.lines:
@@ -112,8 +112,8 @@ def _of_fstab(table: fstab.Fstab) -> list[FileEntry]:
     return found
 
 
-def _of_nfsmount_conf(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
-    """Return the options of each section; they are added to those that an entry or a command has."""
+def _nfsmount_conf_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
+    """Return an entry for each section; mount.nfs adds its options to those of a mount (nfsmount.conf(5))."""
     found = nfsmount_conf.section_options(nfsmount_conf.parse_conf(text, name))
     entries = [
         FileEntry(
@@ -123,38 +123,38 @@ def _of_nfsmount_conf(name: str, text: str) -> tuple[list[FileEntry], list[str]]
         )
         for line, section, subject, options in found
     ]
-    told = [f"Line {number} of {name}: {problem}" for number, problem in nfsmount_conf.conf_problems(text)]
-    return entries, told
+    warnings = [
+        f"Line {number} of {name}: {problem}" for number, problem in nfsmount_conf.conf_problems(text)
+    ]
+    return entries, warnings
 
 
-def _of_unit(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
+def _unit_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
     settings = tuple(systemd.parse_unit(text))
 
-    def values(wanted: str) -> dict[str, str]:
-        return {
-            key: value.replace("%%", "%") for section, key, value in settings if section.lower() == wanted
-        }
+    def values(name: str) -> dict[str, str]:
+        return {key: value.replace("%%", "%") for section, key, value in settings if section.lower() == name}
 
-    found, automount = values("mount"), values("automount")
-    fstype, share = found.get("Type", "nfs"), found.get("What", "")
+    mount, automount = values("mount"), values("automount")
+    fstype, share = mount.get("Type", "nfs"), mount.get("What", "")
     if fstype not in NFS_TYPES and not looks_like_share(share):
         return [], [f"{name} is not judged: the unit mounts the type “{printable(fstype)}”, not nfs."]
     base = posixpath.basename(name)
-    where = found.get("Where", "") or automount.get("Where", "")
+    mount_point = mount.get("Where", "") or automount.get("Where", "")
     context = LintContext(
         place="unit",
         share=share,
-        mount_point=plain_path(where),
-        point_written=where,
+        mount_point=plain_path(mount_point),
+        point_written=mount_point,
         fstype=fstype,
         unit_file=base if _UNIT_FILE.fullmatch(base) else "",
         settings=settings,
     )
-    return [FileEntry(0, found.get("Options", ""), context)], []
+    return [FileEntry(0, mount.get("Options", ""), context)], []
 
 
-def _of_master(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
-    """Return the options for mount of the lines of a master map; [] if it is none."""
+def _master_map_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
+    """Return the mount options in a master map, and warnings; two empty lists for another file."""
     lines, broken = autofs.read_master(text)
     points = [line for line in lines if line.point]
     if broken or not points or any(":/" in line.map.name for line in points):
@@ -170,10 +170,10 @@ def _of_master(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
     warnings: list[str] = []
     first: dict[str, int] = {}
     for row in points:
-        before = first.setdefault(row.point, row.number)
-        if before != row.number and row.point != "/-":
-            told = f"is ignored: line {before} has a map for {printable(row.point)} already."
-            warnings.append(f"Line {row.number} of {name} {told}")
+        first_line = first.setdefault(row.point, row.number)
+        if first_line != row.number and row.point != "/-":
+            problem = f"is ignored: line {first_line} has a map for {printable(row.point)} already."
+            warnings.append(f"Line {row.number} of {name} {problem}")
     for number, line in enumerate(text.splitlines(), 1):
         for flag, value in _MASTER_FLAG.findall(line.partition("#")[0]):
             if flag not in _MASTER_FLAGS:
@@ -187,19 +187,19 @@ _MASTER_FLAG = re.compile(r"(?<=\s)(--[\w-]+)[=\s]?(\S*)")
 _MASTER_FLAGS = frozenset({"--timeout", "--negative-timeout", "--ghost", "--verbose", "--debug", "--mode"})
 
 
-def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[FileEntry], list[str]]:
+def _map_entries(name: str, text: str, *, sure: bool) -> tuple[list[FileEntry], list[str]]:
     found = autofs.read_map(text)
     entries: list[FileEntry] = []
     before: list[NeighborEntry] = []
     warnings = [f"Line {number} of {name} names nothing that autofs can mount." for number in found.broken]
     for number, line in enumerate(text.splitlines(), 1):
-        if _OPTIONS_BEHIND.search(line):
+        if _OPTIONS_AFTER_SHARE.search(line):
             warnings.append(f"Line {number} of {name}: the options stand behind the share, not before it.")
     direct = _DIRECT.search(posixpath.basename(name)) is not None
     for entry in found.entries:
         fstype = autofs.entry_fstype(entry, None)
-        # What is no share is left out there where others are.
-        shares = [*(place for place in entry.locations if ":" not in place), *autofs.entry_shares(entry)]
+        # autofs.entry_shares() leaves out locations without a colon; here they count, too.
+        shares = [*(item for item in entry.locations if ":" not in item), *autofs.entry_shares(entry)]
         wrong_type = is_wrong_type(fstype) and bool(shares) and looks_like_share(shares[0])
         if not wrong_type and (fstype not in NFS_TYPES or not _is_meant_as_map(entry, shares, sure=sure)):
             continue
@@ -223,10 +223,10 @@ def _of_map(name: str, text: str, *, sure: bool) -> tuple[list[FileEntry], list[
     return entries, warnings
 
 
-#: Name of a direct map, as manuals and distributions have it (auto.direct, auto_direct).
+#: Usual name of a direct map in manuals and distributions (auto.direct, auto_direct).
 _DIRECT = re.compile(r"(?<!in)direct", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{?(\w+)")
-#: autofs(5), Variable Substitution; those of the second line are of the user who asks.
+#: Variables of autofs(5), Variable Substitution; the second line describes the user who accesses the mount.
 _MAP_VARIABLES = frozenset(
     {"ARCH", "CPU", "HOST", "OSNAME", "OSREL", "OSVERS", "AUTOFS_SHOST"}
     | {"USER", "UID", "GROUP", "GID", "HOME", "SHOST"}
@@ -234,25 +234,28 @@ _MAP_VARIABLES = frozenset(
 
 
 def _is_meant_as_map(entry: autofs.MapEntry, shares: list[str], *, sure: bool) -> bool:
-    """Whether it is NFS for sure: a share, or something else beside one, in a map or behind options."""
+    """Return whether an entry is one of an autofs map: its first location is a share, or another one is.
+
+    In a file whose name is not that of a map (``sure`` is False), options or a type also count.
+    """
     if not shares or (shares[0].startswith(":") and not entry.fstype):
         return False
-    beside = any(":/" in place[1:] for place in entry.locations)
-    return sure or beside or bool(entry.options or entry.fstype)
+    has_share = any(":/" in location[1:] for location in entry.locations)
+    return sure or has_share or bool(entry.options or entry.fstype)
 
 
 def _map_problems(share: str, options: str) -> list[str]:
     words = MountOptions.parse(options)
-    words.remove("bg")  # a finding tells of it
+    words.remove("bg")  # reported as a finding
     try:
         entry = MountSpec.make(share, "/mnt", words).with_mount_time("on demand")
         return autofs.write(entry).problems
-    except DialectError:  # a variable, say, which may stand in a share here
+    except DialectError:  # for example a variable, which a share of a map may contain
         return []
 
 
 def _entry_problems(entry: autofs.MapEntry, shares: list[str]) -> list[str]:
-    """Return what autofs cannot find, expire or keep alike of an entry (autofs(5), auto.master(5))."""
+    """Return problems of a map entry's key, path and replicated servers (autofs(5), auto.master(5))."""
     found: list[str] = []
     if "/" in entry.key and not entry.key.startswith("/"):
         found.append(f"the key “{entry.key}” is neither one name nor a path from /.")
@@ -269,14 +272,14 @@ def _entry_problems(entry: autofs.MapEntry, shares: list[str]) -> list[str]:
     return found
 
 
-def _is_of_nfs(items: list[str]) -> bool:
-    """Whether an option among them is one that other file systems hardly have."""
-    found = (catalogue().read_item(item)[0] for item in ",".join(items).split(","))
-    return any(option is not None and option.scope == "client" for option in found)
+def _has_nfs_options(items: list[str]) -> bool:
+    """Return whether an item is an option of the NFS client, which other file systems hardly have."""
+    options = (catalogue().read_item(item)[0] for item in ",".join(items).split(","))
+    return any(option is not None and option.scope == "client" for option in options)
 
 
-def _of_commands(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
-    """Return the mounts of NFS that commands make, in a script or a shell's history."""
+def _command_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
+    """Return the NFS mounts of mount commands in a script or a shell history, and warnings."""
     entries: list[FileEntry] = []
     warnings: list[str] = []
     lines = text.replace("\\\r\n", "  ").replace("\\\n", "  ").splitlines()
@@ -293,7 +296,7 @@ def _of_commands(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
                 warnings.append(f"Line {number} of {name} is not judged: {error}")
             continue
         fstype = "nfs4" if command.program == "mount.nfs4" else fstype
-        if fstype in NFS_TYPES and (looks_like_share(share) or "nfs" in line or _is_of_nfs(items)):
+        if fstype in NFS_TYPES and (looks_like_share(share) or "nfs" in line or _has_nfs_options(items)):
             context = LintContext(place="command", share=printable(share),
                                   mount_point=printable(plain_path(point)), fstype=fstype)  # fmt: skip
             entries.append(FileEntry(number, ",".join(items), context))

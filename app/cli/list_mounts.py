@@ -1,4 +1,4 @@
-"""The command "list": the mounts of this computer, and on demand how full they are."""
+"""Command "list": the mounts of this computer, and with --space their used and free space."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Describe the arguments of "list"."""
+    """Add the arguments of "list" to its parser."""
     command.add_argument(
         "mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="list only what is at this path"
     )
@@ -36,15 +36,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_list(ask: Ask, host: Host, args: argparse.Namespace) -> str:
-    """Return what the command prints.
+    """Return the text or JSON to print.
 
     Args:
-        ask: sends one request and waits.
-        host: takes several requests at once.
-        args: of the command line.
+        ask: sends one request and waits for the result.
+        host: host for parallel requests.
+        args: parsed command line.
 
     Raises:
-        AppError: NOT_MOUNTED if nothing is at the mount point that was named.
+        AppError: NOT_MOUNTED if the given mount point is neither active nor configured.
     """
     mounts: MountTable = ask("mounts.list", ListArgs())
     if args.mount_point:
@@ -64,7 +64,7 @@ def run_list(ask: Ask, host: Host, args: argparse.Namespace) -> str:
 
 
 def _ask_spaces(host: Host, mounts: MountTable) -> dict[str, Space]:
-    """Return mount point to space, of the mounts that are active; all are asked at once."""
+    """Return the space of the active mounts by mount point; the requests run in parallel."""
     points = dict.fromkeys(row.mount_point for row in mounts.mounts if row.active is not None)
     calls = {point: host.submit("mounts.space", SpaceArgs(mount_point=point)) for point in points}
     try:
@@ -93,8 +93,8 @@ def _space_lines(spaces: list[Space]) -> list[str]:
         for space in spaces
     ]
     warnings = [(space, space_text(space).warning) for space in spaces]
-    told = [f"{space.mount_point}: {warning}" for space, warning in warnings if warning]
-    return ["", terminal_safe(table(rows)), *(["", *map(terminal_safe, told)] if told else [])]
+    messages = [f"{space.mount_point}: {warning}" for space, warning in warnings if warning]
+    return ["", terminal_safe(table(rows)), *(["", *map(terminal_safe, messages)] if messages else [])]
 
 
 def _json(mounts: MountTable, spaces: dict[str, Space], *, with_space: bool) -> str:

@@ -1,4 +1,4 @@
-"""The command "log": the system log's lines about one mount and its server."""
+"""Command "log": lines of the system log about one mount and its server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Describe the arguments of "log"."""
+    """Add the arguments of "log" to its parser."""
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="absolute path")
     command.add_argument(
         "--since", type=_ago, default=86400.0, metavar="AGE",
@@ -41,12 +41,12 @@ def _count(text: str) -> int:
 
 
 def log_query(args: argparse.Namespace) -> LogArgs:
-    """Return the request."""
+    """Return the arguments of the request for log lines."""
     return LogArgs(mount_point=plain_path(args.mount_point), since_s=args.since, lines=args.lines)
 
 
 def log_lines(log: MountLog, args: argparse.Namespace) -> str:
-    """Return the lines; what else there is to know goes to standard error."""
+    """Return the log lines as text; print notes about them on standard error."""
     for sentence in log_text(log, plain_path(args.mount_point)):
         print(f"mountwright: {sentence}", file=sys.stderr)
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Runs a command: on this computer in this very process, or in the lab through the guest's agent."""
+"""Entry point of the command line: runs a command on this computer, or in the lab by the guest's agent."""
 
 from __future__ import annotations
 
@@ -50,16 +50,20 @@ if TYPE_CHECKING:
     from app.service.client import Call, Host
     from app.speedtest.model import TestEvent
 
-#: After Ctrl-C a request has this long to undo what it began.
+#: After Ctrl-C, longest wait for a request to undo its changes, s.
 _CLEANUP_WAIT_S = 15.0
-#: How often a wait for that is told.
+#: Interval of the messages about that wait, s.
 _REPEAT_MESSAGE_S = 2.0
+#: Commands that copy test files, whose cancellation may take longer.
 _MEASURING = frozenset({"test", "experiment"})
 _OUTPUT_CLOSED = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse and run; return the exit code. ``command`` None (the window) is not for here."""
+    """Parse the command line and run its command; return the exit code.
+
+    The caller handles a command line without a command, which opens the window.
+    """
     return run(parse_args(argv))
 
 
@@ -83,14 +87,14 @@ def run(args: argparse.Namespace) -> int:
             print(text, flush=True)
     except AppError as error:
         if args.lab is not None:
-            error.remains = ()  # they have gone with the lab
+            error.remains = ()  # the test files vanished with the lab
         _print_error(error)
         return error.exit_code
     except KeyboardInterrupt:
         _print_error(CancelledError())
         return CancelledError().exit_code
     except BrokenPipeError:
-        # The reader of our output (head, less) has gone; point stdout elsewhere so that exit is quiet.
+        # The reader of standard output (head, less) has ended: no flush at exit may fail with a traceback.
         sys.stdout = None
         return _OUTPUT_CLOSED
     finally:
@@ -104,7 +108,7 @@ def _interrupt(_signal: int, _frame: object) -> NoReturn:
 
 @contextlib.contextmanager
 def open_host(lab: str | None) -> Generator[Host]:
-    """Give the host to work on: this process, or the lab's guest, which is powered off afterwards."""
+    """Yield the host of requests: this process, or the lab's guest, which is powered off at the end."""
     if lab is None:
         from app.service.hosts import InProcessHost
         from app.service.verbs import HostVerbs
@@ -119,7 +123,7 @@ def open_host(lab: str | None) -> Generator[Host]:
     from app.lab.guest_monitor import SLOW_S, GuestState
     from app.links import parse_link
 
-    def say_state(state: GuestState) -> None:
+    def print_state(state: GuestState) -> None:
         if state is GuestState.SLOW:
             _print_message(f"The lab has not answered for {SLOW_S:.0f} s. Waiting for it…")
         elif state is GuestState.ANSWERING:
@@ -128,7 +132,7 @@ def open_host(lab: str | None) -> Generator[Host]:
     link = parse_link(lab)
     _print_message(f"Starting the lab ({link.name})…")
     with Guest.boot(link) as guest:
-        guest.listen(say_state)
+        guest.listen(print_state)
         try:
             yield guest.client
         except (KeyboardInterrupt, AppError):
@@ -137,10 +141,16 @@ def open_host(lab: str | None) -> Generator[Host]:
 
 
 def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Any:
-    """Ask the host and wait; Ctrl-C cancels the request and waits for it to clean up.
+    """Send a request to the host and return its result; Ctrl-C cancels it and waits for its cleanup.
+
+    Args:
+        host: host to send the request to.
+        verb: name of the request.
+        args: arguments of the request.
+        on_event: called with each event of the request.
 
     Raises:
-        AppError: as answered; after Ctrl-C, CANCELLED with the test files that remain.
+        AppError: error of the request; after Ctrl-C, CANCELLED with the test files that remain.
     """
     call = host.submit(verb, args, on_event)
     try:
@@ -161,11 +171,11 @@ def ask(host: Host, verb: str, args: Any = None, on_event: Callable[[Any], None]
 
 
 def _wait_for_cleanup(call: Call, timeout_s: float) -> None:
-    """Wait for the end of what was cancelled, and say so while it takes long.
+    """Wait for the end of a cancelled request, and print the waiting time at intervals.
 
     Raises:
-        AppError: as answered.
-        TimeoutError: after these seconds.
+        AppError: error of the request.
+        TimeoutError: if the request does not end within ``timeout_s`` seconds.
     """
     waited_s = 0.0
     while waited_s < timeout_s:
@@ -198,10 +208,10 @@ def _discover(host: Host, args: argparse.Namespace) -> str:
 
 
 def _facts(host: Host, args: argparse.Namespace) -> str:
-    where = args.where
-    if not where and args.lab is not None:
-        where = _lab_share(host)
-    query = FactsArgs(mount_point=where) if where.startswith("/") else FactsArgs(share=where)
+    target = args.where
+    if not target and args.lab is not None:
+        target = _lab_share(host)
+    query = FactsArgs(mount_point=target) if target.startswith("/") else FactsArgs(share=target)
     result = ask(host, "facts.get", query)
     return _json(result) if args.json else facts_text(result)
 
@@ -223,11 +233,11 @@ def _mount(host: Host, args: argparse.Namespace) -> str:
     options = MountOptions.parse(args.options)
     if not args.json and all(
         problem.code == "unknown" for problem in check_options(options)
-    ):  # else the answer is an error that says so
+    ):  # other problems are errors that the request returns
         found = findings_before_writing(
             lint_mount(options, saved=False, share=share, mount_point=mount_point)
         )
-        print_findings(one for one in found if not one.before_mount)  # those were told before
+        print_findings(one for one in found if not one.before_mount)  # the others are printed already
     result = mount_or_unmount(lambda verb, args_: ask(host, verb, args_), "mounts.mount", query, yes=args.yes)
     return _json(result) if args.json else report_text(result)
 
@@ -279,7 +289,7 @@ def _watch(host: Host, args: argparse.Namespace) -> str:
 
 
 def _watch_mount(host: Host, args: argparse.Namespace) -> str:
-    """Print lines until Ctrl-C, or as many as asked for; nothing is left to print at the end."""
+    """Print a line for each sample until Ctrl-C, or --count lines; return ""."""
     text = WatchText(operations=args.operations)
     printed = 0
     call: Any = None
@@ -309,8 +319,8 @@ def _watch_mount(host: Host, args: argparse.Namespace) -> str:
 
 def _test(host: Host, args: argparse.Namespace) -> str:
     result = _run_test(host, args, args.path or _lab_share(host))
-    kept = "" if args.no_history else save_test(result, quiet=args.json)
-    return _json(result) if args.json else test_text(result) + kept
+    saved = "" if args.no_history else save_test(result, quiet=args.json)
+    return _json(result) if args.json else test_text(result) + saved
 
 
 def _experiment(host: Host, args: argparse.Namespace) -> str:
@@ -320,10 +330,10 @@ def _experiment(host: Host, args: argparse.Namespace) -> str:
     return run_experiments(lambda verb, query, on_event: ask(host, verb, query, on_event), args, lab_share)
 
 
-def _run_test(host: Host, args: argparse.Namespace, where: str) -> Any:
-    """Test a directory, or a share that is not mounted; what a preset chooses is said before."""
-    spec = test_spec(args, where)
-    plan = plan_query(args, where, lambda query: ask(host, "test.plan", query))
+def _run_test(host: Host, args: argparse.Namespace, target: str) -> Any:
+    """Test a directory or an unmounted share; print the plan of a preset before."""
+    spec = test_spec(args, target)
+    plan = plan_query(args, target, lambda query: ask(host, "test.plan", query))
     if plan is not None:
         spec = plan.spec
         print(plan_text(plan), file=sys.stderr, flush=True)
@@ -331,7 +341,7 @@ def _run_test(host: Host, args: argparse.Namespace, where: str) -> Any:
 
 
 def _progress(args: argparse.Namespace) -> Callable[[TestEvent], None] | None:
-    """Show a running test on a terminal, one line that is overwritten."""
+    """Return a handler that shows the progress of a test in one terminal line, None without a terminal."""
     if args.json or not sys.stderr.isatty():
         return None
 

@@ -1,4 +1,4 @@
-"""The commands "export-mounts" and "import-mounts": all mounts to one file, and from it to this computer."""
+"""Commands "export-mounts" and "import-mounts": write all mounts to a file, and save those of a file."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 
     Ask = Callable[[str, Any], Any]
 
-#: After Ctrl-C the entry that is being written is ended or undone.
+#: After Ctrl-C, longest wait until the entry being written is complete or undone, s.
 _ROLLBACK_TIMEOUT_S = 90.0
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
-    """Describe the arguments of "export-mounts"."""
+    """Add the arguments of "export-mounts" to its parser."""
     command.add_argument("file", metavar="FILE", help="a new file, - for standard output")
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
-    """Describe the arguments of "import-mounts"."""
+    """Add the arguments of "import-mounts" to its parser."""
     command.add_argument("file", metavar="FILE", help="of export-mounts, - for standard input")
     command.add_argument("--dry-run", action="store_true", help="show what would be written; do nothing")
     command.add_argument("--yes", action="store_true", help="write without asking")
@@ -70,17 +70,17 @@ def add_import(command: argparse.ArgumentParser) -> None:
 
 
 def run_export_mounts(ask: Ask, args: argparse.Namespace) -> str:
-    """Write the file; return what to print.
+    """Write all mounts to a new file; return the text to print.
 
     Raises:
-        AppError: if it cannot be written; an existing file is not replaced.
+        AppError: if the file exists or cannot be written.
     """
     hello: HelloResult = ask("hello", None)
     entries = entries_of_table(ask("mounts.list", ListArgs()))
     data = to_toml(entries, hello.host)
     if args.file == "-":
         return data.decode().rstrip("\n")
-    path = os.path.abspath(args.file)  # noqa: PTH100 - nothing is looked at, as Path.resolve() does
+    path = os.path.abspath(args.file)  # noqa: PTH100 - Path.resolve() would access the file system
     save_file(path, data)
     if args.json:
         return msgspec.json.encode({"file": printable(path), "mounts": len(entries)}).decode()
@@ -89,10 +89,10 @@ def run_export_mounts(ask: Ask, args: argparse.Namespace) -> str:
 
 
 def run_import_mounts(host: Host, args: argparse.Namespace) -> str:
-    """Show what would be written, ask, write; return what to print.
+    """Show the changes, ask, and save the entries of a file; return the text to print.
 
     Raises:
-        AppError: if the file cannot be read or is none, after a no, or if an entry was not written.
+        AppError: if the file cannot be read or decoded, the user refuses, or an entry could not be written.
     """
     name = "standard input" if args.file == "-" else printable(args.file)
     raw = read_input(args.file, MAX_BYTES, what="a file of mounts")
@@ -105,17 +105,17 @@ def run_import_mounts(host: Host, args: argparse.Namespace) -> str:
     chosen = _chosen(plan, args.only)
     if not chosen:
         return _json(ImportReport(outcomes=[])) if args.json else f"{plan_text(plan)}\nNothing to write."
-    asked = prompts_text([plan.items[index] for index in chosen], mount=args.mount, root=plan.root)
+    prompts = prompts_text([plan.items[index] for index in chosen], mount=args.mount, root=plan.root)
     if not args.yes:
         count = "1 entry" if len(chosen) == 1 else f"{len(chosen)} entries"
         ask_consent(
-            "\n".join([plan_text(plan), *filter(None, [asked]), ""]),
+            "\n".join([plan_text(plan), *filter(None, [prompts]), ""]),
             f"Write {count}{' and mount' if args.mount else ''}?",
             hint="Look at the import with --dry-run, then give --yes.",
             refused="Nothing was written.",
         )
-    elif asked and not args.json:
-        print(asked, file=sys.stderr, flush=True)
+    elif prompts and not args.json:
+        print(prompts, file=sys.stderr, flush=True)
     query = ImportArgs(
         entries=entries, save_in=args.save_in, mount=args.mount, approved=True,
         choices=[ImportChoice(index=index, diff=plan.items[index].diff) for index in chosen],
@@ -125,9 +125,13 @@ def run_import_mounts(host: Host, args: argparse.Namespace) -> str:
     if report.complete:
         return text
     print(text, flush=True)
-    bad = sum(one.result in {"failed", "not-begun"} for one in report.outcomes)
-    what = f"{bad} of {len(chosen)} entries were not written." if bad else "Not all entries could be mounted."
-    raise AppError(ErrorKind.FSTAB_FAILED, what, hint="The lines of the report say why.")
+    failed = sum(one.result in {"failed", "not-begun"} for one in report.outcomes)
+    message = (
+        f"{failed} of {len(chosen)} entries were not written."
+        if failed
+        else "Not all entries could be mounted."
+    )
+    raise AppError(ErrorKind.FSTAB_FAILED, message, hint="The lines of the report say why.")
 
 
 def _carry_out(host: Host, query: ImportArgs, args: argparse.Namespace) -> ImportReport:
@@ -150,27 +154,27 @@ def _carry_out(host: Host, query: ImportArgs, args: argparse.Namespace) -> Impor
 
 
 def _chosen(plan: ImportPlan, only: list[str]) -> list[int]:
-    """Return the numbers of the items to write.
+    """Return the indexes of the items to write.
 
     Raises:
-        AppError: USAGE if an entry that was named is not there or cannot be written.
+        AppError: USAGE if a mount point of --only is not in the file or its entry is refused.
     """
     if not only:
         return [index for index, item in enumerate(plan.items) if item.chosen]
     found: list[int] = []
     for point in map(plain_path, only):
-        places = [index for index, item in enumerate(plan.items) if item.entry.mount_point == point]
-        if not places:
+        indexes = [index for index, item in enumerate(plan.items) if item.entry.mount_point == point]
+        if not indexes:
             raise AppError(ErrorKind.USAGE, f"The file has no mount at {printable(point)}.")
-        item = plan.items[places[0]]
+        item = plan.items[indexes[0]]
         if item.status == "refused":
             raise AppError(ErrorKind.USAGE, f"{point} cannot be imported. {item.error}", hint=item.hint)
-        found += places[:1] if item.diff else []
+        found += indexes[:1] if item.diff else []
     return sorted(set(found))
 
 
 def plan_text(plan: ImportPlan) -> str:
-    """Return what an import would write."""
+    """Return a table of the entries of an import, with their findings and changes below."""
     if not plan.items:
         return "The file has no mounts."
     rows = [["", "SHARE", "MOUNT POINT", "SAVED IN", "OPTIONS"]]

@@ -1,4 +1,4 @@
-"""The command line's grammar and help texts."""
+"""Argument parser of the command line, its help texts, and checks of argument combinations."""
 
 from __future__ import annotations
 
@@ -98,9 +98,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        # Also accepted after the command; SUPPRESS keeps the value given before it.
+        # --lab is also accepted after the command; SUPPRESS keeps a value given before it.
         _add_lab(command, default=argparse.SUPPRESS)
-        if name != "shell":  # prints what its command prints
+        if name != "shell":  # its output is that of the command in the guest
             command.add_argument("--json", action="store_true", help="print JSON")
         return command
 
@@ -279,7 +279,7 @@ def _add_lab(parser: argparse.ArgumentParser, *, default: str | None) -> None:
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parse the command line; exits with 2 and a usage line if it is wrong."""
+    """Parse and check the command line; exit with code 2 and a usage line if it is wrong."""
     parser = build_parser()
     args = parser.parse_args(argv)
     if args.command is not None:
@@ -311,14 +311,14 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
 
 def _check_grid(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     names = ("records", "patterns", "depths", "jobs", "cell_seconds")
-    of_grid = [name for name in names if getattr(args, name)]
+    given = [name for name in names if getattr(args, name)]
     if not args.grid:
-        if of_grid:
-            parser.error(f"--{of_grid[0].replace('_', '-')} is for --grid")
+        if given:
+            parser.error(f"--{given[0].replace('_', '-')} is for --grid")
         return
     if args.own or args.files or args.small_files or args.sync:
         parser.error("--grid says what is measured: leave --own, --files and --sync out")
-    chosen = [name.replace("_", "-") for name in of_grid if name != "patterns"]
+    chosen = [name.replace("_", "-") for name in given if name != "patterns"]
     if args.preset and chosen:
         parser.error(f"--{args.preset} chooses the cells and their time; leave --{chosen[0]} out")
     if args.direction != "both" or args.cache != "fadvise":

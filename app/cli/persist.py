@@ -1,4 +1,4 @@
-"""The commands "persist" and "forget": a change of fstab or units is shown, and made after a yes."""
+"""Commands "persist" and "forget": show a change of fstab or systemd units, and write it after consent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_persist(command: argparse.ArgumentParser) -> None:
-    """Describe the arguments of "persist"."""
+    """Add the arguments of "persist" to its parser."""
     command.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
         help="as in fstab (default: those of the old entry, or of the live mount). A new entry gets "
@@ -36,13 +36,13 @@ def add_persist(command: argparse.ArgumentParser) -> None:
 
 
 def add_remove(command: argparse.ArgumentParser) -> None:
-    """Describe the arguments of "forget"."""
+    """Add the arguments of "forget" to its parser."""
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="as fstab has it")
     _add_consent(command)
 
 
 def add_exact(command: argparse.ArgumentParser) -> None:
-    """Describe the argument that keeps the program from adding options for the boot."""
+    """Add the option --exact, which suppresses the automatic _netdev and nofail."""
     command.add_argument(
         "--exact", action="store_true", help="save only the options given: add neither _netdev nor nofail"
     )
@@ -54,7 +54,7 @@ def _add_consent(command: argparse.ArgumentParser) -> None:
 
 
 def run_persist(ask: Ask, args: argparse.Namespace) -> SavedEntryReport:
-    """Show the change, ask, make it; the text of the change goes to standard error."""
+    """Show the change on standard error, ask, and write it; return the report of the change."""
     query: PersistArgs | RemoveArgs
     if args.command == "persist":
         query = PersistArgs(
@@ -92,36 +92,36 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> SavedEntryReport:
             hint="Look at the change with --dry-run, then give --yes.",
             refused="Nothing was written.",
         )
-    # The file has to be the one that was shown.
+    # The checksum makes sure that the file has not changed since it was shown.
     approved = approval is not None
     query = msgspec.structs.replace(query, preview=False, expected_sha256=report.sha256, approved=approved)
     return ask(verb, query)
 
 
 def _warnings(report: SavedEntryReport) -> list[str]:
-    """Return what a person should know before it is written."""
+    """Return the options that were added, and the parts that need approval."""
     added = added_sentences(report.for_safety, report.for_boot)
     return [*added, *(approval_sentences(report.approval) if report.approval is not None else [])]
 
 
 def report_text(report: SavedEntryReport) -> str:
-    """Return the report for a person."""
+    """Return the report of a change as text."""
     whole = _whole_diff(report)
     if not whole:
         return "It says so already; nothing was written."
     if not report.written:
         return "\n".join([whole, *_warnings(report)])
-    told = (
+    lines = (
         [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."] if report.diff else []
     )
-    told += added_sentences(report.for_safety, report.for_boot)
-    told += [f"The file as it was: {report.backup}"] if report.backup else []
+    lines += added_sentences(report.for_safety, report.for_boot)
+    lines += [f"The file as it was: {report.backup}"] if report.backup else []
     if report.readahead is not None and report.readahead.written:
-        told.append(f"The saved readahead is removed: {report.readahead.file}")
-    return "\n".join([*told, *report.warnings])
+        lines.append(f"The saved readahead is removed: {report.readahead.file}")
+    return "\n".join([*lines, *report.warnings])
 
 
 def _whole_diff(report: SavedEntryReport) -> str:
-    """Return what is written of fstab or units, and of the rule that saves the readahead."""
-    ahead = report.readahead.diff if report.readahead is not None else ""
-    return "\n".join(diff.rstrip("\n") for diff in (report.diff, ahead) if diff)
+    """Return the diff of fstab or units, and of the udev rule that saves the readahead."""
+    readahead_diff = report.readahead.diff if report.readahead is not None else ""
+    return "\n".join(diff.rstrip("\n") for diff in (report.diff, readahead_diff) if diff)

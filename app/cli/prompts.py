@@ -1,6 +1,6 @@
-"""Questions on the terminal: consent before a change, and before an administrator's approval is asked for.
+"""Questions on the terminal: consent to a change, and to asking for an administrator's approval.
 
-What an administrator has to approve by itself is shown and agreed to before the password is asked for.
+A change that needs its own approval is shown, and the user agrees to it, before polkit asks for a password.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 def ask_consent(shown: str, question: str, *, hint: str, refused: str) -> None:
-    """Show what would be done and ask.
+    """Show a change, and ask the user for consent.
 
     Args:
-        shown: what would be done, with its line feeds.
-        question: to be answered with y or n.
-        hint: what to do where there is no terminal.
-        refused: what to say after a no.
+        shown: description of the change, ending with a line feed.
+        question: question with the answers y and n.
+        hint: hint of the error without a terminal.
+        refused: message of the error after the answer no.
 
     Raises:
-        AppError: USAGE if there is nobody to ask; CANCELLED after a no.
+        AppError: USAGE without a terminal; CANCELLED after the answer no.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise AppError(
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Ask = Callable[[str, Any], Any]
 
 Query = TypeVar("Query", MountArgs, UnmountArgs)
-#: The refusals that an approval overcomes.
+#: Errors that an administrator's approval can resolve.
 APPROVABLE = frozenset({
     ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS, ErrorKind.OPTION_RESERVED,
 })  # fmt: skip
@@ -59,22 +59,22 @@ _REFUSED = "Nothing was changed."
 
 
 def add_yes(command: argparse.ArgumentParser) -> None:
-    """Describe the argument that agrees beforehand."""
+    """Add the option --yes to a parser."""
     command.add_argument(
         "--yes", action="store_true", help="agree to what an administrator has to approve by itself"
     )
 
 
 def has_terminal() -> bool:
-    """Whether there is a person to ask."""
+    """Return whether standard input and standard error are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirm(lines: list[str], question: str, *, yes: bool) -> None:
-    """Tell what has to be approved, and ask unless the person has agreed beforehand.
+    """Print the lines to be approved, and ask for consent unless --yes was given.
 
     Raises:
-        AppError: USAGE if there is nobody to ask; CANCELLED after a no.
+        AppError: USAGE without a terminal; CANCELLED after the answer no.
     """
     text = "".join(f"{line}\n" for line in lines)
     if yes:
@@ -84,17 +84,18 @@ def confirm(lines: list[str], question: str, *, yes: bool) -> None:
 
 
 def confirm_approval(approval: Approval, *, yes: bool) -> None:
-    """Tell what has to be approved and ask; see :func:`confirm`."""
+    """Print the parts of an approval, and ask for consent; see :func:`confirm`."""
     confirm(approval_sentences(approval), "Ask an administrator?", yes=yes)
 
 
 def mount_or_unmount(ask: Ask, verb: str, query: Query, *, yes: bool) -> Any:
-    """Mount or unmount; where an administrator has to approve it by itself, after a yes.
+    """Mount or unmount, and ask for consent if an administrator must approve it.
 
-    In a home directory the share is mounted elsewhere after a yes, with a link to it.
+    For a mount point in a home directory, the share is mounted elsewhere, with a symbolic link to it, after
+    consent.
 
     Raises:
-        AppError: as answered, or as :func:`confirm`.
+        AppError: error of the request, or of :func:`confirm`.
     """
     try:
         return ask(verb, query)
@@ -115,7 +116,7 @@ def mount_or_unmount(ask: Ask, verb: str, query: Query, *, yes: bool) -> Any:
 
 
 def confirm_nofail(mount_point: str, *, yes: bool) -> bool:
-    """Return whether the computer may start without the server; without a person to ask, it may not."""
+    """Ask whether the computer may boot without the server (nofail); False with --yes or no terminal."""
     if not yes and has_terminal():
         print(
             f"May the computer start although {mount_point} cannot be mounted (nofail)? [y/N] ",

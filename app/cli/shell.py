@@ -1,7 +1,7 @@
-"""The command `shell`: a command, or a shell on this terminal, as root in the lab's guest.
+"""Command "shell": runs a command, or a shell on this terminal, as root in the lab's guest.
 
-Standard input is read while the guest takes it, and at most SHELL_WINDOW_BYTES of output wait here for who
-reads them. On a terminal the keys go to the guest unread, Ctrl-C too.
+Standard input is read only as fast as the guest accepts it. At most SHELL_WINDOW_BYTES of output are queued
+here until the reader takes them. On a terminal all keys go to the guest in raw mode, also Ctrl-C.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ if TYPE_CHECKING:
     from app.service.client import Call, Host
     from app.service.protocol import ShellEvent, ShellInputResult, ShellResult
 
+#: Largest piece of standard input in one request, bytes.
 _READ_BYTES = 64 * 1024
-#: A command has so long to end after a signal; then it is killed.
+#: Longest wait for a command to end after a signal, s; then it is killed.
 _END_S = 3.0
-#: A killed command that has not ended by then hangs in the kernel; the guest is ended with it.
+#: Longest wait for a killed command, s; one that still runs hangs in the kernel, and the guest is stopped.
 _KILLED_S = 2.0
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command to run; argparse takes what follows its first word as it is."""
+    """Add the command to run; argparse does not interpret the words after its first."""
     parser.usage = "%(prog)s [-h] [--lab LINK] [COMMAND [ARGUMENT ...]]"
     parser.add_argument(
         "line",
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_shell(host: Host, args: argparse.Namespace) -> int:
-    """Run the command and return its exit status, 128 and the signal's number if a signal ended it.
+    """Run the command; return its exit status, or 128 plus the number of the signal that ended it.
 
     Raises:
         AppError: if the guest ends, or the output cannot be written.
@@ -74,31 +75,31 @@ def run_shell(host: Host, args: argparse.Namespace) -> int:
 
 
 class _Session:
-    """One command: its output is written, its input read, and the signals of this process are passed on."""
+    """One command in the guest: copies its output and input, and forwards signals of this process."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        #: Numbers of signals, 0 for the command's end. Signal handlers may put into this kind of queue.
-        self._told: SimpleQueue[int] = SimpleQueue()
+        #: Received signal numbers, and 0 for the command's end. A signal handler may put into a SimpleQueue.
+        self._signals: SimpleQueue[int] = SimpleQueue()
         self._output: SimpleQueue[ShellEvent | None] = SimpleQueue()
         self._failure: OSError | None = None
-        #: Set when the guest takes input and signals for the command, and when that has ended.
+        #: Set when the guest accepts input and signals for the command, and when the command has ended.
         self._begun = threading.Event()
 
     def run(self, args: ShellArgs) -> int:
-        """See :func:`run_shell`."""
-        call = self._host.submit("lab.shell", args, self._take)
-        call.future.add_done_callback(self._end)
+        """Run the command; return its exit status, see :func:`run_shell`."""
+        call = self._host.submit("lab.shell", args, self._on_event)
+        call.future.add_done_callback(self._on_end)
         writer = run_in_thread("shell-output", lambda: self._write(call))
-        stop, told = os.pipe()
+        stop, stop_writer = os.pipe()
         reader = run_in_thread("shell-input", lambda: self._read(call, stop))
         last: signal.Signals | None = None
         try:
-            with _handlers(self._told, terminal=args.terminal):
+            with _signal_handlers(self._signals, terminal=args.terminal):
                 last = self._pass_signals(call)
         finally:
             call.cancel()
-            os.close(told)
+            os.close(stop_writer)
             with contextlib.suppress(OSError):
                 reader.result()
             os.close(stop)
@@ -111,26 +112,26 @@ class _Session:
             return 128 + last
         return int(call.result().code)
 
-    def _end(self, _future: Future[ShellResult]) -> None:
-        self._told.put(0)
+    def _on_end(self, _future: Future[ShellResult]) -> None:
+        self._signals.put(0)
         self._begun.set()
 
-    def _take(self, event: ShellEvent) -> None:
+    def _on_event(self, event: ShellEvent) -> None:
         if event.data:
             self._output.put(event)
         else:
             self._begun.set()
 
     def _pass_signals(self, call: Call) -> signal.Signals | None:
-        """Pass signals on until the command has ended; return the one at which it was given up."""
-        while number := self._told.get():
+        """Forward signals until the command ends; return the signal if the command cannot be ended."""
+        while number := self._signals.get():
             self._begun.wait(_END_S)
             if number == signal.SIGWINCH:
                 columns, rows = os.get_terminal_size(0)
                 self._control(call, rows=rows, columns=columns)
                 continue
-            for sent, wait_s in ((number, _END_S), (signal.SIGKILL, _KILLED_S)):
-                self._control(call, signal=sent)
+            for sent_signal, wait_s in ((number, _END_S), (signal.SIGKILL, _KILLED_S)):
+                self._control(call, signal=sent_signal)
                 with contextlib.suppress(TimeoutError, AppError):
                     call.result(wait_s)
                 if call.future.done():
@@ -138,22 +139,22 @@ class _Session:
             return signal.Signals(number)
         return None
 
-    def _control(self, call: Call, **told: int) -> None:
-        self._host.submit("lab.shell-control", ShellControlArgs(id=call.id, **told))
+    def _control(self, call: Call, **control: int) -> None:
+        self._host.submit("lab.shell-control", ShellControlArgs(id=call.id, **control))
 
     def _write(self, call: Call) -> None:
-        """Write what the command prints; once that is refused, end the command and drop the rest."""
+        """Write the output of the command; after a write error, end the command and discard the rest."""
         while (event := self._output.get()) is not None:
             if self._failure is None:
                 try:
                     _write_all(2 if event.error else 1, event.data)
                 except OSError as error:
                     self._failure = error
-                    self._told.put(signal.SIGPIPE)
+                    self._signals.put(signal.SIGPIPE)
             self._control(call, taken=len(event.data))
 
     def _read(self, call: Call, stop: int) -> None:
-        """Pass standard input on until it ends, the command does not read it any more, or it has ended."""
+        """Forward standard input until it ends, the command closes it, or the command ends."""
         self._begun.wait()
         try:
             open_ = True
@@ -162,10 +163,10 @@ class _Session:
                 args = ShellInputArgs(id=call.id, data=data, end=not data)
                 answer: ShellInputResult = self._host.submit("lab.shell-input", args).result()
                 open_ = bool(data) and not answer.closed
-        except OSError:  # it was closed before this program began, or its terminal has gone
+        except OSError:  # standard input was closed before the start, or the terminal is gone
             self._host.submit("lab.shell-input", ShellInputArgs(id=call.id, end=True))
         except AppError:
-            pass  # the guest has ended, which the command itself tells
+            pass  # the guest has ended: run() raises that error
 
 
 @contextlib.contextmanager
@@ -182,18 +183,18 @@ def _raw_terminal(terminal: bool) -> Generator[None]:  # noqa: FBT001 - its only
 
 
 @contextlib.contextmanager
-def _handlers(told: SimpleQueue[int], *, terminal: bool) -> Generator[None]:
+def _signal_handlers(signals: SimpleQueue[int], *, terminal: bool) -> Generator[None]:
     numbers = (*_FORWARDED, signal.SIGWINCH) if terminal else _FORWARDED
-    # A signal that was ignored at the start (nohup) stays so.
+    # A signal that was ignored at the start (nohup) stays ignored.
     before = {number: signal.getsignal(number) for number in numbers}
     before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
 
-    def tell(number: int, _frame: FrameType | None) -> None:
-        # An interactive shell takes no notice of the other ones.
-        told.put(signal.SIGHUP if terminal and number != signal.SIGWINCH else number)
+    def enqueue(number: int, _frame: FrameType | None) -> None:
+        # An interactive shell ignores SIGINT and SIGTERM; SIGHUP ends it.
+        signals.put(signal.SIGHUP if terminal and number != signal.SIGWINCH else number)
 
     for number in before:
-        signal.signal(number, tell)
+        signal.signal(number, enqueue)
     try:
         yield
     finally:
@@ -206,12 +207,12 @@ def _write_all(fd: int, data: bytes) -> None:
     while view:
         try:
             view = view[os.write(fd, view) :]
-        except BlockingIOError:  # whoever shares it with us made it so
+        except BlockingIOError:  # another process set the shared descriptor to non-blocking
             select.select([], [fd], [])
 
 
 def _directory() -> str:
     try:
         return os.fsencode(os.getcwd()).decode()  # noqa: PTH109
-    except (OSError, UnicodeDecodeError):  # it was removed, or its name cannot be told
+    except (OSError, UnicodeDecodeError):  # the directory was removed, or its name is not UTF-8
         return "/"

@@ -1,7 +1,7 @@
-"""The program's standard streams: what goes wrong with them becomes a message and an exit code.
+"""Standard streams of the program: errors of writing become a message and an exit code.
 
-A disk may be full, a reader may go, a stream may be closed from the start (`>&-`), or be ASCII. None of it is
-a bug of the program, so nobody sees a traceback for it.
+A disk may be full, the reader of a pipe may end, a stream may be closed at the start (`>&-`), or its encoding
+may be ASCII. These are not bugs of the program, so none of them shows a traceback.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _CANCELLED = 130
 
 
 class OutputError(Exception):
-    """Standard output takes no more; the text says why."""
+    """Writing to standard output failed; the text of the exception is the reason."""
 
 
 class _Results(io.TextIOWrapper):
-    """Standard output: a failure to write is told apart from all other failures."""
+    """Standard output whose write errors are raised as OutputError, except a broken pipe."""
 
     def write(self, text: str, /) -> int:
         try:
@@ -54,7 +54,7 @@ class _Closed(io.TextIOBase):
 
 
 class _Messages(io.TextIOWrapper):
-    """Standard error: what cannot be said there cannot be said anywhere."""
+    """Standard error that ignores write errors, because they cannot be reported anywhere."""
 
     def write(self, text: str, /) -> int:
         try:
@@ -68,34 +68,34 @@ class _Messages(io.TextIOWrapper):
 
 
 def run_program(main: Callable[[], int]) -> int:
-    """Run the program on this process's standard streams and return its exit code.
+    """Run the program with checked standard streams; return its exit code.
 
     Args:
-        main: what it does; it may raise SystemExit, KeyboardInterrupt and OutputError.
+        main: function of the program; it may raise SystemExit, KeyboardInterrupt and OutputError.
     """
     _open_streams()
     try:
         try:
             code = main()
-        except SystemExit as end:  # argparse: a wrong use, --help, --version
+        except SystemExit as end:  # from argparse: wrong usage, --help, --version
             code = end.code if isinstance(end.code, int) else 0
         sys.stdout.flush()
     except OutputError as error:
         print(f"mountwright: Could not write the output: {error}.", file=sys.stderr)
         code = _FAILED
-    except BrokenPipeError:  # the reader (head, less) has what it wanted
+    except BrokenPipeError:  # the reader (head, less) has ended
         code = _FAILED
     except KeyboardInterrupt:
         print("mountwright: Cancelled.", file=sys.stderr)
         code = _CANCELLED
-    # The interpreter's end takes its time: neither a signal nor what could not be written is told any more.
+    # While the interpreter shuts down, no signal and no unwritten output may print a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _discard_rest()
     return code
 
 
 def check_output() -> None:
-    """See that results can be printed, before anything is done for them.
+    """Check that standard output is open, before a command starts its work.
 
     Raises:
         OutputError: if standard output is closed.
@@ -105,22 +105,22 @@ def check_output() -> None:
 
 
 def _open_streams() -> None:
-    """Have descriptors 0 to 2 open, and streams that fail as described above.
+    """Open descriptors 0 to 2 if they are closed, and replace the streams by the classes of this module.
 
-    Python has None for a stream that was closed. Its number would go to the next file that is opened.
+    Python sets a closed stream to None, and the next file opened would get its descriptor.
     """
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(fd)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for the whole run
-    sys.stdout = _Closed() if sys.stdout is None else _remade(sys.stdout, _Results)
+    sys.stdout = _Closed() if sys.stdout is None else _rewrapped(sys.stdout, _Results)
     errors = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stderr = _remade(errors, _Messages)
+    sys.stderr = _rewrapped(errors, _Messages)
 
 
-def _remade(stream: Any, kind: type[io.TextIOWrapper]) -> io.TextIOWrapper:
-    """Return another one on what a stream of the interpreter, an io.TextIOWrapper, writes to."""
+def _rewrapped(stream: Any, kind: type[io.TextIOWrapper]) -> io.TextIOWrapper:
+    """Return a new stream of a class on the buffer of a text stream of the interpreter."""
     encoding, lines, through = stream.encoding, stream.line_buffering, stream.write_through
     return kind(
         stream.detach(),
@@ -132,7 +132,7 @@ def _remade(stream: Any, kind: type[io.TextIOWrapper]) -> io.TextIOWrapper:
 
 
 def _discard_rest() -> None:
-    """Have what is still in the buffers written nowhere."""
+    """Redirect descriptors 1 and 2 to /dev/null, so that flushing the buffers at exit cannot fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     for fd in (1, 2):
         os.dup2(null, fd)

@@ -1,4 +1,4 @@
-"""The test command: what it copies, said before it starts, and its figures."""
+"""Command "test": its specification, the text of its plan, and its figures."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from advisor.bottleneck import Bottleneck
     from app.speedtest.model import Figure, GridCell, TestPlan, TestResult, WorkloadKind
 
+#: Default number of small files.
 _SMALL_COUNT = 1000
 _TITLES = {
     "write": "Write", "read": "Read", "create": "Create", "stat": "Stat", "delete": "Delete",
@@ -34,19 +35,19 @@ _TITLES = {
 }  # fmt: skip
 
 
-def is_share(where: str) -> bool:
-    """Whether this is server:/export and not the path of a directory."""
-    return ":/" in where and not where.startswith(("/", "."))
+def is_share(target: str) -> bool:
+    """Return whether a text is server:/export, and not the path of a directory."""
+    return ":/" in target and not target.startswith(("/", "."))
 
 
-def test_spec(args: argparse.Namespace, where: str) -> TestSpec:
-    """Return the test that the command line asks for, of a directory or of a share that is not mounted."""
-    share = is_share(where)
+def test_spec(args: argparse.Namespace, target: str) -> TestSpec:
+    """Return the specification of the test of a directory, or of a share that is not mounted."""
+    share = is_share(target)
     small = args.files is not None or args.small_files
     workload: WorkloadKind = "files" if small else "file"
     return TestSpec(
-        path=args.below if share else where,
-        share=where if share else "",
+        path=args.below if share else target,
+        share=target if share else "",
         options=args.options if share else "",
         direction=args.direction,
         size=args.size or (DEFAULT_SMALL_SIZE if small else DEFAULT_SIZE),
@@ -56,7 +57,8 @@ def test_spec(args: argparse.Namespace, where: str) -> TestSpec:
         workload="own" if args.own else "grid" if args.grid else workload,
         count=(args.files or _SMALL_COUNT) if small else 1,
         repeats=args.repeats or 1,
-        source=str(Path(args.own).absolute()) if args.own else "",  # asks for no file, which may hang
+        # absolute() does not access the file, which could hang.
+        source=str(Path(args.own).absolute()) if args.own else "",
         grid=_grid(args) if args.grid else None,
         network_alone=args.network_alone,
         server_memory=args.server_memory or 0,
@@ -65,53 +67,54 @@ def test_spec(args: argparse.Namespace, where: str) -> TestSpec:
 
 
 def _grid(args: argparse.Namespace) -> Grid:
-    """Return the grid with what the command line leaves out as by default."""
-    plain = Grid()
+    """Return the grid of the command line, with default values for options not given."""
+    default = Grid()
     return Grid(
-        patterns=args.patterns or plain.patterns,
-        records=args.records or plain.records,
-        depths=args.depths or plain.depths,
-        jobs=args.jobs or plain.jobs,
-        cell_s=args.cell_seconds or plain.cell_s,
+        patterns=args.patterns or default.patterns,
+        records=args.records or default.records,
+        depths=args.depths or default.depths,
+        jobs=args.jobs or default.jobs,
+        cell_s=args.cell_seconds or default.cell_s,
     )
 
 
 def plan_query(
-    args: argparse.Namespace, where: str, ask: Callable[[TestPlanArgs], TestPlan]
+    args: argparse.Namespace, target: str, ask: Callable[[TestPlanArgs], TestPlan]
 ) -> TestPlan | None:
-    """Return the plan of a preset, a grid or the person's own files, None of what the command line says."""
+    """Return the plan of a preset, a grid or the user's own files; None for any other test."""
     if not args.preset and not args.own and not args.grid:
         return None
-    return ask(TestPlanArgs(spec=test_spec(args, where), preset=args.preset))
+    return ask(TestPlanArgs(spec=test_spec(args, target), preset=args.preset))
 
 
 def plan_text(plan: TestPlan) -> str:
-    """Return what a test will do, in two sentences."""
+    """Return the files, repeats, duration and bytes of a planned test, in two sentences."""
     spec = plan.spec
-    what = f"one file of {format_size(spec.size)}"
+    files = f"one file of {format_size(spec.size)}"
     if spec.workload == "own":
-        what = f"your own {spec.count} files, {format_size(spec.total)} together,"
+        files = f"your own {spec.count} files, {format_size(spec.total)} together,"
     elif spec.workload == "files":
-        what = f"{spec.count} files of {format_size(spec.size)}"
-    took = f"about {format_duration(plan.seconds)}" if plan.seconds is not None else "an unknown time"
+        files = f"{spec.count} files of {format_size(spec.size)}"
+    duration = f"about {format_duration(plan.seconds)}" if plan.seconds is not None else "an unknown time"
     if spec.workload == "grid":
         times = f"{spec.repeats} times" if spec.repeats > 1 else "Once"
-        return f"{plan.note} {times}: {took}, at most {format_size(plan.bytes)} over the network."
+        return f"{plan.note} {times}: {duration}, at most {format_size(plan.bytes)} over the network."
     times = f"{spec.rounds} times (the first is a warm-up)" if spec.repeats > 1 else "once"
     if spec.reads_again:
         times += f", read once more in calls of {SMALL_READ_SIZE // 1024} KiB"
     if spec.passes > 1:
         times += f", read {spec.passes} times over each time"
-    return f"Copying {what} {times}: {took}, {format_size(plan.bytes)} over the network. {plan.note}".rstrip()
+    amount = format_size(plan.bytes)
+    return f"Copying {files} {times}: {duration}, {amount} over the network. {plan.note}".rstrip()
 
 
 def figures_lines(result: TestResult) -> list[str]:
-    """Return a line for each figure that repeats, or that only small files have, and what spoils it."""
+    """Return a line for each repeated figure and each rate of small files, and warnings about them."""
     lines: list[str] = []
     for name, figure in result.figures.items():
         speed = name in SPEED_FIGURES
         if speed and len(figure.values) == 1:
-            continue  # the table has it
+            continue  # in the table already
         lines.append(f"{_TITLES[name]}: {_figure_text(figure, _as_speed if speed else _as_rate)}")
         if len(figure.values) > 1 and (figure.timeouts or figure.retransmissions):
             lines.append(
@@ -128,7 +131,7 @@ def figures_lines(result: TestResult) -> list[str]:
 
 
 def grid_rows(cells: list[GridCell]) -> list[list[str]]:
-    """Return a row for each cell of a grid, of several repeats that with the median, and one of titles."""
+    """Return a heading row, and a row for each cell of a grid with its repeat of median rate."""
     rows = [
         [
             "PATTERN",
@@ -150,20 +153,20 @@ def grid_rows(cells: list[GridCell]) -> list[list[str]]:
             latencies = (run.latency_s, run.p95_s, run.p99_s)
             times = [format_duration(value) if value else "—" for value in latencies]
             iops = [item.iops for item in cell.runs]
-            many = f"{len(iops)}: {min(iops):.0f} to {max(iops):.0f}/s" if len(iops) > 1 else "1"
+            repeats = f"{len(iops)}: {min(iops):.0f} to {max(iops):.0f}/s" if len(iops) > 1 else "1"
             rows.append([
                 cell.pattern, format_size(cell.record), str(cell.jobs), str(cell.depth), f"{run.iops:.0f}",
-                format_speed(run.bytes_per_s), *times, many, _short(cell.bottleneck),
+                format_speed(run.bytes_per_s), *times, repeats, _bottleneck_label(cell.bottleneck),
             ])  # fmt: skip
     return rows
 
 
-def _short(found: Bottleneck | None) -> str:
+def _bottleneck_label(found: Bottleneck | None) -> str:
     return "—" if found is None else "not clear" if found.kind == "unclear" else BOTTLENECK_LABELS[found.kind]
 
 
 def bottleneck_lines(found: Bottleneck) -> list[str]:
-    """Return what held the test back, and why that is known."""
+    """Return the bottleneck of a test, and a line for each piece of evidence."""
     return [bottleneck_text(found), *(f"  {line}" for line in found.evidence)]
 
 
@@ -171,11 +174,11 @@ def _figure_text(figure: Figure, form: Callable[[float], str]) -> str:
     count = len(figure.values)
     if count == 1:
         return form(figure.median)
-    ends = f"{form(figure.low)} to {form(figure.high)}"
+    interval = f"{form(figure.low)} to {form(figure.high)}"
     if figure.confidence < 0.95:
-        spread = f"range {ends}; six repeats or more make a 95 % interval"
+        spread = f"range {interval}; six repeats or more make a 95 % interval"
     else:
-        spread = f"95 % interval {ends}"
+        spread = f"95 % interval {interval}"
     return f"median {form(figure.median)} of {count} repeats, {spread}"
 
 

@@ -1,4 +1,4 @@
-"""Results as text for a terminal: mounts, facts, links, tests."""
+"""Terminal text of mounts, mount reports, facts, links and tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount, MountReport, MountTable
     from app.speedtest.model import TestResult, Transfer
 
-#: What becomes of a mount at the next boot.
+#: State of a mount after the next boot, in the column LASTS.
 _AT_BOOT = {
     "mounted": "at boot",
     "on-demand": "on demand",
@@ -26,12 +26,12 @@ _AT_BOOT = {
 
 
 def terminal_safe(text: str) -> str:
-    """Return a text without characters that a terminal would obey."""
+    """Return a text with terminal control characters escaped."""
     return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
 
 def mounts_text(mounts: MountTable) -> str:
-    """Return the list of mounts."""
+    """Return the table of mounts, with their problems and interrupted changes below."""
     lines: list[str] = []
     if mounts.mounts:
         rows = [["SHARE", "MOUNT POINT", "STATE", "LASTS", "CONFIGURED IN", "READAHEAD", "OPTIONS IN USE"]]
@@ -69,7 +69,7 @@ def _trouble_lines(mount: Mount, now: float) -> list[str]:
 
 
 def _read_ahead(mount: Mount) -> str:
-    """Return the readahead of a mount with what becomes of it."""
+    """Return the readahead of a mount, and how long the setting lasts."""
     active = mount.active
     if active is None or active.read_ahead_kb is None:
         return "—"
@@ -79,7 +79,7 @@ def _read_ahead(mount: Mount) -> str:
 
 
 def report_text(report: MountReport) -> str:
-    """Return requested against effective values after mounting."""
+    """Return the messages of a mount, and a table of requested options and those in use."""
     rows = [["OPTION", "ASKED FOR", "IN USE", ""]]
     rows += [
         [value.name, _plain(value.requested), _plain(value.effective), value.note] for value in report.values
@@ -93,7 +93,7 @@ def _plain(value: str | None) -> str:
 
 
 def facts_text(facts: Facts) -> str:
-    """Return the facts, unknown ones with the reason."""
+    """Return a table of facts with their sources; for an unknown fact the source is the reason."""
     rows = [["FACT", "VALUE", "HOW IT IS KNOWN"]]
     parts = (
         ("client", facts.client),
@@ -116,7 +116,7 @@ def facts_text(facts: Facts) -> str:
 
 
 def _fact_name(name: str) -> str:
-    """Return a field's name without its unit: the value is shown with one."""
+    """Return the name of a field without its unit, which the value has."""
     for suffix in ("_bps", "_bytes", "_s"):
         name = name.removesuffix(suffix)
     return name.replace("_", " ")
@@ -135,9 +135,9 @@ def _fact(name: str, value: object) -> str:
                 text = form(value)
                 break
     elif isinstance(value, dict):
-        known = cast("dict[str, bool]", value)
+        flags = cast("dict[str, bool]", value)
         text = (
-            ", ".join(f"{one}: {'yes' if has else 'no'}" for one, has in known.items()) or "none to ask for"
+            ", ".join(f"{key}: {'yes' if flag else 'no'}" for key, flag in flags.items()) or "none to ask for"
         )
     elif isinstance(value, tuple):
         text = ", ".join(map(str, cast("tuple[object, ...]", value))) or "none"
@@ -147,7 +147,7 @@ def _fact(name: str, value: object) -> str:
 
 
 def link_text(link: LinkFacts) -> str:
-    """Return the link in one line."""
+    """Return adapter, rate, round-trip time and loss of a link in one line."""
     parts = [part for part in (link.adapter or link.interface or link.name,) if part]
     if link.rate_bps:
         up = "" if link.up_bps is None or link.up_bps == link.rate_bps else f", {format_rate(link.up_bps)} up"
@@ -160,7 +160,7 @@ def link_text(link: LinkFacts) -> str:
 
 
 def test_text(result: TestResult) -> str:
-    """Return a test's figures."""
+    """Return the figures of a test, its bottleneck, and notes on their limits."""
     place = f" at {result.path}" if result.path else ", mounted for the test"
     lines = [f"{result.share}{place}" if result.nfs else result.path]
     if result.link is not None:
@@ -172,13 +172,15 @@ def test_text(result: TestResult) -> str:
     if result.write is not None:
         rows.append(["write", *_transfer_cells(result.write), "—"])
     if result.read is not None:
-        # What the server sent again is not counted on this side; disorder is what shows of it.
-        part = result.read.disorder
-        rows.append(["read", *_transfer_cells(result.read), "—" if part is None else f"{100 * part:.2g} %"])
+        # The client cannot count retransmissions of the server, but sees segments out of order.
+        disorder = result.read.disorder
+        rows.append(
+            ["read", *_transfer_cells(result.read), "—" if disorder is None else f"{100 * disorder:.2g} %"]
+        )
     if result.small_read is not None:
-        part = result.small_read.disorder
+        disorder = result.small_read.disorder
         cells = _transfer_cells(result.small_read)
-        rows.append(["small reads", *cells, "—" if part is None else f"{100 * part:.2g} %"])
+        rows.append(["small reads", *cells, "—" if disorder is None else f"{100 * disorder:.2g} %"])
     lines += ["", table(rows), ""]
     lines += figures_lines(result)
     lines += _meaning_lines(result)
@@ -188,7 +190,7 @@ def test_text(result: TestResult) -> str:
 
 
 def _meaning_lines(result: TestResult) -> list[str]:
-    """Return what a test's figures are enough for, and what held it back."""
+    """Return the uses that a test's speed is enough for, and its bottleneck."""
     enough = ["Enough for", *(f"  {line}" for line in result.enough)] if result.enough else []
     return enough + (bottleneck_lines(result.bottleneck) if result.bottleneck is not None else [])
 

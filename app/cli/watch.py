@@ -1,4 +1,4 @@
-"""``mountwright watch``: a mount's operations, speeds and times, once a second."""
+"""Command "watch": prints the operations, speeds and times of a mount at an interval."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from app.service.client import Host
     from app.stats.model import StatsSample
 
-#: The header is repeated after so many lines: that many fit on a small terminal.
+#: Lines between two headers; they fit on a small terminal.
 _HEADER_EVERY = 20
-#: Nobody waits longer for a line.
+#: Longest interval between two lines, s.
 _LONGEST_S = 86_400
-#: What is copied in the lab meanwhile, more often than anybody looks.
+#: File size in bytes and repeats of the test that loads the lab; it outlasts any use of "watch".
 _LAB_SIZE, _LAB_REPEATS = 16 * 2**20, 1000
+#: Longest wait for that test to start, and to end, s.
 _LAB_WAIT_S = 30.0
+#: Headings and widths of the columns, characters.
 _COLUMNS = (
     ("TIME", 7), ("READ", 10), ("WRITE", 10), ("OPS/S", 8), ("ROUND TRIP", 10), ("QUEUE", 9),
     ("TIME-OUTS", 9), ("RPC AGAIN", 9), ("TCP AGAIN", 9), ("DISORDER", 8), ("ERRORS", 6), ("BUSIEST", 0),
@@ -51,34 +53,34 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def lab_with_load(host: Host, share: str, mount_point: str) -> Generator[None]:
-    """Mount the lab's share, of which a new guest has no mount, and copy to it and back all the time.
+    """Mount the lab's share, and run a test on it during the body, so that there is traffic to watch.
 
     Args:
-        host: the lab.
-        share: what it exports.
-        mount_point: where it is to be mounted.
+        host: guest of the lab.
+        share: share that the lab exports.
+        mount_point: directory to mount it at.
 
     Raises:
-        AppError: if it cannot be mounted.
+        AppError: if the share cannot be mounted.
     """
     host.submit("mounts.mount", MountArgs(share=share, mount_point=mount_point)).result()
     spec = TestSpec(path=mount_point, size=_LAB_SIZE, repeats=_LAB_REPEATS)
-    began = threading.Event()
-    work = host.submit("test.run", spec, lambda event: began.set() if event.sample is not None else None)
+    copying = threading.Event()
+    load = host.submit("test.run", spec, lambda event: copying.set() if event.sample is not None else None)
     try:
-        began.wait(_LAB_WAIT_S)
+        copying.wait(_LAB_WAIT_S)
         yield
     finally:
-        work.cancel()
+        load.cancel()
         with contextlib.suppress(AppError, TimeoutError):
-            work.result(_LAB_WAIT_S)
+            load.result(_LAB_WAIT_S)
 
 
 class WatchText:
-    """Makes lines of samples.
+    """Formats samples of a mount as lines of text.
 
     Args:
-        operations: with a table of all operations below each line.
+        operations: whether to add a table of all operations below each line.
     """
 
     def __init__(self, *, operations: bool) -> None:
@@ -86,7 +88,7 @@ class WatchText:
         self._lines = 0
 
     def lines(self, sample: StatsSample) -> list[str]:
-        """Return what to print for a sample."""
+        """Return the lines of a sample, with a header above at intervals."""
         found: list[str] = []
         if self._lines % _HEADER_EVERY == 0 or self._operations:
             found.append(_row([name for name, _ in _COLUMNS]))

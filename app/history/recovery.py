@@ -112,7 +112,10 @@ def recover(path: Path) -> tuple[Path, RecoveryReport]:
 
 
 def _set_aside(path: Path) -> Path:
-    """Link the file to an unused name, rename its journal files to match, and return that name."""
+    """Give the damaged file and its journal files an unused name; return it.
+
+    The file keeps its old name as a second hard link until the new database replaces it.
+    """
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     number = 0
     while True:

@@ -1,4 +1,4 @@
-"""What keeps the trials of the command line, when Ctrl-C ends it in the middle."""
+"""Recording of trials by the command line, interrupted by Ctrl-C."""
 
 import threading
 
@@ -14,24 +14,24 @@ from app.tasks import run_in_thread
 OUTCOME = TrialOutcome(levels={"rsize": "4096"}, workload="1 MB", block=0, order=0)
 
 
-def test_the_end_waits_for_what_is_just_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second Ctrl-C no longer waits for the thread that tells the outcomes."""
+def test_close_waits_for_an_outcome_that_is_being_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second Ctrl-C does not wait for the thread that delivers the outcomes."""
     begun, go_on = threading.Event(), threading.Event()
-    kept: list[tuple[int, TrialOutcome]] = []
+    saved: list[tuple[int, TrialOutcome]] = []
 
-    def keep(number: int, outcome: TrialOutcome) -> None:
-        kept.append((number, outcome))
-        if len(kept) == 1:
+    def save(number: int, outcome: TrialOutcome) -> None:
+        saved.append((number, outcome))
+        if len(saved) == 1:
             begun.set()
-            wait_for(go_on, "the keeping to be let go")
+            wait_for(go_on, "the test to let the saving end")
 
-    monkeypatch.setattr(experiment_run, "save_outcome", keep)
-    keeper = ExperimentRecorder(ProgressLine(quiet=True), 7)
-    told = run_in_thread("told", lambda: keeper.keep(OUTCOME))
+    monkeypatch.setattr(experiment_run, "save_outcome", save)
+    recorder = ExperimentRecorder(ProgressLine(quiet=True), 7)
+    recording = run_in_thread("recording", lambda: recorder.record(OUTCOME))
     wait_for(begun, "the work to begin")
-    ended = run_in_thread("ended", keeper.close)
+    closing = run_in_thread("closing", recorder.close)
     threading.Event().wait(0.1)
     go_on.set()
-    told.result(DEADLINE_S)
-    ended.result(DEADLINE_S)
-    assert kept == [(7, OUTCOME)]
+    recording.result(DEADLINE_S)
+    closing.result(DEADLINE_S)
+    assert saved == [(7, OUTCOME)]
