@@ -30,7 +30,7 @@ _WIDTH = 100
 #: Smallest MTU of IPv4 (RFC 791) and largest MTU of a Linux interface, bytes.
 _MTU = (68, 65536)
 _FIGURES = {"write": "copying to the server", "read": "copying from it", "small-read": "small reads"}
-_PLACES = {"mount": "", "server": " [all mounts of the server]", "host": " [the whole computer]"}
+_SCOPE_TEXTS = {"mount": "", "server": " [all mounts of the server]", "host": " [the whole computer]"}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -248,7 +248,8 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
         now = absent if each.current is None else spelled_value(each.option, each.current) or "on"
         requested = " (asked for by you)" if each.replaces_own else ""
         omitted = "" if each.included else " [left out]"
-        yield f"{_change(each.option, each.proposed)}   now: {now}{requested}{_PLACES[each.scope]}{omitted}"
+        notes = f"{requested}{_SCOPE_TEXTS[each.scope]}{omitted}"
+        yield f"{_change(each.option, each.proposed)}   now: {now}{notes}"
     yield from _wrapped(item.reason, "  ")
     for name, text in (("Effect", item.effect), ("Risk", item.risk), ("Undo", undo_text(items, str))):
         if text:

@@ -291,11 +291,13 @@ def _export(store: HistoryStore, args: argparse.Namespace) -> str:
         subject = f"experiment {args.experiment}"
     else:
         rows = store.rows(args.numbers) if args.numbers else store.find(_filter(args, _NO_LIMIT))
-        whole = kind == "json" and not args.numbers and _filter(args, 0) == RunFilter(limit=0)
+        is_full_export = kind == "json" and not args.numbers and _filter(args, 0) == RunFilter(limit=0)
         unreadable_experiments: list[AppError] = []
         unreadable_runs: list[AppError] = []
         experiments = read_valid(
-            store.experiment, [row.id for row in store.experiments() if whole], unreadable_experiments
+            store.experiment,
+            [row.id for row in store.experiments() if is_full_export],
+            unreadable_experiments,
         )
         data = runs_file(store, rows, kind, experiments, unreadable=None if args.numbers else unreadable_runs)
         written = len(rows) - len(unreadable_runs)
@@ -321,7 +323,7 @@ def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[St
 
 
 def _import(store: HistoryStore, args: argparse.Namespace) -> str:
-    raw = read_input(args.file, MAX_BYTES, what="an exported history")
+    raw = read_input(args.file, MAX_BYTES, expected="an exported history")
     result = import_history(store, history_from_json(raw), Path(args.file).name)
     text = f"Added {len(result.added)} run{'s' * (len(result.added) != 1)}; {result.known} known already."
     if result.experiments or result.known_experiments:

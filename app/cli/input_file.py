@@ -8,13 +8,13 @@ from pathlib import Path
 from app.errors import AppError, ErrorKind, printable
 
 
-def read_input(name: str, max_bytes: int, *, what: str, hint: str = "") -> bytes:
+def read_input(name: str, max_bytes: int, *, expected: str, hint: str = "") -> bytes:
     """Return the bytes of a file, or of standard input for "-".
 
     Args:
         name: name of the file.
         max_bytes: longest accepted input, bytes.
-        what: expected content with its article, for the error message.
+        expected: expected content with its article, for the error message.
         hint: hint of the error if the file cannot be read.
 
     Raises:
@@ -31,5 +31,5 @@ def read_input(name: str, max_bytes: int, *, what: str, hint: str = "") -> bytes
             ErrorKind.USAGE, f"{printable(name)} cannot be read: {error.strerror}.", hint=hint
         ) from error
     if len(raw) > max_bytes:
-        raise AppError(ErrorKind.USAGE, f"{printable(name)} is too long for {what}.")
+        raise AppError(ErrorKind.USAGE, f"{printable(name)} is too long for {expected}.")
     return raw

@@ -98,7 +98,7 @@ def run_lint(args: argparse.Namespace) -> int:
         raw = read_input(
             args.what,
             _MAX_BYTES,
-            what="an fstab, a unit or a map",
+            expected="an fstab, a unit or a map",
             hint="If it is an option string and not a file, say so with --options.",
         )
         report = lint_file(args.what, raw, facts, mounts)

@@ -98,9 +98,9 @@ def _space_lines(spaces: list[Space]) -> list[str]:
 
 
 def _json(mounts: MountTable, spaces: dict[str, Space], *, with_space: bool) -> str:
-    whole: dict[str, Any] = msgspec.to_builtins(mounts)
+    document: dict[str, Any] = msgspec.to_builtins(mounts)
     if with_space:
-        for row in whole["mounts"]:
+        for row in document["mounts"]:
             space = spaces.get(row["mount_point"]) if row["active"] is not None else None
             row["space"] = msgspec.to_builtins(space)
-    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()

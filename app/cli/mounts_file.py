@@ -95,7 +95,7 @@ def run_import_mounts(host: Host, args: argparse.Namespace) -> str:
         AppError: if the file cannot be read or decoded, the user refuses, or an entry could not be written.
     """
     name = "standard input" if args.file == "-" else printable(args.file)
-    raw = read_input(args.file, MAX_BYTES, what="a file of mounts")
+    raw = read_input(args.file, MAX_BYTES, expected="a file of mounts")
     entries = from_toml(raw, name)
     plan: ImportPlan = host.submit(
         "mounts.import-plan", ImportPlanArgs(entries=entries, save_in=args.save_in)

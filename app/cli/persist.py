@@ -79,15 +79,15 @@ def run_persist(ask: Ask, args: argparse.Namespace) -> SavedEntryReport:
         report = ask(verb, query)
     if not args.json:
         print_findings(findings_before_writing(report.findings))
-    whole = _whole_diff(report)
-    if args.dry_run or not whole:
+    diff = _combined_diff(report)
+    if args.dry_run or not diff:
         return report
     approval = report.approval
     if args.yes and approval is not None:
         confirm_approval(approval, yes=True)
     if not args.yes:
         ask_consent(
-            "\n".join([whole, *_warnings(report), ""]),
+            "\n".join([diff, *_warnings(report), ""]),
             "Write this?",
             hint="Look at the change with --dry-run, then give --yes.",
             refused="Nothing was written.",
@@ -106,11 +106,11 @@ def _warnings(report: SavedEntryReport) -> list[str]:
 
 def report_text(report: SavedEntryReport) -> str:
     """Return the report of a change as text."""
-    whole = _whole_diff(report)
-    if not whole:
+    diff = _combined_diff(report)
+    if not diff:
         return "It says so already; nothing was written."
     if not report.written:
-        return "\n".join([whole, *_warnings(report)])
+        return "\n".join([diff, *_warnings(report)])
     lines = (
         [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."] if report.diff else []
     )
@@ -121,7 +121,7 @@ def report_text(report: SavedEntryReport) -> str:
     return "\n".join([*lines, *report.warnings])
 
 
-def _whole_diff(report: SavedEntryReport) -> str:
+def _combined_diff(report: SavedEntryReport) -> str:
     """Return the diff of fstab or units, and of the udev rule that saves the readahead."""
     readahead_diff = report.readahead.diff if report.readahead is not None else ""
     return "\n".join(diff.rstrip("\n") for diff in (report.diff, readahead_diff) if diff)

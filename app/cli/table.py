@@ -51,10 +51,10 @@ def _listed(rows: Sequence[Sequence[str]], width_limit: int) -> Iterator[str]:
     for number, row in enumerate(rest):
         if number:
             yield ""
-        for place, (name, cell) in enumerate(zip(names, row, strict=True)):
+        for column, (name, cell) in enumerate(zip(names, row, strict=True)):
             if cell:
-                text = f"{name}: {cell}" if name and place else cell
-                indent = "  " if place else ""
+                text = f"{name}: {cell}" if name and column else cell
+                indent = "  " if column else ""
                 yield from textwrap.wrap(text, width_limit, initial_indent=indent, subsequent_indent="    ")
 
 

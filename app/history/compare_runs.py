@@ -1,8 +1,8 @@
-"""Comparison of saved tests: whether the speeds differ, what else differs, and why the speeds may.
+"""Comparison of saved tests: speeds, options and environment, and possible causes of a different speed.
 
-Two tests are of one kind if share, link and workload are the same and their sizes differ by a factor of
-two at most. With equal options a difference in speed is explained by what else was not the same: load,
-lost segments, round-trip time, number of repeats.
+Two tests are comparable if share, link, workload and settings are the same and their sizes differ by a factor
+of two at most. If the options are equal too, possible causes of a different speed are other facts of the
+environment, load, retransmissions, round-trip time and number of repeats.
 """
 
 from __future__ import annotations

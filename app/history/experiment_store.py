@@ -110,7 +110,7 @@ def save_outcome(number: int, outcome: TrialOutcome) -> None:
 
 
 def experiments_of_share(share: str) -> list[ExperimentSummary]:
-    """Return the experiments on a share, newest first; the title of an unreadable one says so."""
+    """Return the experiments on a share, newest first; an unreadable one has a title with that note."""
     with HistoryStore.open() as store:
         rows = [row for row in store.experiments() if row.share == share]
         found: list[ExperimentSummary] = []

@@ -198,7 +198,7 @@ def tested_share(result: TestResult) -> str:
 def link_name(result: TestResult) -> str:
     """Return the name of the lab's emulated link, "" for a real link.
 
-    The name tells tests in the lab apart, whose share is the same over every link.
+    All tests in the lab have the same share; the name of the link distinguishes them.
     """
     return result.link.name if result.link is not None and result.link.emulated else ""
 

@@ -100,10 +100,10 @@ def _encode_samples(samples: Sequence[Sample]) -> bytes:
             if value is None:
                 packed.append(0)
                 continue
-            whole = round(value * scale)
-            step = whole - last
-            packed += _encode_varint((step << 1 if step >= 0 else (-step << 1) - 1) + 1)
-            last = whole if name in _COUNTERS else 0
+            scaled = round(value * scale)
+            difference = scaled - last
+            packed += _encode_varint((difference << 1 if difference >= 0 else (-difference << 1) - 1) + 1)
+            last = scaled if name in _COUNTERS else 0
     return bytes(packed)
 
 
@@ -119,10 +119,10 @@ def _decode_samples(columns: Iterator[int]) -> list[Sample]:
             if code == 0:
                 column.append(None)
                 continue
-            step = (code - 1) >> 1 if (code - 1) % 2 == 0 else -(code >> 1)
-            whole = last + step
-            column.append(whole / scale if scale > 1 else whole)
-            last = whole if name in _COUNTERS else 0
+            difference = (code - 1) >> 1 if (code - 1) % 2 == 0 else -(code >> 1)
+            scaled = last + difference
+            column.append(scaled / scale if scale > 1 else scaled)
+            last = scaled if name in _COUNTERS else 0
         found.append(column)
     return converted(list(zip(*found, strict=True)), list[Sample])
 

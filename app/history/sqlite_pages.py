@@ -66,7 +66,7 @@ class SqliteRecord:
         Raises:
             UnreadableError: if the record is damaged or incomplete.
         """
-        payload = self.pages.whole(self)
+        payload = self.pages.payload(self)
         types, offset = _types(payload)
         found: list[SqliteValue] = []
         for serial_type in types:
@@ -97,20 +97,20 @@ class SqlitePageReader:
             if number not in self._free:
                 yield from self._records(number)
 
-    def whole(self, record: SqliteRecord) -> bytes:
+    def payload(self, record: SqliteRecord) -> bytes:
         """Return the payload of a record, read from its own page and its overflow pages.
 
         Raises:
             UnreadableError: if an overflow page is missing.
         """
-        payload, following = bytearray(record.local), record.more
-        while len(payload) < record.size:
+        data, following = bytearray(record.local), record.more
+        while len(data) < record.size:
             if not 0 < following <= self._count:
                 raise UnreadableError
             page = self._page(following)
             following = int.from_bytes(page[:4])
-            payload += page[4 : self._usable]
-        return bytes(payload[: record.size])
+            data += page[4 : self._usable]
+        return bytes(data[: record.size])
 
     def _records(self, number: int) -> Iterator[SqliteRecord]:
         page = self._page(number)

@@ -85,7 +85,7 @@ def read_valid(
     """Read records of a store by number, and append the error of each unreadable one to ``unreadable``.
 
     Raises:
-        AppError: the first error if ``unreadable`` is None; always an error of the whole store.
+        AppError: the error of a record if ``unreadable`` is None, or an error of the database in any case.
     """
     found: list[T] = []
     for number in numbers:

@@ -1,4 +1,4 @@
-"""``mountwright advise`` from words to exit code."""
+"""Command "advise", from its arguments to the exit code."""
 
 import json
 
@@ -24,14 +24,14 @@ def test_the_seed_s_card_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["advised_options"] == "proto=udp,rsize=1024,wsize=1024,timeo=3"
 
 
-def test_the_answer_survives_the_wire() -> None:
+def test_the_answer_can_be_encoded() -> None:
     args = AdviceArgs(adapter="3c509", transport="udp", link="wan")
     answer = advise(args, lambda _share: Facts(client=ClientFacts()), None)
     assert msgspec.json.decode(msgspec.json.encode(answer), type=AdviceResult) == answer
     assert answer.recommendations
 
 
-def test_over_tcp_it_says_what_still_holds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_over_tcp_the_remaining_advice_is_given(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--adapter", "3c509", "--transport", "tcp"]) == 0
     out = capsys.readouterr().out
     assert "Nothing to change was found, but not all is known: round trip." in out
@@ -39,7 +39,7 @@ def test_over_tcp_it_says_what_still_holds(capsys: pytest.CaptureFixture[str]) -
     assert "What still holds" in " ".join(out.split())
 
 
-def test_a_link_by_hand_has_an_expected_speed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_link_given_on_the_command_line_has_an_expected_speed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--link", "rate=100mbit,delay=20ms", "-o", "rsize=4096"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Link: as described, 100 Mbit/s, round trip 40 ms")
@@ -51,13 +51,15 @@ def test_a_link_by_hand_has_an_expected_speed(capsys: pytest.CaptureFixture[str]
     assert "--read-ahead 1024 --save-readahead" in " ".join(out.split())
 
 
-def test_each_option_of_a_rule_has_its_own_way_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_option_of_a_rule_has_its_own_undo(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--server", "ontap", "-o", "vers=4.1,rsize=8192"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "Undo: rsize: Set it back to 8192 and mount again. wsize: Take the option out again" in out
 
 
-def test_hardware_of_a_profile_is_not_said_of_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_hardware_of_a_profile_is_not_assumed_for_another_computer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["advise", "--link", "wan", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["facts"]["link"]["driver"] is None
@@ -73,7 +75,7 @@ def test_server_s_adapter(capsys: pytest.CaptureFixture[str]) -> None:
     assert proposed == {"rsize": "1024", "wsize": "8192", "timeo": "3"}
 
 
-def test_a_host_wide_change_is_told_step_by_step_and_never_part_of_the_options(
+def test_a_host_wide_change_has_steps_and_is_not_in_the_options(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["advise", "--server", "ontap", "-o", "vers=3,rsize=262144,wsize=262144"]
@@ -94,7 +96,7 @@ def test_an_unknown_adapter_names_the_known_ones(capsys: pytest.CaptureFixture[s
     assert "3c509" in capsys.readouterr().err
 
 
-def test_what_is_not_known_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_facts_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--adapter", "3c509", "--transport", "udp"]) == 0
     out = capsys.readouterr().out
     assert "another machine, which was not asked" in " ".join(out.split())
@@ -172,7 +174,7 @@ def test_each_recommendation_can_be_left_out(capsys: pytest.CaptureFixture[str])
         ),
     ],
 )
-def test_nothing_dangerous_is_passed_over(
+def test_dangerous_options_are_reported(
     capsys: pytest.CaptureFixture[str], words: list[str], advised: str
 ) -> None:
     assert main(["advise", *words, "--json"]) == 0
@@ -180,7 +182,7 @@ def test_nothing_dangerous_is_passed_over(
 
 
 def test_a_computer_that_travels_mounts_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
-    """A laptop in its dock has a wired link, and sleeps and is carried away all the same."""
+    """A laptop in its dock has a wired link, but it still sleeps and is carried away."""
     assert main(["advise", "--link", "gigabit", "--travels", "--json"]) == 0
     advised = json.loads(capsys.readouterr().out)["advised_options"].split(",")
     assert set(advised) == {
@@ -208,7 +210,7 @@ def test_a_kernel_is_named_by_its_release(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["-o", "rw", "--link", "gigabit", "--no-waiting"], "a soft mount would lose data"),
         (["-o", "vers=3", "--link", "gigabit", "--needed-at-boot"], "If /var lies on this mount"),
@@ -219,11 +221,11 @@ def test_a_kernel_is_named_by_its_release(capsys: pytest.CaptureFixture[str]) ->
         (["-o", "vers=4.1", "--server", "filestore"], "if the mount is refused, use vers=3"),
     ],
 )
-def test_what_no_option_mends_is_said(
-    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+def test_problems_without_an_option_are_reported(
+    capsys: pytest.CaptureFixture[str], words: list[str], expected: str
 ) -> None:
     assert main(["advise", *words]) == 0
-    assert said in " ".join(capsys.readouterr().out.split())
+    assert expected in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_vendor_is_known_by_a_name_that_does_not_resolve(capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +236,7 @@ def test_a_vendor_is_known_by_a_name_that_does_not_resolve(capsys: pytest.Captur
     assert answer["advised_options"].startswith("vers=4.1,rsize=1048576")
 
 
-def test_a_mismatch_of_frames_is_described_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_mtu_mismatch_given_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--link", "gigabit", "--mtu", "9000", "--path-mtu", "1500"]) == 0
     out = capsys.readouterr().out
     assert "The adapter sends large frames" in out
@@ -254,7 +256,7 @@ def test_a_laptop_mounts_on_demand(capsys: pytest.CaptureFixture[str], options: 
     }  # fmt: skip
 
 
-def test_a_server_without_an_address_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_without_an_address_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "nosuch.invalid:/x"]) == 0
     out = capsys.readouterr().out
     assert "No advice yet: “nosuch.invalid” has no address." in out

@@ -1,4 +1,4 @@
-"""The command "apply": what it asks for, shows and prints."""
+"""Command "apply": its requests, preview and output."""
 
 import io
 from typing import Any
@@ -54,7 +54,7 @@ REPORT = ApplyReport(plan=PLAN, report=MountReport(mount=LIVE, values=[], comman
 
 
 class Host:
-    """Answers a plan, or a change that asks whether to keep it."""
+    """Host that returns a plan, or a change with the question whether to keep it."""
 
     def __init__(self, events: list[ApplyEvent]) -> None:
         self.events = events
@@ -105,25 +105,25 @@ def lacking(options: str, **known: Any) -> list[Finding]:
     return prerequisite_findings(MountOptions.parse(options), context=LintContext(), facts=facts)
 
 
-def test_what_is_lacking_is_said_before_the_change(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_prerequisites_are_printed_before_the_change(capsys: pytest.CaptureFixture[str]) -> None:
     host = Host([])
     host.lacking = lacking("sec=krb5,rdma", keytab=False, rdma_device=False)
     run_apply(host, parse_args(["apply", "-o", "sec=krb5", "nas:/b", "/mnt/b"]))
     assert [verb for verb, _ in host.asked] == ["mounts.plan", "mounts.apply"]
-    said = capsys.readouterr().err
-    assert said.startswith("warning: This computer has no keytab")
-    assert "  Command: realm join DOMAIN" in said
-    assert "RDMA" not in said  # the error of the change says that
+    printed = capsys.readouterr().err
+    assert printed.startswith("warning: This computer has no keytab")
+    assert "  Command: realm join DOMAIN" in printed
+    assert "RDMA" not in printed  # applying the change fails with that error
 
 
-def test_a_preview_says_what_is_lacking() -> None:
+def test_a_preview_lists_missing_prerequisites() -> None:
     plan = msgspec.structs.replace(PLAN, findings=lacking("rdma", rdma_device=False))
     text = apply_text(plan)
     assert "error: This computer has no RDMA device." in text
     assert "Command: rdma link show" in text
 
 
-def test_a_readahead_that_is_saved_is_shown_and_one_that_is_not_is_said() -> None:
+def test_the_preview_shows_whether_the_readahead_is_saved() -> None:
     plan, host = run("--preview", "nas:/a", "/mnt/a", "--read-ahead", "512", "--save-readahead")
     assert host.asked[-1][1].save_read_ahead
     saved = msgspec.structs.replace(plan, rule_diff="+the rule\n")
@@ -135,9 +135,9 @@ def test_a_readahead_that_is_saved_is_shown_and_one_that_is_not_is_said() -> Non
         assert "--save-readahead" in apply_text(result)
 
 
-def test_a_new_mount_that_is_kept_does_not_hold_up_the_start() -> None:
+def test_a_new_saved_mount_does_not_delay_the_boot() -> None:
     _report, host = run("nas:/b", "/mnt/b", "--keep-in", "fstab")
-    # The agent adds what a new entry gets.
+    # The agent adds the default options of a new entry.
     assert (host.asked[-1][1].options, host.asked[-1][1].exact) == ("", False)
     assert host.asked[-1][1].keeper == "fstab"
     assert run("nas:/b", "/mnt/b", "--keep-in", "fstab", "--exact")[1].asked[-1][1].exact
@@ -162,15 +162,15 @@ def test_the_steps_are_printed_as_they_happen(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("answer", "kept"), [("y\n", True), ("n\n", False), ("", False)])
-def test_it_asks_whether_to_keep_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, *, kept: bool
+@pytest.mark.parametrize(("answer", "keep"), [("y\n", True), ("n\n", False), ("", False)])
+def test_the_user_is_asked_to_keep_the_change(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, *, keep: bool
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     monkeypatch.setattr("select.select", lambda *_args: ([1], [], []))
     monkeypatch.setattr(module, "_POLL_S", 0.01)
     events = [ApplyEvent(step=1, kind="keep", state="begun", keep_s=seconds) for seconds in (9.6, 8.6)]
-    if kept:
+    if keep:
         _report, host = run("--confirm", "10", "-o", "ro", "nas:/a", "/mnt/a", events=events)
         assert [verb for verb, _args in host.asked] == ["mounts.plan", "mounts.apply", "mounts.keep"]
     else:
@@ -180,7 +180,7 @@ def test_it_asks_whether_to_keep_it(
     assert capsys.readouterr().err == "Keep it? [y/N, 10 s] "
 
 
-def test_nothing_to_do_is_an_answer() -> None:
+def test_nothing_to_do() -> None:
     nothing = ApplyPlan(share="nas:/a", mount_point="/mnt/a", changes=[], steps=[], warnings=["W."])
     assert apply_text(nothing) == "There is nothing to do.\nW."
     assert apply_text(ApplyReport(plan=nothing)).startswith("There is nothing to do")

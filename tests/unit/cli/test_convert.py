@@ -1,4 +1,4 @@
-"""``mountwright convert`` from words to exit code."""
+"""Command "convert", from its arguments to the exit code."""
 
 import io
 import json
@@ -34,7 +34,7 @@ def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert capsys.readouterr().out == "mount -t nfs -o ro nas:/a /m\n"
 
 
-def test_json_behind_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_after_the_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "mount_nfs -T -r 32768 nas:/a /m", "--to", "openbsd", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["options"] == "tcp,rsize=32768"
@@ -54,12 +54,14 @@ def test_unreadable(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not an fstab line: No line has nfs" in err
 
 
-def test_a_dialect_that_cannot_say_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dialect_that_cannot_express_the_mount(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "--to", "systemd-mount", "nas:/a /m/../n nfs"]) == 1
     assert "“..”" in capsys.readouterr().err
 
 
-def test_bytes_that_are_no_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_that_are_not_utf_8(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"nas:/a /\xff nfs\n")))
     assert main(["convert"]) == 1
     assert "not UTF-8" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``discover`` against a scripted host; the lab asks real servers."""
+"""Command "discover" with a scripted host; the lab tests use real servers."""
 
 import contextlib
 import json
@@ -124,7 +124,7 @@ def test_answers_as_text_and_json(
     assert host.asked == [asked] * 2
 
 
-def test_what_is_unknown_is_said_with_the_reason(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_results_have_a_reason(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
     host.answers["discover.exports"] = ExportsResult(
         server="v4", address="10.0.0.8", exports_problem=REFUSED, root_problem=REFUSED
     )
@@ -135,13 +135,13 @@ def test_what_is_unknown_is_said_with_the_reason(host: FakeHost, capsys: pytest.
     assert "Mount it." in text
 
 
-def test_an_error_goes_to_the_other_stream(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_goes_to_standard_error(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
     host.answers["discover.exports"] = AppError(ErrorKind.SERVER_SILENT, "nas: No answer.", hint="Is it on?")
     assert cli.main(["discover", "nas"]) != 0
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "nas: No answer." in said.err
-    assert "Is it on?" in said.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "nas: No answer." in printed.err
+    assert "Is it on?" in printed.err
 
 
 def test_forgetting_takes_no_server(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,21 +150,19 @@ def test_forgetting_takes_no_server(host: FakeHost, capsys: pytest.CaptureFixtur
     assert host.asked == []
 
 
-def test_a_scan_says_first_which_addresses_it_asks(
-    host: FakeHost, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scan_prints_its_addresses_first(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["discover", "--scan"]) == 0
     assert host.asked == [
         ("discover.subnets", Empty()),
         ("discover.scan", ScanArgs(networks=["10.9.0.0/22"])),
     ]
-    said = capsys.readouterr()
-    assert said.err.splitlines() == [
+    printed = capsys.readouterr()
+    assert printed.err.splitlines() == [
         "Asking 1022 addresses on TCP port 2049: 10.9.0.1 to 10.9.3.254 (eth0), a part of 10.0.0.0/8.",
         "Left out, too many addresses: 172.17.0.0/22.",
     ]
-    assert "nas02" in said.out
-    assert "answers on the subnet" in said.out
+    assert "nas02" in printed.out
+    assert "answers on the subnet" in printed.out
     host.answers["discover.scan"] = ServersResult(servers=[])
     assert cli.main(["discover", "--scan"]) == 0
     assert capsys.readouterr().out == "No NFS server answers on these networks.\n"

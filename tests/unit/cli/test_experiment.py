@@ -1,4 +1,4 @@
-"""The experiment command: recipes without a host, runs that are kept trial by trial and resumed."""
+"""Command "experiment": recipes without a host, runs saved trial by trial, and resuming."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def recipe(tmp_path: Path) -> str:
     return str(file)
 
 
-class Asking:
-    """Asks a world; can be interrupted after some outcomes."""
+class RequestRunner:
+    """Function that sends requests to a simulated host, and can interrupt a run after some outcomes."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -69,7 +69,7 @@ class Asking:
         self.link: LinkFacts | None = None
 
     def __call__(self, verb: str, query: Any, on_event: Callable[[ExperimentEvent], None]) -> Any:
-        def pass_on(event: ExperimentEvent) -> None:
+        def forward_event(event: ExperimentEvent) -> None:
             on_event(event)
             if event.outcome is not None:
                 self.outcomes_left -= 1
@@ -84,14 +84,14 @@ class Asking:
             "experiment.plan": plan_experiment, "experiment.run": run_experiment,
             "experiment.best": run_search, "experiment.search": resume_search,
         }[verb]  # fmt: skip
-        return work(query, self.world.context(), CancelToken(), pass_on)
+        return work(query, self.world.context(), CancelToken(), forward_event)
 
 
-def run(ask: Asking, *words: str) -> str:
+def run(ask: RequestRunner, *words: str) -> str:
     return run_experiments(ask, parse_args(["experiment", *words]), lambda: "")
 
 
-def test_a_recipe_that_cannot_be_read_is_named_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_recipe_is_reported_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     user_recipe_directory().mkdir(parents=True)
     (user_recipe_directory() / "broken.toml").write_text("title = ")
     assert main(["experiment", "list"]) == 0
@@ -123,19 +123,19 @@ def test_recipes_need_no_host(capsys: pytest.CaptureFixture[str], recipe: str, t
     copy.write_text(text.replace("1G", "1X"))
     capsys.readouterr()
     assert main(["experiment", "add", str(copy)]) == 2
-    assert f"{copy}, line" in capsys.readouterr().err  # the person's file, not the one it would be kept in
+    assert f"{copy}, line" in capsys.readouterr().err  # the user's file, not its copy among the recipes
 
 
-def test_a_plan_says_what_is_struck_out(recipe: str) -> None:
-    text = run(Asking(World()), "plan", recipe, "nas:/x")
+def test_a_plan_lists_the_excluded_sets(recipe: str) -> None:
+    text = run(RequestRunner(World()), "plan", recipe, "nas:/x")
     assert "2 option sets" in text
     assert "Not measured here: Transport udp. This kernel" in text
 
 
-def test_a_run_is_kept_and_told(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_saved_and_printed(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
     world = World()
     world.speed = lambda values: 1e6 if values["rsize"] == "4096" else 5e6
-    text = run(Asking(world), "run", recipe, "nas:/x", "--seed", "3")
+    text = run(RequestRunner(world), "run", recipe, "nas:/x", "--seed", "3")
     assert "in the history as experiment 1" in text
     assert "rsize=65536 is 400 % better than the reference: 5 MB/s against 1 MB/s." in text
     assert "rsize=65536, proto=tcp is best with 5 MB/s" in text
@@ -149,11 +149,11 @@ def test_a_run_is_kept_and_told(recipe: str, capsys: pytest.CaptureFixture[str])
     assert (kept.share, kept.seed, len(kept.outcomes)) == ("nas:/x", 3, 3 * 2 + 2)
 
 
-def test_json_is_a_whole_report(recipe: str) -> None:
-    text = run(Asking(World()), "run", recipe, "nas:/x", "--json", "--no-history")
+def test_json_is_a_complete_report(recipe: str) -> None:
+    text = run(RequestRunner(World()), "run", recipe, "nas:/x", "--json", "--no-history")
     report = msgspec.json.decode(text, type=ExperimentReport)
     assert (report.id, report.result.done) == (0, len(report.outcomes))
-    # What it shows is in it, too: all sets of this world are as fast as each other.
+    # All option sets of the simulated host have the same speed.
     assert [one.figure for one in report.analysis] == ["write", "read"]
     assert {one.conclusion.verdict for one in report.analysis} == {"no-difference"}
     assert report.analysis[0].effects[0].levels[0].low <= 1 <= report.analysis[0].effects[0].levels[0].high
@@ -165,7 +165,7 @@ def test_json_is_a_whole_report(recipe: str) -> None:
 def test_an_interrupted_run_is_resumed(
     recipe: str, capsys: pytest.CaptureFixture[str], number: list[str]
 ) -> None:
-    ask = Asking(World())
+    ask = RequestRunner(World())
     ask.outcomes_left = 4
     with pytest.raises(KeyboardInterrupt):
         run(ask, "run", recipe, "nas:/x", "--seed", "1")
@@ -191,7 +191,7 @@ def test_an_interrupted_run_is_resumed(
 
 def test_failed_trials_are_tried_again(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
     world = World()
-    ask = Asking(world)
+    ask = RequestRunner(world)
     world.before_test = lambda world: setattr(world, "dead", bool(world.specs))
     with pytest.raises(AppError) as broken:
         run(ask, "run", recipe, "nas:/x")
@@ -208,7 +208,7 @@ def test_failed_trials_are_tried_again(recipe: str, capsys: pytest.CaptureFixtur
 
 def test_a_share_is_needed(recipe: str) -> None:
     with pytest.raises(AppError) as caught:
-        run(Asking(World()), "run", recipe)
+        run(RequestRunner(World()), "run", recipe)
     assert caught.value.kind is ErrorKind.USAGE
 
 
@@ -225,10 +225,10 @@ def test_bad_budgets(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "is not a time" in capsys.readouterr().err
 
 
-def test_the_best_is_told_beside_what_is_used_now(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_best_set_is_compared_with_the_present_options(capsys: pytest.CaptureFixture[str]) -> None:
     world = World()
     world.speed = lambda values: 1e6 * int(values["nconnect"])
-    ask = Asking(world)
+    ask = RequestRunner(world)
     active = Active(
         mount_id=1, device="0:1", share="nas:/x", fstype="nfs4", options="", recorded="nconnect=2,soft"
     )
@@ -256,7 +256,7 @@ def test_the_best_is_told_beside_what_is_used_now(capsys: pytest.CaptureFixture[
 
 
 def test_an_interrupted_search_is_resumed(capsys: pytest.CaptureFixture[str]) -> None:
-    ask = Asking(World())
+    ask = RequestRunner(World())
     ask.outcomes_left = 5
     with pytest.raises(KeyboardInterrupt):
         run(ask, "best", "nas:/x", "--budget", "60s", "--seed", "1")
@@ -278,26 +278,26 @@ def test_an_interrupted_search_is_resumed(capsys: pytest.CaptureFixture[str]) ->
         assert len(store.experiment(1).outcomes) > len(report.outcomes)
 
 
-def test_the_tables_have_the_axes_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tables_have_the_requested_axes(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["run", "--vary", "rsize=4k,64k", "--vary", "nconnect=1,4", "--vary", "hard=hard,soft", "nas:/x"]
-    text = run(Asking(World()), *words, "--axes", "hard,rsize")
+    text = run(RequestRunner(World()), *words, "--axes", "hard,rsize")
     assert "When the server does not answer down, Read size across, Connections 1:" in text or (
         " down, Read size across, Connections 1:" in text
     )
     assert "These cells do not differ by more than chance: they are drawn in one color." in text
     assert run_hostless(parse_args(["experiment", "report", "1", "--axes", "nconnect,hard"])) == 0
     assert "Connections down, " in capsys.readouterr().out
-    with pytest.raises(AppError) as caught:  # before anything is run
-        run(Asking(World()), *words, "--axes", "hard,wsize")
+    with pytest.raises(AppError) as caught:  # before the first trial
+        run(RequestRunner(World()), *words, "--axes", "hard,wsize")
     assert "rsize, nconnect, hard" in caught.value.hint
     with HistoryStore.open() as store:
         assert len(store.experiments()) == 1
 
 
-def test_a_search_that_is_reported_again_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_of_a_saved_search_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     world = World()
     world.speed = lambda values: 1e6 * int(values["nconnect"])
-    text = run(Asking(world), "best", "nas:/x", "--budget", "150s", "--seed", "1", "-o", "nconnect=2")
+    text = run(RequestRunner(world), "best", "nas:/x", "--budget", "150s", "--seed", "1", "-o", "nconnect=2")
     capsys.readouterr()
     assert run_hostless(parse_args(["experiment", "report", "1"])) == 0
     again = capsys.readouterr().out
@@ -307,9 +307,9 @@ def test_a_search_that_is_reported_again_says_the_same(capsys: pytest.CaptureFix
     assert '"verdict": "better"' in capsys.readouterr().out
 
 
-def test_what_to_vary_can_be_said_at_once() -> None:
+def test_factors_on_the_command_line() -> None:
     text = run(
-        Asking(World()), "run", "--vary", "rsize=4k,64k", "--vary", "nconnect=1,4", "nas:/x", "--json",
+        RequestRunner(World()), "run", "--vary", "rsize=4k,64k", "--vary", "nconnect=1,4", "nas:/x", "--json",
         "-o", "hard", "--size", "2M", "--repeats", "1",
     )  # fmt: skip
     report = msgspec.json.decode(text, type=ExperimentReport)
@@ -319,24 +319,33 @@ def test_what_to_vary_can_be_said_at_once() -> None:
     ]  # fmt: skip
     assert (made.options, made.repeats, made.workloads[0].size, made.recipe) == ("hard", 1, 2**21, "")
     assert len(report.plan.sets) == 4
-    alone = run(Asking(World()), "plan", "nas:/x", "--vary", "rsize=4k,64k", "--vary", "nconnect=1,4",
+    alone = run(RequestRunner(World()), "plan", "nas:/x", "--vary", "rsize=4k,64k", "--vary", "nconnect=1,4",
                 "--alone", "--quick")  # fmt: skip
     assert "3 option sets" in alone
     assert "8 MiB on the server" in alone
 
 
-def test_what_is_varied_can_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
+def test_factors_can_be_saved_as_a_recipe(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["experiment", "add", "--vary", "rsize=4k,64k", "--vary", "hard=hard,soft", "--name", "my"]) == 0
     )
     assert main(["experiment", "show", "my"]) == 0
     assert "4096, 65536" in capsys.readouterr().out
-    assert "4 option sets" in run(Asking(World()), "plan", "my", "nas:/x")
+    assert "4 option sets" in run(RequestRunner(World()), "plan", "my", "nas:/x")
 
 
-def test_a_search_varies_what_it_is_told() -> None:
+def test_a_search_varies_the_given_factors() -> None:
     text = run(
-        Asking(World()), "best", "nas:/x", "--vary", "nconnect=2,4", "-o", "", "--budget", "30s", "--json"
+        RequestRunner(World()),
+        "best",
+        "nas:/x",
+        "--vary",
+        "nconnect=2,4",
+        "-o",
+        "",
+        "--budget",
+        "30s",
+        "--json",
     )
     report = msgspec.json.decode(text, type=BestReport)
     assert [one.levels["nconnect"] for one in report.result.plan.sets] == ["default", "2", "4"]
@@ -362,31 +371,33 @@ def test_a_search_varies_what_it_is_told() -> None:
         (["resume"], "No experiment is unfinished"),
     ],
 )
-def test_what_is_asked_for_wrongly_is_told_at_once(words: list[str], said: str) -> None:
+def test_wrong_factors_are_refused(words: list[str], said: str) -> None:
     with pytest.raises(AppError) as caught:
-        run(Asking(World()), *words)
+        run(RequestRunner(World()), *words)
     assert said in caught.value.message
     assert caught.value.exit_code == 2
 
 
 def test_a_search_as_json() -> None:
-    text = run(Asking(World()), "best", "nas:/x", "-o", "soft", "--budget", "60s", "--json", "--no-history")
+    text = run(
+        RequestRunner(World()), "best", "nas:/x", "-o", "soft", "--budget", "60s", "--json", "--no-history"
+    )
     report = msgspec.json.decode(text, type=BestReport)
     assert report.result.answer.trials == sum(not one.retest for one in report.outcomes)
 
 
 def interrupted(recipe: str) -> None:
-    """Leave an experiment three of whose eight trials are done."""
-    ask = Asking(World())
+    """Save an experiment with three of eight trials done."""
+    ask = RequestRunner(World())
     ask.outcomes_left = 3
     with pytest.raises(KeyboardInterrupt):
         run(ask, "run", recipe, "nas:/x", "--seed", "1")
 
 
-def test_an_imported_one_is_not_gone_on_with(
+def test_an_imported_experiment_is_not_resumed(
     recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its trials are another computer's: with own ones among them no place would mean anything."""
+    """Trials of two computers in one experiment could not be ranked."""
     interrupted(recipe)
     with HistoryStore.open() as store:
         raw = history_to_json([], [store.experiment(1)])
@@ -399,7 +410,7 @@ def test_an_imported_one_is_not_gone_on_with(
         (["resume", "1"], "imported from desk.json"),
     ):
         with pytest.raises(AppError) as caught:
-            run(Asking(World()), *words)
+            run(RequestRunner(World()), *words)
         assert said in caught.value.message
         assert caught.value.kind is ErrorKind.USAGE
     with HistoryStore.open() as store:
@@ -407,7 +418,7 @@ def test_an_imported_one_is_not_gone_on_with(
 
 
 @pytest.mark.parametrize("begun_by", ["run", "resume", "best"])
-def test_one_that_runs_is_not_gone_on_with(recipe: str, begun_by: str) -> None:
+def test_a_running_experiment_is_not_resumed(recipe: str, begun_by: str) -> None:
     world, refused = World(), []
     if begun_by == "resume":
         interrupted(recipe)
@@ -418,24 +429,24 @@ def test_one_that_runs_is_not_gone_on_with(recipe: str, begun_by: str) -> None:
         if len(world.specs) == 4:
             for number in ([], ["1"]):
                 with pytest.raises(AppError) as caught:
-                    run(Asking(World()), "resume", *number)
+                    run(RequestRunner(World()), "resume", *number)
                 refused.append(caught.value.kind)
 
     world.before_test = other
-    run(Asking(world), *words)
+    run(RequestRunner(world), *words)
     assert refused == [ErrorKind.BUSY] * 2
     assert not is_experiment_locked(1)
 
 
-def test_an_older_one_is_gone_on_with_where_the_latest_runs(recipe: str) -> None:
+def test_an_older_experiment_is_resumed_if_the_latest_runs(recipe: str) -> None:
     interrupted(recipe)
     interrupted(recipe)
     with lock_experiment(2):
-        assert "in the history as experiment 1" in run(Asking(World()), "resume")
+        assert "in the history as experiment 1" in run(RequestRunner(World()), "resume")
 
 
 @pytest.mark.parametrize("held", ["one trial", "the beginning", "all of it"])
-def test_what_a_busy_history_does_not_take_is_tried_again(
+def test_outcomes_are_saved_later_if_the_history_is_locked(
     recipe: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, held: str
 ) -> None:
     monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0.05)
@@ -454,7 +465,7 @@ def test_what_a_busy_history_does_not_take_is_tried_again(
     if held != "one trial":
         other.execute("BEGIN IMMEDIATE")
     world.before_test = hold
-    text = run(Asking(world), "run", recipe, "nas:/x")
+    text = run(RequestRunner(world), "run", recipe, "nas:/x")
     other.close()
     told = capsys.readouterr().err
     assert told.count("not kept for now: Another program holds the history") == 1
@@ -469,9 +480,7 @@ def test_what_a_busy_history_does_not_take_is_tried_again(
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "101"])
-def test_repeats_out_of_range_are_refused_before_the_share_is_asked(
-    number: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_repeats_out_of_range_are_refused_first(number: str, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["experiment", "run", "--vary", "rsize=64k,1M", "--repeats", number, "nosuchserver.invalid:/a"]
     assert main(argv) == 2
     assert f"not {number}." in capsys.readouterr().err

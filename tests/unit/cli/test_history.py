@@ -1,4 +1,4 @@
-"""The history command, without a host."""
+"""Command "history", which needs no host."""
 
 import contextlib
 import csv
@@ -35,14 +35,14 @@ def three(own_home: Path) -> None:
         store.add(Run(result=result(share="den:/x", workload="files", cached=True)))
 
 
-def said(capsys: pytest.CaptureFixture[str], *argv: str, code: int = 0) -> str:
+def run_command(capsys: pytest.CaptureFixture[str], *argv: str, code: int = 0) -> str:
     assert cli.main(["history", *argv]) == code
     out, err = capsys.readouterr()
     return err if code else out
 
 
 def test_the_list_is_the_newest_first_and_safe_to_print(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = said(capsys).splitlines()
+    lines = run_command(capsys).splitlines()
     assert [line.split()[0] for line in lines] == ["ID", "2", "3", "1"]
     assert "60.5 MB/s" in lines[1]
     assert "New \\x1b[31mcable" in lines[1]
@@ -64,77 +64,82 @@ def test_the_list_is_the_newest_first_and_safe_to_print(capsys: pytest.CaptureFi
     ],
 )
 def test_filters(capsys: pytest.CaptureFixture[str], words: list[str], numbers: list[int]) -> None:
-    assert [row["id"] for row in json.loads(said(capsys, "list", "--json", *words))] == numbers
-    text = said(capsys, "list", *words)
+    assert [row["id"] for row in json.loads(run_command(capsys, "list", "--json", *words))] == numbers
+    text = run_command(capsys, "list", *words)
     assert ("No test is kept that fits" in text) == (not numbers)
     assert ("2 older ones" in text) == ("--limit" in words)
 
 
 def test_show_and_compare(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "host" in (text := said(capsys, "show", "1"))
+    assert "host" in (text := run_command(capsys, "show", "1"))
     assert "Tags: old" in text
     assert "Asked for: rsize=65536\nIn use: vers=4.2,rsize=65536,hard" in text
     assert ["round", "trip", "400", "µs"] in [line.split() for line in text.splitlines()]
-    assert json.loads(said(capsys, "--json", "show", "1"))["result"]["share"] == "nas:/home"
-    text = said(capsys, "compare", "1", "2")
+    assert json.loads(run_command(capsys, "--json", "show", "1"))["result"]["share"] == "nas:/home"
+    text = run_command(capsys, "compare", "1", "2")
     assert "To the server 40 % slower" in text
     assert "From the server no significant difference" in text
-    assert json.loads(said(capsys, "compare", "--json", "1", "2"))["comparisons"][0]["verdict"] == "slower"
+    assert (
+        json.loads(run_command(capsys, "compare", "--json", "1", "2"))["comparisons"][0]["verdict"]
+        == "slower"
+    )
     assert "too few repeats" not in text
-    assert "did not copy the same kind" in said(capsys, "compare", "1,2", "3", code=2)
-    assert "no run 9" in said(capsys, "show", "9", code=2)
+    assert "did not copy the same kind" in run_command(capsys, "compare", "1,2", "3", code=2)
+    assert "no run 9" in run_command(capsys, "show", "9", code=2)
 
 
-def test_what_a_person_says_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
-    said(capsys, "tag", "--add", "x", "--remove", "old", "1", "2")
-    said(capsys, "note", "1", "Here.")
+def test_tags_notes_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(capsys, "tag", "--add", "x", "--remove", "old", "1", "2")
+    run_command(capsys, "note", "1", "Here.")
     told = "Later tests of nas:/home like run {} are compared with it."
-    assert said(capsys, "baseline", "2") == told.format(2) + "\n"
+    assert run_command(capsys, "baseline", "2") == told.format(2) + "\n"
     gone = "Run 2 is no longer a baseline: it was a test like it."
-    assert said(capsys, "baseline", "1") == f"{told.format(1)} {gone}\n"
-    assert "1*" in (text := said(capsys, "list", "--baselines"))
+    assert run_command(capsys, "baseline", "1") == f"{told.format(1)} {gone}\n"
+    assert "1*" in (text := run_command(capsys, "list", "--baselines"))
     assert "#x Here." in text
-    said(capsys, "baseline", "--clear", "1")
-    assert "1*" not in said(capsys, "list")
-    assert "Which tag?" in said(capsys, "tag", "1", code=2)
+    run_command(capsys, "baseline", "--clear", "1")
+    assert "1*" not in run_command(capsys, "list")
+    assert "Which tag?" in run_command(capsys, "tag", "1", code=2)
 
 
-def test_deleting_takes_a_yes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "without a yes" in said(capsys, "delete", "1", code=2)
-    assert said(capsys, "delete", "--yes", "1", "2") == "Deleted 2 runs.\n"
+def test_deleting_needs_consent(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "without a yes" in run_command(capsys, "delete", "1", code=2)
+    assert run_command(capsys, "delete", "--yes", "1", "2") == "Deleted 2 runs.\n"
     for answer, code, left in (("n\n", 130, 1), ("y\n", 0, 0)):
         monkeypatch.setattr(sys, "stdin", terminal := io.StringIO(answer))
         terminal.isatty = lambda: True  # type: ignore[method-assign]
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-        said(capsys, "delete", "3", code=code)
+        run_command(capsys, "delete", "3", code=code)
         with HistoryStore.open() as store:
             assert store.count() == left
 
 
 def test_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    assert "Wrote 2 runs" in said(capsys, "export", "--html", str(file), "--share", "nas:/home")
+    assert "Wrote 2 runs" in run_command(capsys, "export", "--html", str(file), "--share", "nas:/home")
     assert "Run 2 compared with Run 1" in file.read_text()
 
 
 def test_experiments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert "No experiment" in said(capsys, "experiments")
+    assert "No experiment" in run_command(capsys, "experiments")
     with HistoryStore.open() as store:
         store.add_experiment(experiment())
-    assert "quick" in (text := said(capsys, "experiments"))
+    assert "quick" in (text := run_command(capsys, "experiments"))
     assert "36" in text
-    assert json.loads(said(capsys, "experiments", "--json"))[0]["done"] == 36
+    assert json.loads(run_command(capsys, "experiments", "--json"))[0]["done"] == 36
     for name in ("csv", "xlsx", "json", "html"):
         file = tmp_path / f"out.{name}"
-        assert "Wrote experiment 1" in said(capsys, "export", "--experiment", "1", f"--{name}", str(file))
+        assert "Wrote experiment 1" in run_command(
+            capsys, "export", "--experiment", "1", f"--{name}", str(file)
+        )
         assert file.stat().st_size > 1000
     assert "Sizes &amp; connections" in (tmp_path / "out.html").read_text()
-    assert "1 known already" in said(capsys, "import", str(tmp_path / "out.json"))
-    assert "no experiment 7" in said(capsys, "export", "--experiment", "7", "--csv", "x", code=2)
-    said(capsys, "export", "--xlsx", str(tmp_path / "runs.xlsx"))
+    assert "1 known already" in run_command(capsys, "import", str(tmp_path / "out.json"))
+    assert "no experiment 7" in run_command(capsys, "export", "--experiment", "7", "--csv", "x", code=2)
+    run_command(capsys, "export", "--xlsx", str(tmp_path / "runs.xlsx"))
 
 
-def test_what_cannot_be_read_is_left_out_of_a_copy_and_named(
+def test_unreadable_records_are_left_out_of_an_export_and_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     with HistoryStore.open() as store:
@@ -153,20 +158,22 @@ def test_what_cannot_be_read_is_left_out_of_a_copy_and_named(
     copy = history_from_json(file.read_bytes())
     assert (len(copy.runs), [item.seed for item in copy.experiments]) == (2, [1])
     for what in ["--id", "2"], ["--experiment", "1"]:
-        assert "cannot be read" in said(capsys, "export", "--json", str(tmp_path / "one"), *what, code=1)
+        assert "cannot be read" in run_command(
+            capsys, "export", "--json", str(tmp_path / "one"), *what, code=1
+        )
 
 
-def test_out_and_in_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_export_and_import(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, lines = str(tmp_path / "all.json"), tmp_path / "some.csv"
-    assert "Wrote 3 runs" in said(capsys, "export", "--json", file)
-    assert "Wrote 1 run to" in said(capsys, "export", "--csv", str(lines), "--tag", "old")
+    assert "Wrote 3 runs" in run_command(capsys, "export", "--json", file)
+    assert "Wrote 1 run to" in run_command(capsys, "export", "--csv", str(lines), "--tag", "old")
     assert [row["id"] for row in csv.DictReader(lines.read_text().splitlines())] == ["1"]
-    said(capsys, "export", "--csv", str(tmp_path / "two.csv"), "--id", "1,3")
-    assert "could not be written" in said(capsys, "export", "--json", file, code=1)
-    said(capsys, "delete", "--yes", "2")
-    assert said(capsys, "import", file) == "Added 1 run; 2 known already.\n"
-    assert "cannot be read" in said(capsys, "import", str(tmp_path / "none"), code=2)
-    assert "not a file that was exported" in said(capsys, "import", str(lines), code=2)
+    run_command(capsys, "export", "--csv", str(tmp_path / "two.csv"), "--id", "1,3")
+    assert "could not be written" in run_command(capsys, "export", "--json", file, code=1)
+    run_command(capsys, "delete", "--yes", "2")
+    assert run_command(capsys, "import", file) == "Added 1 run; 2 known already.\n"
+    assert "cannot be read" in run_command(capsys, "import", str(tmp_path / "none"), code=2)
+    assert "not a file that was exported" in run_command(capsys, "import", str(lines), code=2)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +184,7 @@ def test_out_and_in_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
      ["export", "--csv", "a", "--id", "9" * 30], ["export", "--csv", "a", "--experiment", "x"],
      ["list", "--limit", "0"], ["list", "--limit=-3"], ["list", "--limit", "9" * 30]],
 )  # fmt: skip
-def test_wrong_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(["history", *words])
     assert caught.value.code == 2
@@ -189,17 +196,17 @@ def test_wrong_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     "words", [["list", "\udcff"], ["list", "--share", "\udcff"], ["note", "1", "\udcff"]]
 )
-def test_names_that_are_no_text(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
-    assert "is not UTF-8" in said(capsys, *words, code=2)
+def test_names_that_are_not_utf_8(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert "is not UTF-8" in run_command(capsys, *words, code=2)
 
 
 def test_a_run_is_not_compared_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Run 2 is on both sides" in said(capsys, "compare", "1,2", "2", code=2)
-    assert said(capsys, "compare", "1,1", "2") == said(capsys, "compare", "1", "2")
+    assert "Run 2 is on both sides" in run_command(capsys, "compare", "1,2", "2", code=2)
+    assert run_command(capsys, "compare", "1,1", "2") == run_command(capsys, "compare", "1", "2")
 
 
-def test_a_finished_test_is_kept_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    said(capsys, "baseline", "1")
+def test_a_finished_test_is_saved_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(capsys, "baseline", "1")
     slow = result(SLOW, SLOW, started_at="2026-03-03T10:00:00+00:00")
     text = save_test(slow, quiet=False)
     assert "Slower than the baseline of 2026-03-01" in text
@@ -208,7 +215,7 @@ def test_a_finished_test_is_kept_and_compared(capsys: pytest.CaptureFixture[str]
     assert "Slower than the baseline" in capsys.readouterr().err
 
 
-def test_a_history_that_cannot_be_used_does_not_spoil_the_test(
+def test_an_unusable_history_does_not_fail_the_test(
     capsys: pytest.CaptureFixture[str], own_home: Path
 ) -> None:
     folder = own_home / ".local/share/mountwright"
@@ -221,7 +228,7 @@ def test_a_history_that_cannot_be_used_does_not_spoil_the_test(
     assert len(list(folder.glob("mountwright-unsaved-*.json"))) == 1
 
 
-def test_a_damaged_history_is_listed_with_what_is_left_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_history_is_recovered_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
     raw = default_path().read_bytes()
     default_path().write_bytes(raw[:4096] + b"\xa5" * 4096 + raw[8192:])
     assert cli.main(["history"]) == 0

@@ -54,7 +54,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_whole_fstab_is_judged(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_fstab_is_checked(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(file)]) == 1
     text = capsys.readouterr().out
     assert f"error: {file}:2: /mnt/a: A soft mount" in text
@@ -69,7 +69,7 @@ def test_a_whole_fstab_is_judged(file: Path, capsys: pytest.CaptureFixture[str])
     assert "✖" not in text
 
 
-def test_on_a_terminal_an_icon_stands_beside_the_word() -> None:
+def test_a_terminal_has_icons() -> None:
     text = command.report_text(command.lint_options("soft,intr,timeo=7,udp", None), icons=True)
     for words in ("✖ error: ", "⚠ warning: ", "• info: "):
         assert words in text
@@ -87,11 +87,11 @@ def test_on_a_terminal_an_icon_stands_beside_the_word() -> None:
         ([",".join(["ro"] * 500)], 0),
     ],
 )
-def test_options_are_judged_as_for_a_mount_made_now(argv: list[str], code: int) -> None:
+def test_options_are_checked_as_of_a_mount_command(argv: list[str], code: int) -> None:
     assert main(["lint", *argv]) == code
 
 
-def test_a_file_in_this_folder_needs_no_slash(
+def test_a_file_in_this_directory_needs_no_slash(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(file.parent)
@@ -128,7 +128,7 @@ def test_json_has_the_findings_with_their_fixes(file: Path, capsys: pytest.Captu
     assert finding["fix"] == {"remove": [], "set": ["hard"]}
 
 
-def test_what_is_known_of_this_computer_counts_unless_told_not_to(
+def test_facts_of_this_computer_count_except_with_no_facts(
     this_computer: list[Mount], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     this_computer.append(mounted("/mnt/other", "nas01:/other", 2))
@@ -147,7 +147,7 @@ def test_what_is_known_of_this_computer_counts_unless_told_not_to(
     assert [entry["findings"] for entry in entries] == [[], []]
 
 
-def test_a_mount_at_the_entrys_own_place_fixes_nothing_for_it(this_computer: list[Mount]) -> None:
+def test_a_mount_at_the_same_mount_point_does_not_count(this_computer: list[Mount]) -> None:
     this_computer.append(mounted("/mnt/a", "nas01:/a", 1))
     raw = b"nas01:/a /mnt/a nfs nconnect=4,_netdev,nofail\n"
     assert not command.lint_file("f", raw, Facts(client=CLIENT), this_computer).entries[0].findings
@@ -170,7 +170,7 @@ def test_a_file_that_is_much_too_long_is_refused(
     assert "too long" in capsys.readouterr().err
 
 
-def test_the_lab_has_no_part_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lab_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["lint", "hard", "--lab", "gigabit"])
     assert caught.value.code == 2
@@ -179,14 +179,12 @@ def test_the_lab_has_no_part_in_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_every_file_of_the_zoo_is_read(
-    path: Path, form: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_sample_file_is_read(path: Path, form: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(path), *form]) in {0, 1}
     assert capsys.readouterr().out
 
 
-def test_what_a_terminal_would_obey_is_not_printed() -> None:
+def test_control_characters_are_escaped() -> None:
     raw = b"nas:/a /mnt/\\033[31m nfs soft,comment=\x1b[2J,_netdev,nofail\n"
     text = command.report_text(command.lint_file("f", raw, None, []), icons=True)
     assert "\x1b" not in text
@@ -202,9 +200,7 @@ def judged(raw: str) -> tuple[list[tuple[int, str, str, list[str]]], list[str]]:
     return entries, report.warnings
 
 
-def test_a_unit_is_judged_by_what_stands_in_its_mount_section(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_unit_is_checked_by_its_mount_section(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mnt-a.mount"
     path.write_text(UNIT)
     assert main(["lint", str(path)]) == 1
@@ -212,13 +208,13 @@ def test_a_unit_is_judged_by_what_stands_in_its_mount_section(
     assert f"error: {path}: /mnt/a: A soft mount" in text
     assert f"warning: {path}: /mnt/a: “bg” does not go with systemd units" in text
     assert f"1 NFS entry of {path}: 1 error" in text
-    # What is of fstab alone is no finding: a unit needs neither nofail nor _netdev.
+    # Findings about fstab do not apply: a unit needs neither nofail nor _netdev.
     entries, warnings = judged(UNIT.replace("soft,bg", "ro") + "[Install]\nRequiredBy=x.target\n")
     assert entries == [(0, "/mnt/a", "ro", [])]
     assert warnings == []
 
 
-def test_a_unit_of_another_file_system_is_not_judged() -> None:
+def test_a_unit_of_another_file_system_is_not_checked() -> None:
     text = "[Mount]\nWhat=/dev/sdb1\nWhere=/mnt/a\nType=ext4\n"
     assert judged(text) == ([], ["f is not judged: the unit mounts the type “ext4”, not nfs."])
 
@@ -236,18 +232,18 @@ def test_a_unit_of_another_file_system_is_not_judged() -> None:
         ("mnt-a.mount", UNIT.replace("soft,bg", "noauto"), "words-for-fstab"),
     ],
 )
-def test_what_is_wrong_around_the_options_of_a_unit(name: str, text: str, rule: str) -> None:
+def test_findings_about_other_settings_of_a_unit(name: str, text: str, rule: str) -> None:
     report = command.lint_file(f"/etc/systemd/system/{name}", text.encode(), None, [])
     assert rule in [finding.rule for finding in report.entries[0].findings]
 
 
 @pytest.mark.parametrize("options", ["vers=4.2,hard", "soft", "ro,bg", "nconnect=4"])
-def test_options_in_the_place_of_the_type_are_told(options: str) -> None:
+def test_options_in_the_type_field_are_reported(options: str) -> None:
     report = command.lint_file("fstab", f"nas:/a /mnt/a {options} 0 0\n".encode(), None, [])
     assert "entry-type" in [finding.rule for entry in report.entries for finding in entry.findings]
 
 
-def test_what_is_wrong_around_the_options_of_an_fstab() -> None:
+def test_findings_about_other_fields_of_an_fstab() -> None:
     text = (
         "UUID=1 /m/f ext4 defaults 0 1\nnas /m/e nfs nofail 0 0\n//nas/b /m/b nfs nofail 0 0\n"
         "fd00::7:/p /m/c nfs nofail 0 0\nnas:/a m/rel nfs nofail 0 0\nnas:/a /m/d nfs nofail 1 2\n"
@@ -313,7 +309,7 @@ def test_a_key_of_a_direct_map_is_a_path(name: str, told: bool) -> None:
     assert report.warnings == [sentence] * told
 
 
-def test_mount_commands_of_a_script_are_judged() -> None:
+def test_mount_commands_of_a_script_are_checked() -> None:
     text = (
         "#!/bin/sh\nset -e\nmkdir -p /mnt/a\n"
         "sudo mount -t nfs -o vers=3,nolock \\\n  nas01:/a /mnt/a\n"
@@ -341,7 +337,7 @@ def test_a_remount_may_name_the_mount_point_alone() -> None:
     assert report.warnings[0].endswith(told)
 
 
-def test_nfsmount_conf_is_judged_by_its_sections() -> None:
+def test_nfsmount_conf_is_checked_by_section() -> None:
     text = (
         "[ NFSMount_Global_Options ]\nSoft=True\nProto=Tcp\n"
         '[ MountPoint "/mnt/a" ]\nrsize=32k\n[ Server nas ]\n'
@@ -358,7 +354,7 @@ def test_nfsmount_conf_is_judged_by_its_sections() -> None:
     ]
 
 
-def test_an_autofs_map_is_judged_line_by_line() -> None:
+def test_an_autofs_map_is_checked_by_line() -> None:
     text = (
         "# users\nalice -soft nas:/home/&\n* -fstype=nfs4,ro nas:/home/&\ncd -fstype=iso9660 :/dev/sr0\n"
         "pc -rw / nas:/ \\\n  /usr -soft nas:/usr\n$x -bg $HOST:/x\ny -bg nas:/y\nbroken\n+auto.more\n"
@@ -374,14 +370,14 @@ def test_an_autofs_map_is_judged_line_by_line() -> None:
     assert {point for _, point, _, rules in entries if "background-elsewhere" in rules} == {"$x", "y"}
 
 
-def test_what_the_program_itself_writes_for_autofs_is_without_findings() -> None:
+def test_maps_written_by_this_program_have_no_findings() -> None:
     entry = MountSpec.make("nas:/a b", "/mnt/a b", "ro,_netdev,nofail,x-systemd.automount")
     text = autofs.write(entry).text.partition("\n\n")[2]
     assert judged(text) == ([(2, "/mnt/a b", "ro", [])], [])
 
 
 @pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
-def test_no_fstab_is_taken_for_a_map_or_a_unit(path: Path) -> None:
+def test_an_fstab_is_not_mistaken_for_a_map_or_a_unit(path: Path) -> None:
     raw = path.read_bytes()
     report = command.lint_file("f", raw, Facts(client=CLIENT), [])
     assert [entry.line for entry in report.entries] == [
@@ -389,6 +385,6 @@ def test_no_fstab_is_taken_for_a_map_or_a_unit(path: Path) -> None:
     ]
 
 
-def test_a_binary_file_is_named_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_binary_file_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", sys.executable]) == 2
     assert "is a binary file" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The command "list" with a path and with the space of what is mounted, against a scripted host."""
+"""Command "list" with a path and with --space, on a scripted host."""
 
 import json
 from typing import Any
@@ -52,20 +52,20 @@ def listed(*argv: str) -> tuple[str, list[str]]:
     return run_list(lambda _verb, _query: TABLE, host, args), host.asked  # type: ignore[arg-type]
 
 
-def test_nothing_is_asked_unless_it_is_wanted() -> None:
+def test_space_is_requested_only_with_the_option() -> None:
     text, asked = listed()
     assert asked == []
     assert all(word in text for word in ("/mnt/a", "/mnt/b", "/mnt/dead"))
 
 
-def test_one_mount_alone() -> None:
+def test_a_single_mount() -> None:
     text, asked = listed("/mnt/a/", "--space")
     assert asked == ["/mnt/a"]
     assert "/mnt/b" not in text
     assert all(word in text for word in ("100 GiB", "95 GiB", "1 GiB", "Nearly full", "quota -f /mnt/a"))
 
 
-def test_a_dead_server_is_told_beside_the_others_and_what_is_not_mounted_is_not_asked() -> None:
+def test_a_silent_server_is_reported_and_inactive_mounts_are_not_asked() -> None:
     text, asked = listed("--space")
     assert asked == ["/mnt/a", "/mnt/dead"]
     assert "the server does not answer" in text

@@ -1,4 +1,4 @@
-"""Commands against a scripted host; the lab tests run them against a real one."""
+"""Commands on a scripted host; the lab tests use a real one."""
 
 import contextlib
 import json
@@ -132,11 +132,11 @@ def test_json_is_one_object(host: FakeHost, capsys: pytest.CaptureFixture[str], 
     [
         (["test", "/mnt/lab"], True),
         (["experiment", "run", "versions", "--quick"], True),
-        (["--lab", "gigabit", "test"], False),  # the guest has no files of earlier tests
+        (["--lab", "gigabit", "test"], False),  # a new guest has no files of earlier tests
         (["list"], False),
     ],
 )
-def test_what_measures_first_removes_test_files_that_an_earlier_run_could_not(
+def test_leftover_test_files_are_removed_before_measuring(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch, argv: list[str], removes: bool
 ) -> None:
     began: list[bool] = []
@@ -146,7 +146,9 @@ def test_what_measures_first_removes_test_files_that_an_earlier_run_could_not(
     assert began == [True] * removes
 
 
-def test_the_test_object_has_what_is_promised(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_of_a_test_has_the_documented_fields(
+    host: FakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["test", "/mnt/lab", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     for direction in ("write", "read"):
@@ -155,7 +157,7 @@ def test_the_test_object_has_what_is_promised(host: FakeHost, capsys: pytest.Cap
     assert {"cache", "requested", "effective", "link"} <= set(result)
 
 
-def test_the_lab_test_is_of_its_share_with_the_options(host: FakeHost) -> None:
+def test_a_lab_test_uses_the_lab_share_with_the_options(host: FakeHost) -> None:
     assert cli.main(["--lab", "wan", "test", "-o", "vers=3", "--size", "1M", "--json"]) == 0
     assert [verb for verb, _ in host.asked] == ["hello", "test.run"]
     spec = host.asked[1][1]
@@ -163,10 +165,12 @@ def test_the_lab_test_is_of_its_share_with_the_options(host: FakeHost) -> None:
     assert (spec.path, spec.share, spec.options, spec.size) == ("", "10.9.0.1:/", "vers=3", 2**20)
 
 
-def test_a_failed_test_is_told_on_standard_error(host: FakeHost, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_test_is_printed_on_standard_error(
+    host: FakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
     host.errors["test.run"] = AppError(ErrorKind.NO_SPACE, "Full.", hint="Free some.", detail="ENOSPC")
     assert cli.main(["--lab", "wan", "test"]) == 1
-    # The guest ends with the mount in it.
+    # The mount disappears with the guest.
     assert host.asked[-1][0] == "test.run"
     assert capsys.readouterr().err == "mountwright: Full.\n  Free some.\n  | ENOSPC\n"
 
@@ -191,7 +195,7 @@ def test_ctrl_c_cancels_waits_and_exits_with_130(
     assert "Cancelled" in capsys.readouterr().err
 
 
-def test_a_cancel_that_takes_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_cancellation_prints_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(cli, "_print_message", said.append)
     monkeypatch.setattr(cli, "_REPEAT_MESSAGE_S", 0.05)

@@ -1,4 +1,4 @@
-"""The commands "export-mounts" and "import-mounts" against a scripted host; the lab has real mounts."""
+"""Commands "export-mounts" and "import-mounts" on a scripted host; the lab tests use real mounts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLAN = ImportPlan(items=[
 
 
 class Host:
-    """Answers a plan, and what became of each entry."""
+    """Host that returns an import plan, and a report with one result for all entries."""
 
     def __init__(self, result: Any = "written") -> None:
         self.result = result
@@ -67,22 +67,22 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def take_in(host: Host, *argv: str) -> str:
+def import_mounts(host: Host, *argv: str) -> str:
     return run_import_mounts(host, parse_args(["import-mounts", *argv]))  # type: ignore[arg-type]
 
 
 def test_a_dry_run_shows_each_entry_and_writes_nothing(file: str) -> None:
     host = Host()
-    text = take_in(host, "--dry-run", file)
+    text = import_mounts(host, "--dry-run", file)
     assert host.imported == []
     words = ("New", "Same", "Differs", "Cannot be written", "Remove it.", DIFF.strip(), "/mnt/b")
     assert all(word in text for word in words)
-    assert json.loads(take_in(host, "--dry-run", "--json", file))["items"][0]["status"] == "new"
+    assert json.loads(import_mounts(host, "--dry-run", "--json", file))["items"][0]["status"] == "new"
 
 
-def test_with_yes_what_is_proposed_is_written(file: str) -> None:
+def test_with_yes_the_proposed_entries_are_written(file: str) -> None:
     host = Host()
-    text = take_in(host, "--yes", file)
+    text = import_mounts(host, "--yes", file)
     assert "/mnt/a: saved" in text
     assert "/mnt/b: left out" in text
     (args,) = host.imported
@@ -90,16 +90,16 @@ def test_with_yes_what_is_proposed_is_written(file: str) -> None:
     assert not args.mount
 
 
-def test_without_a_person_nothing_is_written(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_nothing_is_written(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     host = Host()
     with pytest.raises(AppError) as caught:
-        take_in(host, file)
+        import_mounts(host, file)
     assert caught.value.kind is ErrorKind.USAGE
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     errors = Terminal()
     monkeypatch.setattr("sys.stderr", errors)
     with pytest.raises(AppError) as caught:
-        take_in(host, file)
+        import_mounts(host, file)
     assert caught.value.kind is ErrorKind.CANCELLED
     assert "Write 2 entries?" in errors.getvalue()
     assert "An administrator is asked once." in errors.getvalue()
@@ -108,20 +108,20 @@ def test_without_a_person_nothing_is_written(file: str, monkeypatch: pytest.Monk
 
 def test_entries_are_chosen_by_their_mount_points(file: str) -> None:
     host = Host()
-    take_in(host, "--yes", "--only", "/mnt/c/", "--mount", "--save-in", "fstab", file)
+    import_mounts(host, "--yes", "--only", "/mnt/c/", "--mount", "--save-in", "fstab", file)
     (args,) = host.imported
     assert [choice.index for choice in args.choices] == [2]
     assert (args.mount, args.save_in) == (True, "fstab")
     for point, said in (("/mnt/d", "Remove it"), ("/mnt/e", "no mount at /mnt/e")):
         with pytest.raises(AppError) as caught:
-            take_in(host, "--yes", "--only", point, file)
+            import_mounts(host, "--yes", "--only", point, file)
         assert said in f"{caught.value.message} {caught.value.hint}"
-    assert "Nothing to write." in take_in(host, "--yes", "--only", "/mnt/b", file)
+    assert "Nothing to write." in import_mounts(host, "--yes", "--only", "/mnt/b", file)
 
 
-def test_what_failed_makes_the_exit_code(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_entries_set_the_exit_code(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(AppError) as caught:
-        take_in(Host("failed"), "--yes", file)
+        import_mounts(Host("failed"), "--yes", file)
     assert caught.value.message == "2 of 2 entries were not written."
     assert caught.value.exit_code == 1
     assert "/mnt/a: not saved" in capsys.readouterr().out
@@ -131,9 +131,9 @@ def test_a_broken_file_is_refused_before_anything_is_asked(tmp_path: Path) -> No
     path = tmp_path / "broken"
     path.write_text("nas:/a /mnt/a nfs ro 0 0\n")
     with pytest.raises(AppError, match="at line 1"):
-        take_in(Host(), str(path))
+        import_mounts(Host(), str(path))
     with pytest.raises(AppError, match="cannot be read"):
-        take_in(Host(), str(tmp_path / "none"))
+        import_mounts(Host(), str(tmp_path / "none"))
 
 
 def test_all_mounts_are_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,11 @@ def test_no_command_means_the_window() -> None:
 
 
 @pytest.mark.parametrize("argv", [["--lab", "wan", "list"], ["list", "--lab", "wan"]])
-def test_the_lab_may_stand_before_or_after_the_command(argv: list[str]) -> None:
+def test_lab_is_accepted_before_and_after_the_command(argv: list[str]) -> None:
     assert parse_args(argv).lab == "wan"
 
 
-def test_sizes_are_read_as_people_write_them() -> None:
+def test_sizes_with_units() -> None:
     args = parse_args(["test", "/mnt", "--size", "16M", "--block-size", "64k", "--json"])
     assert (args.size, args.block_size, args.json) == (16 * 2**20, 65536, True)
 

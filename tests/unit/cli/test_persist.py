@@ -1,4 +1,4 @@
-"""fstab is changed after a yes, and after nothing else."""
+"""Commands "persist" and "forget": fstab is changed only after consent."""
 
 import io
 from typing import Any
@@ -36,14 +36,14 @@ def run(*argv: str) -> tuple[SavedEntryReport, list[Any]]:
     return run_persist(ask, parse_args(argv)), asked
 
 
-def test_with_yes_it_shows_first_and_writes_what_was_shown() -> None:
+def test_with_yes_the_change_is_shown_and_written() -> None:
     report, asked = run("persist", "--yes", "-o", "ro", "nas:/a", "/mnt/a")
     query = PersistArgs(share="nas:/a", mount_point="/mnt/a", options="ro", expected_sha256="abc")
     assert asked[1] == ("mounts.persist", query)
     assert report_text(report) == "Wrote: nas:/a\nThe file as it was: /b\nW."
 
 
-def test_what_is_lacking_is_said_before_the_question(capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_are_printed_before_the_question(capsys: pytest.CaptureFixture[str]) -> None:
     facts = Facts(client=ClientFacts(kernel="6.1.0"))
     found = prerequisite_findings(MountOptions.parse("xprtsec=tls"), context=LintContext(), facts=facts)
     shown = msgspec.structs.replace(SHOWN, findings=found)

@@ -1,4 +1,4 @@
-"""What an administrator has to approve by itself, on a terminal and without one."""
+"""Changes that an administrator must approve, with and without a terminal."""
 
 import io
 from typing import Any
@@ -46,7 +46,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class Agent:
-    """Mounts and unmounts only what is approved."""
+    """Agent that mounts and unmounts only with approval."""
 
     def __init__(self, found: ApprovalResult, error: AppError | None = None) -> None:
         self.asked: list[Any] = []
@@ -67,7 +67,7 @@ class Agent:
 MOUNT = MountArgs(share="nas:/x", mount_point="/data")
 
 
-def test_it_is_told_and_done_after_a_yes(answers: Any) -> None:
+def test_a_mount_is_made_after_consent(answers: Any) -> None:
     shown = answers("y\n")
     agent = Agent(ApprovalResult(approval=NEEDED, text=["It hides a."]))
     mount_or_unmount(agent, "mounts.mount", MOUNT, yes=False)
@@ -76,7 +76,7 @@ def test_it_is_told_and_done_after_a_yes(answers: Any) -> None:
     assert agent.asked[2].approved
 
 
-def test_yes_beforehand_tells_and_asks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_yes_nothing_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     agent = Agent(ApprovalResult(approval=NEEDED, text=["It hides a."]))
     mount_or_unmount(agent, "mounts.unmount", UnmountArgs(mount_point="/data"), yes=True)
     assert agent.asked[1] == ApprovalArgs(share="", mount_point="/data")
@@ -93,7 +93,7 @@ def test_a_no_changes_nothing(answers: Any) -> None:
     assert not any(getattr(query, "approved", False) for query in agent.asked)
 
 
-def test_without_a_terminal_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_the_error_has_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     agent = Agent(ApprovalResult(approval=NEEDED))
     with pytest.raises(AppError) as caught:
@@ -103,7 +103,7 @@ def test_without_a_terminal_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     assert len(agent.asked) == 1
 
 
-def test_other_failures_are_as_they_were() -> None:
+def test_other_errors_are_unchanged() -> None:
     agent = Agent(ApprovalResult(), AppError(ErrorKind.SERVER_SILENT, "Silent."))
     with pytest.raises(AppError) as caught:
         mount_or_unmount(agent, "mounts.mount", MOUNT, yes=True)
@@ -111,7 +111,7 @@ def test_other_failures_are_as_they_were() -> None:
     assert len(agent.asked) == 1
 
 
-def test_in_a_home_it_is_mounted_elsewhere_with_a_link(answers: Any) -> None:
+def test_a_mount_in_a_home_directory_is_made_elsewhere_with_a_link(answers: Any) -> None:
     shown = answers("y\n")
     agent = Agent(ApprovalResult(instead="/mnt/nas", text=["It can be mounted at /mnt/nas."]))
     query = MountArgs(share="nas:/x", mount_point="/home/ann/nas")
@@ -125,7 +125,7 @@ def test_in_a_home_it_is_mounted_elsewhere_with_a_link(answers: Any) -> None:
     "kind", ["HELPER_MISSING", "HELPER_UNTRUSTED", "PKEXEC_MISSING", "POLKIT_AGENT_MISSING", "NOT_AUTHORIZED",
              "MOUNT_POINT_RESTRICTED", "MOUNT_NOT_YOURS"],
 )  # fmt: skip
-def test_without_the_right_to_it_the_exit_code_is_77(kind: str) -> None:
+def test_without_authorization_the_exit_code_is_77(kind: str) -> None:
     assert AppError(ErrorKind[kind], "No.").exit_code == 77
 
 
@@ -145,7 +145,7 @@ def persist(*argv: str, asks_nofail: bool = False) -> tuple[SavedEntryReport, li
     return run_persist(ask, parse_args(argv)), asked
 
 
-def test_what_is_written_is_told_with_what_has_to_be_approved(answers: Any) -> None:
+def test_the_change_is_shown_with_the_parts_to_approve(answers: Any) -> None:
     shown = answers("y\n")
     _report, asked = persist("persist", "-o", "ro", "nas:/x", "/data")
     assert "+nas:/x\nAn administrator has to approve this by itself." in shown.getvalue()
@@ -153,13 +153,13 @@ def test_what_is_written_is_told_with_what_has_to_be_approved(answers: Any) -> N
     assert not asked[0].approved
 
 
-def test_yes_agrees_to_the_approval_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_yes_includes_the_approval(capsys: pytest.CaptureFixture[str]) -> None:
     _report, asked = persist("persist", "--yes", "-o", "ro", "nas:/x", "/data")
     assert asked[-1].approved
     assert "An administrator" in capsys.readouterr().err
 
 
-def test_a_dry_run_tells_it() -> None:
+def test_a_dry_run_shows_the_approval() -> None:
     report, asked = persist("persist", "--dry-run", "-o", "ro", "nas:/x", "/data")
     assert "An administrator" in report_text(report)
     assert len(asked) == 1
@@ -183,7 +183,7 @@ def test_without_an_answer_there_is_no_nofail(capsys: pytest.CaptureFixture[str]
 
 
 class Host:
-    """Applies only what is approved."""
+    """Host that applies only approved changes."""
 
     def __init__(self, *, restricted: bool = False) -> None:
         self.asked: list[Any] = []
@@ -209,7 +209,7 @@ class Host:
         pass
 
 
-def test_a_change_is_told_and_made_after_a_yes(answers: Any) -> None:
+def test_a_change_is_applied_after_consent(answers: Any) -> None:
     shown = answers("y\n")
     host = Host()
     run_apply(host, parse_args(["apply", "-o", "ro", "nas:/x", "/data"]))
@@ -218,12 +218,12 @@ def test_a_change_is_told_and_made_after_a_yes(answers: Any) -> None:
     assert host.asked[-1][1].approved
 
 
-def test_a_preview_tells_it() -> None:
+def test_a_preview_shows_the_approval() -> None:
     args = parse_args(["apply", "--preview", "-o", "ro", "nas:/x", "/data"])
     assert "An administrator has to approve this by itself." in apply_text(run_apply(Host(), args))
 
 
-def test_a_change_that_is_kept_asks_about_nofail(answers: Any) -> None:
+def test_a_saved_change_asks_about_nofail(answers: Any) -> None:
     for answer, options in (("n\ny\n", ""), ("y\ny\n", "_netdev,nofail")):
         shown = answers(answer)
         host = Host(restricted=True)

@@ -25,11 +25,11 @@ def test_a_wide_terminal_has_columns() -> None:
     assert table(ROWS, 200).splitlines()[1].startswith("nas01:/export/home  /mnt/home    Mounted      rw,")
 
 
-def test_on_a_narrow_one_each_cell_has_its_heading() -> None:
+def test_on_a_narrow_terminal_each_cell_has_its_heading() -> None:
     assert table(ROWS, 40).splitlines()[:3] == [
         "nas01:/export/home", "  MOUNT POINT: /mnt/home", "  STATE: Mounted",
     ]  # fmt: skip
 
 
-def test_what_is_no_terminal_is_not_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_nothing_is_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(table(ROWS).splitlines()) == 3

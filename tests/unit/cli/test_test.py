@@ -1,4 +1,4 @@
-"""What the test command asks for, and how it shows repeats."""
+"""Command "test": its specification, plan, and figures of repeats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MIB = 2**20
         (["--small-files"], {"workload": "files", "count": 1000, "size": 4096}),
     ],
 )
-def test_what_is_asked_for(words: list[str], expected: dict[str, Any]) -> None:
+def test_specifications(words: list[str], expected: dict[str, Any]) -> None:
     spec = spec_of(parse_args(["test", "/m", *words]), "/m")
     assert {name: getattr(spec, name) for name in expected} == expected
 
@@ -40,7 +40,7 @@ def test_what_is_asked_for(words: list[str], expected: dict[str, Any]) -> None:
         (["./a:/b"], ("./a:/b", "", "")),
     ],
 )
-def test_a_share_is_told_from_a_directory(words: list[str], expected: tuple[str, str, str]) -> None:
+def test_shares_and_directories(words: list[str], expected: tuple[str, str, str]) -> None:
     spec = spec_of(parse_args(["test", *words]), words[0])
     assert (spec.path, spec.share, spec.options) == expected
 
@@ -50,13 +50,13 @@ def test_a_share_is_told_from_a_directory(words: list[str], expected: tuple[str,
     [["--files", "0"], ["--repeats", "x"], ["--quick", "--normal"], ["--quick", "--size", "1M"],
      ["--quick", "--repeats", "3"], ["--thorough", "--files", "10"]],
 )  # fmt: skip
-def test_what_does_not_go_together(words: list[str]) -> None:
+def test_conflicting_options(words: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parse_args(["test", "/m", *words])
     assert caught.value.code == 2
 
 
-def test_a_preset_is_planned_and_said() -> None:
+def test_the_plan_of_a_preset_is_printed() -> None:
     args = parse_args(["test", "/m", "--quick", "--small-files", "--size", "1M"])
     asked: list[Any] = []
 
@@ -88,7 +88,7 @@ def figure(values: list[float], **changes: Any) -> Figure:
     return msgspec.structs.replace(plain, **changes)
 
 
-def test_what_held_it_back_is_said() -> None:
+def test_the_bottleneck_is_printed() -> None:
     found = Bottleneck(kind="round-trips", evidence=["A request took 20 ms.", "It is so."], confidence="high")
     lines = bottleneck_lines(found)
     assert lines[0] == "To the server: held back by the round trips to the server (high confidence)"
@@ -97,7 +97,7 @@ def test_what_held_it_back_is_said() -> None:
     assert bottleneck_lines(unclear)[0] == "To the server: what held it back is not clear"
 
 
-def test_a_reads_disorder_stands_beside_what_was_sent_again() -> None:
+def test_a_read_has_disorder_and_retransmissions() -> None:
     load = TransferLoad(
         seconds=1, bytes=1, calls=1, rtt_s=1, queue_s=0, commit_s=0, received=200, disordered=29
     )

@@ -1,4 +1,4 @@
-"""``mountwright watch``: lines of samples."""
+"""Command "watch": lines of samples."""
 
 import msgspec
 import pytest
@@ -18,7 +18,7 @@ _SAMPLE = StatsSample(
 )  # fmt: skip
 
 
-def test_a_line_a_sample_under_a_heading() -> None:
+def test_each_sample_has_a_line() -> None:
     text = WatchText(operations=False)
     heading, line = text.lines(_SAMPLE)
     assert heading.split()[:3] == ["TIME", "READ", "WRITE"]
@@ -43,20 +43,20 @@ def test_operations_and_connections() -> None:
     [["--interval", "0"], ["--interval", "-3"], ["--interval", "nan"], ["--interval", "inf"],
      ["--interval", "x"], ["--count", "-1"], ["--count", "0"], ["--count", "2.5"]],
 )  # fmt: skip
-def test_what_cannot_be_watched_by_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_intervals_and_counts_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["watch", "/nowhere", *words])
     assert caught.value.code == 2
     assert f"“{words[1]}” is not a number" in capsys.readouterr().err
 
 
-def test_a_mount_is_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mount_point_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["watch"])
     assert caught.value.code == 2
     assert "watch needs MOUNTPOINT (or --lab LINK)" in capsys.readouterr().err
 
 
-def test_no_mount_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_inactive_mount_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "/nowhere"]) == 1
     assert "No NFS share is mounted at /nowhere." in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""An experiment as it would have been kept."""
+"""Sample experiment of the history, with outcomes."""
 
 import random
 
@@ -14,7 +14,7 @@ _GAIN = {"65536": 1.0, "262144": 1.3, "1048576": 1.35, "1": 1.0, "4": 1.2, "3": 
 
 
 def experiment() -> ExperimentRecord:
-    """Return a full factorial of three factors, whose trials scatter by some per cent."""
+    """Return a full factorial experiment of three factors; its speeds scatter by some percent."""
     factors = [
         Factor(name="rsize", levels=["65536", "262144", "1048576"]),
         Factor(name="nconnect", levels=["1", "4"]),

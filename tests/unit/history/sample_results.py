@@ -1,4 +1,4 @@
-"""Results of tests as they would have been measured."""
+"""Sample results of tests."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def result(
 
 
 def grid(iops: float, *, cached: bool = False) -> TestResult:
-    """Return a test of two cells, the read six times, the write twice as quick."""
+    """Return a result with two grid cells: six repeats of a read, and a write with twice the rate."""
     speeds: dict[AccessPattern, float] = {"randread": iops, "seqwrite": 2 * iops}
     cells = [
         GridCell(

@@ -1,4 +1,4 @@
-"""What a new test is compared with: the best of those that did the same."""
+"""Best speeds of earlier similar tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def repeated(write: float, read: float, **changes: Any) -> TestResult:
     return world.result([write] * 6, [read] * 6, **changes)
 
 
-def test_luck_is_no_record(tmp_path: Path) -> None:
+def test_single_measurements_and_wide_intervals_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     wide = msgspec.structs.replace(world.figure([400e6] * 6), wide=True)
     small = msgspec.structs.replace(world.transfer(900e6), bytes=MIB)
@@ -50,7 +50,7 @@ def test_luck_is_no_record(tmp_path: Path) -> None:
     assert best(200 * MIB) == best(31 * MIB) == {}
 
 
-def test_the_best_of_the_same_share_kind_and_link(tmp_path: Path) -> None:
+def test_only_tests_of_the_same_share_workload_and_link_count(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     lab = LinkFacts(name="gigabit", rate_bps=1e9, emulated=True)
     with HistoryStore.open(path) as store:
@@ -68,4 +68,4 @@ def test_the_best_of_the_same_share_kind_and_link(tmp_path: Path) -> None:
     assert best_speeds(file, "nas:/home", "gigabit", path=path) == {"write": 800e6, "read": 800e6}
     assert best_speeds(file, "nobody:/home", path=path) == {}
     small = TestSpec(path="/mnt/home", workload="files", size=4096, count=1000)
-    assert best_speeds(small, "nas:/home", path=path) == {}  # those were larger
+    assert best_speeds(small, "nas:/home", path=path) == {}  # the saved tests have larger files

@@ -1,4 +1,4 @@
-"""Why two kept tests of a share differ although its options are the same."""
+"""Possible causes of a speed difference between saved tests with equal options."""
 
 from dataclasses import replace
 
@@ -35,13 +35,13 @@ def loaded(speeds: list[float], load: TransferLoad) -> TestResult:
     return msgspec.structs.replace(plain, write=msgspec.structs.replace(plain.write, load=load))
 
 
-def test_another_call_size_is_the_reason() -> None:
+def test_a_different_call_size_is_given_as_cause() -> None:
     (note,) = notes(sample_results.result(FAST), sample_results.result(SLOW, block_size=131072))
     assert "The speed to the server differs by 39 % with equal options." in note
     assert "What differs: call size (1 MiB → 128 KiB)." in note
 
 
-def test_a_newer_kernel_and_the_link_are_reasons() -> None:
+def test_kernel_and_link_are_given_as_causes() -> None:
     old = sample_results.result(FAST, environment=Environment(host="desk", kernel="6.1", rate_bps=1e9))
     new = sample_results.result(SLOW, environment=Environment(host="desk", kernel="6.12", rate_bps=1e8))
     (note,) = notes(old, new)
@@ -49,7 +49,7 @@ def test_a_newer_kernel_and_the_link_are_reasons() -> None:
     assert "line rate (1 Gbit/s → 100 Mbit/s)" in note
 
 
-def test_load_loss_distance_and_repeats_are_reasons() -> None:
+def test_load_loss_rtt_and_repeats_are_given_as_causes() -> None:
     busy = replace(LOAD, cpu=0.9, again=30, network_s=0.004)
     (note,) = notes(loaded(FAST, LOAD), loaded([*SLOW, *SLOW], busy))
     assert "busy processors (20 % → 90 %)" in note
@@ -58,12 +58,12 @@ def test_load_loss_distance_and_repeats_are_reasons() -> None:
     assert "repeats (2 → 4)" in note
 
 
-def test_without_a_reason_the_spreads_are_told() -> None:
+def test_without_a_cause_the_ranges_are_given() -> None:
     (note,) = notes(loaded(FAST, LOAD), loaded(SLOW, LOAD))
     assert "The cause is unknown: the spread was before, 100 MB/s to 101 MB/s (2 repeats); " in note
     assert "after, 60 MB/s to 62 MB/s (2 repeats)." in note
 
 
-def test_a_small_difference_and_other_options_need_no_reason() -> None:
+def test_a_small_difference_or_different_options_give_no_note() -> None:
     assert notes(sample_results.result(FAST), sample_results.result(NEARLY)) == []
     assert notes(sample_results.result(FAST), sample_results.result(SLOW, effective={"vers": "3"})) == []

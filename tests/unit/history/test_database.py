@@ -1,4 +1,4 @@
-"""A history that is damaged, foreign, too new, busy or full: nothing is overwritten, and a person is told."""
+"""Database file of the history: damaged, foreign, newer, locked, and on a full disk."""
 
 import sqlite3
 import subprocess
@@ -35,15 +35,15 @@ def filled(path: Path) -> None:
 
 
 def use_mount_table(monkeypatch: pytest.MonkeyPatch, table: bytes) -> None:
-    """Let the history see this mount table: what a temporary directory lies on differs between machines."""
+    """Replace the mount table, because the file system of temporary directories differs between computers."""
     monkeypatch.setattr(mountinfo, "read", lambda: mountinfo.parse(table))
 
 
-def aside(path: Path) -> list[Path]:
+def damaged_files(path: Path) -> list[Path]:
     return sorted(item for item in path.parent.glob("history-damaged-*.sqlite"))
 
 
-def test_it_is_in_the_data_directory_and_private(own_home: Path) -> None:
+def test_file_is_private_and_in_the_data_directory(own_home: Path) -> None:
     with HistoryStore.open() as store:
         assert store.path == default_path() == own_home / ".local/share/mountwright/history.sqlite"
         assert store.path.stat().st_mode & 0o777 == 0o600
@@ -56,7 +56,7 @@ def test_a_relative_data_directory_is_ignored(own_home: Path, monkeypatch: pytes
     assert default_path() == own_home / ".local/share/mountwright/history.sqlite"
 
 
-def test_it_survives_being_closed_and_opened(path: Path) -> None:
+def test_runs_are_saved_in_the_file(path: Path) -> None:
     filled(path)
     with HistoryStore.open(path) as store:
         assert store.count() == 30
@@ -67,11 +67,11 @@ def test_it_survives_being_closed_and_opened(path: Path) -> None:
     [
         (LOCAL_DISK, "wal"),
         (b"1 0 0:9 / / rw - nfs4 nas01:/export rw\n", "delete"),
-        # A root without a mount point at /, as chroot(8) makes one: what the file lies on is not known.
+        # A root directory that is no mount point, as after chroot(8): the file system is unknown.
         (b"1 0 0:5 / /proc rw - proc proc rw\n", "delete"),
     ],
 )
-def test_the_journal_goes_by_what_the_file_lies_on(
+def test_journal_mode_depends_on_the_file_system(
     path: Path, monkeypatch: pytest.MonkeyPatch, table: bytes, mode: str
 ) -> None:
     use_mount_table(monkeypatch, table)
@@ -80,7 +80,7 @@ def test_the_journal_goes_by_what_the_file_lies_on(
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == mode
 
 
-def test_on_a_file_server_it_needs_no_shared_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_write_ahead_log_on_a_network_file_system(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_on_network", lambda _path: True)
     with HistoryStore.open(path) as store:
         store.add(Run(result=result()))
@@ -89,28 +89,28 @@ def test_on_a_file_server_it_needs_no_shared_memory(path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("content", [b"not a database at all, but long enough" * 100, b"\0" * 8192])
-def test_a_damaged_file_is_set_aside(path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_renamed(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with HistoryStore.open(path) as store:
         (message,) = store.messages
         assert store.add(Run(result=result()))
-    (kept,) = aside(path)
-    assert str(kept) in message
-    assert kept.read_bytes() == content
+    (damaged_file,) = damaged_files(path)
+    assert str(damaged_file) in message
+    assert damaged_file.read_bytes() == content
     assert path.stat().st_mode & 0o777 == 0o600
     with HistoryStore.open(path) as store:
         assert store.messages == []
         assert store.count() == 1
 
 
-def test_the_database_of_another_program_is_set_aside(path: Path) -> None:
-    other = sqlite3.connect(path)
-    other.execute("CREATE TABLE recipes (name)")
-    other.commit()
-    other.close()
+def test_the_database_of_another_program_is_renamed(path: Path) -> None:
+    other_connection = sqlite3.connect(path)
+    other_connection.execute("CREATE TABLE recipes (name)")
+    other_connection.commit()
+    other_connection.close()
     with HistoryStore.open(path) as store:
         assert "another program's" in store.messages[0]
-    assert len(aside(path)) == 1
+    assert len(damaged_files(path)) == 1
 
 
 def test_missing_tables_are_damage(path: Path) -> None:
@@ -123,7 +123,7 @@ def test_missing_tables_are_damage(path: Path) -> None:
         assert "tables are missing" in store.messages[0]
 
 
-def test_damage_in_the_middle_is_found_when_it_is_read(path: Path) -> None:
+def test_damage_is_found_when_the_page_is_read(path: Path) -> None:
     filled(path)
     raw = bytearray(path.read_bytes())
     raw[4096 * 2 :] = b"\xa5" * (len(raw) - 4096 * 2)
@@ -132,15 +132,15 @@ def test_damage_in_the_middle_is_found_when_it_is_read(path: Path) -> None:
         with pytest.raises(AppError) as caught:
             [store.get(number) for number in range(1, 31)]
         assert caught.value.kind is ErrorKind.IO
-        (kept,) = aside(path)
-        assert str(kept) in caught.value.hint
-        assert kept.read_bytes() == raw
+        (damaged_file,) = damaged_files(path)
+        assert str(damaged_file) in caught.value.hint
+        assert damaged_file.read_bytes() == raw
         assert store.add(Run(result=result()))
         assert store.count() == 1
 
 
 def break_runs(path: Path) -> None:
-    """Break the page that leads to all runs."""
+    """Damage the root page of the table of runs."""
     with closing(sqlite3.connect(path)) as connection:
         (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs'").fetchone()
     raw = bytearray(path.read_bytes())
@@ -148,7 +148,7 @@ def break_runs(path: Path) -> None:
     path.write_bytes(raw)
 
 
-def test_one_damaged_page_costs_no_test_and_no_second_try(path: Path) -> None:
+def test_a_damaged_page_loses_no_test_and_is_recovered_once(path: Path) -> None:
     filled(path)
     break_runs(path)
     with HistoryStore.open(path) as store:
@@ -158,17 +158,17 @@ def test_one_damaged_page_costs_no_test_and_no_second_try(path: Path) -> None:
         assert store.get(30).result.figures["write"].values == [1e6 + 29]
 
 
-def test_of_two_that_find_it_damaged_both_go_on(path: Path) -> None:
+def test_two_programs_recover_the_same_damaged_file(path: Path) -> None:
     filled(path)
     break_runs(path)
     with HistoryStore.open(path) as first, HistoryStore.open(path) as second:
         assert len(first.retry_after_recovery(first.find)) == 30
         assert len(second.retry_after_recovery(second.find)) == 30
         assert "another program has mended it" in second.messages[0]
-    assert len(aside(path)) == 1
+    assert len(damaged_files(path)) == 1
 
 
-def test_a_newer_one_is_only_read(path: Path) -> None:
+def test_a_newer_history_is_read_only(path: Path) -> None:
     filled(path)
     newer = sqlite3.connect(path)
     newer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -187,51 +187,51 @@ def test_a_newer_one_is_only_read(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_one_that_others_hold_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_history_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0.05)
     with HistoryStore.open(path) as store:
-        other = sqlite3.connect(path, isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
+        other_connection = sqlite3.connect(path, isolation_level=None)
+        other_connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(AppError) as caught:
             store.add(Run(result=result()))
         assert caught.value.kind is ErrorKind.BUSY
         assert store.count() == 0
-        other.execute("ROLLBACK")
-        other.close()
+        other_connection.execute("ROLLBACK")
+        other_connection.close()
         assert store.add(Run(result=result())) == 1
 
 
-def test_several_may_begin_it_at_once(path: Path) -> None:
-    """A new file gets a write-ahead log: SQLite refuses the second who asks for it, and does not wait."""
+def test_several_programs_create_it_at_once(path: Path) -> None:
+    """SQLite does not wait for the lock when two programs switch a new file to a write-ahead log."""
     for turn in range(60):
-        fresh = path.with_name(f"{turn}.sqlite")
-        together = threading.Barrier(4)
+        new_file = path.with_name(f"{turn}.sqlite")
+        barrier = threading.Barrier(4)
 
-        def begin(fresh: Path = fresh, together: threading.Barrier = together) -> int:
-            together.wait()
-            with HistoryStore.open(fresh) as store:
+        def begin(new_file: Path = new_file, barrier: threading.Barrier = barrier) -> int:
+            barrier.wait()
+            with HistoryStore.open(new_file) as store:
                 return store.count()
 
         with ThreadPoolExecutor(4) as threads:
             assert [future.result() for future in [threads.submit(begin) for _ in range(4)]] == [0] * 4
 
 
-def test_other_threads_keep_their_locks_when_one_opens_and_closes_it(
+def test_opening_and_closing_releases_no_locks_of_other_threads(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Closing any file of that name ends the locks of a process; then another one takes the log away."""
+    """Closing any descriptor of the file releases all POSIX locks of the process; the log is lost then."""
     use_mount_table(monkeypatch, LOCAL_DISK)
-    other = (
+    program = (
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT id FROM runs'); c.close()"
     )
     with HistoryStore.open(path) as store:
         store.add(Run(result=result()))
         HistoryStore.open(path).close()
-        subprocess.run([sys.executable, "-c", other, str(path)], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", program, str(path)], check=True, timeout=60)
         assert path.with_name(path.name + "-wal").exists()
 
 
-def test_one_that_a_newer_program_brings_up_to_date_meanwhile_keeps_its_mark(path: Path) -> None:
+def test_a_migration_by_a_newer_program_meanwhile_is_not_undone(path: Path) -> None:
     filled(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -239,21 +239,19 @@ def test_one_that_a_newer_program_brings_up_to_date_meanwhile_keeps_its_mark(pat
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
 
 
-def test_one_that_others_read_while_it_is_begun_is_busy_in_the_end(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_file_with_a_long_reader_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0.05)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other_connection:
+        other_connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(AppError) as caught:
             HistoryStore.open(path)
         assert caught.value.kind is ErrorKind.BUSY
-        other.execute("ROLLBACK")
+        other_connection.execute("ROLLBACK")
     with HistoryStore.open(path) as store:
         assert store.count() == 0
 
 
-def test_a_full_disk_is_named(path: Path) -> None:
+def test_a_full_disk_is_reported(path: Path) -> None:
     with HistoryStore.open(path) as store:
         with store._database.writing() as connection:
             pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -264,7 +262,7 @@ def test_a_full_disk_is_named(path: Path) -> None:
         assert caught.value.kind is ErrorKind.NO_SPACE
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AppError) as caught:
         HistoryStore.open(tmp_path / "file/history.sqlite")
@@ -272,7 +270,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert "file/history.sqlite" in caught.value.message
 
 
-def test_an_old_sqlite_is_named_and_takes_no_history_for_damaged(
+def test_an_old_sqlite_is_reported_and_damages_no_history(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(path)
@@ -284,7 +282,7 @@ def test_an_old_sqlite_is_named_and_takes_no_history_for_damaged(
     assert caught.value.kind is ErrorKind.UNAVAILABLE
     assert caught.value.message == "The history needs SQLite 3.37 or newer; this computer has 3.36.9."
     assert path.read_bytes() == before
-    assert aside(path) == []
+    assert damaged_files(path) == []
     with pytest.raises(AppError, match="The measurement is not lost"):
         record_test(result(), path=path)
     monkeypatch.undo()
@@ -293,9 +291,9 @@ def test_an_old_sqlite_is_named_and_takes_no_history_for_damaged(
         assert store.count() == 30
 
 
-def test_our_mark_is_in_the_file(path: Path) -> None:
+def test_file_has_the_application_id(path: Path) -> None:
     filled(path)
-    look = sqlite3.connect(path)
-    assert look.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-    assert look.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
-    look.close()
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+    connection.close()

@@ -1,4 +1,4 @@
-"""An experiment runs in one program at a time, whose end, however it comes, frees it."""
+"""Lock of an experiment: one program at a time, released at any end of the program."""
 
 import fcntl
 import signal
@@ -24,7 +24,7 @@ def history(tmp_path: Path) -> Path:
     return tmp_path / "history.sqlite"
 
 
-def test_the_second_is_refused_until_the_first_is_through(history: Path) -> None:
+def test_a_second_lock_is_refused_until_the_first_is_released(history: Path) -> None:
     with lock_experiment(7, history) as held:
         assert is_experiment_locked(7, history)
         assert not is_experiment_locked(8, history)
@@ -34,10 +34,10 @@ def test_the_second_is_refused_until_the_first_is_through(history: Path) -> None
         assert "Experiment 7 is running" in caught.value.message
         held.release()
         assert not is_experiment_locked(7, history)
-    assert list(history.parent.iterdir()) == []  # nothing is left behind
+    assert list(history.parent.iterdir()) == []  # release() deletes the lock file
 
 
-def test_a_program_that_is_killed_holds_nothing(history: Path) -> None:
+def test_a_killed_program_holds_no_lock(history: Path) -> None:
     root = Path(__file__).parents[3]
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(history)],
@@ -51,8 +51,8 @@ def test_a_program_that_is_killed_holds_nothing(history: Path) -> None:
     lock_experiment(7, history).release()
 
 
-def test_of_many_at_once_one_has_it(history: Path) -> None:
-    """Each takes the file away at its end: none may hold one that is gone."""
+def test_one_of_many_threads_holds_the_lock(history: Path) -> None:
+    """Each release deletes the file: no lock may be held on a deleted file."""
     inside: list[int] = []
     most: list[int] = []
 
@@ -76,7 +76,7 @@ def test_of_many_at_once_one_has_it(history: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["no-folder", "no-locks"])
-def test_where_nothing_can_be_locked_nothing_is_refused(
+def test_without_lock_support_an_experiment_runs(
     history: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     def refused(_descriptor: int, _operation: int) -> None:

@@ -1,4 +1,4 @@
-"""The experiments that the window lists: how far each is, and one that cannot be read hides no other."""
+"""List of saved experiments: their progress, and unreadable ones."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from app.history.database import default_path
 from app.history.store import HistoryStore
 
 
-def kept() -> int:
+def save_experiment() -> int:
     with HistoryStore.open() as store:
         return store.add_experiment(experiment())
 
 
 def test_failed_trials_are_not_done() -> None:
-    number = kept()
+    number = save_experiment()
     (line,) = experiment_store.experiments_of_share("nas:/a")
     assert (line.number, line.done, line.planned, line.unfinished) == (number, 35, 36, True)
     assert experiment_store.load_experiment(number).done == 35
     assert experiment_store.load_experiment(number).resumable
 
 
-def test_one_that_cannot_be_read_hides_no_other() -> None:
-    first, second = kept(), kept()
+def test_an_unreadable_experiment_does_not_hide_others() -> None:
+    first, second = save_experiment(), save_experiment()
     with closing(sqlite3.connect(default_path())) as history:
         changed = 'UPDATE outcomes SET body = replace(body, \'"levels"\', \'"state":"new","levels"\')'
         history.execute(f"{changed} WHERE experiment = ? AND place = 2", (second,))

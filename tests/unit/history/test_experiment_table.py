@@ -1,4 +1,4 @@
-"""Experiments are kept trial by trial, and an old history gets its place for them."""
+"""Experiments in the database, saved trial by trial, and migrations of older databases."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from app.history.store import HistoryStore
 from app.speedtest.model import Environment
 
 DATA = Path(__file__).parents[2] / "data/history"
-#: Versions of which a file is kept as the program of then wrote it.
+#: Schema versions with a sample file written by the program of that time.
 RECORDED = (1, 3)
 
 
@@ -35,7 +35,7 @@ def outcome(order: int, **changes: object) -> TrialOutcome:
     return msgspec.structs.replace(plain, **changes)
 
 
-def test_trial_by_trial(store: HistoryStore) -> None:
+def test_outcomes_are_saved_one_by_one(store: HistoryStore) -> None:
     spec = b'{"factors":{"rsize":["8192","65536"]}}'
     number = store.start_experiment(spec, "nas:/a", 7, name="quick", environment=Environment(host="desk"))
     for order in (1, 0, 2):
@@ -64,7 +64,7 @@ def test_a_deletion_can_be_undone(store: HistoryStore) -> None:
     assert (found.uid, found.outcomes) == (gone.uid, [outcome(0)])
 
 
-def test_what_is_refused(store: HistoryStore) -> None:
+def test_unknown_numbers_and_bad_specs_are_refused(store: HistoryStore) -> None:
     for act in (
         lambda: store.start_experiment(b"{", "nas:/a", 1),
         lambda: store.add_outcome(5, outcome(0)),
@@ -77,7 +77,7 @@ def test_what_is_refused(store: HistoryStore) -> None:
 
 
 def old_history(path: Path, version: int) -> None:
-    """Write a history as the program of that version did."""
+    """Write a history with the schema of an older version."""
     recorded = max(number for number in RECORDED if number <= version)
     with closing(sqlite3.connect(path)) as old:
         old.executescript((DATA / f"version-{recorded}.sql").read_text())
@@ -88,7 +88,7 @@ def old_history(path: Path, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, len(MIGRATIONS) + 1))
-def test_a_history_of_every_earlier_version_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
+def test_every_earlier_version_is_migrated(tmp_path: Path, version: int) -> None:
     path = tmp_path / "history.sqlite"
     old_history(path, version)
     with HistoryStore.open(path) as store:

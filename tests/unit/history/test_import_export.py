@@ -1,4 +1,4 @@
-"""Runs leave as JSON and CSV and come back once; what no test measured is refused."""
+"""Export to JSON and CSV, and import: each run once, impossible values refused."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ def other(tmp_path: Path) -> Iterator[HistoryStore]:
         yield found
 
 
-def test_another_machines_export_is_taken_in_once(store: HistoryStore, other: HistoryStore) -> None:
+def test_an_export_is_imported_once(store: HistoryStore, other: HistoryStore) -> None:
     store.add(Run(result=result([7e6])))
     one = other.add(Run(result=result(samples=50), tags=("x",), note="There."))
     other.set_baseline(one)
@@ -47,15 +47,15 @@ def test_another_machines_export_is_taken_in_once(store: HistoryStore, other: Hi
     again = import_history(store, history_from_json(raw), "den.json")
     assert (again.added, again.known, again.experiments, again.known_experiments) == ([], 2, [], 1)
     taken, third = (store.get(number) for number in first.added)
-    there = other.get(one)
-    assert taken.result == there.result
-    assert (taken.uid, taken.tags, taken.note) == (there.uid, ("x",), "There.")
+    exported = other.get(one)
+    assert taken.result == exported.result
+    assert (taken.uid, taken.tags, taken.note) == (exported.uid, ("x",), "There.")
     assert (taken.origin, third.origin, taken.baseline) == ("den.json", "third.json", False)
     kept = store.experiment(first.experiments[0])
     assert (bytes(kept.spec), kept.origin, len(kept.outcomes)) == (b'{"a":1}', "den.json", 1)
 
 
-def test_what_an_imported_half_lacked_is_added(store: HistoryStore, other: HistoryStore) -> None:
+def test_missing_trials_of_an_imported_experiment_are_added(store: HistoryStore, other: HistoryStore) -> None:
     number = other.start_experiment(b"{}", "nas:/a", 3)
 
     def export(*states: str) -> bytes:
@@ -76,7 +76,7 @@ def test_what_an_imported_half_lacked_is_added(store: HistoryStore, other: Histo
     assert len(store.experiment(here).outcomes) == 4
 
 
-def test_one_that_ran_here_gets_no_trials_of_a_file(store: HistoryStore) -> None:
+def test_an_experiment_of_this_computer_gets_no_imported_trials(store: HistoryStore) -> None:
     number = store.start_experiment(b"{}", "nas:/a", 3)
     mine = store.experiment(number)
     more = msgspec.structs.replace(mine, outcomes=[TrialOutcome(levels={}, workload="w", block=0, order=0)])
@@ -84,7 +84,7 @@ def test_one_that_ran_here_gets_no_trials_of_a_file(store: HistoryStore) -> None
     assert store.experiment(number).outcomes == []
 
 
-def test_one_result_of_the_command_line_is_taken(store: HistoryStore) -> None:
+def test_a_single_result_of_the_command_line_is_imported(store: HistoryStore) -> None:
     raw = msgspec.json.encode(result())
     assert len(import_history(store, history_from_json(raw), "test.json").added) == 1
     assert import_history(store, history_from_json(raw), "test.json").known == 1
@@ -117,13 +117,13 @@ def broken(**changes: Any) -> bytes:
         history_to_json([Run(result=result(), note="x" * 10_001)]),
     ],
 )
-def test_what_is_refused(raw: bytes) -> None:
+def test_broken_files_are_refused(raw: bytes) -> None:
     with pytest.raises(AppError) as caught:
         history_from_json(raw)
     assert caught.value.kind is ErrorKind.USAGE
 
 
-def test_what_cannot_be_kept_changes_nothing(store: HistoryStore) -> None:
+def test_a_failed_import_changes_nothing(store: HistoryStore) -> None:
     plain = ExperimentRecord(
         started_at="2026-03-01T10:00:00", name="x", share="nas:/a", seed=1, spec=msgspec.Raw(b"{}")
     )
@@ -151,7 +151,7 @@ def test_csv_has_a_line_for_each_run_and_no_formula(store: HistoryStore) -> None
     assert (second["share"], second["note"]) == ("nas:/ä,b", "two\nlines")
 
 
-def test_csv_says_where_each_run_ran_by_the_names_of_json(store: HistoryStore) -> None:
+def test_csv_has_the_environment_by_json_names(store: HistoryStore) -> None:
     where = Environment(
         host="desk", kernel="6.1.0", server_kind="linux", rate_bps=1e9, rtt_s=0.0004, mtu=9000
     )

@@ -1,4 +1,4 @@
-"""A finished test is kept and compared with its baseline, and never lost."""
+"""Recording of a finished test: saving, comparison with the baseline, and fallback to a file."""
 
 import sqlite3
 import tempfile
@@ -29,42 +29,42 @@ def path(tmp_path: Path) -> Path:
 
 
 def with_baseline(path: Path) -> None:
-    kept = record_test(result(FAST, FAST, environment=Environment(kernel="6.1")), path=path)
-    assert (kept.warning, kept.comparison) == ("", "")
+    recorded = record_test(result(FAST, FAST, environment=Environment(kernel="6.1")), path=path)
+    assert (recorded.warning, recorded.comparison) == ("", "")
     with HistoryStore.open(path) as store:
-        store.set_baseline(kept.id)
+        store.set_baseline(recorded.id)
 
 
 def test_slower_than_the_baseline_is_a_warning(path: Path) -> None:
     with_baseline(path)
     slow = result(SLOW, FAST, environment=Environment(kernel="6.12"), effective={"vers": "3"})
-    kept = record_test(slow, path=path)
-    assert kept.warning.startswith(
+    recorded = record_test(slow, path=path)
+    assert recorded.warning.startswith(
         "Slower than the baseline of 2026-03-01: to the server 40 % slower (100 MB/s"
     )
-    assert "vers (4.2 → 3)" in kept.warning
-    assert "kernel (6.1 → 6.12)" in kept.warning
-    assert "This is of these two tests alone: repeat the test" in kept.warning
-    assert "From the server no significant difference" in kept.comparison
+    assert "vers (4.2 → 3)" in recorded.warning
+    assert "kernel (6.1 → 6.12)" in recorded.warning
+    assert "This is of these two tests alone: repeat the test" in recorded.warning
+    assert "From the server no significant difference" in recorded.comparison
 
 
-def test_no_warning_where_there_is_none(path: Path) -> None:
+def test_no_warning_without_a_significant_difference(path: Path) -> None:
     with_baseline(path)
     for other in (
         result(FAST[::-1], FAST, started_at="2026-03-02T10:00:00+00:00"),
-        result([50e6], [50e6]),  # one repeat says nothing
+        result([50e6], [50e6]),  # a single repeat has no interval
         result(SLOW, SLOW, share="nas:/other"),
         result(FAST, SLOW, cached=True),
         result(SLOW, SLOW, workload="files"),
     ):
         assert record_test(other, path=path).warning == ""
     assert "too few repeats" in record_test(result([50e6], [51e6]), path=path).comparison
-    # The same result again is the same run.
+    # The same result has the same uid, so it is the same run.
     assert record_test(result(SLOW, SLOW, workload="files"), path=path).comparison == ""
 
 
 def sized(size: int, **changes: Any) -> TestResult:
-    """Return a slow test of files of this size."""
+    """Return the result of a slow test with files of a size in bytes."""
     slow = result(SLOW, SLOW, **changes)
     assert slow.write is not None
     moved = msgspec.structs.replace(slow.write, bytes=size * slow.count)
@@ -87,26 +87,30 @@ def sized(size: int, **changes: Any) -> TestResult:
         (sized(64 * MIB, sync=True, block_size=2**16), "call size (1 MiB → 64 KiB), O_SYNC (no → yes)"),
     ],
 )
-def test_another_test_is_not_compared_with_the_baseline(path: Path, other: TestResult, named: str) -> None:
+def test_different_settings_are_not_compared_with_the_baseline(
+    path: Path, other: TestResult, named: str
+) -> None:
     with_baseline(path)
-    kept = record_test(other, path=path)
-    assert kept.warning == ""
-    assert kept.comparison == (
+    recorded = record_test(other, path=path)
+    assert recorded.warning == ""
+    assert recorded.comparison == (
         "It is not compared with the baseline of 2026-03-01, which was another test. What of it differs: "
         f"{named}."
     )
 
 
-def test_a_grid_of_other_cells_is_another_test(path: Path) -> None:
-    kept = record_test(grid(1000), path=path)
+def test_a_grid_with_other_cells_is_not_compared(path: Path) -> None:
+    recorded = record_test(grid(1000), path=path)
     with HistoryStore.open(path) as store:
-        store.set_baseline(kept.id)
+        store.set_baseline(recorded.id)
     larger = [msgspec.structs.replace(cell, record=65536) for cell in grid(1000).grid]
     other = msgspec.structs.replace(grid(1000), grid=larger)
-    kept = record_test(other, path=path)
-    assert "What of it differs: cells (randread of 4 KiB, 1 job, 4 at once, and 1 more → " in kept.comparison
+    recorded = record_test(other, path=path)
+    assert (
+        "What of it differs: cells (randread of 4 KiB, 1 job, 4 at once, and 1 more → " in recorded.comparison
+    )
     with HistoryStore.open(path) as store:
-        assert store.set_baseline(kept.id) == []
+        assert store.set_baseline(recorded.id) == []
     both = msgspec.structs.replace(grid(900), grid=[*grid(900).grid, *larger])
     assert "no significant difference" in record_test(both, path=path).comparison
 
@@ -122,7 +126,7 @@ def test_a_grid_of_other_cells_is_another_test(path: Path) -> None:
         ("own", (64 * MIB, 10), (60 * MIB, 11), True),
     ],
 )
-def test_sizes_that_a_plan_chooses_need_not_be_the_same(
+def test_similar_sizes_are_compared(
     workload: str, before: tuple[int, int], after: tuple[int, int], warns: bool
 ) -> None:
     old, new = (
@@ -138,12 +142,12 @@ def test_sizes_that_a_plan_chooses_need_not_be_the_same(
         assert "own files (/home/x → /home/y)" in compare_with_baseline(Run(result=old), elsewhere)[1]
 
 
-def kept_in(error: AppError) -> Path:
+def fallback_file(error: AppError) -> Path:
     return Path(error.message.rpartition(" it is in ")[2].rstrip("."))
 
 
 @pytest.mark.parametrize("trouble", ["locked", "newer", "folder"])
-def test_what_cannot_be_kept_is_in_a_file(
+def test_a_test_that_cannot_be_saved_is_written_to_a_file(
     path: Path, trouble: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(database, "_LOCK_TIMEOUT_S", 0.05)
@@ -164,7 +168,7 @@ def test_what_cannot_be_kept_is_in_a_file(
     assert caught.value.kind is {"locked": ErrorKind.BUSY, "newer": ErrorKind.UNAVAILABLE}.get(
         trouble, ErrorKind.IO
     )
-    file = kept_in(caught.value)
+    file = fallback_file(caught.value)
     assert file.parent == (tmp_path if trouble == "folder" else path.parent)
     assert file.stat().st_mode & 0o777 == 0o600
     assert f"history import {file}" in caught.value.hint
@@ -172,19 +176,19 @@ def test_what_cannot_be_kept_is_in_a_file(
     assert run.result == result(FAST, samples=5)
 
 
-def test_a_history_that_turns_out_to_be_damaged_does_not_cost_the_test(path: Path) -> None:
+def test_a_damaged_history_does_not_lose_the_test(path: Path) -> None:
     with HistoryStore.open(path) as store:
         for place in range(40):
             store.add(Run(result=result([1e6 + place])))
     raw = path.read_bytes()
     path.write_bytes(raw[:4096] + b"\xa5" * (len(raw) - 4096))
-    kept = record_test(result(FAST), path=path)
-    assert any("damaged" in message for message in kept.messages)
+    recorded = record_test(result(FAST), path=path)
+    assert any("damaged" in message for message in recorded.messages)
     with HistoryStore.open(path) as store:
-        assert store.get(kept.id).result == result(FAST)
+        assert store.get(recorded.id).result == result(FAST)
 
 
-def test_runs_beside_each_other_say_what_else_differs() -> None:
+def test_a_comparison_lists_other_differences() -> None:
     one = Run(result=result(FAST, FAST))
     plain = result(FAST, SLOW)
     assert plain.write is not None

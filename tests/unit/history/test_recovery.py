@@ -1,4 +1,4 @@
-"""Of a damaged history all that can be read is in the new one, and the damaged file is kept as it was."""
+"""Recovery of a damaged history: readable records are copied, and the damaged file is renamed."""
 
 import random
 import sqlite3
@@ -24,7 +24,7 @@ PAGE = 4096
 
 
 def fill(path: Path) -> None:
-    """Make a history whose runs are of many lengths: some on a page of their own and more."""
+    """Create a history with runs of many lengths, some with overflow pages."""
     source = random.Random(7)
     with HistoryStore.open(path) as store:
         for place in range(RUNS):
@@ -54,7 +54,7 @@ def trial(order: int) -> TrialOutcome:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def intact(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("whole") / "history.sqlite"
     fill(path)
     return path.read_bytes()
@@ -66,13 +66,13 @@ def runs_of(path: Path) -> dict[int, Run]:
         return {number: store.get(number) for number in sorted(row.id for row in store.find())}
 
 
-def salvaged(folder: Path, content: bytes) -> dict[int, Run]:
-    """Return the runs of the history that takes a damaged one's place."""
+def recovered_runs(folder: Path, content: bytes) -> dict[int, Run]:
+    """Write a damaged file, and return the runs of the recovered history."""
     path = folder / "history.sqlite"
     path.write_bytes(content)
-    aside, found = recover(path)
-    assert aside.read_bytes() == content
-    assert sorted(item.name for item in folder.iterdir()) == sorted([path.name, aside.name])
+    damaged_file, found = recover(path)
+    assert damaged_file.read_bytes() == content
+    assert sorted(item.name for item in folder.iterdir()) == sorted([path.name, damaged_file.name])
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     runs = runs_of(path)
@@ -81,12 +81,12 @@ def salvaged(folder: Path, content: bytes) -> dict[int, Run]:
     return runs
 
 
-def test_nothing_is_lost_where_nothing_is_damaged(tmp_path: Path, whole: bytes) -> None:
+def test_an_undamaged_file_loses_nothing(tmp_path: Path, intact: bytes) -> None:
     plain = tmp_path / "plain.sqlite"
-    plain.write_bytes(whole)
+    plain.write_bytes(intact)
     before = runs_of(plain)
     plain.unlink()
-    assert salvaged(tmp_path, whole) == before
+    assert recovered_runs(tmp_path, intact) == before
     with HistoryStore.open(tmp_path / "history.sqlite") as store:
         experiments = [store.experiment(row.id) for row in store.experiments()]
         assert sorted(item.seed for item in experiments) == [0, 1, 2]
@@ -96,38 +96,38 @@ def test_nothing_is_lost_where_nothing_is_damaged(tmp_path: Path, whole: bytes) 
         assert baseline.id == RUNS
 
 
-def test_any_broken_page_costs_only_what_is_on_it(
-    whole: bytes, tmp_path_factory: pytest.TempPathFactory
+def test_a_damaged_page_loses_only_its_own_records(
+    intact: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Each page in turn, the first one and those that lead to all others too."""
-    for page in range(0, len(whole) // PAGE, 4):
-        content = whole[: page * PAGE] + b"\xa5" * PAGE + whole[(page + 1) * PAGE :]
-        runs = salvaged(tmp_path_factory.mktemp("page"), content)
-        # A page holds at most a dozen of the short measurements.
+    """Damage each page in turn, including the first one and the interior pages of b-trees."""
+    for page in range(0, len(intact) // PAGE, 4):
+        content = intact[: page * PAGE] + b"\xa5" * PAGE + intact[(page + 1) * PAGE :]
+        runs = recovered_runs(tmp_path_factory.mktemp("page"), content)
+        # A page holds at most a dozen short runs.
         assert len(runs) >= RUNS - 12, page
 
 
 @settings(max_examples=12, deadline=None)
 @given(st.data())
-def test_any_flipped_bytes_are_survived(
-    whole: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+def test_random_damage_does_not_raise(
+    intact: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    content = bytearray(whole)
+    content = bytearray(intact)
     for _ in range(data.draw(st.integers(1, 30))):
-        content[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
-    runs = salvaged(tmp_path_factory.mktemp("flips"), bytes(content))
+        content[data.draw(st.integers(0, len(intact) - 1))] ^= data.draw(st.integers(1, 255))
+    runs = recovered_runs(tmp_path_factory.mktemp("flips"), bytes(content))
     for run in runs.values():
         assert run.result.share == "nas:/home"
 
 
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.3, 0.5, 0.75, 0.999])
-def test_a_file_that_was_cut_off_gives_its_beginning(tmp_path: Path, whole: bytes, part: float) -> None:
-    runs = salvaged(tmp_path, whole[: int(part * len(whole))])
+def test_a_truncated_file_keeps_its_beginning(tmp_path: Path, intact: bytes, part: float) -> None:
+    runs = recovered_runs(tmp_path, intact[: int(part * len(intact))])
     assert len(runs) <= RUNS
     assert bool(runs) == (part > 0.1)
 
 
-def test_samples_and_remarks_may_be_lost_alone(tmp_path: Path) -> None:
+def test_samples_or_notes_may_be_lost_alone(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     with HistoryStore.open(path) as store:
         store.add(Run(result=result(samples=50), note="Whole."))
@@ -138,7 +138,7 @@ def test_samples_and_remarks_may_be_lost_alone(tmp_path: Path) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("DELETE FROM runs WHERE id = 3")
         connection.commit()
-    aside, found = recover(path)
+    damaged_file, found = recover(path)
     assert (found.runs, found.bare, found.known) == (3, 1, {1, 2, 3})
     assert found.text().endswith("Of 1 of them the tags and the note are lost.")
     runs = runs_of(path)
@@ -148,13 +148,13 @@ def test_samples_and_remarks_may_be_lost_alone(tmp_path: Path) -> None:
         True,
     ]
     assert [run.note for run in runs.values()] == ["Whole.", "Its samples are not.", ""]
-    assert aside.exists()
+    assert damaged_file.exists()
 
 
-def test_trials_whose_experiment_is_lost_go_to_no_other_one(tmp_path: Path, whole: bytes) -> None:
-    """A row of many pages, one of which is unreadable; the next new experiment gets its number."""
+def test_trials_of_a_lost_experiment_join_no_other(tmp_path: Path, intact: bytes) -> None:
+    """An overflow page of an experiment is unreadable; the next new experiment gets its number."""
     path = tmp_path / "history.sqlite"
-    path.write_bytes(whole)
+    path.write_bytes(intact)
     with HistoryStore.open(path) as store:
         plan = b'{"plan":"%s"}' % (b"y" * 5 * PAGE)
         number = store.start_experiment(plan, "nas:/home", 9)
@@ -175,12 +175,12 @@ def test_trials_whose_experiment_is_lost_go_to_no_other_one(tmp_path: Path, whol
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_its_place_is_never_empty(
-    tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch, links: bool
+def test_the_file_is_replaced_without_a_gap(
+    tmp_path: Path, intact: bytes, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:
-    """Another program would begin a new one there, which would be overwritten."""
+    """Without a file, another program would create one, which would be overwritten."""
     path = tmp_path / "history.sqlite"
-    path.write_bytes(whole)
+    path.write_bytes(intact)
     seen: list[bool] = []
     rename = Path.rename
 
@@ -194,41 +194,44 @@ def test_its_place_is_never_empty(
     monkeypatch.setattr(Path, "rename", watched)
     if not links:
         monkeypatch.setattr(Path, "hardlink_to", refused)
-    aside, _ = recover(path)
-    assert seen[-1] == links  # where there are no links, it is for a moment
-    assert aside.read_bytes() == whole
+    damaged_file, _ = recover(path)
+    assert seen[-1] == links  # without hard links the file is missing for a moment
+    assert damaged_file.read_bytes() == intact
     assert len(runs_of(path)) == RUNS
 
 
-def test_what_was_deleted_stays_so(tmp_path: Path, whole: bytes) -> None:
+def test_deleted_runs_stay_deleted(tmp_path: Path, intact: bytes) -> None:
     path = tmp_path / "history.sqlite"
-    path.write_bytes(whole)
+    path.write_bytes(intact)
     with HistoryStore.open(path) as store:
         store.delete(range(5, RUNS + 1))
     recover(path)
     assert sorted(runs_of(path)) == [1, 2, 3, 4]
 
 
-def test_what_is_only_in_the_log_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_on_network", lambda _path: False)  # there it has no log
-    path, other = tmp_path / "history.sqlite", tmp_path / "crashed/history.sqlite"
-    other.parent.mkdir()
+def test_records_in_the_write_ahead_log_are_recovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A network file system would have no write-ahead log.
+    monkeypatch.setattr(database, "_on_network", lambda _path: False)
+    path, crashed = tmp_path / "history.sqlite", tmp_path / "crashed/history.sqlite"
+    crashed.parent.mkdir()
     with HistoryStore.open(path) as store:
         store.add(Run(result=result()))
         for tail in ("", "-wal"):
             content = path.with_name(path.name + tail).read_bytes()
-            other.with_name(other.name + tail).write_bytes(content)
-    before = [item.read_bytes() for item in sorted(other.parent.iterdir())]
-    aside, found = recover(other)
+            crashed.with_name(crashed.name + tail).write_bytes(content)
+    before = [item.read_bytes() for item in sorted(crashed.parent.iterdir())]
+    damaged_file, found = recover(crashed)
     assert (found.runs, len(found.known)) == (1, 1)
-    assert [aside.with_name(aside.name + tail).read_bytes() for tail in ("", "-wal")] == before
+    assert [damaged_file.with_name(damaged_file.name + tail).read_bytes() for tail in ("", "-wal")] == before
 
 
-def test_a_disk_without_place_leaves_the_damaged_file(
-    tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+def test_a_full_disk_leaves_the_damaged_file(
+    tmp_path: Path, intact: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "history.sqlite"
-    damaged = b"\0" * PAGE + whole[PAGE:]
+    damaged = b"\0" * PAGE + intact[PAGE:]
     path.write_bytes(damaged)
 
     def full(_path: Path) -> None:
@@ -242,20 +245,20 @@ def test_a_disk_without_place_leaves_the_damaged_file(
     assert path.read_bytes() == damaged
 
 
-def test_a_person_is_told_how_much(tmp_path: Path, whole: bytes) -> None:
+def test_the_report_counts_recovered_and_lost_tests(tmp_path: Path, intact: bytes) -> None:
     path = tmp_path / "history.sqlite"
-    path.write_bytes(b"\0" * PAGE + whole[PAGE:])
+    path.write_bytes(b"\0" * PAGE + intact[PAGE:])
     with HistoryStore.open(path) as store:
         (message,) = store.messages
         assert store.count() == RUNS
     assert f"All {RUNS} tests that it tells of are recovered. Experiments recovered: 3." in message
-    (aside,) = tmp_path.glob("history-damaged-*.sqlite")
-    assert message.endswith(f"The damaged file is kept as {aside}.")
+    (damaged_file,) = tmp_path.glob("history-damaged-*.sqlite")
+    assert message.endswith(f"The damaged file is kept as {damaged_file}.")
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.binary(max_size=3 * PAGE))
-def test_any_bytes_are_pages(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_random_bytes_do_not_raise(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("bytes") / "file"
     path.write_bytes(b"SQLite format 3\0" + content)
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The history keeps what was measured, finds it again, and undoes a deletion."""
+"""Store of saved tests: adding, finding, tagging, deleting, and baselines."""
 
 import sqlite3
 import threading
@@ -31,7 +31,7 @@ def at(day: int) -> str:
     return f"2026-03-{day:02}T10:00:00+00:00"
 
 
-def test_what_is_added_comes_back(store: HistoryStore) -> None:
+def test_an_added_run_is_read_back(store: HistoryStore) -> None:
     run = Run(result=result(samples=200), tags=("b", "a"), note="After the switch.")
     number = store.add(run)
     found = store.get(number)
@@ -67,7 +67,7 @@ counters = st.integers(0, 2**62)
         max_size=20,
     )
 )
-def test_any_samples_come_back(samples: list[Sample]) -> None:
+def test_any_samples_are_read_back(samples: list[Sample]) -> None:
     plain = result()
     assert plain.read is not None
     packed = msgspec.structs.replace(
@@ -91,7 +91,7 @@ def test_damaged_bytes_are_an_error(body: bytes) -> None:
         decode_result(encode_result(result())[0], body)
 
 
-def test_rows_say_what_lists_show(store: HistoryStore) -> None:
+def test_rows_have_the_columns_of_lists(store: HistoryStore) -> None:
     store.add(Run(result=result([100e6, 90e6, 110e6], [200e6, 1e9, 210e6], cached=True)))
     (row,) = store.find()
     assert (row.share, row.server, row.host, row.path) == ("nas:/home", "nas", "desk", "/mnt/home")
@@ -100,14 +100,14 @@ def test_rows_say_what_lists_show(store: HistoryStore) -> None:
     assert (row.kind, row.link, row.nfs, row.baseline) == ("file", "", True, False)
 
 
-def test_a_path_stands_for_the_share_of_what_is_not_nfs(store: HistoryStore) -> None:
+def test_without_nfs_the_path_is_the_share(store: HistoryStore) -> None:
     local = result(nfs=False, share=None, effective={}, environment=None, figures={}, write=None)
     store.add(Run(result=local))
     (row,) = store.find()
     assert (row.share, row.server, row.host, row.write, row.read) == ("/mnt/home", "", "", None, 110e6)
 
 
-def test_the_same_result_is_kept_once(store: HistoryStore) -> None:
+def test_the_same_result_is_saved_once(store: HistoryStore) -> None:
     first = store.add(Run(result=result()))
     assert store.add(Run(result=result(), note="again")) == first
     assert store.add(Run(result=result(), uid="other")) != first
@@ -167,7 +167,7 @@ signs = st.text("ab*?[]^-!%_ß,Éİ ", max_size=6)
 
 @settings(max_examples=100)
 @given(st.lists(signs, min_size=1, max_size=4), signs)
-def test_a_word_is_found_wherever_it_stands(notes: list[str], text: str) -> None:
+def test_a_word_is_found_anywhere_in_a_note(notes: list[str], text: str) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE runs (search)")
         connection.executemany("INSERT INTO runs VALUES (?)", [(note.casefold(),) for note in notes])
@@ -193,7 +193,7 @@ def test_a_word_is_found_wherever_it_stands(notes: list[str], text: str) -> None
         RunFilter(share="nas:/home", text="word"),
     ],
 )
-def test_every_question_is_answered_by_the_index(store: HistoryStore, wanted: RunFilter) -> None:
+def test_every_query_uses_an_index(store: HistoryStore, wanted: RunFilter) -> None:
     where, values = _where(wanted)
     for query in (f"SELECT count(*) FROM runs{where}", f"SELECT id FROM runs{where}{_NEWEST} LIMIT 500"):
         with store._database.reading() as connection:
@@ -238,21 +238,21 @@ def test_a_deletion_can_be_undone(store: HistoryStore) -> None:
 
 
 @pytest.mark.parametrize("act", ["get", "note", "tag", "delete", "set_baseline", "clear_baseline"])
-def test_no_such_run(store: HistoryStore, act: str) -> None:
+def test_an_unknown_run_is_refused(store: HistoryStore, act: str) -> None:
     args = {"note": (7, ""), "tag": ([7],), "delete": ([7],)}.get(act, (7,))
     with pytest.raises(AppError) as caught:
         getattr(store, act)(*args)
     assert caught.value.kind is ErrorKind.USAGE
 
 
-def test_a_baseline_for_each_test_of_a_share_a_kind_and_a_link(store: HistoryStore) -> None:
+def test_each_distinct_test_has_its_own_baseline(store: HistoryStore) -> None:
     lab = LinkFacts(name="wan", emulated=True)
     one, two = (store.add(Run(result=result(started_at=at(day)))) for day in (1, 2))
     small = store.add(Run(result=result(workload="files")))
     far = store.add(Run(result=result(link=lab)))
     synced = store.add(Run(result=result(sync=True)))
     assert [store.set_baseline(number) for number in (one, small, far, synced, one)] == [[], [], [], [], []]
-    assert store.set_baseline(two) == [one]  # the same test: the newer one takes its place
+    assert store.set_baseline(two) == [one]  # the same test: the newer run replaces the baseline
     assert {row.id for row in store.find(RunFilter(baseline=True))} == {two, small, far, synced}
     for wanted, number in (
         (result(), two), (result(workload="files"), small), (result(link=lab), far),
@@ -267,7 +267,7 @@ def test_a_baseline_for_each_test_of_a_share_a_kind_and_a_link(store: HistorySto
     assert store.baseline_for(result()) is None
 
 
-def test_a_baseline_that_comes_back_takes_the_place_of_its_like_alone(store: HistoryStore) -> None:
+def test_a_restored_baseline_replaces_only_that_of_the_same_test(store: HistoryStore) -> None:
     one, synced = (store.add(Run(result=result(sync=sync))) for sync in (False, True))
     for number in (one, synced):
         store.set_baseline(number)
@@ -278,7 +278,7 @@ def test_a_baseline_that_comes_back_takes_the_place_of_its_like_alone(store: His
     assert {run.id for run in store.baselines("nas:/home")} == {one, synced}
 
 
-def test_a_baseline_that_cannot_be_read_gives_way(store: HistoryStore) -> None:
+def test_an_unreadable_baseline_is_replaced(store: HistoryStore) -> None:
     one, two = (store.add(Run(result=result(started_at=at(day)))) for day in (1, 2))
     store.set_baseline(one)
     with closing(sqlite3.connect(store.path)) as connection, connection:

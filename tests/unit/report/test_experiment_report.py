@@ -1,4 +1,4 @@
-"""An experiment leaves as raw trials, as a workbook, and as a report that loads nothing."""
+"""Export of an experiment: CSV, Excel workbook and HTML report."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ _CELL = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
 def read(raw: bytes, number: int = 1) -> list[list[Any]]:
-    """Return the values of a sheet, as a spreadsheet program takes them."""
+    """Return the values of a worksheet."""
     with zipfile.ZipFile(io.BytesIO(raw)) as file:
         assert file.testzip() is None
         for name in file.namelist():
@@ -43,12 +43,12 @@ def read(raw: bytes, number: int = 1) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("unit", SpeedUnit)
-def test_speeds_are_shown_in_the_unit_that_is_chosen(unit: SpeedUnit) -> None:
+def test_speeds_have_the_chosen_unit(unit: SpeedUnit) -> None:
     html = experiment_to_html(experiment(), unit)
     assert {other for other in ("MB/s", "MiB/s", "Mbit/s") if other in html} == {str(unit)}
 
 
-def test_raw_trials() -> None:
+def test_csv_has_the_raw_trials() -> None:
     one = experiment()
     table = trials_table(one)
     lines = list(csv.DictReader(io.StringIO(csv_text(table), newline="")))
@@ -60,7 +60,7 @@ def test_raw_trials() -> None:
     assert lines[0]["in_use"].endswith(",hard")
 
 
-def test_the_workbook_has_the_same_and_where_it_ran() -> None:
+def test_the_workbook_has_trials_and_environment() -> None:
     one = experiment()
     raw = tables_to_xlsx({"Trials": trials_table(one), "About & more": experiment_table(one)})
     trials, about = read(raw, 1), read(raw, 2)
@@ -86,7 +86,7 @@ def test_any_cells_make_a_workbook(rows: list[list[Any]]) -> None:
                 assert found == value
 
 
-def test_the_report_says_what_was_found() -> None:
+def test_the_report_has_the_conclusions() -> None:
     html = experiment_to_html(experiment())
     for drawing in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
         ET.fromstring(drawing)
@@ -124,14 +124,14 @@ def test_levels_are_compared_once_for_the_figure_of_each_section() -> None:
         assert html.count(f"one file, {label}: 65536 ") == 1
 
 
-def test_of_a_search_it_is_not_known_how_many_trials_it_takes() -> None:
+def test_a_search_has_no_planned_number_of_trials() -> None:
     one = experiment()
     plan = msgspec.structs.replace(msgspec.json.decode(one.spec, type=ExperimentPlan), trials=0)
     html = experiment_to_html(msgspec.structs.replace(one, spec=msgspec.Raw(msgspec.json.encode(plan))))
     assert ": 35 trials done, in the random order" in html
 
 
-def test_a_level_whose_every_read_came_from_memory() -> None:
+def test_a_level_with_cached_reads_only() -> None:
     one = experiment()
     plan = msgspec.json.decode(one.spec, type=ExperimentPlan)
     asked = msgspec.structs.replace(plan.experiment, strategy="one-at-a-time")
@@ -147,20 +147,20 @@ def test_a_level_whose_every_read_came_from_memory() -> None:
     assert "12 trials have no figure here" in html
 
 
-def test_an_experiment_that_has_just_begun() -> None:
+def test_an_experiment_without_trials() -> None:
     html = experiment_to_html(msgspec.structs.replace(experiment(), outcomes=[]))
     assert "0 of 36 trials done" in html
 
 
-def test_a_plan_of_another_version() -> None:
+def test_an_unreadable_plan_is_an_error() -> None:
     with pytest.raises(AppError) as caught:
         experiment_to_html(msgspec.structs.replace(experiment(), spec=msgspec.Raw(b"{}")))
     assert caught.value.kind is ErrorKind.IO
 
 
-def test_a_report_of_a_search_claims_what_its_re_test_shows() -> None:
-    here = world()
-    _result, events = search(here, options="nconnect=4")
+def test_the_report_of_a_search_has_the_result_of_its_retest() -> None:
+    simulated_host = world()
+    _result, events = search(simulated_host, options="nconnect=4")
     plan, outcomes = told(events)
     one = msgspec.structs.replace(
         experiment(), spec=msgspec.Raw(msgspec.json.encode(plan)), outcomes=outcomes

@@ -1,4 +1,4 @@
-"""The report is one file that loads nothing, says what was measured, and is well formed whatever is in it."""
+"""HTML report of runs: one well-formed file without external resources."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -22,7 +22,7 @@ _VOID = {"meta", "circle", "path", "polyline", "br"}
 
 
 class Balance(HTMLParser):
-    """Checks that every element ends where it should; keeps the text."""
+    """Parser that checks the nesting of elements and collects the text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ def a_run(number: int, *, cached: bool = False, **changes: object) -> Run:
     return Run(result=found, id=number, **changes)  # type: ignore[arg-type]
 
 
-def test_two_runs_are_drawn_and_compared() -> None:
+def test_two_runs_are_plotted_and_compared() -> None:
     html = runs_to_html(
         [a_run(2, values=SLOW, note="<b>New</b> & slow"), a_run(1, tags=("before",), baseline=True)]
     )
@@ -70,19 +70,19 @@ def test_two_runs_are_drawn_and_compared() -> None:
     assert "Run 2 compared with Run 1" in text
     assert "To the server 40 % slower" in text
     assert "From the server no significant difference" in text
-    assert "<b>New</b> & slow" in text  # as text, not as an element
+    assert "<b>New</b> & slow" in text  # escaped
     for word in ("before", "baseline", "rsize=65536", "nas:/home", "host desk", "97 %", "Dropped."):
         assert word in text
 
 
 @pytest.mark.parametrize("unit", SpeedUnit)
-def test_speeds_are_shown_in_the_unit_that_is_chosen(unit: SpeedUnit) -> None:
+def test_speeds_have_the_chosen_unit(unit: SpeedUnit) -> None:
     html = runs_to_html([a_run(2, values=SLOW), a_run(1)], unit=unit)
     assert {other for other in ("MB/s", "MiB/s", "Mbit/s") if other in html} == {str(unit)}
     assert format_speed(100e6, unit) in text_of(html)
 
 
-def test_a_read_from_the_cache_is_said_and_not_drawn() -> None:
+def test_a_cached_read_is_noted_and_not_plotted() -> None:
     html = runs_to_html([a_run(1), a_run(2, cached=True), a_run(3)])
     assert html.count('<polyline class="line') == 5
     assert "110 MB/s (cached)" not in html
@@ -90,16 +90,16 @@ def test_a_read_from_the_cache_is_said_and_not_drawn() -> None:
     assert "is left out" in text
 
 
-def test_many_runs_are_not_all_drawn() -> None:
+def test_only_the_first_runs_are_plotted() -> None:
     runs = [a_run(number) for number in range(1, 16)]
     text = text_of(runs_to_html(runs))
     assert "The first 12 of 15 are drawn." in text
     assert "Run 15: nas:/home" in text
     lines = re.findall(r'<polyline class="line (c\d)"( stroke-dasharray="[^"]*")?', runs_to_html(runs))
-    assert len(set(lines)) == 12  # each run has a style of its own, the same in both directions
+    assert len(set(lines)) == 12  # each run has one style, the same in both plots
 
 
-def test_nothing_at_all() -> None:
+def test_a_report_without_runs() -> None:
     assert "0 tests" in text_of(runs_to_html([]))
 
 
@@ -115,7 +115,7 @@ numbers = st.floats(0, 1e12)
 
 @settings(max_examples=40)
 @given(st.text(max_size=20), st.lists(st.tuples(numbers, numbers), min_size=1, max_size=5))
-def test_any_numbers_and_names_make_a_drawing(name: str, points: list[tuple[float, float]]) -> None:
+def test_any_numbers_and_names_can_be_plotted(name: str, points: list[tuple[float, float]]) -> None:
     name = "".join(sign for sign in name if sign.isprintable())
     found = ET.fromstring(
         curve_plot(name, "s", "MB/s", [PlotCurve(name, points, place) for place in range(15)])
@@ -131,7 +131,7 @@ def test_any_numbers_and_names_make_a_drawing(name: str, points: list[tuple[floa
 
 
 @pytest.mark.parametrize("value", [0.0, 5e-324, 1e-12, 1e300])
-def test_odd_numbers_have_an_axis(value: float) -> None:
+def test_extreme_numbers_have_an_axis(value: float) -> None:
     ET.fromstring(curve_plot("t", "s", "MB/s", [PlotCurve("a", [(0, value), (value, 0)])]))
 
 
@@ -142,7 +142,7 @@ def test_ticks_are_round() -> None:
 
 
 @pytest.mark.parametrize("drawing", [curve_plot("t", "s", "MB/s", []), strip_plot("t", "MB/s", [])])
-def test_nothing_to_draw(drawing: str) -> None:
+def test_a_plot_without_data_is_empty(drawing: str) -> None:
     assert drawing == ""
 
 
@@ -152,10 +152,10 @@ def test_a_grid_is_described_by_its_cells() -> None:
     assert "randread of 4 KiB, 1 job, 4 at once 1002 4.1 MB/s 1 ms — 6" in text
 
 
-def test_what_held_it_back_and_what_it_is_enough_for_are_said() -> None:
+def test_bottleneck_and_uses_are_in_the_report() -> None:
     run = a_run(1)
     held = Bottleneck(kind="network", evidence=["The link was full."], confidence="high")
-    told = msgspec.structs.replace(run.result, bottleneck=held, enough=["Video: 4 films at once."])
-    text = text_of(runs_to_html([msgspec.structs.replace(run, result=told)]))
+    with_bottleneck = msgspec.structs.replace(run.result, bottleneck=held, enough=["Video: 4 films at once."])
+    text = text_of(runs_to_html([msgspec.structs.replace(run, result=with_bottleneck)]))
     assert "held back by the network (high confidence). The link was full." in text
     assert "Enough for video: 4 films at once." in text
