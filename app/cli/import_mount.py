@@ -43,8 +43,8 @@ def run_import_mount(host: Host, args: argparse.Namespace) -> tuple[ForeignEntry
     """Show the change, ask, and save the mount; nothing is mounted or unmounted.
 
     Raises:
-        AppError: if nothing was written: OPTION_RESERVED for options that only root may give without
-            --reserved, CANCELLED after the answer no, or an error of a request.
+        AppError: OPTION_RESERVED for options that only root may give, unless --reserved says what to do with
+            them; CANCELLED after the answer no; or an error of a request. Nothing is written then.
     """
     entry: ForeignEntry = host.submit("mounts.foreign", ForeignArgs(mount_point=args.mount_point)).result(
         _TIMEOUT_S

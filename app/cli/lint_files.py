@@ -198,7 +198,7 @@ def _map_entries(name: str, text: str, *, sure: bool) -> tuple[list[FileEntry], 
     direct = _DIRECT.search(posixpath.basename(name)) is not None
     for entry in found.entries:
         fstype = autofs.entry_fstype(entry, None)
-        # autofs.entry_shares() leaves out locations without a colon; here they count, too.
+        # Locations without a colon come first, so that the lint checks a malformed share before the others.
         shares = [*(item for item in entry.locations if ":" not in item), *autofs.entry_shares(entry)]
         wrong_type = is_wrong_type(fstype) and bool(shares) and looks_like_share(shares[0])
         if not wrong_type and (fstype not in NFS_TYPES or not _is_meant_as_map(entry, shares, sure=sure)):
@@ -234,9 +234,10 @@ _MAP_VARIABLES = frozenset(
 
 
 def _is_meant_as_map(entry: autofs.MapEntry, shares: list[str], *, sure: bool) -> bool:
-    """Return whether an entry is one of an autofs map: its first location is a share, or another one is.
+    """Return whether a line is an NFS entry of an autofs map.
 
-    In a file whose name is not that of a map (``sure`` is False), options or a type also count.
+    In a file named like a map (``sure``), every entry counts except a local device without a type. In other
+    files an entry must have a share, options or a type.
     """
     if not shares or (shares[0].startswith(":") and not entry.fstype):
         return False

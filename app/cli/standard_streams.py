@@ -1,7 +1,7 @@
 """Standard streams of the program: errors of writing become a message and an exit code.
 
-A disk may be full, the reader of a pipe may end, a stream may be closed at the start (`>&-`), or its encoding
-may be ASCII. These are not bugs of the program, so none of them shows a traceback.
+A disk may be full, or the reader of a pipe may end. A stream may be closed at the start (`>&-`), or its
+encoding may be ASCII. These are not bugs of the program, so none of them shows a traceback.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Comparison of saved tests: speeds, options and environment, and possible causes of a different speed.
 
-Two tests are comparable if share, link, workload and settings are the same and their sizes differ by a factor
-of two at most. If the options are equal too, possible causes of a different speed are other facts of the
-environment, load, retransmissions, round-trip time and number of repeats.
+Two tests are comparable if share, link, workload and settings are the same. Their sizes may differ by a factor
+of two. With equal options, possible causes of a different speed are the environment, load, retransmissions,
+round-trip time and number of repeats.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _first_name(names: Sequence[str]) -> str:
 
 
 def _test_settings(result: TestResult) -> dict[str, str]:
-    """Return the settings of a test by their displayed names, as displayed texts."""
+    """Return the settings of a test: displayed name to displayed text."""
     directions = [text for name, text in _DIRECTIONS.items() if getattr(result, name) is not None]
     size = _file_size(result)
     return {
@@ -203,7 +203,7 @@ def _file_size(result: TestResult) -> float:
 
 
 def settings_text(result: TestResult) -> dict[str, str]:
-    """Return the known options in use and facts of the environment by displayed name, as displayed texts."""
+    """Return the known options in use and facts of the environment: displayed name to displayed text."""
     found = {name: value or "yes" for name, value in result.effective.items()}
     facts = environment_facts(result.environment)
     if "vers" in found:
@@ -212,7 +212,7 @@ def settings_text(result: TestResult) -> dict[str, str]:
 
 
 def environment_facts(environment: Environment | None) -> dict[str, str]:
-    """Return the known facts of an environment by displayed name, as displayed texts."""
+    """Return the known facts of an environment: displayed name to displayed text."""
     values = msgspec.structs.asdict(environment) if environment is not None else {}
     return {
         _NAMES.get(name, name.replace("_", " ")): _FORMATS[name](value) if name in _FORMATS else str(value)

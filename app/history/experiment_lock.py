@@ -1,7 +1,7 @@
 """Lock of an experiment: flock(2) on a file next to the history, so that one program at a time runs it.
 
-The kernel releases the lock however the program ends. If the file cannot be created or locked, as on a
-read-only or some network file systems, the experiment runs without a lock.
+The kernel releases the lock however the program ends. Some file systems are read-only or do not support
+locks; there the experiment runs without a lock.
 """
 
 from __future__ import annotations

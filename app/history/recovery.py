@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _STATUS_TYPE: Any = MeasurementStatus
 #: Suffixes of the files that SQLite keeps next to a database.
 _SUFFIXES = ("-wal", "-shm", "-journal")
-#: Columns of each table, and of the indexes that list runs (the last), where the second value is the run.
+#: Numbers of columns that identify the table of a record; the last are those of the index runs_listed.
 _RUNS, _BODIES, _EXPERIMENTS, _OUTCOMES, _FINDINGS, _LISTED = 24, 3, 12, 3, 6, (10, 11)
 
 
@@ -227,7 +227,7 @@ class _RecordCollector:
     def _add_unnumbered(self, record: SqliteRecord, width: int) -> None:
         if width in _LISTED:
             _, number, share, *_rest = record.values()
-            if isinstance(share, str):  # else an entry of runs_shared, where an id is third
+            if isinstance(share, str):  # in the index runs_shared the third value is a number
                 self.known.add(converted(number, int))
         elif width == _OUTCOMES:
             self.outcomes.append(record.values())

@@ -1,7 +1,7 @@
 """Compact encoding of a test's result: samples as columns of differences (varints), deflated.
 
-Every later version must read these bytes: fields of TestResult and its nested types may be added with a
-default, but never renamed or removed. The first byte of an encoded value is the version of the encoding.
+Every later version must read these bytes. Fields of TestResult and its nested types are never renamed or
+removed, and a new field needs a default. The first byte of an encoded value is the version of the encoding.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         return
     with transaction(connection):
         version = _version(connection)
-        if version >= len(MIGRATIONS):  # another program migrated it while this one waited
+        if version >= len(MIGRATIONS):  # another program, perhaps a newer one, migrated it meanwhile
             return
         for script in MIGRATIONS[version:]:
             for statement in script.split(";"):
