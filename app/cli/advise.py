@@ -208,11 +208,11 @@ def _link_lines(result: AdviceResult) -> Iterator[str]:
 
 
 def _attention_lines(result: AdviceResult) -> Iterator[str]:
-    for matter in result.attention:
-        yield from _wrapped(f"{matter.text} {matter.reason}", "")
-        if matter.evidence:
-            yield from _wrapped(f"Because of {'; '.join(matter.evidence)}.", "  ")
-        yield from (*_steps(matter.how_to), "")
+    for warning in result.attention:
+        yield from _wrapped(f"{warning.text} {warning.reason}", "")
+        if warning.evidence:
+            yield from _wrapped(f"Because of {'; '.join(warning.evidence)}.", "  ")
+        yield from (*_steps(warning.how_to), "")
 
 
 def _change_lines(result: AdviceResult) -> Iterator[str]:

@@ -398,8 +398,8 @@ def _json(value: Any) -> str:
 class ExperimentRecorder:
     """Saves the outcomes of one experiment in the history as they arrive; an error does not end the run.
 
-    If another program locks the history, an outcome is saved with the next one or at the end. A new experiment
-    is also locked until the end.
+    If another program locks the history, an outcome is saved with the next one or at the end. A new
+    experiment is also locked until the end.
 
     Args:
         line: progress line, cleared before a message is printed.

@@ -146,8 +146,8 @@ def proposal_of(result: BestSettings) -> OptionProposal | None:
 def _proposal_lines(proposal: OptionProposal | None, share: str) -> list[str]:
     if proposal is None:
         return []
-    ahead = f" --read-ahead {proposal.read_ahead_kb}" if proposal.read_ahead_kb is not None else ""
-    command = f"mountwright apply -o {shlex.quote(proposal.options)}{ahead} {share} MOUNT-POINT"
+    read_ahead = f" --read-ahead {proposal.read_ahead_kb}" if proposal.read_ahead_kb is not None else ""
+    command = f"mountwright apply -o {shlex.quote(proposal.options)}{read_ahead} {share} MOUNT-POINT"
     findings = [f"{one.severity.capitalize()}: {one.title}" for one in proposal.findings]
     return [*findings, f"To use it: {command}"]
 

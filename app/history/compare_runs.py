@@ -1,8 +1,8 @@
 """Comparison of saved tests: speeds, options and environment, and possible causes of a different speed.
 
-Two tests are comparable if share, link, workload and settings are the same. Their sizes may differ by a factor
-of two. With equal options, possible causes of a different speed are the environment, load, retransmissions,
-round-trip time and number of repeats.
+Two tests are comparable if share, link, workload and settings are the same. Their sizes may differ by a
+factor of two. With equal options, possible causes of a different speed are the environment, load,
+retransmissions, round-trip time and number of repeats.
 """
 
 from __future__ import annotations

@@ -109,9 +109,9 @@ _MAX_TESTS = 500
 def best_speeds(spec: TestSpec, share: str, link: str = "", *, path: Path | None = None) -> dict[str, float]:
     """Return the best median speeds of similar tests, by direction ("write", "read"), bytes per second.
 
-    A median counts only if it has enough repeats and a narrow interval. Without that rule the best speed would
-    be the luckiest of many measurements. Similar tests moved half to twice as many bytes; for many small files,
-    the files also had the same size.
+    A median counts only if it has enough repeats and a narrow interval. Without that rule the best speed
+    would be the luckiest of many measurements. Similar tests moved half to twice as many bytes; for many
+    small files, the files also had the same size.
 
     Args:
         spec: test to find similar ones for.

@@ -29,13 +29,15 @@ _DIRECTIONS = ("write", "read")
 
 def encode_result(result: TestResult) -> tuple[bytes, bytes]:
     """Encode a result; return the bytes of the result without samples, and those of the samples."""
-    bare, columns = result, bytearray(FORMAT_BYTE)
+    without_samples, columns = result, bytearray(FORMAT_BYTE)
     for name in _DIRECTIONS:
         transfer = getattr(result, name)
         columns += _encode_samples(transfer.samples if transfer is not None else [])
         if transfer is not None:
-            bare = msgspec.structs.replace(bare, **{name: msgspec.structs.replace(transfer, samples=[])})
-    body = FORMAT_BYTE + zlib.compress(msgspec.msgpack.encode(bare), _COMPRESSION_LEVEL)
+            without_samples = msgspec.structs.replace(
+                without_samples, **{name: msgspec.structs.replace(transfer, samples=[])}
+            )
+    body = FORMAT_BYTE + zlib.compress(msgspec.msgpack.encode(without_samples), _COMPRESSION_LEVEL)
     return body, FORMAT_BYTE + zlib.compress(bytes(columns[1:]), _COMPRESSION_LEVEL)
 
 

@@ -37,12 +37,12 @@ def clean_tag(tag: str) -> str:
 
 def content_uid(result: TestResult) -> str:
     """Return the identifier of a result: 32 hex digits of its SHA-256 digest, computed without samples."""
-    bare = {
+    transfers = {
         name: msgspec.structs.replace(transfer, samples=[])
         for name in ("write", "read")
         if (transfer := getattr(result, name)) is not None
     }
-    packed = msgspec.json.encode(msgspec.structs.replace(result, **bare), order="deterministic")
+    packed = msgspec.json.encode(msgspec.structs.replace(result, **transfers), order="deterministic")
     return hashlib.sha256(packed).hexdigest()[:32]
 
 
