@@ -1,8 +1,8 @@
-"""Analysis of a test: medians with intervals, cached reads, bottleneck, and what the speeds are enough for.
+"""Analysis of a test: medians with intervals, cached reads, bottleneck, and supported use cases.
 
-A read counts if the server's byte counter grew by as much as was read, and if the link could have carried it.
-Of a grid's direction the fastest sequential cell says what a stream meets; the smallest random requests say
-what each request costs, and what a greater queue depth brings.
+A read is valid if the server's byte counter grew by the bytes read, and if it was not faster than the link.
+The fastest sequential cell of a grid represents streaming in its direction. The smallest random requests
+represent the cost of a request, and the gain of a greater queue depth.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from app.speedtest.messages import RepeatResult, UserFilesSize
     from app.speedtest.model import CacheMethod, GridCell, GridRun, TestResult, TestSpec, Transfer
 
-#: What the repeats of a figure are called in a note.
+#: Phrases for the repeats of a figure in a note.
 _FIGURE_PHRASES = {
     "write": "to the server", "read": "from the server", "create": "of making files",
     "stat": "of looking up files", "delete": "of deleting files",
     SMALL_READS: "of small reads",
 }  # fmt: skip
 CACHED_SMALL_READ = "The small reads came at least partly from the client's cache: they are not compared."
-#: Files at least as large as this show the speed of a stream.
+#: Minimum mean size of files whose copy shows the streaming speed, bytes.
 _STREAM_FILE_BYTES = 2**20
 
 
 def figures_of_repeats(rounds: Sequence[RepeatResult]) -> dict[str, Figure]:
-    """Return each figure over the rounds that count, by name."""
+    """Return each figure over the measured repeats, by name."""
     found: dict[str, Figure] = {}
     for name, transfers in (
         ("write", [item.write for item in rounds if item.write is not None]),
@@ -62,7 +62,7 @@ def figures_of_repeats(rounds: Sequence[RepeatResult]) -> dict[str, Figure]:
 
 
 def median_transfer(transfers: Sequence[Transfer]) -> Transfer | None:
-    """Return the transfer with the median speed, of two in the middle the slower; None if there is none."""
+    """Return the transfer with the median speed (of two in the middle, the slower); None without any."""
     if not transfers:
         return None
     return sorted(transfers, key=lambda transfer: transfer.bytes_per_s)[(len(transfers) - 1) // 2]
@@ -71,11 +71,11 @@ def median_transfer(transfers: Sequence[Transfer]) -> Transfer | None:
 def checked_reads(
     rounds: Sequence[RepeatResult], link: LinkFacts | None
 ) -> tuple[list[Transfer], CacheReport | None]:
-    """Return the reads, flagged if they cannot be believed, and one report: of the first bad one if any.
+    """Return the reads with cached ones flagged, and one cache report: of the first cached read, if any.
 
     Args:
-        rounds: those that count.
-        link: what is known of the way to the server.
+        rounds: measured repeats.
+        link: facts on the link to the server.
     """
     reads: list[Transfer] = []
     reports: list[CacheReport] = []
@@ -89,7 +89,7 @@ def checked_reads(
 
 
 def checked_small_reads(rounds: Sequence[RepeatResult], link: LinkFacts | None) -> list[Transfer]:
-    """Return the reads with small calls, flagged if they cannot be believed."""
+    """Return the reads with small calls, with cached ones flagged."""
     return [
         msgspec.structs.replace(item.small_read, cached=check_cached(item.small_read, link)[0])
         for item in rounds
@@ -100,17 +100,17 @@ def checked_small_reads(rounds: Sequence[RepeatResult], link: LinkFacts | None) 
 def transfer_bottleneck(
     write: Transfer | None, read: Transfer | None, link: LinkFacts | None
 ) -> Bottleneck | None:
-    """Return what held the slower direction back, with a last sentence on the other; None without counters.
+    """Return the bottleneck of the slower direction, with a sentence on the other; None without counters.
 
     Args:
-        write: the transfer to the server.
-        read: the one from it; one from the cache says nothing.
-        link: what is known of the way to the server.
+        write: transfer to the server.
+        read: transfer from the server; ignored if it came from the cache.
+        link: facts on the link to the server.
     """
-    ways: tuple[tuple[TransferDirection, Transfer | None], ...] = (("write", write), ("read", read))
+    directions: tuple[tuple[TransferDirection, Transfer | None], ...] = (("write", write), ("read", read))
     known = [
-        (transfer.bytes_per_s, find_bottleneck(way, transfer.load, link))
-        for way, transfer in ways
+        (transfer.bytes_per_s, find_bottleneck(direction, transfer.load, link))
+        for direction, transfer in directions
         if transfer is not None and transfer.load is not None and not transfer.cached
     ]
     if not known:
@@ -123,16 +123,17 @@ def transfer_bottleneck(
 
 
 def outlier_notes(found: dict[str, Figure]) -> list[str]:
-    """Return a sentence for each figure of which a single repeat does not fit the others."""
+    """Return a sentence for each figure with a single outlier among its repeats."""
     notes: list[str] = []
     for name, figure in found.items():
-        odd = single_outlier(figure.values)
-        if odd is not None:
-            form = format_speed if name in SPEED_FIGURES else _rate_text
+        outlier = single_outlier(figure.values)
+        if outlier is not None:
+            format_value = format_speed if name in SPEED_FIGURES else _rate_text
             notes.append(
-                f"Outlier: repeat {odd.place + 1} of {len(figure.values)} {_FIGURE_PHRASES[name]} was "
-                f"{abs(100 * (odd.ratio - 1)):.0f} % {'above' if odd.ratio > 1 else 'below'} the median "
-                f"({form(odd.value)}, median {form(figure.median)})."
+                f"Outlier: repeat {outlier.place + 1} of {len(figure.values)} {_FIGURE_PHRASES[name]} was "
+                f"{abs(100 * (outlier.ratio - 1)):.0f} % "
+                f"{'above' if outlier.ratio > 1 else 'below'} the median "
+                f"({format_value(outlier.value)}, median {format_value(figure.median)})."
             )
     return notes
 
@@ -144,16 +145,15 @@ def _rate_text(rate: float) -> str:
 def supported_uses(
     spec: TestSpec, found: dict[str, Figure], *, own: UserFilesSize | None = None, cached: bool
 ) -> list[str]:
-    """Return what the figures are enough for; of one file its speeds, of small ones how many are flushed.
+    """Return the use cases supported by the speeds; for small files, by the rate of flushed files.
 
-    Nothing is said of a figure that spreads too widely to conclude from, and of a copy that was over at once.
+    Figures with a wide spread and transfers that were too short are ignored.
 
     Args:
-        spec: the test.
-        found: its figures, the low ends of which count.
-        own: how much the person's own files are, if they are what was copied: of small ones a stream cannot
-            be told.
-        cached: whether the read cannot be believed.
+        spec: specification of the test.
+        found: figures of the test; the low ends of their intervals count.
+        own: number and size of the user's own files, if they were copied. Small ones show no streaming speed.
+        cached: whether the read came from the cache and is ignored.
     """
     amount = own.bytes if own is not None else spec.total
     write = _reliable_speed(found.get("write"), amount)
@@ -166,7 +166,7 @@ def supported_uses(
 
 
 def _reliable_speed(figure: Figure | None, amount: int) -> float | None:
-    """Return the low end of a speed that can be concluded from, else None."""
+    """Return the low end of a speed's interval, None if the figure is not reliable."""
     if figure is None or (figure.wide and len(figure.values) > 1) or amount < figure.median * MIN_LOAD_TIME_S:
         return None
     return figure.low
@@ -190,7 +190,7 @@ _CACHE_NOTES: dict[CacheMethod, str] = {
     "fresh-mount": "The read relies on the file system having been mounted afresh.",
 }
 
-#: Small reads that reach this part of the copy's speed are as fast.
+#: Small reads that reach this fraction of the copy's speed count as equally fast.
 _AS_FAST_RATIO = 0.8
 _FSYNC_NOTE = (
     "The time to the server ends when the server says that it has the data (fsync). One that exports “async” "
@@ -203,19 +203,19 @@ _SERVER_MEMORY_NOTE = (
 
 
 def unmeasured_effects(result: TestResult) -> list[str]:
-    """Return what must be known of a test's figures, in sentences: call sizes, and what its disk may do."""
+    """Return sentences on the limits of a test's figures: call sizes, and effects of disk and memory."""
     found = [f"It copied in {call_size_text(result)}."] if not result.grid else []
     found += _small_read_notes(result)
-    ways = {cell.way for cell in result.grid}
-    if result.nfs and (result.write is not None or "write" in ways):
+    directions = {cell.way for cell in result.grid}
+    if result.nfs and (result.write is not None or "write" in directions):
         found.append(_FSYNC_NOTE)
-    if result.nfs and ((result.read is not None and not result.read.cached) or "read" in ways):
+    if result.nfs and ((result.read is not None and not result.read.cached) or "read" in directions):
         found.append(_disk_read_note(result) or _SERVER_MEMORY_NOTE)
     return found
 
 
 def _disk_read_note(result: TestResult) -> str:
-    """Return which part of a large file the server's memory cannot have held, "" if it may have held all."""
+    """Return a sentence on the fraction of a file read from disk, "" if the server's memory may hold all."""
     size = result.read.bytes if result.read is not None and result.workload == "file" else 0
     if not 0 < result.server_memory < size:
         return ""
@@ -226,32 +226,32 @@ def _disk_read_note(result: TestResult) -> str:
 
 
 def call_size_text(result: TestResult) -> str:
-    """Return with how large calls a test copied, as a phrase."""
+    """Return the call size of a test as a phrase."""
     size = format_size(result.block_size)
     return f"calls of {size}, as cp does on this mount" if result.as_copy else f"calls of {size}"
 
 
 def _small_read_notes(result: TestResult) -> list[str]:
-    """Return how the small reads compare with the copy, where both were measured and can be believed."""
+    """Return how small reads compare with the copy, if both were measured and neither was cached."""
     copy, small = (result.figures.get(name) for name in ("read", SMALL_READS))
     cached = any(one is None or one.cached for one in (result.read, result.small_read))
     if copy is None or small is None or cached or not copy.median:
         return []
     text = f"Small reads, in calls of {format_size(SMALL_READ_SIZE)}, reached "
     text += f"{100 * small.median / copy.median:.0f} % of the speed of the copy from the server."
-    held = result.small_bottleneck
-    if held is None or held.kind == "unclear" or small.median > _AS_FAST_RATIO * copy.median:
+    bottleneck = result.small_bottleneck
+    if bottleneck is None or bottleneck.kind == "unclear" or small.median > _AS_FAST_RATIO * copy.median:
         return [text]
-    helps = ", and more readahead helps them" if held.kind == "round-trips" else ""
-    return [f"{text} They were held back by {BOTTLENECK_LABELS[held.kind]}{helps}."]
+    helps = ", and more readahead helps them" if bottleneck.kind == "round-trips" else ""
+    return [f"{text} They were held back by {BOTTLENECK_LABELS[bottleneck.kind]}{helps}."]
 
 
 def check_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]:
-    """Return whether a read came at least partly from the client's cache, and why in one sentence.
+    """Return whether a read came at least partly from the client's cache, and a sentence with the reason.
 
     Args:
-        transfer: of the read.
-        link: what is known of the way to the server; only its line rate counts.
+        transfer: transfer of the read.
+        link: facts on the link to the server; only the line rate is used.
     """
     if transfer.server_bytes is not None and transfer.server_bytes < transfer.bytes:
         percent = 100 * transfer.server_bytes / transfer.bytes
@@ -269,7 +269,7 @@ def check_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]
 
 
 def cache_report(transfer: Transfer, method: CacheMethod, link: LinkFacts | None) -> CacheReport:
-    """Return how the cache was kept out of a read, and whether that can be believed."""
+    """Return the cache method of a read, and whether it worked."""
     cached, why = check_cached(transfer, link)
     checked = transfer.server_bytes is not None
     if cached:
@@ -285,16 +285,16 @@ def cache_report(transfer: Transfer, method: CacheMethod, link: LinkFacts | None
 
 
 DIRECTIONS: dict[TransferDirection, str] = {"write": "To the server", "read": "From the server"}
-#: What a virtual disk or a database writes at once, mostly.
+#: Typical largest write of a virtual disk or a database, bytes.
 SMALL_WRITE_BYTES = 16 * 1024
 
 
 def cells_with_bottleneck(cells: Sequence[GridCell], link: LinkFacts | None) -> list[GridCell]:
-    """Return the cells with what held back the run that counts, where there are counters to tell.
+    """Return the cells with the bottleneck of their median run, where counters are available.
 
     Args:
-        cells: as measured.
-        link: what is known of the way to the server.
+        cells: cells as measured.
+        link: facts on the link to the server.
     """
     found: list[GridCell] = []
     for cell in cells:
@@ -306,41 +306,41 @@ def cells_with_bottleneck(cells: Sequence[GridCell], link: LinkFacts | None) -> 
 
 
 def bottleneck_text(found: Bottleneck) -> str:
-    """Return what held a test back in one direction, without a full stop."""
+    """Return the bottleneck of one direction as a sentence, without a full stop."""
     what = f"held back by {BOTTLENECK_LABELS[found.kind]} ({found.confidence} confidence)"
     return f"{DIRECTIONS[found.way]}: {'what held it back is not clear' if found.kind == 'unclear' else what}"
 
 
 def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
-    """Return what held the slower direction back, then the other one, then requests at random.
+    """Return the bottleneck of the slower direction, with evidence on the other one and random requests.
 
     Args:
-        cells: judged.
+        cells: cells with their bottlenecks.
     """
     known = _analyzed_cells(cells)
-    quickest = [found for way in DIRECTIONS if (found := _fastest_cell(known, way)) is not None]
-    if not quickest:
+    fastest = [found for direction in DIRECTIONS if (found := _fastest_cell(known, direction)) is not None]
+    if not fastest:
         return None
-    lead, *rest = sorted(quickest, key=lambda item: item.run.bytes_per_s)
+    lead, *rest = sorted(fastest, key=lambda item: item.run.bytes_per_s)
     others = [
         f"{DIRECTIONS[item.cell.way]}: {BOTTLENECK_LABELS[item.verdict.kind]}. {item.fastest_text}"
         for item in rest
     ]
-    random = [line for way in DIRECTIONS if (line := _random_access_text(known, way))]
+    random = [line for direction in DIRECTIONS if (line := _random_access_text(known, direction))]
     return replace(lead.verdict, evidence=[lead.fastest_text, *lead.verdict.evidence[1:], *others, *random])
 
 
 def grid_use_cases(cells: Sequence[GridCell]) -> list[str]:
-    """Return what the slowest repeats of the cells are enough for, those that are not too far apart.
+    """Return the use cases supported by the slowest repeats of the cells, without cells of a wide spread.
 
     Args:
-        cells: judged.
+        cells: cells with their bottlenecks.
     """
     known = _analyzed_cells(cells)
     speeds = {
-        way: min(run.bytes_per_s for run in found.cell.runs)
-        for way in DIRECTIONS
-        if (found := _fastest_cell(known, way)) is not None
+        direction: min(run.bytes_per_s for run in found.cell.runs)
+        for direction in DIRECTIONS
+        if (found := _fastest_cell(known, direction)) is not None
         and found.cell.is_sequential
         and not _is_wide(found.cell)
     }
@@ -358,7 +358,7 @@ def grid_use_cases(cells: Sequence[GridCell]) -> list[str]:
 
 
 class _AnalyzedCell(NamedTuple):
-    """A cell with the run that counts and its verdict."""
+    """A cell with its median run and bottleneck."""
 
     cell: GridCell
     run: GridRun
@@ -366,7 +366,7 @@ class _AnalyzedCell(NamedTuple):
 
     @property
     def fastest_text(self) -> str:
-        """What was the quickest, and why it was not quicker."""
+        """Sentence on the speed of the fastest cell and on its bottleneck."""
         order = "In order" if self.cell.is_sequential else "At random"
         return (
             f"{order}, {format_size(self.cell.record)} each, {_depth_text(self.cell)}, was the quickest: "
@@ -375,7 +375,7 @@ class _AnalyzedCell(NamedTuple):
 
     @property
     def rate_text(self) -> str:
-        """How many requests were answered, and what held them back."""
+        """Phrase on the rate of requests and on its bottleneck."""
         kind = self.verdict.kind
         why = (
             "it is not clear why no more" if kind == "unclear" else f"held back by {BOTTLENECK_LABELS[kind]}"
@@ -399,22 +399,26 @@ def _depth_text(cell: GridCell) -> str:
     return f"{cell.at_once} at once" if cell.at_once > 1 else "one at a time"
 
 
-def _fastest_cell(known: Sequence[_AnalyzedCell], way: TransferDirection) -> _AnalyzedCell | None:
-    """Return the quickest cell in order, of a grid without such cells the quickest."""
-    mine = [item for item in known if item.cell.way == way]
+def _fastest_cell(known: Sequence[_AnalyzedCell], direction: TransferDirection) -> _AnalyzedCell | None:
+    """Return the fastest sequential cell of a direction, or the fastest random one without any."""
+    candidates = [item for item in known if item.cell.way == direction]
     return max(
-        [item for item in mine if item.cell.is_sequential] or mine,
+        [item for item in candidates if item.cell.is_sequential] or candidates,
         key=lambda item: item.run.bytes_per_s,
         default=None,
     )
 
 
-def _random_access_text(known: Sequence[_AnalyzedCell], way: TransferDirection) -> str:
-    """Return what the smallest requests at random met, few and many at once; "" without any."""
-    mine = [item for item in known if item.cell.way == way and not item.cell.is_sequential]
-    if not mine:
+def _random_access_text(known: Sequence[_AnalyzedCell], direction: TransferDirection) -> str:
+    """Return a sentence on the smallest random requests at low and high queue depth; "" without any."""
+    candidates = [item for item in known if item.cell.way == direction and not item.cell.is_sequential]
+    if not candidates:
         return ""
-    record = min(item.cell.record for item in mine)
-    few, *more = sorted((item for item in mine if item.cell.record == record), key=lambda i: i.cell.at_once)
+    record = min(item.cell.record for item in candidates)
+    few, *more = sorted(
+        (item for item in candidates if item.cell.record == record), key=lambda i: i.cell.at_once
+    )
     rates = "; ".join(item.rate_text for item in [few, *more[-1:]])
-    return f"{DIRECTIONS[way]}, at random, {format_size(record)} each: {rates}. {few.verdict.evidence[0]}"
+    return (
+        f"{DIRECTIONS[direction]}, at random, {format_size(record)} each: {rates}. {few.verdict.evidence[0]}"
+    )

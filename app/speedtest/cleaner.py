@@ -1,8 +1,8 @@
 """Cleaner process: removes the files of one run after its worker was killed.
 
-It may hang like the worker, and can be killed too. It tries again until the file system lets it: a killed
-worker holds its file until all that it wrote has been sent, and a server may come back. It ends itself some
-time after the end of its input, when the agent that started it has gone.
+It may hang like the worker, and can be killed. It retries until the removal succeeds: a killed worker keeps
+its file open until all written data has been sent, and a server may come back. After its agent has ended, it
+stops when the grace period is over.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from app.speedtest.messages import CleanupJob
 from app.speedtest.testdir import remove_run
 from resources.decoding import from_json
 
-#: Between two tries: soon at first, then so that a server is not bothered.
+#: Interval between attempts, s: doubled from the first to the second value.
 _RETRY_S, _MAX_RETRY_S = 0.05, 5.0
-#: The last line of one that succeeded.
+#: Last line of output after success.
 DONE_LINE = b"removed\n"
 
 
 def main() -> int:
-    """Remove what the job on standard input names; return 0 if it is gone, 1 if the share is not there."""
-    # The end of a private mount asks its processes to end, and kills them later: until then it goes on.
+    """Remove the files named by the job on standard input; return 0 if they are gone, 1 without the share."""
+    # The end of a private mount sends SIGTERM first and SIGKILL later: until then the removal continues.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     job = from_json(sys.stdin.buffer.readline(), CleanupJob)
     threading.Thread(target=_watch_input, args=(job.grace_s,), name="cleaner-input", daemon=True).start()
@@ -41,8 +41,8 @@ def main() -> int:
             pause.wait(pause_s)
             pause_s = min(2 * pause_s, _MAX_RETRY_S)
         else:
-            # Said, as the status of a process in a private mount is not seen by who waits for it. Where a
-            # server came back late, the agent that waited has gone.
+            # The agent reads this line, as it cannot see the exit status of a process in a private mount. The
+            # pipe is broken if the agent has ended.
             with contextlib.suppress(BrokenPipeError):
                 os.write(1, DONE_LINE)
             return 0
@@ -51,20 +51,20 @@ def main() -> int:
 def _watch_input(grace_s: int) -> None:
     while os.read(0, 65536):
         pass
-    signal.alarm(grace_s)  # its default action ends the process, also inside a killable wait
+    signal.alarm(grace_s)  # SIGALRM ends the process by default, also in a killable wait of the kernel
 
 
 def _is_on_share(path: str, share: str) -> bool:
-    """Whether a directory is, or was, on a mount of the share: others have no files of the run."""
+    """Return whether a directory is on a mount of the share; if it is gone, whether its parent is."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return _is_on_share(os.path.dirname(path), share)  # noqa: PTH120 - the root is its own parent, and exists
     try:
-        where = mount_of_directory(fd)
+        mount = mount_of_directory(fd)
     finally:
         os.close(fd)
-    return where is not None and where.share == share
+    return mount is not None and mount.share == share
 
 
 if __name__ == "__main__":

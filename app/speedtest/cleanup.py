@@ -1,4 +1,4 @@
-"""Clean-up after tests: children that remove the files of killed runs, and waiting for them."""
+"""Clean-up after tests: child processes that remove the files of killed runs, and waiting for them."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ T = TypeVar("T")
 
 log = logging.getLogger("bench")
 
-#: Within this time a cancelled test answers and a program that is closed ends, whatever the server does.
+#: Maximum time until a cancelled test answers and a closing program ends, whatever the server does, s.
 CANCEL_TIMEOUT_S = 5.0
-#: Of that, for the files to be removed before the answer names them.
+#: Part of that time for removing the files before the reply lists the remaining ones, s.
 REMOVAL_WAIT_S = 1.5
-#: A cleaner outlives its agent by this: the last data of a test over a slow link takes minutes.
+#: Time that a cleaner keeps trying after its agent has ended, s: data on a slow link takes minutes.
 _ORPHAN_GRACE_S = 300
 
 _lock = threading.Lock()
 
 
 class _CleanupTask(NamedTuple):
-    """Clean-up work under way.
+    """Clean-up work in progress.
 
     Attributes:
-        path: the directory that it works for, "" if it is none that somebody may want to unmount.
+        path: directory that the work keeps in use, "" if it prevents no unmount.
         owner: see :class:`app.speedtest.processes.PrivateMountHandle`.
     """
 
@@ -54,20 +54,20 @@ class _CleanupTask(NamedTuple):
 
 
 _running: dict[threading.Thread, _CleanupTask] = {}
-#: The cleaners, each with its directory.
+#: Running cleaners with their directories, by process id.
 _cleaners: dict[int, tuple[Child, str]] = {}
 
 
 def run_in_background(
     name: str, work: Callable[[], None], path: str = "", owner: object = None
 ) -> threading.Thread:
-    """Do clean-up work on a daemon thread that :func:`wait_for_cleanups` knows of; return the thread.
+    """Do clean-up work on a daemon thread that :func:`wait_for_cleanups` waits for; return the thread.
 
     Args:
-        name: of the thread.
-        work: what it does.
-        path: the directory that it holds meanwhile.
-        owner: whose work it is.
+        name: name of the thread.
+        work: function to call.
+        path: directory that the work keeps in use.
+        owner: object to which the work belongs.
     """
 
     def body() -> None:
@@ -85,50 +85,50 @@ def run_in_background(
 
 
 def wait_unless_cancelled(work: Callable[[], T], token: CancelToken, owner: object = None) -> T:
-    """Do clean-up work and return its result; at a cancellation it goes on in the background.
+    """Do clean-up work and return its result; after a cancellation it continues in the background.
 
     Args:
-        work: what is done.
-        token: of the request that waits for it.
-        owner: whose work it is.
+        work: function to call.
+        token: cancels waiting.
+        owner: object to which the work belongs.
 
     Raises:
-        CancelledError: if it was not done when the token was set.
-        AppError: as the work.
+        CancelledError: if the token was set before the work finished.
+        AppError: error of the work.
     """
     result: Future[T] = Future()
-    over = threading.Event()
+    finished = threading.Event()
 
     def body() -> None:
         try:
             result.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - it travels to whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             result.set_exception(error)
-        over.set()
+        finished.set()
 
     run_in_background("bench-close", body, owner=owner)
-    with token.on_cancel(over.set):
-        over.wait()
+    with token.on_cancel(finished.set):
+        finished.wait()
     if not result.done():
         raise CancelledError
     return result.result()
 
 
 def cleanup_owners() -> list[object]:
-    """Return whose clean-up work is under way, each as often as it has some."""
+    """Return the owner of each clean-up work in progress; an owner of several is repeated."""
     with _lock:
         return [work.owner for work in _running.values() if work.owner is not None]
 
 
 def has_pending_cleanup(mount_point: str) -> bool:
-    """Return whether clean-up work holds a directory at or below a mount point."""
+    """Return whether clean-up work keeps a directory at or below a mount point in use."""
     with _lock:
         paths = [work.path for work in _running.values()]
     return any(_is_below(path, mount_point) for path in paths)
 
 
 def end_cleaners(mount_point: str) -> None:
-    """End the cleaners at or below a mount point, so that they do not keep it from being unmounted."""
+    """Kill the cleaners at or below a mount point, so that it can be unmounted."""
     with _lock:
         children = [child for child, path in _cleaners.values() if _is_below(path, mount_point)]
     for child in children:
@@ -140,13 +140,13 @@ def _is_below(path: str, mount_point: str) -> bool:
 
 
 def remove_run_files(path: str, run: str, place: PrivateMountHandle | None = None, share: str = "") -> bool:
-    """Remove a run's files in a child, and wait for it as long as that takes; return whether they are gone.
+    """Remove a run's files in a child process without a time limit; return whether they are gone.
 
     Args:
-        path: the directory that was tested.
+        path: the directory tested.
         run: name of the run.
-        place: where the directory is seen; None for everywhere.
-        share: the mount that the directory must be on, "" for any.
+        place: handle of the private mount that contains the directory; None without a private mount.
+        share: share that the directory must be on, "" for any.
     """
     try:
         child = start_program("cleaner", place)
@@ -157,7 +157,7 @@ def remove_run_files(path: str, run: str, place: PrivateMountHandle | None = Non
         _cleaners[child.pid] = child, path
     job = CleanupJob(path=path, run=run, grace_s=_ORPHAN_GRACE_S, share=share)
     try:
-        with contextlib.suppress(BrokenPipeError):  # one that died at once shows in its words
+        with contextlib.suppress(BrokenPipeError):  # the missing last line shows that the child died
             child.stdin.write(msgspec.json.encode(job) + b"\n")
         child.wait()
     finally:
@@ -168,30 +168,32 @@ def remove_run_files(path: str, run: str, place: PrivateMountHandle | None = Non
     if child.stderr is not None:
         child.stderr.close()
     with child.stdout as output:
-        os.set_blocking(output.fileno(), False)  # one that hangs holds it open
+        os.set_blocking(output.fileno(), False)  # a hanging cleaner keeps the pipe open
         removed = DONE_LINE in (output.read(len(DONE_LINE)) or b"")
     if not removed:
         _log_failure(path, run, "")
     return removed
 
 
-def _log_failure(path: str, run: str, why: str) -> None:
-    log.warning("the test files of a killed run could not be removed: %s%s in %s %s", PREFIX, run, path, why)
+def _log_failure(path: str, run: str, reason: str) -> None:
+    log.warning(
+        "the test files of a killed run could not be removed: %s%s in %s %s", PREFIX, run, path, reason
+    )
 
 
 def wait_for_cleanups(timeout: float, owner: object = None) -> bool:
-    """Wait for the files of cancelled tests to be gone; call it before unmounting.
+    """Wait until the files of cancelled tests are removed; to be called before unmounting.
 
     Args:
-        timeout: seconds.
-        owner: waits for its clean-ups alone; None for all.
+        timeout: maximum wait, s.
+        owner: wait only for clean-ups of this owner; None for all.
 
     Returns:
-        Whether nothing is left to wait for.
+        whether all of them have finished.
     """
     end = time.monotonic() + timeout
     with _lock:
-        # Work of its own may wait for the others.
+        # This thread may itself do clean-up work that waits for the others.
         threads = [
             thread
             for thread, work in _running.items()

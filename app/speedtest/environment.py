@@ -1,4 +1,4 @@
-"""Environment of a test: both computers, the link and the mount, as far as a later comparison needs them."""
+"""Environment of a test: client, server, link and mount, recorded for later comparisons."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def with_environment(result: TestResult, read_ahead_kb: int | None = None) -> TestResult:
-    """Return the result with the environment of this host, asked after the test so that it disturbs nothing.
+    """Return the result with the environment of this host, determined after the test to not disturb it.
 
     Args:
-        result: of a test that ran on this host.
-        read_ahead_kb: of the mount, if it is known.
+        result: result of a test that ran on this host.
+        read_ahead_kb: readahead of the mount, KiB; None if unknown.
     """
-    found = environment_of(result.share, result.link, result.effective, read_ahead_kb)
-    return msgspec.structs.replace(result, environment=found)
+    environment = environment_of(result.share, result.link, result.effective, read_ahead_kb)
+    return msgspec.structs.replace(result, environment=environment)
 
 
 def environment_of(
@@ -42,14 +42,14 @@ def environment_of(
 ) -> Environment:
     """Return the environment of this host.
 
-    Nothing on NFS is touched and no server is asked. The first time takes about 50 ms (mount.nfs says its
-    version), each further one 1 ms.
+    It uses no NFS file system and contacts no server. The first call takes about 50 ms, because mount.nfs
+    reports its version; further calls take 1 ms.
 
     Args:
-        share_text: server:/export, None or "" where it was not NFS.
-        link: what is known of the way to the server.
-        effective: option name to value as in use.
-        read_ahead_kb: of the mount, if it is known.
+        share_text: server:/export, None or "" if the test was not on NFS.
+        link: facts on the link to the server.
+        effective: option values in use, by name.
+        read_ahead_kb: readahead of the mount, KiB; None if unknown.
     """
     client = _cached_client_facts()
     server = ServerFacts()
@@ -57,7 +57,7 @@ def environment_of(
         try:
             share = Share.parse(share_text)
             server = with_identity(ServerFacts(name=share.host), share.export, server_mounts(share.host))
-        except ShareError:  # a name that only the kernel accepts
+        except ShareError:  # the kernel accepts names that the parser rejects
             pass
     return Environment(
         host=client.hostname or None,
@@ -84,19 +84,19 @@ def environment_of(
 
 
 def readahead_of_result(result: TestResult, table: MountTable) -> int | None:
-    """Return the readahead of the mount that a test ran on, KiB, None if it is not known.
+    """Return the readahead of the mount that a test ran on, KiB; None if unknown.
 
     Args:
-        result: of the test.
-        table: the mounts of its host, read after it.
+        result: result of the test.
+        table: mount table of the host, read after the test.
     """
 
-    def holds(mount: Mount) -> bool:
+    def contains_path(mount: Mount) -> bool:
         point = mount.mount_point.rstrip("/")
         return mount.share == result.share and (result.path == point or result.path.startswith(point + "/"))
 
-    found = [mount for mount in table.mounts if mount.active is not None and holds(mount)]
-    nearest = max(found, key=lambda mount: len(mount.mount_point), default=None)
+    candidates = [mount for mount in table.mounts if mount.active is not None and contains_path(mount)]
+    nearest = max(candidates, key=lambda mount: len(mount.mount_point), default=None)
     return nearest.active.read_ahead_kb if nearest is not None and nearest.active is not None else None
 
 

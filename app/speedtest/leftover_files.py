@@ -1,8 +1,7 @@
-"""Leftover test files: recorded if they could not be removed in time, and removed when their server answers.
+"""Leftover test files: recorded if they cannot be removed in time, and removed when their server answers.
 
-Each run has a record of its own in the user's state directory, so that several programs can record at once.
-It is written when the run begins, so that it is there however the program ends, and removed with the test
-files.
+Each run has its own record in the user's state directory, so that several programs can record concurrently.
+The record is written when the run begins, so that it survives a crash, and deleted with the test files.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bench")
 
-#: How far a first try to remove files is.
+#: State of the first attempt to remove files.
 RemovalState = Literal["under way", "failed", "done"]
 
-#: So often the table of mounts is looked at while files remain.
+#: Interval of polling the mount table while leftover files exist, s.
 _POLL_INTERVAL_S = 5.0
 _MAX_BYTES = 1 << 20
 _RECORD_LABEL = "The record of test files"
 
 
 class LeftoverFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of one run.
+    """Test files of one run.
 
     Attributes:
-        run: name of the run, which names its directory.
-        host: the machine that they were made on.
-        share: server:/export, "" on another file system than NFS.
-        path: the directory that was tested; "" in a private mount.
-        below: the same below the share's root, "" for the root.
+        run: name of the run, part of the name of its directory.
+        host: host that created the files.
+        share: server:/export, "" if the file system is not NFS.
+        path: the directory tested; "" in a private mount.
+        below: path of the directory below the share's root, "" for the root.
     """
 
     run: str
@@ -60,24 +59,24 @@ class LeftoverFiles(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The directory of the files, for a person: a path, or server:/export/path."""
+        """Directory of the files for display: a path, or server:/export/path."""
         return posixpath.join(self.path or posixpath.join(self.share, self.below), PREFIX + self.run)
 
 
 _lock = threading.RLock()
-_known: dict[str, LeftoverFiles] = {}
+_leftovers: dict[str, LeftoverFiles] = {}
 #: Runs whose files are being removed.
-_busy: set[str] = set()
-#: Runs with a record that this process wrote.
+_in_removal: set[str] = set()
+#: Runs whose record was written by this process.
 _recorded: set[str] = set()
-#: Whether the records of earlier programs are known; and whether somebody looks after what is known.
+#: Whether the records of earlier programs were loaded, and whether the watching thread runs.
 _loaded = _watching = False
-#: The private mounts that are open.
+#: Private mounts that are open.
 _open_mounts: list[PrivateMountHandle] = []
 
 
 def records_directory() -> Path:
-    """Return where the runs are recorded."""
+    """Return the directory of the records."""
     return state_directory() / "test-files"
 
 
@@ -86,12 +85,12 @@ def _record_path(name: str) -> Path:
 
 
 def leftover_of_run(path: str, name: str, place: PrivateMountHandle | None) -> LeftoverFiles:
-    """Return what a run left.
+    """Return the description of a run's test files.
 
     Args:
-        path: the directory that was tested, as its worker saw it.
-        name: of the run.
-        place: where it was seen; None for everywhere.
+        path: the directory tested, as its worker saw it.
+        name: name of the run.
+        place: handle of the private mount that contains the directory; None without a private mount.
     """
     host = host_hash()
     if place is not None:
@@ -106,31 +105,31 @@ def leftover_of_run(path: str, name: str, place: PrivateMountHandle | None) -> L
     )
 
 
-def record_run(found: LeftoverFiles) -> None:
-    """Record a run that begins, before it makes files; its end calls erase_record or record_leftover."""
+def record_run(leftover: LeftoverFiles) -> None:
+    """Record a run before it creates files; its end calls erase_record or record_leftover."""
     with _lock:
-        _write_record(found)
+        _write_record(leftover)
 
 
 def erase_record(name: str) -> None:
-    """Remove the record of a run that removed its files itself."""
+    """Delete the record of a run that removed its files itself."""
     with _lock:
         _delete_record(name)
 
 
-def _write_record(found: LeftoverFiles) -> None:
-    if found.run in _recorded:
+def _write_record(leftover: LeftoverFiles) -> None:
+    if leftover.run in _recorded:
         return
     try:
-        write_state_file(_record_path(found.run), _RECORD_LABEL, msgspec.json.encode(found) + b"\n")
+        write_state_file(_record_path(leftover.run), _RECORD_LABEL, msgspec.json.encode(leftover) + b"\n")
     except (AppError, OSError) as error:
-        log.warning("the test files %s are not recorded: %s", printable(found.name), error)
+        log.warning("the test files %s are not recorded: %s", printable(leftover.name), error)
     else:
-        _recorded.add(found.run)
+        _recorded.add(leftover.run)
 
 
 def _delete_record(name: str) -> None:
-    if name not in _recorded and name not in _known:
+    if name not in _recorded and name not in _leftovers:
         return
     try:
         remove_state_file(_record_path(name), _RECORD_LABEL)
@@ -140,82 +139,86 @@ def _delete_record(name: str) -> None:
         _recorded.discard(name)
 
 
-def record_leftover(found: LeftoverFiles, removal: Callable[[], RemovalState]) -> bool:
-    """Record a run whose files are to be removed; return whether they remain.
+def record_leftover(leftover: LeftoverFiles, removal: Callable[[], RemovalState]) -> bool:
+    """Record a run whose files still have to be removed; return whether they remain.
 
-    Waits for the state directory for some seconds at most; a record that cannot be written is logged.
+    Waiting for the state directory is limited to some seconds. A failure to write the record is logged.
 
     Args:
-        found: the run.
-        removal: tells how far the first try is. It calls :func:`finish_removal` when it ends.
+        leftover: test files of the run.
+        removal: returns the state of the first attempt, which calls :func:`finish_removal` at its end.
     """
     with _lock:
         state = removal()
         if state == "done":
             return False
-        _known[found.run] = found
+        _leftovers[leftover.run] = leftover
         if state == "under way":
-            _busy.add(found.run)
-        _write_record(found)
+            _in_removal.add(leftover.run)
+        _write_record(leftover)
     if state == "failed":
-        _retry_removal(found)
+        _retry_removal(leftover)
     return True
 
 
 def finish_removal(name: str, *, removed: bool) -> None:
-    """Note that a run's files are not being removed any more; if they are gone, its record goes, too.
+    """Handle the end of an attempt to remove a run's files; delete the record if they are gone.
 
-    Files that remain on a share of which a private mount is open are removed there.
+    If files remain, removal is retried in an open private mount of their share, or when the share is mounted.
     """
     with _lock:
-        _busy.discard(name)
-        found = _known.get(name)
+        _in_removal.discard(name)
+        leftover = _leftovers.get(name)
         if removed:
             _delete_record(name)
-            _known.pop(name, None)
-    if found is not None and not removed:
-        _retry_removal(found)
+            _leftovers.pop(name, None)
+    if leftover is not None and not removed:
+        _retry_removal(leftover)
 
 
-def _retry_removal(found: LeftoverFiles) -> None:
-    """Remove files that a first try left, in a private mount if one is open, or as soon as they are seen."""
+def _retry_removal(leftover: LeftoverFiles) -> None:
+    """Retry removal in an open private mount of the share, and whenever the share is mounted."""
     with _lock:
-        place = next((place for place in reversed(_open_mounts) if place.share == found.share), None)
+        place = next((place for place in reversed(_open_mounts) if place.share == leftover.share), None)
     if place is not None:
-        start_removal(found, posixpath.join(place.root, found.below).rstrip("/"), place)
+        start_removal(leftover, posixpath.join(place.root, leftover.below).rstrip("/"), place)
     watch_mounts()
 
 
 def has_leftovers() -> bool:
-    """Whether recorded files are known that are not removed yet."""
+    """Return whether recorded files exist that are not removed yet."""
     with _lock:
-        return bool(_known)
+        return bool(_leftovers)
 
 
 def leftovers_on_share(share: str) -> list[LeftoverFiles]:
-    """Return the known runs with files on a share that nobody removes at this moment."""
+    """Return the known runs with files on a share whose removal is not in progress."""
     with _lock:
-        return [found for name, found in _known.items() if found.share == share and name not in _busy]
+        return [
+            leftover
+            for name, leftover in _leftovers.items()
+            if leftover.share == share and name not in _in_removal
+        ]
 
 
 def register_mount(place: PrivateMountHandle) -> None:
-    """Remove what is recorded of the share of a private mount, also what is recorded while it is open."""
+    """Remove leftover files of a private mount's share, now and while the mount is open."""
     with _lock:
         _open_mounts.append(place)
         waiting = leftovers_on_share(place.share)
-    for found in waiting:
-        start_removal(found, posixpath.join(place.root, found.below).rstrip("/"), place)
+    for leftover in waiting:
+        start_removal(leftover, posixpath.join(place.root, leftover.below).rstrip("/"), place)
 
 
 def unregister_mount(place: PrivateMountHandle) -> None:
-    """Remove nothing in a private mount any more."""
+    """Stop using a private mount for the removal of leftover files."""
     with _lock:
         if place in _open_mounts:
             _open_mounts.remove(place)
 
 
 def watch_mounts() -> None:
-    """Remove recorded files as soon as their share is mounted and answers; return at once."""
+    """Remove recorded files when their share is mounted and answers; return at once."""
     global _watching  # noqa: PLW0603 - one for the whole process, as the records are
     with _lock:
         if _watching:
@@ -232,58 +235,58 @@ def _watch_loop() -> None:
     pause = threading.Event()
     while True:
         with _lock:
-            if not _known:
+            if not _leftovers:
                 _watching = False
                 return
-            waiting = [found for name, found in _known.items() if name not in _busy]
-        for found in waiting:
-            path = _current_path(found)
+            waiting = [leftover for name, leftover in _leftovers.items() if name not in _in_removal]
+        for leftover in waiting:
+            path = _current_path(leftover)
             if path:
-                start_removal(found, path)
-        # Also between the end of one cleaner and the next: somebody may unmount meanwhile.
+                start_removal(leftover, path)
+        # The pause also applies between two cleaners, so that the share can be unmounted in between.
         pause.wait(_POLL_INTERVAL_S)
 
 
-def start_removal(found: LeftoverFiles, path: str, place: PrivateMountHandle | None = None) -> None:
-    """Have a recorded run's files removed in the background.
+def start_removal(leftover: LeftoverFiles, path: str, place: PrivateMountHandle | None = None) -> None:
+    """Remove the files of a recorded run in the background.
 
     Args:
-        found: the record.
-        path: the directory that was tested, as it is seen now.
-        place: where it is seen; None for everywhere.
+        leftover: test files of the run.
+        path: the directory tested, by its present path.
+        place: handle of the private mount that contains the directory; None without a private mount.
     """
     with _lock:
-        if found.run in _busy:
+        if leftover.run in _in_removal:
             return
-        _busy.add(found.run)
+        _in_removal.add(leftover.run)
 
     def work() -> None:
         removed = False
         try:
-            # What the kernel shows of a private mount's share need not be what was asked for.
-            removed = remove_run_files(path, found.run, place, "" if place is not None else found.share)
+            # The kernel may show the share of a private mount by another name than the requested one.
+            removed = remove_run_files(path, leftover.run, place, "" if place is not None else leftover.share)
         finally:
             with _lock:
-                _busy.discard(found.run)
+                _in_removal.discard(leftover.run)
             if removed:
-                finish_removal(found.run, removed=True)
+                finish_removal(leftover.run, removed=True)
 
     run_in_background("bench-leftover", work, path, place.owner if place is not None else None)
 
 
-def _current_path(found: LeftoverFiles) -> str:
-    """Return where the directory is seen now, "" if its share is not mounted."""
-    if not found.share:
-        return found.path
-    row = _mount_of(found.path) if found.path else None
-    if row is not None and row.source == found.share:
-        return found.path
+def _current_path(leftover: LeftoverFiles) -> str:
+    """Return the present path of the directory, "" if its share is not mounted."""
+    if not leftover.share:
+        return leftover.path
+    row = _mount_of(leftover.path) if leftover.path else None
+    if row is not None and row.source == leftover.share:
+        return leftover.path
     try:
         rows = mountinfo.read().rows
     except OSError:
         return ""
-    points = [row.mount_point for row in rows if row.source == found.share]
-    return posixpath.join(points[-1], found.below).rstrip("/") if points else ""
+    points = [row.mount_point for row in rows if row.source == leftover.share]
+    return posixpath.join(points[-1], leftover.below).rstrip("/") if points else ""
 
 
 def _mount_of(path: str) -> mountinfo.MountRow | None:
@@ -302,10 +305,10 @@ def _load_records() -> None:
     host = host_hash()
     for line in text.splitlines():
         try:
-            found = from_json(line, LeftoverFiles)
+            leftover = from_json(line, LeftoverFiles)
         except (msgspec.DecodeError, UnicodeEncodeError):
             continue
-        # Another program's test may be running: it removes its files itself.
-        if found.host == host and not maker_is_alive(found.run):
+        # The run of another program may be in progress; that program removes its files itself.
+        if leftover.host == host and not maker_is_alive(leftover.run):
             with _lock:
-                _known.setdefault(found.run, found)
+                _leftovers.setdefault(leftover.run, leftover)

@@ -1,4 +1,4 @@
-"""Messages between a test's processes (worker, cleaner) and the agent: one JSON object a line."""
+"""Messages between the agent and the processes of a test (worker, cleaner): one JSON object per line."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from app.speedtest.model import (
     Transfer,  # noqa: TC001 - msgspec reads it at run time
 )
 
-#: What a worker does of a test: all of it; only look at the directory; or write (timed if asked for) and keep
-#: the file; or read a kept file and remove it. Between the last two the file system is mounted afresh.
+#: Part of a test that a worker does: "whole" test; "look" only inspects the directory; "keep" writes the file
+#: and leaves it; "kept" reads and removes it. The file system is remounted between "keep" and "kept".
 Stage = Literal["whole", "look", "keep", "kept"]
 
 
 class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
-    """The worker's one line of input.
+    """Job of a worker, its only line of input.
 
     Attributes:
-        spec: the test.
-        run: name of the run, from which the name of its directory and the contents of its file come.
-        stage: of the test.
-        owner: process that answers for files that are kept for the next stage.
-        round_trip: time the network alone before the copying, as well.
+        spec: specification of the test.
+        run: name of the run, which determines the directory's name and the file's contents.
+        stage: part of the test to run.
+        owner: process responsible for files that the stage "keep" leaves.
+        round_trip: also measure the round-trip time of the network before the test.
     """
 
     spec: TestSpec
@@ -39,14 +39,14 @@ class WorkerJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RepeatResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one repeat measured.
+    """Measurements of one repeat.
 
     Attributes:
-        write: figures to the server, or None.
-        read: figures from it, or None.
-        cache: how the read was kept honest; the link's rate is not looked at here.
-        rates: operations a second by name.
-        small_read: figures of reading the file once more with small calls, or None.
+        write: transfer to the server, or None.
+        read: transfer from the server, or None.
+        small_read: second read of the file, with small calls, or None.
+        cache: whether the read came from the cache by the byte counter; the link's rate is not checked here.
+        rates: operations per second, by name.
     """
 
     write: Transfer | None = None
@@ -57,12 +57,12 @@ class RepeatResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserFilesSize(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a person's own files are.
+    """Number and size of the user's own files.
 
     Attributes:
-        files: number of those that can be copied.
-        bytes: all of them together.
-        skipped: what is left out, for a person; "" for nothing.
+        files: number of files that can be copied.
+        bytes: total size of these files.
+        skipped: description of the files left out; "" if there are none.
     """
 
     files: int
@@ -71,17 +71,17 @@ class UserFilesSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured.
+    """Result of a worker.
 
     Attributes:
-        path: the directory, resolved.
-        where: the mount that it is on, None if the kernel does not tell.
-        rounds: the repeats that count.
-        spec: the test as they were done; None if nothing was.
-        notes: sentences for a person.
-        free: bytes that the file system has free, None if it does not tell.
-        own: how much the person's own files are, if they are what is copied.
-        grid: the cells of a grid.
+        path: resolved path of the directory.
+        where: mount that contains the directory, None if unknown.
+        rounds: measured repeats, without the warm-up.
+        notes: sentences for display.
+        free: free bytes of the file system, None if unknown.
+        own: number and size of the user's own files, if they are copied.
+        grid: cells of a grid.
+        spec: specification of the repeats as they were run; None if none were.
     """
 
     path: str
@@ -95,13 +95,13 @@ class WorkerResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerError(msgspec.Struct, frozen=True, kw_only=True):
-    """An AppError; much like the agent's, whose module is too slow to import for a worker.
+    """An AppError in a message of the worker.
 
     Attributes:
-        kind: as in AppError, and so on.
-        message: likewise.
-        hint: likewise.
-        detail: likewise.
+        kind: value of the ErrorKind.
+        message: what happened, as a sentence.
+        hint: what to do about it.
+        detail: technical details.
         left: whether the worker could not remove its files.
     """
 
@@ -116,11 +116,11 @@ class WorkerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """One line from the worker; exactly one field is set.
 
     Attributes:
-        path: the directory, resolved: sent first.
-        event: for whoever watches the test.
-        alive: something moved although no event shows it: the connection is being used.
-        ok: the last line of a finished test.
-        error: the last line of a failed one.
+        path: resolved path of the directory, sent first.
+        event: progress of the test.
+        alive: the mount's counters show activity although no event does.
+        ok: last line of a successful test.
+        error: last line of a failed test.
     """
 
     path: str | None = None
@@ -131,13 +131,13 @@ class WorkerMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class CleanupJob(msgspec.Struct, frozen=True, kw_only=True):
-    """The cleaner's one line of input.
+    """Job of a cleaner, its only line of input.
 
     Attributes:
-        path: the directory that was tested.
-        run: name of the run whose files are to go.
-        grace_s: after the end of its input it goes on for so long.
-        share: the mount that the directory must be on, "" for any.
+        path: the directory tested.
+        run: name of the run whose files are to be removed.
+        grace_s: time that the cleaner continues after its agent has ended, s.
+        share: share that the directory must be on, "" for any.
     """
 
     path: str

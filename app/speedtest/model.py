@@ -1,4 +1,4 @@
-"""Data of a speed test: what is tested, its progress, its plan, its result, and the limits of its sizes.
+"""Data of a speed test: specification, progress events, plan, result, and limits of its sizes.
 
 A grid is a set of fio runs, its cells: access pattern, record size, queue depth and number of jobs. The field
 names are those of the JSON output and of the history's database.
@@ -34,48 +34,48 @@ TestPhase = Literal[
 ]
 CacheMethod = Literal["fadvise", "direct", "fresh-mount"]
 Direction = Literal["both", "write", "read"]
-#: One file, many small ones, one file whose blocks are in random order, several files at once, the
-#: person's own ones, or a grid of fio runs.
+#: One file, many small files, one file with blocks in random order, several files in parallel, the user's
+#: own files, or a grid of fio runs.
 WorkloadKind = Literal["file", "files", "random", "streams", "own", "grid"]
-#: What a test is made to last about: 15 seconds, one minute, four minutes.
+#: Approximate duration of a test: 15 seconds, one minute, four minutes.
 Preset = Literal["quick", "normal", "thorough"]
 
 DEFAULT_SIZE = 64 * 2**20
 DEFAULT_SMALL_SIZE = 4096
 SAMPLE_INTERVAL_S = 0.05
-#: Name of the figure of reading the file once more with calls of advisor.transfer_sizes.SMALL_READ_SIZE.
+#: Name of the figure for the second read of the file, with calls of SMALL_READ_SIZE bytes.
 SMALL_READS = "small-read"
-#: Names of the figures that are bytes a second.
+#: Names of the figures in bytes per second.
 SPEED_FIGURES = ("write", "read", SMALL_READS)
 
 
 class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
-    """One copy test.
+    """Specification of one speed test.
 
     Attributes:
-        path: the directory whose file system is tested; it need not be NFS. With a share it is one below the
-            share's root, "" for the root.
-        direction: to the server (write), from it (read), or both.
-        size: bytes of the file, or of each of the files.
-        block_size: bytes of each read or write call, AS_COPY for those of cp on this mount.
-        cache: how the client's cache is kept out of the read.
+        path: directory whose file system is tested, NFS or not. With a share it is a directory below the root
+            of the share, "" for the root itself.
+        direction: to the server (write), from the server (read), or both.
+        size: bytes of the file, or of each file.
+        block_size: bytes of each read or write call; CP_CALL_SIZE for the call size of cp on this mount.
+        cache: method that prevents reads from the client's cache.
         sync: open the file with O_SYNC.
-        workload: one file, many small ones, one in random order, several at once, the own ones, or a grid.
-        count: number of the files; 1 for one file.
-        repeats: how often it is done. More than one are preceded by a warm-up, which is not counted.
-        share: a share (server:/export) to be mounted for the test alone, where nobody else sees it.
+        workload: kind of the test.
+        count: number of files; 1 for one file.
+        repeats: number of measured repeats. Two or more follow an unmeasured warm-up.
+        share: share (server:/export) to mount privately for the test, "" to test an existing directory.
         options: mount options of the share, as after ``mount -o``.
-        seconds: no further repeat begins that would probably end later than this; None for no limit.
-        source: the person's own file or folder, for the workload "own"; it is only read. Number and size of
-            the files are those found in it.
-        grid: the cells of the workload "grid", which fio measures in one file of this size.
-        passes: how often one file is read through in each repeat, each time from the server: where the way
-            from it is the quicker one, once would be over before it had begun.
-        network_alone: afterwards measure what one TCP stream to an iperf3 server there carries.
-        server_memory: bytes of the server's memory, as the person says, 0 if that is not known. A preset
-            makes the file larger than it, so that not all of it can be kept there.
-        small_reads: one file is read once more with calls of advisor.transfer_sizes.SMALL_READ_SIZE, which is
-            a figure of its own.
+        seconds: time limit, s: no repeat begins that would probably exceed it; None for no limit.
+        source: the user's own file or directory for the workload "own"; it is only read. Size and count are
+            taken from its files.
+        grid: cells of the workload "grid", which fio measures in one file of `size` bytes.
+        passes: number of reads of one file in each repeat, each from the server. A fast server-to-client
+            direction needs several for a measurable duration.
+        network_alone: afterwards measure one TCP stream's throughput to an iperf3 server on the NFS server.
+        server_memory: memory of the server in bytes as entered by the user, 0 if unknown. A preset makes the
+            file larger, so that the server cannot cache all of it.
+        small_reads: read one file a second time with calls of advisor.transfer_sizes.SMALL_READ_SIZE bytes,
+            as a separate figure.
     """
 
     __test__ = False  # not a pytest class
@@ -101,32 +101,32 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def reads_again(self) -> bool:
-        """Whether the figure "small reads" is measured: of one file that is read with larger calls."""
+        """Whether the figure "small-read" is measured: for one file whose other reads use larger calls."""
         asked = self.small_reads and self.workload == "file" and self.direction != "write"
         return asked and (self.block_size == CP_CALL_SIZE or self.block_size > SMALL_READ_SIZE)
 
     @property
     def total(self) -> int:
-        """Bytes of all its files."""
+        """Total bytes of all files."""
         return self.size * self.count
 
     @property
     def rounds(self) -> int:
-        """Repeats and warm-up together."""
+        """Number of repeats including the warm-up."""
         return self.repeats + 1 if self.repeats > 1 else 1
 
 
 class Sample(msgspec.Struct, frozen=True, array_like=True):
-    """One moment of a running transfer; counters run from 0 at the start of the direction.
+    """Counters of a running transfer at one moment; they start at 0 with each direction.
 
     Attributes:
-        t_s: seconds since the transfer began.
-        bytes: bytes that read or write calls have returned for.
-        server_bytes: bytes that the client exchanged with the server (mountstats serverread or
-            serverwritten); equal to ``bytes`` where the path is not NFS.
-        timeouts: RPC major time-outs.
-        retransmissions: TCP segments, or requests of a mount that is not over TCP, that were sent again.
-        rtt_s: mean RPC round trip of the requests since the last sample, or None.
+        t_s: time since the transfer began, s.
+        bytes: bytes for which read or write calls have returned.
+        server_bytes: bytes exchanged with the server (mountstats serverread or serverwritten); equal to
+            ``bytes`` if the path is not on NFS.
+        timeouts: number of RPC major timeouts.
+        retransmissions: number of retransmitted TCP segments, or of retransmitted requests without TCP.
+        rtt_s: mean RPC round-trip time of the requests since the previous sample, s; None without requests.
     """
 
     t_s: float
@@ -138,14 +138,14 @@ class Sample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TestEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running test says: a new phase of a direction, or a sample of it.
+    """Progress event of a running test: the beginning of a phase, or a sample.
 
     Attributes:
-        direction: to the server or from it.
-        phase: what it does.
-        sample: one moment of the transfer, or None.
-        round: which repeat it is, from 0; of several the first is the warm-up.
-        total: bytes that the transfer which begins will move, else 0.
+        direction: to the server (write) or from it (read).
+        phase: current phase.
+        sample: counters of the transfer, None at the beginning of a phase.
+        round: number of the repeat, from 0; with several repeats 0 is the warm-up.
+        total: bytes that the beginning transfer will move, 0 if unknown or if none begins.
     """
 
     __test__ = False
@@ -158,26 +158,26 @@ class TestEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one direction.
+    """Result of the transfer in one direction.
 
     Attributes:
-        bytes: file bytes moved: of a read that went through the file several times, all of them.
-        bytes_per_s: bytes over the whole time: transfer, fsync and close.
-        transfer_s: the read or write calls.
-        fsync_s: fsync alone; 0 for a read.
-        close_s: close alone.
-        timeouts: RPC major time-outs (mountstats, time-outs column).
-        retransmissions: what this computer sent again, by ``retransmissions_from``. What the server sent
-            again is not among it: of a read it shows as disorder (``load``).
+        bytes: file bytes moved, summed over all passes of a read.
+        bytes_per_s: bytes divided by the total time of transfer, fsync and close.
+        transfer_s: time of the read or write calls, s.
+        fsync_s: time of fsync, s; 0 for a read.
+        close_s: time of close, s.
+        timeouts: number of RPC major timeouts (mountstats, timeouts column).
+        retransmissions: number of retransmissions by the client, counted as ``retransmissions_from`` says.
+            Retransmissions by the server appear as out-of-order segments of a read (``load``).
         retransmissions_from: "tcp_info" (over TCP: segments retransmitted on the mount's connections),
             "mountstats" (over UDP or RDMA: transmissions minus operations) or "none" (not NFS).
-        rpc_retransmissions: mountstats figure in both cases, None if not NFS.
-        tcp_retransmissions: TCP_INFO figure, None if not NFS or not over TCP.
+        rpc_retransmissions: number of retransmitted requests by mountstats, None if not NFS.
+        tcp_retransmissions: number of retransmitted segments by TCP_INFO, None if not NFS or not over TCP.
         server_bytes: bytes exchanged with the server, None if not NFS.
-        mean_rtt_s: mean RPC round trip of the READ and READ_PLUS, or WRITE, requests; None if none.
-        cached: the client's cache answered part of a read, or it was faster than the link can be.
-        samples: 20 a second.
-        load: what it did to the way, the server and this computer, None if not NFS.
+        mean_rtt_s: mean RPC round-trip time of READ and READ_PLUS, or WRITE, requests, s; None without any.
+        cached: whether the client's cache answered part of a read, or the speed exceeded the link rate.
+        samples: samples, 20 per second.
+        load: load on network, server and client during the transfer, None if not NFS.
     """
 
     bytes: int
@@ -198,20 +198,20 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def disorder(self) -> float | None:
-        """Part of the TCP segments received that came out of order, None if unknown."""
+        """Fraction of received TCP segments that arrived out of order, None if unknown."""
         if self.load is None or not self.load.received:
             return None
         return self.load.disordered / self.load.received
 
 
 class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How the cache was kept out of the read, and whether that can be believed.
+    """Method that prevented reads from the client's cache, and whether it worked.
 
     Attributes:
-        method: what was done.
-        checked: whether the server's counter was there to check it.
-        cached: the read came at least partly from the client's cache.
-        note: the same in one sentence for a person.
+        method: method used.
+        checked: whether the server's byte counter was available for the check.
+        cached: whether the read came at least partly from the client's cache.
+        note: the result as a sentence.
     """
 
     method: CacheMethod
@@ -221,18 +221,18 @@ class CacheReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure over the repeats that count, the warm-up not among them.
+    """Median and confidence interval of one figure over the measured repeats, without the warm-up.
 
     Attributes:
-        values: of each repeat, in their order.
-        median: their median.
-        low: lower end of the median's interval.
-        high: its upper end.
-        confidence: what the interval covers: 0.95 or more, less for fewer than six repeats
-            (advisor.experiment.intervals.confidence_interval says how it is made).
-        wide: the spread is too wide to conclude from the median.
-        timeouts: RPC major time-outs of all repeats; 0 for a rate of operations.
-        retransmissions: likewise.
+        values: value of each repeat, in order of time.
+        median: median of the values.
+        low: lower end of the median's confidence interval.
+        high: upper end of the median's confidence interval.
+        confidence: coverage of the interval: 0.95 or more, less for fewer than six repeats
+            (advisor.experiment.intervals.confidence_interval).
+        wide: whether the spread is too wide to draw conclusions from the median.
+        timeouts: RPC major timeouts of all repeats; 0 for a rate of operations.
+        retransmissions: retransmissions of all repeats; 0 for a rate of operations.
     """
 
     values: list[float]
@@ -246,12 +246,12 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NetworkThroughput(msgspec.Struct, frozen=True, kw_only=True):
-    """What one TCP stream carries, in bytes a second; None where it was not measured.
+    """Throughput of one TCP stream, in bytes per second; None if not measured.
 
     Attributes:
-        write: to the server.
-        read: from it.
-        problem: why it could not be measured, and what to do, "" if it was.
+        write: throughput to the server.
+        read: throughput from the server.
+        problem: why it could not be measured and what to do, "" if it was measured.
     """
 
     write: float | None = None
@@ -260,29 +260,29 @@ class NetworkThroughput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """The host that ran a test, its link and its server; what is not known is None.
+    """Host, link and server of a test; unknown values are None.
 
     Attributes:
         host: name of the host that ran the test.
-        system: the distribution, as os-release names it.
-        kernel: release, as uname says it.
+        system: distribution, by os-release.
+        kernel: kernel release, by uname.
         nfs_utils: version of mount.nfs.
         program: version of this program.
-        memory_bytes: of the host.
+        memory_bytes: memory of the host.
         interface: network interface that leads to the server.
         adapter: vendor and model of the network card.
-        driver: its kernel driver.
+        driver: kernel driver of the network card.
         rate_bps: line rate towards the host, bits per second.
         duplex: full or half.
-        mtu: bytes.
-        rtt_s: median round trip to the server, measured after the test.
-        emulated_link: name of the lab's link, None on a real one.
-        server: its name, as the share spells it.
-        server_address: in use.
-        server_kind: an id of resources/servers.toml.
-        server_implementation: what an NFS 4.1 server calls itself.
-        nfs_version: in use.
-        read_ahead_kb: of the mount.
+        mtu: maximum transmission unit, bytes.
+        rtt_s: median round-trip time to the server after the test, s.
+        emulated_link: name of the lab's link, None on a real link.
+        server: name of the server, as in the share.
+        server_address: address of the server in use.
+        server_kind: id of the server in resources/servers.toml.
+        server_implementation: implementation name that an NFS 4.1 server reports.
+        nfs_version: NFS version in use.
+        read_ahead_kb: readahead of the mount, KiB.
     """
 
     host: str | None = None
@@ -308,12 +308,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TestPlanArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be planned.
+    """Request to plan a test.
 
     Attributes:
-        spec: the test.
-        preset: how long it may take: its size (or the number of its small files) and repeats are chosen then,
-            and of a grid all but the patterns. None only asks what the test as it is will take.
+        spec: specification of the test.
+        preset: duration for which size or file count, repeats and grid (except its patterns) are chosen. None
+            only estimates the duration of the test as specified.
     """
 
     __test__ = False
@@ -323,14 +323,14 @@ class TestPlanArgs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TestPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a test will do, before it begins.
+    """Plan of a test: what it will transfer, and how long that takes.
 
     Attributes:
-        spec: the test, with sizes and repeats chosen.
-        seconds: how long it will take, about; None if nothing is known of the link.
-        bytes: what will cross the network in both directions together.
-        free: bytes that the file system has free, None if it does not tell.
-        note: why the sizes are as they are, in one sentence.
+        spec: specification with chosen sizes and repeats.
+        seconds: estimated duration, s; None if the link is unknown.
+        bytes: bytes that will cross the network in both directions.
+        free: free bytes of the file system, None if unknown.
+        note: why the sizes were chosen, in one sentence.
     """
 
     __test__ = False
@@ -343,39 +343,39 @@ class TestPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TestResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished test.
+    """Result of a finished test.
 
     Attributes:
-        path: the directory tested; of a share mounted for the test, the one below its root.
-        nfs: whether it is on NFS.
+        path: directory tested, below the share's root if a share was mounted for the test.
+        nfs: whether the directory is on NFS.
         share: server:/export, or None.
-        started_at: UTC, ISO 8601.
-        write: figures to the server, or None; of several repeats those of the one with the median speed.
-        read: figures from it, likewise.
-        cache: how the read was kept honest.
-        requested: option name to value as asked for ({} if unknown or not NFS).
-        effective: option name to value as in use.
-        link: what is known of the link.
-        block_size: bytes of each call.
-        sync: O_SYNC.
-        notes: sentences a reader must know: not NFS, flagged as cached, leftovers.
-        workload: one file, or many small ones.
-        count: number of the files.
-        figures: over all repeats. "write", "read" and "small-read" in bytes a second; of many small files
-            also "create" (the call that makes one, of the timed write), "stat" and "delete", in files a
-            second.
-        enough: what the speeds are enough for, a sentence for each use.
-        environment: the host that ran it, its link and its server; None if nobody asked.
-        source: the person's own file or folder that was copied, or "".
-        grid: the cells that fio measured.
-        network: what the network alone carried, None if it was not to be measured.
-        server_memory: bytes of the server's memory, as the person said, 0 if that is not known.
-        bottleneck: what held the slower direction back, None if not NFS. Its evidence ends with what held the
-            other one back.
-        as_copy: whether the block size is the one of cp on this mount. Tests of older versions were made with
-            1 MiB unless another size was asked for, and do not say this.
-        small_read: figures of the read with small calls, likewise of the median speed, without samples.
-        small_bottleneck: what held the read with small calls back.
+        started_at: time of the start, UTC, ISO 8601.
+        write: transfer to the server in the repeat with the median speed, or None.
+        read: transfer from the server in the repeat with the median speed, or None.
+        cache: whether reads from the client's cache were prevented.
+        requested: requested option values by name ({} if unknown or not NFS).
+        effective: option values in use by name.
+        link: facts on the link.
+        block_size: bytes of each read or write call.
+        sync: whether the file was opened with O_SYNC.
+        notes: sentences a reader must know: not NFS, flagged as cached, leftover files.
+        workload: kind of the test.
+        count: number of files.
+        figures: figures over all repeats, by name. "write", "read" and "small-read" are in bytes per second.
+            Many small files also have "create" (open calls in the timed write), "stat" and "delete", in files
+            per second.
+        enough: use cases for which the speeds suffice, a sentence for each.
+        environment: host, link and server of the test, None if not recorded.
+        source: the user's own file or directory that was copied, or "".
+        grid: cells that fio measured.
+        network: throughput of the network alone, None if it was not requested.
+        server_memory: memory of the server in bytes as entered by the user, 0 if unknown.
+        bottleneck: bottleneck of the slower direction, None if not NFS. Its evidence ends with the bottleneck
+            of the other direction.
+        as_copy: whether the block size is the call size of cp on this mount. Results of older versions, which
+            used 1 MiB by default, do not record this.
+        small_read: read with small calls in the repeat with the median speed, without samples.
+        small_bottleneck: bottleneck of the read with small calls.
     """
 
     __test__ = False
@@ -410,20 +410,20 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
 
 AccessPattern = Literal["seqread", "seqwrite", "randread", "randwrite"]
 ACCESS_PATTERNS: tuple[AccessPattern, ...] = ("seqwrite", "seqread", "randwrite", "randread")
-#: The bounds of each: fio takes more, a mount shows no more.
+#: Limits of each value of a grid; fio accepts more, but larger values reveal nothing about a mount.
 MIN_RECORD, MAX_RECORD = 512, 64 * 2**20
 MAX_DEPTH, MAX_JOBS, MAX_CELLS = 256, 64, 1000
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured: every combination is a cell.
+    """Grid of fio measurements: every combination of its values is a cell.
 
     Attributes:
-        patterns: sequential or random, read or write.
-        records: bytes of each request.
-        depths: requests that a job has under way at once.
-        jobs: jobs at once, each in a part of the file of its own.
-        cell_s: seconds that a cell is measured for, after a warm-up of a quarter of that.
+        patterns: access patterns: sequential or random, read or write.
+        records: record sizes: bytes of each request.
+        depths: queue depths: requests that a job has under way at once.
+        jobs: numbers of parallel jobs, each in its own part of the file.
+        cell_s: measured time of a cell, s, after a warm-up of a quarter of it.
     """
 
     patterns: tuple[AccessPattern, ...] = ACCESS_PATTERNS
@@ -434,11 +434,11 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def warm_up_s(self) -> float:
-        """Seconds that begin a cell and do not count."""
+        """Unmeasured warm-up at the start of a cell, s."""
         return self.cell_s / 4
 
     def cells(self) -> list[GridCell]:
-        """Return the cells without results, in the order that they are measured in."""
+        """Return the cells without results, in measuring order."""
         return [
             GridCell(pattern=pattern, record=record, depth=depth, jobs=jobs)
             for pattern in self.patterns
@@ -448,7 +448,7 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def problem(self, size: int) -> str:
-        """Return why it cannot be run on a file of this size, "" if it can."""
+        """Return why the grid cannot run on a file of this many bytes, "" if it can."""
         wrong = (
             (not all((self.patterns, self.records, self.depths, self.jobs)), "The grid has no cells."),
             (not _within(self.records, MIN_RECORD, MAX_RECORD), "A record must have 512 bytes to 64 MiB."),
@@ -469,16 +469,16 @@ def _within(values: tuple[int, ...], low: int, high: int) -> bool:
 
 
 class GridRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a cell, without its warm-up.
+    """One fio run of a cell, without its warm-up.
 
     Attributes:
-        iops: requests answered a second.
-        bytes_per_s: of them.
-        latency_s: mean time of a request, from its submission to its end.
-        p95_s: 95 of 100 took no longer, None if fio does not tell.
-        p99_s: likewise 99 of 100.
-        curve: seconds since the beginning of the run and bytes a second then (fio's bandwidth log).
-        load: what it did to the way, the server and this computer, None if not NFS.
+        iops: requests completed per second.
+        bytes_per_s: throughput of the requests.
+        latency_s: mean latency of a request, from submission to completion, s.
+        p95_s: 95th percentile of the latency, s; None if fio does not report it.
+        p99_s: 99th percentile of the latency, s; None if fio does not report it.
+        curve: pairs of time since the start of the run, s, and bytes per second (fio's bandwidth log).
+        load: load on network, server and client during the run, None if not NFS.
     """
 
     iops: float
@@ -491,15 +491,15 @@ class GridRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GridCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell with its repeats.
+    """One cell of a grid with its repeats.
 
     Attributes:
-        pattern: sequential or random, read or write.
-        record: bytes of each request.
-        depth: requests under way at once, of each job.
-        jobs: jobs at once.
-        runs: what was measured, one for each repeat.
-        bottleneck: what held it back, None if not NFS.
+        pattern: access pattern: sequential or random, read or write.
+        record: record size: bytes of each request.
+        depth: queue depth of each job.
+        jobs: number of parallel jobs.
+        runs: measurements, one for each repeat.
+        bottleneck: bottleneck of the median run, None if not NFS.
     """
 
     pattern: AccessPattern
@@ -511,50 +511,50 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What tells it from the others of its grid, for a person."""
+        """Description of the cell for display, unique in its grid."""
         jobs = f"{self.jobs} job" if self.jobs == 1 else f"{self.jobs} jobs"
         return f"{self.pattern} of {format_size(self.record)}, {jobs}, {self.depth} at once"
 
     @property
     def way(self) -> TransferDirection:
-        """To the server (write) or from it (read)."""
+        """Direction of the transfer: to the server (write) or from it (read)."""
         return "read" if self.pattern.endswith("read") else "write"
 
     @property
     def is_sequential(self) -> bool:
-        """Whether each request begins where the one before ends."""
+        """Whether the requests are in ascending order without gaps."""
         return self.pattern.startswith("seq")
 
     @property
     def at_once(self) -> int:
-        """Requests that all its jobs together have under way."""
+        """Requests that all jobs together have under way."""
         return self.depth * self.jobs
 
     @property
     def median_run(self) -> GridRun | None:
-        """The run with the median number of requests a second, of two in the middle the slower, or None."""
+        """Run with the median number of requests per second (of two in the middle, the slower), or None."""
         ordered = sorted(self.runs, key=lambda run: run.iops)
         return ordered[(len(ordered) - 1) // 2] if ordered else None
 
 
 MIN_BLOCK_SIZE = 512
 MAX_BLOCK_SIZE = 256 * 2**20
-#: More files than this are not a quick test any more, and removing them after a kill takes too long.
+#: Limit of a quick test; removing more files after the worker was killed would take too long.
 MAX_FILES = 20_000
-#: More threads than this say nothing about a mount.
+#: More threads reveal nothing about a mount.
 MAX_STREAMS = 64
 _MAX_COUNT = {"files": MAX_FILES, "streams": MAX_STREAMS, "own": MAX_FILES}
 
 
 def block_size_problem(block_size: int) -> str:
-    """Return why a call cannot have this size, "" if it can."""
+    """Return why a call of this many bytes is not allowed, "" if it is."""
     if MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE:
         return ""
     return "The block size must be between 512 bytes and 256 MiB."
 
 
 def file_count_problem(workload: str, count: int) -> str:
-    """Return why a test of this kind cannot have so many files, "" if it can."""
+    """Return why a test of this workload cannot have this number of files, "" if it can."""
     most = _MAX_COUNT.get(workload, 1)
     if 1 <= count <= most:
         return ""

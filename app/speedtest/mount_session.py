@@ -1,8 +1,8 @@
-"""Session of private mounts: the helper that opens them, and the processes that it starts in them.
+"""Session of private mounts: the helper that opens them, and the processes started in them.
 
-The user is asked once for all mounts of a session. Their tests run in copies of a prefork server, which is
-started where it is needed first and lives in the namespace of the mounts; a copy that has done its test well
-does the next one, too. See :mod:`app.speedtest.worker.prefork_server`.
+The user authorizes the helper once for all mounts of a session. Tests run in copies of a prefork server. It
+is started in the mount namespace on first use. A worker that finished its test successfully is reused for the
+next one. See :mod:`app.speedtest.worker.prefork_server`.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
     from app.speedtest.processes import TestProgram
 
-#: For a worker to connect or to copy itself.
+#: Timeout for a worker to connect or to fork, s.
 _CONNECT_TIMEOUT_S = 15.0
 _MAX_ERROR_BYTES = 8192
-#: For the helper to end what was cancelled. It has namespaces of its own, and clears up there by itself.
+#: Time for the helper to stop after cancelling, s. Afterwards its namespaces clean up by themselves.
 _STOP_TIMEOUT_S = 3.0
 _ABORT_TIMEOUT_S = 10.0
-#: For a worker whose test is over to say so.
+#: Wait for a worker to report that it is idle after its test, s.
 _IDLE_WAIT_S = 0.5
-#: So often who waits looks whether the worker has another test by now.
+#: Interval at which wait() checks whether the worker was released for another test, s.
 _POLL_INTERVAL_S = 0.1
 
 
 class MountSession:
-    """What one test mount after the other is opened with. All methods may be called by any thread.
+    """Opens successive private mounts with one helper. All methods may be called by any thread.
 
     Args:
-        helper: of the role "bench"; by default the session makes its own.
+        helper: client of the helper's role "bench"; by default the session creates its own.
     """
 
     def __init__(self, helper: HelperClient | None = None) -> None:
         self._helper = helper or HelperClient("bench", stop_s=_STOP_TIMEOUT_S)
-        #: Set while somebody waits for an abandoned mount to be closed.
+        #: Set while a new mount waits for an abandoned mount to close.
         self.wanted = threading.Event()
         self._lock = threading.Lock()
         self._prefork_server: NamespaceProcess | None = None
@@ -62,51 +62,51 @@ class MountSession:
         return self._helper.running
 
     def open(self, wire: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
-        """Have the helper open a mount; see :class:`app.helper.bench_verbs.BenchVerbs`.
+        """Open a mount with the helper; see :class:`app.helper.bench_verbs.BenchVerbs`.
 
         Raises:
-            AppError: as for a mount.
+            AppError: if mounting fails.
         """
-        found = self._helper.call("open", wire, token, timeout_s)
-        if found["fresh"]:
-            # The one of before, if it is still there, does not see this mount.
+        reply = self._helper.call("open", wire, token, timeout_s)
+        if reply["fresh"]:
+            # An earlier prefork server is in another namespace and cannot see this mount.
             with self._lock:
-                self._dismiss()
-        return found
+                self._stop_prefork_server()
+        return reply
 
     def abort(self) -> None:
-        """Have the helper tell the kernel once to give up what waits for the server of the mount.
+        """Have the kernel abort I/O that waits for the server of the mount, once.
 
         Raises:
-            AppError: if it does not answer, or no mount is open.
+            AppError: if the helper does not answer, or no mount is open.
         """
         self._helper.call("abort", {}, CancelToken(), _ABORT_TIMEOUT_S)
 
     def close_mount(self, deadline_s: float, timeout_s: float) -> dict[str, Any]:
-        """Have the helper close the mount.
+        """Close the mount with the helper.
 
         Raises:
-            AppError: if it does not answer.
+            AppError: if the helper does not answer.
         """
         return self._helper.call("close", {"timeout_s": deadline_s}, CancelToken(), timeout_s)
 
     def launch(self, argv: Sequence[str]) -> NamespaceProcess:
-        """Start a program as the user, where the mount is; it has the interface of a child process.
+        """Start a program as the user in the mount namespace; the result works like a child process.
 
         Raises:
-            AppError: if it cannot be started.
+            AppError: if the program cannot be started.
         """
-        with tempfile.TemporaryDirectory(prefix="mountwright-") as folder, _listen(folder) as listener:
-            wire = {"argv": list(argv), "socket": str(Path(folder, "socket"))}
+        with tempfile.TemporaryDirectory(prefix="mountwright-") as directory, _listen(directory) as listener:
+            wire = {"argv": list(argv), "socket": str(Path(directory, "socket"))}
             self._helper.call("run", wire, CancelToken(), _CONNECT_TIMEOUT_S)
-            talk, errors = _accept_pair(listener)
-            return NamespaceProcess(_peer_credentials(talk)[0], talk, errors)
+            channel, errors = _accept_pair(listener)
+            return NamespaceProcess(_peer_credentials(channel)[0], channel, errors)
 
     def start(self, program: TestProgram) -> NamespaceProcess:
-        """Start a program of a test where the mount is: in a copy of the standing worker.
+        """Start a program of a test in the mount namespace, in a copy of the prefork server.
 
         Raises:
-            AppError: if it cannot be started.
+            AppError: if the program cannot be started.
         """
         with self._lock:
             if program == "worker" and self._copy is not None:
@@ -118,8 +118,8 @@ class MountSession:
             if self._prefork_server is not None:
                 with contextlib.suppress(OSError, ValueError):
                     return self._fork(self._prefork_server, program)
-                # It was killed, or went with its namespace.
-                self._dismiss()
+                # The server was killed, or ended with its namespace.
+                self._stop_prefork_server()
             self._prefork_server = self.launch(
                 [sys.executable, "-P", "-m", "app.speedtest.worker.prefork_server"]
             )
@@ -127,59 +127,59 @@ class MountSession:
                 return self._fork(self._prefork_server, program)
             except (OSError, ValueError) as error:
                 detail = f"{error}\n{_read_errors(self._prefork_server)}"
-                self._dismiss()
+                self._stop_prefork_server()
                 raise _not_started_error(detail) from error
 
     def close(self) -> None:
-        """End the standing worker and the helper, and what it has open."""
+        """End the prefork server and the helper, which unmounts."""
         self._helper.close()
         with self._lock:
-            self._dismiss()
+            self._stop_prefork_server()
 
-    def _fork(self, standing: NamespaceProcess, program: TestProgram) -> NamespaceProcess:
-        made = standing.fork(program)
+    def _fork(self, server: NamespaceProcess, program: TestProgram) -> NamespaceProcess:
+        worker = server.fork(program)
         if program == "worker":
             if self._copy is not None:
                 self._copy.hang_up()
-            self._copy = made
-        return made
+            self._copy = worker
+        return worker
 
-    def _dismiss(self) -> None:
-        copy, standing, self._copy, self._prefork_server = self._copy, self._prefork_server, None, None
+    def _stop_prefork_server(self) -> None:
+        copy, server, self._copy, self._prefork_server = self._copy, self._prefork_server, None, None
         if copy is not None:
             copy.hang_up()
-        if standing is not None:
-            standing.close()
+        if server is not None:
+            server.close()
 
 
 class NamespaceProcess:
-    """A process in a private mount. It is nobody's child here: its end is watched, its status is not known.
+    """A process in a private mount. It is not a child process here, so its exit status is unknown.
 
-    To who waits for it, one that can take another test has ended when it has done its own.
+    `wait` also returns when the process becomes idle and can be reused for another test.
 
     Attributes:
-        pid: its process number as seen here; it leads a group of its own.
-        stdin: takes bytes; closing it ends the process's input.
-        stdout: what it writes.
-        stderr: likewise.
+        pid: process id in this namespace; the process leads a process group.
+        stdin: standard input of the process; closing it signals end of file.
+        stdout: standard output of the process.
+        stderr: standard error of the process.
     """
 
     def __init__(
         self,
         pid: int,
-        talk: socket.socket,
+        channel: socket.socket,
         errors: socket.socket,
-        more: socket.socket | None = None,
+        reuse: socket.socket | None = None,
     ) -> None:
         self.pid = pid
-        self._talk = talk
-        self._more = more
-        #: Its process is somebody else's business by now: who waits for it looks no longer.
-        self._over = False
-        #: Held to look at its descriptors and to close them: their numbers may be other files' afterwards.
-        self._watch = threading.RLock()
-        self.stdin = _SocketInput(talk)
-        self.stdout = talk.makefile("rb", buffering=0)
+        self._talk = channel
+        self._reuse = reuse
+        #: Set when the process was handed over to another NamespaceProcess or released; wait() returns then.
+        self._released = False
+        #: Held to use or close the descriptors: the numbers of closed ones may be reused by other files.
+        self._fd_lock = threading.RLock()
+        self.stdin = _SocketInput(channel)
+        self.stdout = channel.makefile("rb", buffering=0)
         self.stderr = errors.makefile("rb", buffering=0)
         errors.close()
         self._pidfd: int | None = None
@@ -187,10 +187,10 @@ class NamespaceProcess:
             self._pidfd = os.pidfd_open(self.pid)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; return 0, whatever its status was.
+        """Wait for the end of the process; return 0 whatever its status was.
 
         Raises:
-            TimeoutExpired: if it still runs after so many seconds.
+            TimeoutExpired: if the process still runs after `timeout` seconds.
         """
         end = float("inf") if timeout is None else time.monotonic() + timeout
         while not self._has_ended(end - time.monotonic()):
@@ -199,48 +199,48 @@ class NamespaceProcess:
         return 0
 
     def is_idle(self) -> bool:
-        """Whether it has done its test and waits for another."""
-        with self._watch:
-            if self._pidfd is None or self._over:
+        """Return whether the process has finished its test and can be reused."""
+        with self._fd_lock:
+            if self._pidfd is None or self._released:
                 return False
             if select.select([self._pidfd], [], [], 0)[0]:
-                self._forget()
+                self._close_pidfd()
                 return False
             try:
-                found = self._more is not None and self._more.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+                reply = self._reuse is not None and self._reuse.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
             except OSError:
                 return False
-            return bool(found)
+            return bool(reply)
 
-    def _has_ended(self, patience_s: float) -> bool:
-        """Look once, and if it has not ended, wait a moment for that."""
-        with self._watch:
-            if self.is_idle() or self._over or self._pidfd is None:
+    def _has_ended(self, timeout_s: float) -> bool:
+        """Return whether the process has ended; wait for a poll interval at most."""
+        with self._fd_lock:
+            if self.is_idle() or self._released or self._pidfd is None:
                 return True
             poll = select.poll()
             poll.register(self._pidfd, select.POLLIN)
-            if self._more is not None:
-                poll.register(self._more, select.POLLIN)
-            poll.poll(max(0.0, min(patience_s, _POLL_INTERVAL_S)) * 1000)
+            if self._reuse is not None:
+                poll.register(self._reuse, select.POLLIN)
+            poll.poll(max(0.0, min(timeout_s, _POLL_INTERVAL_S)) * 1000)
         return False
 
     def fork(self, program: TestProgram) -> NamespaceProcess:
-        """Have the standing worker, which this is, make a copy of itself.
+        """Have this process, a prefork server, fork a copy of itself.
 
         Raises:
-            OSError: if it does not answer.
-            ValueError: if it answers something else, or has gone.
+            OSError: if the process does not answer.
+            ValueError: if the reply is not a process id.
         """
         ends = [socket.socketpair() for _ in range(3)]
         try:
             self._talk.settimeout(_CONNECT_TIMEOUT_S)
             socket.send_fds(self._talk, [f"{program}\n".encode()], [end.fileno() for _, end in ends])
             pid = int(self._talk.recv(32))
-            (talk, _), (errors, _), (more, _) = ends
+            (channel, _), (errors, _), (reuse, _) = ends
             if program == "worker":
-                return NamespaceProcess(pid, talk, errors, more)
-            more.close()
-            return NamespaceProcess(pid, talk, errors)
+                return NamespaceProcess(pid, channel, errors, reuse)
+            reuse.close()
+            return NamespaceProcess(pid, channel, errors)
         except BaseException:
             for ours, _ in ends:
                 ours.close()
@@ -250,59 +250,59 @@ class NamespaceProcess:
                 theirs.close()
 
     def again(self) -> NamespaceProcess:
-        """Have it take another test, as which it is returned anew.
+        """Start another test in this idle process; return a new object for it.
 
         Raises:
-            OSError: if it has gone.
+            OSError: if the process has gone.
         """
-        talk, its_talk = socket.socketpair()
-        errors, its_errors = socket.socketpair()
-        more = self._more
+        channel, peer_channel = socket.socketpair()
+        errors, peer_errors = socket.socketpair()
+        reuse = self._reuse
         try:
-            with its_talk, its_errors:
-                if more is None:
+            with peer_channel, peer_errors:
+                if reuse is None:
                     raise BrokenPipeError
-                self._over = True
-                more.recv(1)
-                socket.send_fds(more, [b"."], [its_talk.fileno(), its_errors.fileno()])
-                more.settimeout(_CONNECT_TIMEOUT_S)
-                if not more.recv(1):
+                self._released = True
+                reuse.recv(1)
+                socket.send_fds(reuse, [b"."], [peer_channel.fileno(), peer_errors.fileno()])
+                reuse.settimeout(_CONNECT_TIMEOUT_S)
+                if not reuse.recv(1):
                     raise BrokenPipeError
-                more.settimeout(None)
+                reuse.settimeout(None)
         except OSError:
-            talk.close()
+            channel.close()
             errors.close()
             raise
-        self._more = None
-        self._forget()
-        return NamespaceProcess(self.pid, talk, errors, more)
+        self._reuse = None
+        self._close_pidfd()
+        return NamespaceProcess(self.pid, channel, errors, reuse)
 
     def hang_up(self) -> None:
-        """Let its process end when it has done its test; nobody waits for that any more."""
-        self._over = True
-        with self._watch:
-            if self._more is not None:
-                self._more.close()
-                self._more = None
-            self._forget()
+        """Let the process exit after its test without waiting for it."""
+        self._released = True
+        with self._fd_lock:
+            if self._reuse is not None:
+                self._reuse.close()
+                self._reuse = None
+            self._close_pidfd()
 
     def close(self) -> None:
-        """Let it go: it gets the end of its input, and nobody waits for it."""
+        """Close the streams and let the process exit without waiting for it."""
         self.stdin.close()
         self.stdout.close()
         self.stderr.close()
         self.hang_up()
 
-    def _forget(self) -> None:
-        with self._watch:
+    def _close_pidfd(self) -> None:
+        with self._fd_lock:
             if self._pidfd is not None:
                 os.close(self._pidfd)
                 self._pidfd = None
 
 
 class _SocketInput:
-    def __init__(self, talk: socket.socket) -> None:
-        self._talk = talk
+    def __init__(self, channel: socket.socket) -> None:
+        self._talk = channel
 
     def write(self, data: bytes) -> int:
         self._talk.sendall(data)
@@ -314,17 +314,17 @@ class _SocketInput:
         self._talk.close()
 
 
-def _read_errors(standing: NamespaceProcess) -> str:
-    os.set_blocking(standing.stderr.fileno(), False)
+def _read_errors(server: NamespaceProcess) -> str:
+    os.set_blocking(server.stderr.fileno(), False)
     with contextlib.suppress(OSError):
-        return os.read(standing.stderr.fileno(), _MAX_ERROR_BYTES).decode(errors="backslashreplace")
+        return os.read(server.stderr.fileno(), _MAX_ERROR_BYTES).decode(errors="backslashreplace")
     return ""
 
 
-def _listen(folder: str) -> socket.socket:
+def _listen(directory: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
-        listener.bind(str(Path(folder, "socket")))
+        listener.bind(str(Path(directory, "socket")))
         listener.listen(2)
         listener.settimeout(_CONNECT_TIMEOUT_S)
     except OSError:
@@ -334,13 +334,13 @@ def _listen(folder: str) -> socket.socket:
 
 
 def _accept_pair(listener: socket.socket) -> tuple[socket.socket, socket.socket]:
-    """Return the two connections of a worker."""
+    """Return the two connections of a worker: one for data, one for errors."""
     connections: list[socket.socket] = []
     try:
         while len(connections) < 2:
             connection = listener.accept()[0]
             connections.append(connection)
-            # The folder is open to this user alone; root may enter it all the same.
+            # The directory is accessible only to this user and root, so connections of root are refused here.
             if _peer_credentials(connection)[1] != os.geteuid():
                 raise PermissionError
     except OSError as error:
@@ -360,7 +360,7 @@ def _not_started_error(detail: str) -> AppError:
 
 
 def _peer_credentials(connection: socket.socket) -> tuple[int, int]:
-    """Return the process and the user at the other end (unix(7), SO_PEERCRED)."""
+    """Return process id and user id of the peer (unix(7), SO_PEERCRED)."""
     size = struct.calcsize("3i")
     pid, uid, _gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return pid, uid

@@ -1,9 +1,9 @@
 """Network without NFS: the throughput of a TCP stream (iperf3) and the round-trip time of a NULL RPC.
 
-NFS has no request that carries bytes past the server's file system, so a client by itself cannot tell the
-network from the server behind it. Something on the server has to take the bytes: an iperf3 server
-(iperf3(1)). NULL (procedure 0, RFC 5531) touches neither disk nor file system: its answer takes a round trip,
-and what the server's threads need to look at it.
+NFS has no request that moves data without the server's file system, so an NFS client alone cannot separate
+the network from the server behind it. The stream therefore needs an iperf3 server (iperf3(1)). The NULL
+procedure (number 0, RFC 5531) uses neither disk nor file system: its reply takes a round trip and the
+server's dispatch.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from app.speedtest.model import Transfer
     from app.tasks import CancelToken
 
-#: Where an iperf3 server listens unless it is told otherwise.
+#: Default port of an iperf3 server.
 PORT = 5201
-#: Of each direction; TCP has long found the link's rate by then. Connecting and ending take their time, too.
+#: Duration of the stream in each direction, without connecting and closing, s; TCP has reached its rate then.
 STREAM_S = 3
 _STREAM_TIMEOUT_S = STREAM_S + 10.0
 _POLL_INTERVAL_S = 0.1
@@ -40,18 +40,18 @@ _SETUP_HINT = (
 
 
 class _IperfError(Exception):
-    """What iperf3 said."""
+    """Error reported by iperf3."""
 
 
 def measure_tcp_throughput(address: str, token: CancelToken) -> NetworkThroughput:
-    """Return what a stream to this address carries; it takes twice STREAM_S where something answers.
+    """Measure one TCP stream in each direction; takes twice STREAM_S if a server answers.
 
     Args:
-        address: of the server, "" if it is not known.
-        token: ends it.
+        address: address of the server, "" if unknown.
+        token: cancels the measurement.
 
     Raises:
-        CancelledError: when the token is set.
+        CancelledError: if the token is set.
     """
     program = find_program("iperf3")
     if program is None:
@@ -85,13 +85,13 @@ def measure_tcp_throughput(address: str, token: CancelToken) -> NetworkThroughpu
 
 
 def network_notes(network: NetworkThroughput, write: Transfer | None, read: Transfer | None) -> list[str]:
-    """Return what the network alone carried, and which part of it the copies reached."""
+    """Return a sentence on the network's throughput, and on the fraction of it that the copies reached."""
     if network.problem:
         return [network.problem]
     parts: list[str] = []
-    for way, alone, copy in (("to", network.write, write), ("from", network.read, read)):
+    for preposition, alone, copy in (("to", network.write, write), ("from", network.read, read)):
         if alone:
-            text = f"{format_speed(alone)} {way} the server"
+            text = f"{format_speed(alone)} {preposition} the server"
             if copy is not None and not copy.cached:
                 text += f" (the copy reached {100 * copy.bytes_per_s / alone:.0f} %)"
             parts.append(text)
@@ -99,7 +99,7 @@ def network_notes(network: NetworkThroughput, write: Transfer | None, read: Tran
 
 
 def _run_stream(command: list[str], token: CancelToken) -> float:
-    """Return the bytes a second that the receiving side counted."""
+    """Return the throughput counted by the receiver, bytes per second."""
     try:
         child = start(command)
     except OSError as error:
@@ -110,38 +110,38 @@ def _run_stream(command: list[str], token: CancelToken) -> float:
             token.wait(_POLL_INTERVAL_S)
             if time.monotonic() > deadline:
                 raise _IperfError("no answer in time")
-        said = child.stdout.read() if child.stdout is not None else b""
+        output = child.stdout.read() if child.stdout is not None else b""
     finally:
         kill_group(child)
         with contextlib.suppress(OSError):
             child.communicate(timeout=1)
-    return _received_bytes_per_s(said)
+    return _received_bytes_per_s(output)
 
 
-def _received_bytes_per_s(said: bytes) -> float:
+def _received_bytes_per_s(output: bytes) -> float:
     try:
-        answer: dict[str, Any] = from_json(said, dict[str, Any])
+        reply: dict[str, Any] = from_json(output, dict[str, Any])
     except msgspec.DecodeError as error:
         raise _IperfError("its answer cannot be read") from error
-    if "error" in answer:
-        raise _IperfError(str(answer["error"]).removeprefix("error - "))
+    if "error" in reply:
+        raise _IperfError(str(reply["error"]).removeprefix("error - "))
     try:
-        return float(answer["end"]["sum_received"]["bits_per_second"]) / 8
+        return float(reply["end"]["sum_received"]["bits_per_second"]) / 8
     except (KeyError, TypeError, ValueError) as error:
         raise _IperfError("its answer has no figure") from error
 
 
 _NFS_PROGRAM = 100003
 _NULL_CALLS = 7
-#: No further call after this, and no waiting for one beyond that.
+#: Time limit for starting another call, and timeout of the connection, s.
 _CALLING_S, _CONNECTION_TIMEOUT_S = 0.5, 2.0
 
 
 def null_rpc_round_trip(where: MountOfPath) -> float | None:
-    """Return the median round trip of NULL calls to the server of a mount, seconds, None without an answer.
+    """Return the median round-trip time of NULL calls to the server of a mount, s; None without a reply.
 
     Args:
-        where: the mount; the connection is one of its own, from an ordinary port.
+        where: the mount. The calls use a separate connection from an unprivileged port.
     """
     address, port = where.server
     if not address:
@@ -151,9 +151,9 @@ def null_rpc_round_trip(where: MountOfPath) -> float | None:
     try:
         with RpcConnection(address, port, "tcp", Deadline(_CONNECTION_TIMEOUT_S)) as connection:
             while len(times) < _NULL_CALLS and time.monotonic() - began < _CALLING_S:
-                called = time.monotonic()
+                sent_at = time.monotonic()
                 connection.call(_NFS_PROGRAM, 4 if where.v4 else 3, NULL_PROCEDURE)
-                times.append(time.monotonic() - called)
+                times.append(time.monotonic() - sent_at)
     except AppError:
-        pass  # it may answer privileged ports only, or RDMA only: what was measured counts
+        pass  # a server may accept only privileged ports or RDMA; calls that succeeded before still count
     return median(times) if times else None

@@ -1,7 +1,7 @@
-"""Size and duration of a test: chosen from the preset, the link's rate and the free space.
+"""Planning of a test: size, number of files and duration from preset, link rate and free space.
 
-A preset fixes the seconds and the repeats: at least the six that a 95% confidence interval of the median
-needs. A grid of fio runs gets the cells that fit, and the time of each.
+A preset sets duration and repeats: at least the six that a 95% confidence interval of the median needs. For a
+grid of fio runs it chooses the cells that fit into the duration, and the time of each cell.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from app.speedtest.messages import UserFilesSize
     from app.speedtest.model import Grid, Preset, TestPlanArgs, TestSpec
 
-#: Of each preset the seconds that it may take and its repeats: at least as many as a 95 % interval needs.
+#: Duration in s and number of repeats of each preset: at least as many as a 95 % interval needs.
 _PRESETS: dict[Preset, tuple[float, int]] = {"quick": (15, 6), "normal": (60, 6), "thorough": (240, 12)}
-#: A file so many times as large as the server's memory is read from its disk for a third or more.
+#: Size of a file relative to the server's memory, so that at least a third is read from disk.
 _MEMORY_FACTOR = 1.5
-#: How often each measures a grid, of whose many cells each needs its time: as often as comparing two takes.
+#: Repeats of a grid by preset: few, because its many cells need time; a comparison needs four.
 _GRID_REPEATS: dict[Preset, int] = {"quick": 1, "normal": 1, "thorough": 4}
-#: What starting, making, dropping and removing take of a repeat beside the copying, and what a copy lacks of
-#: the link's payload rate at its beginning and its end.
+#: Fraction of a repeat for everything but the copy (starting, creating, dropping the cache, removing), and
+#: for the lower speed of a copy at its beginning and end.
 _OVERHEAD = 0.25
-#: A way from the server that is so many times as quick as the one to it is read through as often.
+#: Maximum number of passes over a file if the direction from the server is faster than to the server.
 _MAX_PASSES = 50
-#: Taken for a link whose rate nobody tells; the time limit of the test holds if it is slower.
+#: Assumed rate if the link's rate is unknown, bits per second; the test's time limit covers slower links.
 _ASSUMED_LINK_BPS = 1e9
-#: A test must leave others their room: it takes this part of the free space at most.
+#: Maximum fraction of the free space that a test uses.
 _MAX_FREE_SPACE_SHARE = 0.25
-#: What starting and ending fio takes, and what in the lab, where programs start slowly.
+#: Time to start and end fio, s; programs start slowly in the lab.
 _FIO_START_S, _FIO_START_IN_LAB_S = 0.4, 1.0
 _MIN_FILE_SIZE = 64 * 1024
 _MAX_FILE_SIZE = 64 * 2**30
 _SIZE_STEP = 64 * 1024
-#: What a small file costs at least beside its bytes, to and from: round trips of the calls, and the server.
+#: Cost of a small file in addition to its bytes: round trips of the calls, and the server's time for each, s.
 _WRITE_ROUND_TRIPS, _READ_ROUND_TRIPS, _STAT_ROUND_TRIPS = 3, 2, 2
 _CALL_S = 0.0005
 _MIN_FILES, _MAX_PRESET_FILES = 20, 5_000
@@ -54,13 +54,13 @@ _MIN_FILES, _MAX_PRESET_FILES = 20, 5_000
 def plan_test(
     args: TestPlanArgs, free: int | None, link: LinkFacts | None, own: UserFilesSize | None = None
 ) -> TestPlan:
-    """Return what a test will do.
+    """Return the plan of a test.
 
     Args:
-        args: the test, and the preset that chooses its sizes.
-        free: bytes free where it copies, None if the file system does not tell.
-        link: what is known of the way to the server, None for nothing.
-        own: how much the person's own files are, if they are what is copied.
+        args: the test, and the preset that selects its sizes.
+        free: free bytes of the file system, None if unknown.
+        link: facts on the link to the server, None if unknown.
+        own: number and size of the user's own files, if they are copied.
     """
     spec, note, limited = args.spec, "", False
     if own is not None:
@@ -86,15 +86,17 @@ def plan_test(
             spec = msgspec.structs.replace(spec, passes=_read_passes(spec, link))
         if own is None:
             note = _size_note(rate_bps, free if limited else None)
-    took = spec.rounds * _repeat_s(spec, speed, rtt_s) + (spec.size / speed if _written_once(spec) else 0.0)
+    duration_s = spec.rounds * _repeat_s(spec, speed, rtt_s) + (
+        spec.size / speed if _written_once(spec) else 0.0
+    )
     if spec.network_alone:
-        took += 2 * STREAM_S
+        duration_s += 2 * STREAM_S
         note = f"{note} Then one TCP stream each way, where an iperf3 server answers.".lstrip()
     if own is not None and spec.seconds is not None:
-        took = min(took, max(spec.seconds, 2 * took / spec.rounds))
+        duration_s = min(duration_s, max(spec.seconds, 2 * duration_s / spec.rounds))
     return TestPlan(
         spec=spec,
-        seconds=took if rate_bps else spec.seconds,
+        seconds=duration_s if rate_bps else spec.seconds,
         bytes=spec.total * (_crossings(spec) + spec.rounds * (spec.passes - 1) * (1 + spec.reads_again)),
         free=free,
         note=note,
@@ -102,22 +104,22 @@ def plan_test(
 
 
 def _choose_size(spec: TestSpec, speed: float, room: int | None) -> tuple[TestSpec, bool]:
-    """Return the test of one file with a size that fits the time, and whether the free space limits it."""
+    """Return the test of one file with a size that fits the time, and whether free space limits the size."""
     each_s = (spec.seconds or 0) * (1 - _OVERHEAD) / _crossings(spec)
-    wanted = min(max(int(speed * each_s), _MIN_FILE_SIZE), _MAX_FILE_SIZE)
-    size = wanted if room is None else min(wanted, max(room, _MIN_FILE_SIZE))
-    return msgspec.structs.replace(spec, size=max(size // _SIZE_STEP, 1) * _SIZE_STEP), size < wanted
+    target = min(max(int(speed * each_s), _MIN_FILE_SIZE), _MAX_FILE_SIZE)
+    size = target if room is None else min(target, max(room, _MIN_FILE_SIZE))
+    return msgspec.structs.replace(spec, size=max(size // _SIZE_STEP, 1) * _SIZE_STEP), size < target
 
 
 def _larger_than_memory(spec: TestSpec, room: int | None) -> tuple[TestSpec, bool]:
-    """Return the test with a file that the server's memory cannot hold, and whether the room limits it."""
-    wanted = max(spec.size, int(spec.server_memory * _MEMORY_FACTOR))
-    size = wanted if room is None else min(wanted, max(room, _MIN_FILE_SIZE))
-    return msgspec.structs.replace(spec, size=max(size // _SIZE_STEP, 1) * _SIZE_STEP), size < wanted
+    """Return the test with a file larger than the server's memory, and whether free space limits the size."""
+    target = max(spec.size, int(spec.server_memory * _MEMORY_FACTOR))
+    size = target if room is None else min(target, max(room, _MIN_FILE_SIZE))
+    return msgspec.structs.replace(spec, size=max(size // _SIZE_STEP, 1) * _SIZE_STEP), size < target
 
 
 def _read_passes(spec: TestSpec, link: LinkFacts | None) -> int:
-    """Return how often a file that crosses the slower way is read, to last as long on the quicker one."""
+    """Return the number of passes that makes reads last as long as writes on an asymmetric link."""
     rates = (link.rate_of("read"), link.rate_of("write")) if link is not None else (None, None)
     whole = spec.direction == "both" and spec.workload == "file" and not spec.server_memory
     if not whole or not rates[0] or not rates[1]:
@@ -126,12 +128,12 @@ def _read_passes(spec: TestSpec, link: LinkFacts | None) -> int:
 
 
 def _choose_count(spec: TestSpec, speed: float, rtt_s: float, room: int | None) -> tuple[TestSpec, bool]:
-    """Return the test of small files with as many as fit the time, and whether the free space limits them."""
+    """Return the test of small files with a count that fits the time, and whether free space limits it."""
     round_s = (spec.seconds or 0) * (1 - _OVERHEAD) / spec.rounds
     fitting = int(round_s / _file_s(spec, speed, rtt_s))
-    wanted = min(max(fitting, _MIN_FILES), _MAX_PRESET_FILES)
-    count = wanted if room is None else min(wanted, max(room // max(spec.size, 4096), 1))
-    return msgspec.structs.replace(spec, count=count), count < wanted
+    target = min(max(fitting, _MIN_FILES), _MAX_PRESET_FILES)
+    count = target if room is None else min(target, max(room // max(spec.size, 4096), 1))
+    return msgspec.structs.replace(spec, count=count), count < target
 
 
 def _repeat_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
@@ -143,7 +145,7 @@ def _repeat_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
 
 
 def _file_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
-    """Return the seconds that one small file takes in a repeat."""
+    """Return the time of one small file in a repeat, in seconds."""
     trips = _STAT_ROUND_TRIPS
     trips += _WRITE_ROUND_TRIPS if spec.direction != "read" else 0
     trips += _READ_ROUND_TRIPS if spec.direction != "write" else 0
@@ -151,26 +153,26 @@ def _file_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
 
 
 def _crossings(spec: TestSpec) -> int:
-    """Return how often each byte crosses the network in all repeats."""
+    """Return how many times each byte crosses the network in all repeats."""
     return spec.rounds * _crossings_per_repeat(spec) + int(_written_once(spec))
 
 
 def _written_once(spec: TestSpec) -> bool:
-    """Whether the file is written before the first repeat only, so that there is something to read."""
+    """Return whether the file is written only once, before the first repeat, to have something to read."""
     return spec.direction == "read" and spec.workload == "file"
 
 
 def _crossings_per_repeat(spec: TestSpec) -> int:
-    """Return how often each byte crosses the network in a repeat."""
+    """Return how many times each byte crosses the network in a repeat."""
     return (1 if spec.direction == "write" or _written_once(spec) else 2) + int(spec.reads_again)
 
 
 def _grid_plan(args: TestPlanArgs, grid: Grid, free: int | None, link: LinkFacts | None) -> TestPlan:
-    """Return the plan of a grid: its time is known, its bytes are the most that the link can carry then."""
+    """Return the plan of a grid; its bytes are the most that the link can carry in the planned time."""
     rates = (link.rate_of("write"), link.rate_of("read")) if link is not None else (None, None)
     rtt_s = (link.rtt_s if link is not None else None) or 0.0
     write, read = (payload_rate_bps(rate or _ASSUMED_LINK_BPS) / 8 for rate in rates)
-    way = GridLink(
+    grid_link = GridLink(
         write, read, rtt_s, _FIO_START_IN_LAB_S if link is not None and link.emulated else _FIO_START_S
     )
     spec, note = args.spec, ""
@@ -178,7 +180,7 @@ def _grid_plan(args: TestPlanArgs, grid: Grid, free: int | None, link: LinkFacts
         spec = grid_for_preset(
             spec,
             grid,
-            way,
+            grid_link,
             seconds=_PRESETS[args.preset][0],
             repeats=_GRID_REPEATS[args.preset],
             room=_usable_space(free),
@@ -187,8 +189,8 @@ def _grid_plan(args: TestPlanArgs, grid: Grid, free: int | None, link: LinkFacts
         note = f" {cells_note(grid)}"
     return TestPlan(
         spec=spec,
-        seconds=grid_seconds(spec, grid, way),
-        bytes=grid_bytes(spec, grid, way),
+        seconds=grid_seconds(spec, grid, grid_link),
+        bytes=grid_bytes(spec, grid, grid_link),
         free=free,
         note=f"{grid_note(grid)}{note}",
     )
@@ -199,10 +201,10 @@ def _usable_space(free: int | None) -> int | None:
 
 
 def _user_files_note(own: UserFilesSize, free: int | None) -> str:
-    words = [f"Left out: {own.skipped}."] if own.skipped else []
+    sentences = [f"Left out: {own.skipped}."] if own.skipped else []
     if free is not None and free < own.bytes * (1 + SPACE_RESERVE):
-        words.append(f"They do not fit: {format_size(free)} are free.")
-    return " ".join(words)
+        sentences.append(f"They do not fit: {format_size(free)} are free.")
+    return " ".join(sentences)
 
 
 def _size_note(rate_bps: float | None, free: int | None) -> str:
@@ -213,28 +215,28 @@ def _size_note(rate_bps: float | None, free: int | None) -> str:
     return f"Sized for a link of {format_rate(rate_bps)}."
 
 
-#: Round trips of fio's opening and closing of the file.
+#: Round trips of opening and closing the file by fio.
 _FIO_ROUND_TRIPS = 10
-#: A cell is measured for so long at least, and for so many round trips.
+#: Minimum duration of a cell, in s and in round trips.
 _MIN_CELL_S, _MIN_CELL_ROUND_TRIPS = 0.4, 4
 _RECORDS, _DEPTHS = (4096, 65536, 2**20), (1, 16)
-#: A cell ends with its last request: what is under way at once must not take longer than this.
+#: Maximum time for the requests under way at the end of a cell, s.
 _DRAIN_S = 1.0
-#: Rather a few cells less than so many times what the preset says.
+#: A preset's duration may be exceeded by this factor before cells are left out.
 _MAX_OVERRUN = 1.25
-#: The part of the time in which the file is written first, and the largest that fio needs.
+#: Fraction of the duration for writing the file at the beginning, and the maximum size of the file, bytes.
 _WRITE_SHARE, _MAX_GRID_FILE_SIZE = 0.1, 2**30
 _GRID_SIZE_STEP = 64 * 1024
 
 
 class GridLink(NamedTuple):
-    """The way to the server and back.
+    """Speed and delay of the link to the server, for a grid.
 
     Attributes:
-        write: bytes a second to it, at best.
-        read: likewise from it.
-        rtt_s: of the network.
-        start_s: what starting and ending fio takes.
+        write: maximum throughput to the server, bytes per second.
+        read: maximum throughput from the server, bytes per second.
+        rtt_s: round-trip time of the network, s.
+        start_s: time to start and end fio, s.
     """
 
     write: float
@@ -242,79 +244,79 @@ class GridLink(NamedTuple):
     rtt_s: float
     start_s: float
 
-    def speed(self, way: TransferDirection) -> float:
-        """Return the bytes a second of this direction."""
-        return self.write if way == "write" else self.read
+    def speed(self, direction: TransferDirection) -> float:
+        """Return the throughput in this direction, bytes per second."""
+        return self.write if direction == "write" else self.read
 
 
-def grid_seconds(spec: TestSpec, grid: Grid, way: GridLink) -> float:
-    """Return how long a grid takes at least: a slow server makes the file later, and fio end later."""
-    each_s = grid.cell_s + grid.warm_up_s + way.start_s + _FIO_ROUND_TRIPS * way.rtt_s
-    cells_s = sum(each_s + under_way / speed for under_way, speed in _cell_traffic(grid, way))
-    return spec.size / way.write + spec.repeats * cells_s
+def grid_seconds(spec: TestSpec, grid: Grid, grid_link: GridLink) -> float:
+    """Return the minimum duration of a grid in seconds; a slow server extends file creation and drain."""
+    each_s = grid.cell_s + grid.warm_up_s + grid_link.start_s + _FIO_ROUND_TRIPS * grid_link.rtt_s
+    cells_s = sum(each_s + under_way / speed for under_way, speed in _cell_traffic(grid, grid_link))
+    return spec.size / grid_link.write + spec.repeats * cells_s
 
 
-def grid_bytes(spec: TestSpec, grid: Grid, way: GridLink) -> int:
-    """Return the most that can cross the network meanwhile."""
+def grid_bytes(spec: TestSpec, grid: Grid, grid_link: GridLink) -> int:
+    """Return the maximum number of bytes that can cross the network during a grid."""
     each_s = grid.cell_s + grid.warm_up_s
     return spec.size + int(
-        spec.repeats * sum(each_s * speed + more for more, speed in _cell_traffic(grid, way))
+        spec.repeats * sum(each_s * speed + under_way for under_way, speed in _cell_traffic(grid, grid_link))
     )
 
 
 def grid_note(grid: Grid) -> str:
-    """Return what fio measures, as a sentence."""
+    """Return a sentence on the measurements of fio."""
     cells = len(grid.cells())
     what = "one cell" if cells == 1 else f"{cells} cells, each"
     return f"fio measures {what} for {grid.cell_s:g} s after a warm-up."
 
 
 def cells_note(grid: Grid) -> str:
-    """Return which cells a preset chose, as a sentence."""
+    """Return a sentence on the cells that a preset selected."""
     records = _joined([format_size(record) for record in grid.records])
     return f"Requests of {records}, {_joined([str(depth) for depth in grid.depths])} at once."
 
 
 def grid_for_preset(
-    spec: TestSpec, grid: Grid, way: GridLink, *, seconds: float, repeats: int, room: int | None
+    spec: TestSpec, grid: Grid, grid_link: GridLink, *, seconds: float, repeats: int, room: int | None
 ) -> TestSpec:
-    """Return the test with cells, their time and the file's size chosen, so that it takes about so long.
+    """Return the test with cells, their durations and the file's size selected for a given duration.
 
     Args:
-        spec: the test.
-        grid: whose patterns are kept.
-        way: what is known of the link.
-        seconds: that it may take. It takes longer where a few cells of the least time do.
-        repeats: of the whole grid.
-        room: bytes that the file may have, None if that is not known.
+        spec: specification of the test.
+        grid: grid whose access patterns are used.
+        grid_link: speed and delay of the link.
+        seconds: target duration, s. It is exceeded if the shortest possible cells take longer.
+        repeats: number of repeats of the whole grid.
+        room: maximum size of the file, bytes; None if unknown.
     """
-    slower = min(way.speed(cell.way) for cell in grid.cells())
+    slower = min(grid_link.speed(cell.way) for cell in grid.cells())
     records = [record for record in _RECORDS if record * max(_DEPTHS) <= slower * _DRAIN_S] or [_RECORDS[0]]
-    wanted = min(
-        int(way.write * seconds * _WRITE_SHARE),
+    target = min(
+        int(grid_link.write * seconds * _WRITE_SHARE),
         _MAX_GRID_FILE_SIZE if room is None else room,
         _MAX_GRID_FILE_SIZE,
     )
-    size = max(wanted // _GRID_SIZE_STEP * _GRID_SIZE_STEP, _GRID_SIZE_STEP, records[-1])
+    size = max(target // _GRID_SIZE_STEP * _GRID_SIZE_STEP, _GRID_SIZE_STEP, records[-1])
     spec = msgspec.structs.replace(spec, repeats=repeats, size=size)
-    least_s = max(_MIN_CELL_S, _MIN_CELL_ROUND_TRIPS * way.rtt_s)
-    ends = list(dict.fromkeys((records[0], records[-1])))
-    for chosen, depths in ((records, _DEPTHS), (ends, _DEPTHS), (ends, _DEPTHS[-1:])):
+    least_s = max(_MIN_CELL_S, _MIN_CELL_ROUND_TRIPS * grid_link.rtt_s)
+    extremes = list(dict.fromkeys((records[0], records[-1])))
+    for chosen, depths in ((records, _DEPTHS), (extremes, _DEPTHS), (extremes, _DEPTHS[-1:])):
         grid = msgspec.structs.replace(
             grid, records=tuple(chosen), depths=depths, jobs=(1,), cell_s=round(least_s, 1)
         )
-        takes_s = grid_seconds(spec, grid, way)
-        if takes_s <= seconds * _MAX_OVERRUN:
+        duration_s = grid_seconds(spec, grid, grid_link)
+        if duration_s <= seconds * _MAX_OVERRUN:
             break
-    more_s = (seconds - takes_s) / (repeats * len(grid.cells())) / (1 + grid.warm_up_s / grid.cell_s)
-    longer = msgspec.structs.replace(grid, cell_s=round(grid.cell_s + max(more_s, 0), 1))
+    extra_s = (seconds - duration_s) / (repeats * len(grid.cells())) / (1 + grid.warm_up_s / grid.cell_s)
+    longer = msgspec.structs.replace(grid, cell_s=round(grid.cell_s + max(extra_s, 0), 1))
     return msgspec.structs.replace(spec, grid=longer)
 
 
-def _cell_traffic(grid: Grid, way: GridLink) -> Iterator[tuple[int, float]]:
-    """Give the bytes that each cell has under way at once, and how many a second cross."""
+def _cell_traffic(grid: Grid, grid_link: GridLink) -> Iterator[tuple[int, float]]:
+    """Yield the bytes that each cell has under way at once, and the throughput of its direction."""
     for cell in grid.cells():
-        yield cell.at_once * cell.record, way.speed(cell.way)
+        yield cell.at_once * cell.record, grid_link.speed(cell.way)
 
 
 def _joined(texts: Sequence[str]) -> str:

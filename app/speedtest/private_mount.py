@@ -1,8 +1,8 @@
-"""Private mount for a test, seen by its worker alone: opened by the helper in a mount namespace.
+"""Private mount for a test, opened by the helper in a mount namespace and visible only to its workers.
 
-It has a superblock of its own (nosharecache), so that its options are really its own and what it caches is
-forgotten with it. Connections belong to the kernel's client of a server and version, whoever mounted first:
-where such a client was there before, this mount has its number of connections, and says so.
+It has its own superblock (nosharecache), so that its options are not shared and its cache is dropped with it.
+The kernel's client of a server and version (nfs_client) is shared by all mounts. If another mount created it
+earlier, the private mount gets that number of connections (nconnect), which a note of the result reports.
 """
 
 from __future__ import annotations
@@ -41,24 +41,26 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bench")
 
+#: Timeout of unmounting, s. Removal of test files may take half of it.
 _CLOSE_TIMEOUT_S = 20.0
-#: What an earlier mount of the same helper may still take to close. Its test files may take a part of it.
+#: Wait for earlier private mounts of the same server to close, s.
 _BUSY_TIMEOUT_S = 15.0
+#: Wait for earlier test files to be removed before they are recorded as leftovers, s.
 _LEFTOVER_WAIT_S = 3.0
 _POLL_INTERVAL_S = 0.1
-#: For closing what nobody waits for.
+#: Timeout of unmounting in the background, s.
 _BACKGROUND_CLOSE_TIMEOUT_S = 15.0
-#: Beside a deadline of the helper's own.
+#: Additional time for the helper's reply after the helper's own deadline, s.
 _HELPER_GRACE_S = 15.0
 
 
 class UnmountTiming(NamedTuple):
-    """How a private mount went.
+    """Durations of unmounting a private mount.
 
     Attributes:
-        sync_s: seconds of writing back what was still in memory; None if that failed or was given up.
-        unmount_s: seconds of unmounting, the farewell to the server included; None likewise.
-        gone: whether it has left the table of mounts.
+        sync_s: time to write back cached data, s; None if it failed or was given up.
+        unmount_s: time to unmount, including the last requests to the server, s; None if it failed.
+        gone: whether the mount has left the mount table.
     """
 
     sync_s: float | None
@@ -67,32 +69,32 @@ class UnmountTiming(NamedTuple):
 
 
 class PrivateMount:
-    """An open private mount; a context manager that closes it. Make one with :meth:`open`.
+    """An open private mount, as a context manager that closes it. Create one with :meth:`open`.
 
     Attributes:
-        share: server:/export as asked for.
-        options: as asked for.
-        path: where its workers find it.
-        effective: option name to value in use.
-        version: of NFS, as the kernel shows it ("4.2").
-        connections: of the mount.
-        shared: it joined a superblock or a client that was there before, whose values it has.
-        session: what it is open in.
-        mount_s: how long mounting took, in seconds.
-        read_ahead_kb: in use, None if the kernel does not tell.
+        share: server:/export as requested.
+        options: mount options as requested.
+        path: mount point in the namespace of the workers.
+        effective: option values in use, by name.
+        version: NFS version, as the kernel shows it ("4.2").
+        connections: number of connections of the mount.
+        shared: whether it uses an earlier superblock or client and thus the values of that one.
+        session: session in which the mount is open.
+        mount_s: duration of mounting, s.
+        read_ahead_kb: readahead in use, KiB; None if unknown.
     """
 
     def __init__(self, share: str, options: str, read_ahead_kb: int | None, timeout_s: float) -> None:
         self.share = share
         self.options = options
-        self._asked_read_ahead_kb = read_ahead_kb
+        self._requested_read_ahead_kb = read_ahead_kb
         self._timeout_s = timeout_s
         self.session = MountSession()
         self._own_session = True
         self._active: Active | None = None
         self._token = CancelToken()
-        #: Held while the helper is asked: of a mount that is being closed nothing more is.
-        self._asking = threading.Lock()
+        #: Serializes requests to the helper with closing the mount.
+        self._helper_lock = threading.Lock()
 
     @classmethod
     def open(
@@ -109,15 +111,15 @@ class PrivateMount:
 
         Args:
             share: server:/export.
-            options: as after ``mount -o``.
-            token: cancels it.
-            read_ahead_kb: readahead to set, None to leave it.
-            timeout_s: seconds that mounting may take.
-            session: for several mounts after each other with one authorisation; by default the mount has
+            options: mount options, as after ``mount -o``.
+            token: cancels mounting.
+            read_ahead_kb: readahead to set, KiB; None for the kernel's default.
+            timeout_s: timeout of mounting, s.
+            session: session for several successive mounts with one authorization; by default the mount has
                 its own.
 
         Raises:
-            AppError: as for a mount; nothing is mounted then.
+            AppError: if mounting fails; nothing is mounted then.
         """
         share_to_mount(share)
         parse_options(options)
@@ -138,9 +140,9 @@ class PrivateMount:
         self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         if self._active is None:
-            self._close_own_session()  # closed already, or gone
+            self._close_own_session()  # already closed, or ended with the helper
         elif error is None:
-            with contextlib.suppress(CancelledError):  # all is measured
+            with contextlib.suppress(CancelledError):  # the measurement is complete
                 wait_unless_cancelled(self.close, self._token, self.session)
         elif self._token.cancelled or isinstance(error, CancelledError):
             self.abandon()
@@ -157,17 +159,17 @@ class PrivateMount:
         *,
         round_trip: bool = True,
     ) -> TestResult:
-        """Run a test in the mount, as the user; its path is taken below the mount's root.
+        """Run a test in the mount, as the user; the test's path is relative to the mount's root.
 
         Args:
-            spec: the test.
-            token: ends it.
-            emit: gets phases and samples.
-            link: as for :func:`app.speedtest.runner.run_test`.
-            round_trip: likewise.
+            spec: specification of the test.
+            token: cancels the test.
+            emit: receives phases and samples.
+            link: see :func:`app.speedtest.runner.run_test`.
+            round_trip: see :func:`app.speedtest.runner.run_test`.
 
         Raises:
-            AppError: as :func:`app.speedtest.runner.run_test`.
+            AppError: as for :func:`app.speedtest.runner.run_test`.
         """
 
         def remount(_where: MountOfPath | None) -> None:
@@ -189,17 +191,17 @@ class PrivateMount:
         return msgspec.structs.replace(result, path=spec.path, notes=notes)
 
     def look_at(self, spec: TestSpec, token: CancelToken) -> WorkerResult:
-        """Return what is free where a test would copy.
+        """Return the mount and the free space of a test's directory.
 
         Raises:
-            AppError: as :func:`app.speedtest.runner.inspect_target`.
+            AppError: as for :func:`app.speedtest.runner.inspect_target`.
         """
         with self._errors_named_by_share():
             return inspect_target(self._below_mount(spec), token, place=self._place)
 
     @contextlib.contextmanager
     def _errors_named_by_share(self) -> Generator[None]:
-        """Name the share in an error of the body: where it is mounted for the test, nobody has ever seen."""
+        """Replace the private mount point, unknown to the user, by the share in errors of the body."""
         try:
             yield
         except CancelledError:
@@ -214,14 +216,13 @@ class PrivateMount:
             raise of_share from error
 
     def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> UnmountTiming:
-        """Unmount; what a test still removes is waited for first.
+        """Unmount after the removal of test files.
 
         Args:
-            timeout_s: after this a server that does not answer is given up. Half of it is for test files that
-                are still being removed.
+            timeout_s: timeout for a server that does not answer, s; half of it is for removing test files.
 
         Returns:
-            how that went; of one that was closed before, or has gone with its helper, no times.
+            durations; None for a mount that was closed before or has gone with its helper.
 
         Raises:
             AppError: if the helper does not answer.
@@ -232,7 +233,7 @@ class PrivateMount:
             self._close_own_session()
 
     def abandon(self) -> None:
-        """Close it in the background: when its test files are gone, or when the session needs the place."""
+        """Close the mount in the background, after removal of its test files or if another mount waits."""
 
         def close() -> None:
             while not wait_for_cleanups(_POLL_INTERVAL_S, self.session) and not self.session.wanted.is_set():
@@ -245,26 +246,26 @@ class PrivateMount:
         run_in_background("private-mount-close", close, owner=self.session)
 
     def close_mount(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> UnmountTiming:
-        """Unmount, and keep what is needed to open it anew; see :meth:`close`."""
+        """Unmount, but leave the session open for another mount; see :meth:`close`."""
         began = time.monotonic()
         wait_for_cleanups(0 if self.session.wanted.is_set() else timeout_s / 2, self.session)
-        left_s = timeout_s - (time.monotonic() - began)
-        with self._asking:
+        remaining_s = timeout_s - (time.monotonic() - began)
+        with self._helper_lock:
             active, self._active = self._active, None
             leftover_files.unregister_mount(self._place)
             if active is None or not self.session.running:
                 return UnmountTiming(None, None, gone=True)
-            answer = self.session.close_mount(left_s, left_s + _HELPER_GRACE_S)
-        sync_ms, unmount_ms = answer["sync_ms"], answer["unmount_ms"]
+            reply = self.session.close_mount(remaining_s, remaining_s + _HELPER_GRACE_S)
+        sync_ms, unmount_ms = reply["sync_ms"], reply["unmount_ms"]
         return UnmountTiming(
             sync_s=None if sync_ms is None else sync_ms / 1000,
             unmount_s=None if unmount_ms is None else unmount_ms / 1000,
-            gone=bool(answer["gone"]),
+            gone=bool(reply["gone"]),
         )
 
     def _open(self, token: CancelToken) -> None:
-        # What an earlier test still clears up is let go first, also in another session: while its mount of
-        # the server is there, the kernel would share its connections.
+        # Wait for clean-up work of earlier tests, in other sessions too: while an earlier mount of the server
+        # exists, the kernel would share its connections with this mount.
         self._token = token
         began = time.monotonic()
         sessions: set[MountSession] = set()
@@ -273,46 +274,46 @@ class PrivateMount:
             if time.monotonic() > began + _LEFTOVER_WAIT_S:
                 sessions |= busy
                 for session in busy:
-                    session.wanted.set()  # what remains is recorded
+                    session.wanted.set()  # remaining files are recorded
         for session in sessions:
             session.wanted.clear()
-        kilobytes = self._asked_read_ahead_kb
+        read_ahead_kb = self._requested_read_ahead_kb
         wire: dict[str, Any] = {
             "share": self.share,
             "options": str(options_for_mount(parse_options(self.options))),
-            "read_ahead_kb": -1 if kilobytes is None else kilobytes,
+            "read_ahead_kb": -1 if read_ahead_kb is None else read_ahead_kb,
             "timeout_s": self._timeout_s,
         }
-        found = self.session.open(wire, token, self._timeout_s + _HELPER_GRACE_S)
+        reply = self.session.open(wire, token, self._timeout_s + _HELPER_GRACE_S)
         self._active = Active(
-            mount_id=found["mount_id"],
-            device=found["device"],
-            share=found["source"],
-            fstype=found["fstype"],
-            options=f"{found['mount_options']},{found['options']}",
+            mount_id=reply["mount_id"],
+            device=reply["device"],
+            share=reply["source"],
+            fstype=reply["fstype"],
+            options=f"{reply['mount_options']},{reply['options']}",
             recorded=self.options,
-            nconnect=found["nconnect"],
-            read_ahead_kb=found["read_ahead_kb"],
+            nconnect=reply["nconnect"],
+            read_ahead_kb=reply["read_ahead_kb"],
         )
-        self.path = str(found["path"])
-        self.version = str(found["version"])
-        self.connections = int(found["nconnect"])
-        self.shared = bool(found["shared"] or found["joined"])
-        self.mount_s = float(found["mount_ms"]) / 1000
-        self.read_ahead_kb: int | None = found["read_ahead_kb"]
+        self.path = str(reply["path"])
+        self.version = str(reply["version"])
+        self.connections = int(reply["nconnect"])
+        self.shared = bool(reply["shared"] or reply["joined"])
+        self.mount_s = float(reply["mount_ms"]) / 1000
+        self.read_ahead_kb: int | None = reply["read_ahead_kb"]
         self.effective = values_in_use(self._active)
         self._place = PrivateMountHandle(self._start, self._abort, self.share, self.path, self.session)
         leftover_files.register_mount(self._place)
 
     def _abort(self) -> None:
-        """Have the kernel give up once what waits for the server; see the helper's verb."""
-        with self._asking:
+        """Have the kernel abort I/O that waits for the server, once; see the helper's verb "abort"."""
+        with self._helper_lock:
             if self._active is not None and self.session.running:
                 self.session.abort()
 
     def _start(self, program: TestProgram) -> NamespaceProcess:
-        """Start a program in the mount; a new helper would know nothing of it, and ask for a password."""
-        with self._asking:
+        """Start a program in the mount. A restarted helper would lack the mount and ask for a password."""
+        with self._helper_lock:
             if self._active is None:
                 raise AppError(
                     ErrorKind.NOT_MOUNTED,
@@ -322,7 +323,7 @@ class PrivateMount:
             try:
                 return self.session.start(program)
             except AppError as error:
-                # With a helper that has ended its mount has gone, too.
+                # When the helper ends, its mount goes with it.
                 if error.kind is ErrorKind.NOT_MOUNTED or not self.session.running:
                     self._active = None
                 raise
@@ -342,11 +343,11 @@ class PrivateMount:
         return msgspec.structs.replace(spec, path=f"{self.path}/{parts}" if parts else self.path)
 
     def _notes(self) -> list[str]:
-        asked = parse_options(self.options).get("nconnect")
-        if not self.shared or asked in {None, str(self.connections)}:
+        requested = parse_options(self.options).get("nconnect")
+        if not self.shared or requested in {None, str(self.connections)}:
             return []
         others = f"The server was mounted before with {self.connections} connection(s)"
-        return [f"{others}, and every mount of it shares those: nconnect={asked} had no effect."]
+        return [f"{others}, and every mount of it shares those: nconnect={requested} had no effect."]
 
     def _table(self) -> MountTable:
         active = self._active
@@ -359,6 +360,6 @@ class PrivateMount:
 
 
 def _busy_sessions() -> set[MountSession]:
-    """Return the sessions with clean-up work under way, of themselves or of a mount of theirs."""
+    """Return the sessions with clean-up work in progress, of their own or of one of their mounts."""
     sessions = (owner.session if isinstance(owner, PrivateMount) else owner for owner in cleanup_owners())
     return {session for session in sessions if isinstance(session, MountSession)}

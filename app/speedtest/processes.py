@@ -1,6 +1,6 @@
-"""Processes of a test, worker and cleaner: how they are started, here or inside a private mount.
+"""Processes of a test, worker and cleaner, and how they are started: as a child or in a private mount.
 
-Each may hang in the kernel and be killed.
+Each of them may hang in the kernel and be killed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from app.process import Child
 
-#: What runs a test, and what removes the files of a killed one.
+#: The worker runs a test; the cleaner removes the files of a killed one.
 TestProgram = Literal["worker", "cleaner"]
 _MODULES: dict[TestProgram, str] = {
     "worker": "app.speedtest.worker.worker_process",
@@ -26,15 +26,15 @@ _MODULES: dict[TestProgram, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PrivateMountHandle:
-    """A private mount, for the programs of a test that run in it.
+    """Access to a private mount for starting the programs of a test in it.
 
     Attributes:
-        start: starts a program there; raises AppError.
-        abort: has the kernel give up once what waits for the server of the mount; raises AppError. Only for a
-            mount that nobody else uses: what they had written would be lost, too.
+        start: starts a program in the mount; raises AppError.
+        abort: has the kernel abort I/O that waits for the server, once; raises AppError. Written data is
+            lost, which is acceptable only because nothing else uses the mount.
         share: server:/export.
-        root: where the programs find it; nobody else does.
-        owner: whose clean-ups those of its tests are, see :func:`app.speedtest.cleanup.wait_for_cleanups`.
+        root: mount point in the mount's namespace.
+        owner: owner of clean-ups of its tests, see :func:`app.speedtest.cleanup.wait_for_cleanups`.
     """
 
     start: Callable[[TestProgram], Child]
@@ -45,14 +45,14 @@ class PrivateMountHandle:
 
 
 def start_program(program: TestProgram, place: PrivateMountHandle | None = None) -> Child:
-    """Start a program of a test, by default as an ordinary child.
+    """Start a program of a test, by default as a child process.
 
     Raises:
-        AppError: if it cannot be started in its place.
-        OSError: if it cannot be started.
+        AppError: if it cannot be started in the private mount.
+        OSError: if it cannot be started as a child process.
     """
     if place is not None:
         return place.start(program)
     argv = [sys.executable, "-P", "-m", _MODULES[program]]
-    # What a cleaner has to complain of goes where the agent's own complaints go.
+    # A cleaner's errors go to the standard error of the agent.
     return start(argv, stderr=PIPE if program == "worker" else None)

@@ -1,4 +1,4 @@
-"""Repeats of a test: how many follow the warm-up in the time allowed, and how much each of them copies."""
+"""Repeats of a test: how many fit into the time limit after the warm-up, and how much each copies."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ if TYPE_CHECKING:
     from app.speedtest.messages import RepeatResult
     from app.speedtest.model import TestSpec
 
-#: A 95 % interval is worth this much more than the time that was left for the repeats.
+#: Factor by which the time limit may be exceeded for enough repeats for a 95 % interval.
 _OVERTIME_FACTOR = 1.5
-#: The plan is believed up to this many times its time; beyond, the repeats are made smaller.
+#: Slowdown relative to the plan that is tolerated before the repeats are made smaller.
 _TOLERATED_SLOWDOWN = 1.25
-#: After a warm-up that took all the time, the repeats get this part of it once more.
+#: Minimum fraction of the time limit for the repeats, even if the warm-up took all of it.
 _MIN_TIME_SHARE = 0.5
-#: No file is made smaller than this, and no fewer small files are copied.
+#: Minimum size of a shrunk file, also the step of sizes, bytes; minimum number of small files.
 _SIZE_STEP, _MIN_FILES = 64 * 1024, 20
 
 
 def another_repeat_fits(spec: TestSpec, times_s: Sequence[float]) -> bool:
-    """Return whether another round is to begin.
+    """Return whether another repeat fits into the time limit.
 
     Args:
-        spec: the test.
-        times_s: seconds that each round so far took, the warm-up first.
+        spec: specification of the test.
+        times_s: duration of each repeat so far, the warm-up first, s.
     """
     done = len(times_s)
     if done >= spec.rounds:
         return False
-    if spec.seconds is None or done < 2:  # a warm-up alone would be no result
+    if spec.seconds is None or done < 2:  # at least one repeat must follow the warm-up
         return True
-    late = _OVERTIME_FACTOR if done <= MIN_INTERVAL_VALUES else 1.0
-    return sum(times_s[1:]) * done / (done - 1) <= _time_left_s(spec.seconds, times_s[0]) * late
+    tolerance = _OVERTIME_FACTOR if done <= MIN_INTERVAL_VALUES else 1.0
+    return sum(times_s[1:]) * done / (done - 1) <= _time_left_s(spec.seconds, times_s[0]) * tolerance
 
 
 def shrink_to_time(spec: TestSpec, warm_up_s: float) -> TestSpec:
-    """Return what the repeats are to copy: less than was planned, if that would take too long.
+    """Return the test with less data per repeat if the planned amount would take too long.
 
-    Not every link carries what it is sold for, and an interval of many small copies says more than one large
-    copy.
+    A link may be slower than its nominal rate. An interval over many small copies is more informative than
+    one large copy.
 
     Args:
-        spec: the test as it was planned.
-        warm_up_s: seconds that its warm-up took.
+        spec: specification as planned.
+        warm_up_s: duration of the warm-up, s.
     """
     if (
         spec.seconds is None
@@ -58,19 +58,19 @@ def shrink_to_time(spec: TestSpec, warm_up_s: float) -> TestSpec:
         or spec.server_memory
     ):
         return spec
-    wanted, left = warm_up_s * spec.repeats, _time_left_s(spec.seconds, warm_up_s)
-    if wanted <= left * _TOLERATED_SLOWDOWN:
+    needed_s, left_s = warm_up_s * spec.repeats, _time_left_s(spec.seconds, warm_up_s)
+    if needed_s <= left_s * _TOLERATED_SLOWDOWN:
         return spec
-    part = left / wanted
+    fraction = left_s / needed_s
     if spec.workload == "files":
-        count = min(spec.count, max(int(spec.count * part), _MIN_FILES))
+        count = min(spec.count, max(int(spec.count * fraction), _MIN_FILES))
         return msgspec.structs.replace(spec, count=count)
-    size = min(spec.size, max(int(spec.size * part) // _SIZE_STEP, 1) * _SIZE_STEP)
+    size = min(spec.size, max(int(spec.size * fraction) // _SIZE_STEP, 1) * _SIZE_STEP)
     return msgspec.structs.replace(spec, size=size)
 
 
 def shrunk_note(planned: TestSpec, done: TestSpec) -> list[str]:
-    """Return a sentence if the repeats copied less than was planned."""
+    """Return a sentence if the repeats copied less than planned."""
     if done.total == planned.total:
         return []
     what = f"{done.count} files, not {planned.count}"
@@ -84,12 +84,12 @@ def _time_left_s(seconds: float, warm_up_s: float) -> float:
 
 
 def without_warm_up(spec: TestSpec, rounds: list[RepeatResult]) -> list[RepeatResult]:
-    """Return the rounds without the warm-up."""
+    """Return the repeats without the warm-up."""
     return rounds[1:] if spec.repeats > 1 else rounds
 
 
 def fewer_repeats_note(spec: TestSpec, rounds: int) -> list[str]:
-    """Return a sentence if there were fewer rounds than asked for."""
+    """Return a sentence if there were fewer repeats than requested."""
     if rounds >= spec.rounds:
         return []
     done = max(rounds - 1, 1)

@@ -1,6 +1,6 @@
-"""Comparison of test results, before and after a change or then and now: difference, interval, verdict.
+"""Comparison of two groups of test results, such as before and after a change: difference and verdict.
 
-The interval is that of :mod:`advisor.difference`.
+Estimator and interval are those of :mod:`advisor.difference`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 ComparisonVerdict = Literal["faster", "slower", "same", "unknown"]
 
-#: Tests on each side, the fewest that can show a difference.
+#: Minimum number of tests on each side to show a difference between tests.
 TESTS_PER_SIDE = MIN_SAMPLE_SIZE
-#: Options whose aim is the speed of large files, which is what a quick test measures.
+#: Options that affect the throughput of large files, which a quick test measures.
 _SPEED_OPTIONS = frozenset({"rsize", "wsize", "nconnect", "read_ahead_kb", "proto", "timeo"})
-#: The figures that are compared, as a person names them.
+#: Compared figures with their phrases for display.
 _FIGURE_NAMES = {
     "write": "to the server",
     "read": "from the server",
@@ -45,19 +45,18 @@ _VERDICTS: dict[str, ComparisonVerdict] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureComparison:
-    """One figure, before and after.
+    """Comparison of one figure before and after a change.
 
     Attributes:
         figure: write, read or small-read (bytes per second), create, stat or delete (files per second), or
-            the name of a cell of a grid (requests per second).
-        before: median.
-        after: likewise.
-        change: the difference as a fraction of what it was (advisor.experiment.intervals says how it is
-            estimated).
-        low: lower end of its interval.
-        high: upper end.
-        confidence: what the interval covers.
-        verdict: faster, slower, "same" (no significant difference), or "unknown" (too few repeats to say).
+            the name of a grid cell (requests per second).
+        before: median before the change.
+        after: median after the change.
+        change: relative difference, (after - before) / before, by the estimator of advisor.difference.
+        low: lower end of the interval of `change`.
+        high: upper end of the interval of `change`.
+        confidence: coverage of the interval.
+        verdict: faster, slower, "same" (no significant difference), or "unknown" (too few repeats).
         repeats: number of values before and after.
     """
 
@@ -72,9 +71,9 @@ class FigureComparison:
     repeats: tuple[int, int]
 
     def text(self) -> str:
-        """Return it in words, without a full stop."""
+        """Return the comparison as a phrase, without a full stop."""
         name = _FIGURE_NAMES.get(self.figure, f"{self.figure}:")
-        figures = f"{self._form(self.before)} before and {self._form(self.after)} after"
+        figures = f"{self._format(self.before)} before and {self._format(self.after)} after"
         if self.verdict == "unknown":
             few = min(self.repeats)
             return f"{name} too few repeats to say ({figures}; {few} of the {MIN_SAMPLE_SIZE} that it takes)"
@@ -83,20 +82,20 @@ class FigureComparison:
         return f"{name} {100 * abs(self.change):.0f} % {self.verdict} ({figures}; {self.interval_text()})"
 
     def interval_text(self) -> str:
-        """Return the interval of the difference in words."""
+        """Return the interval of the difference as a phrase."""
         return f"{100 * self.confidence:.0f} % interval {100 * self.low:+.0f} to {100 * self.high:+.0f} %"
 
-    def _form(self, value: float) -> str:
+    def _format(self, value: float) -> str:
         if self.figure in SPEED_FIGURES:
             return format_speed(value)
         return f"{value:.3g} files/s" if self.figure in _FIGURE_NAMES else f"{value:.4g} requests/s"
 
 
 def compare_results(before: Sequence[TestResult], after: Sequence[TestResult]) -> list[FigureComparison]:
-    """Return the comparison of each figure that all tests measured; a read from the cache is no measurement.
+    """Compare each figure that all tests measured; reads from the cache do not count as measured.
 
-    Repeats within one test have the weather of that minute in common. If both sides have enough tests, each
-    counts once, with its median; if not, their repeats are pooled, and the answer is that of those minutes.
+    Repeats within one test share the conditions of that minute. With enough tests on both sides, each counts
+    once, by its median. Otherwise the repeats are pooled, and the result is valid only for those minutes.
     """
     found: list[FigureComparison] = []
     for figure in (*_FIGURE_NAMES, *dict.fromkeys(name for item in before for name in _cell_rates(item))):
@@ -112,7 +111,7 @@ def compare_results(before: Sequence[TestResult], after: Sequence[TestResult]) -
 def measured_recommendations(
     comparisons: Sequence[FigureComparison], recommendations: Iterable[Recommendation]
 ) -> tuple[MeasuredOption, ...]:
-    """Return what the tests say of the recommendations that were taken, which are tested together."""
+    """Return the measured effect of the accepted recommendations, which were tested together."""
     tried = [
         item
         for item in recommendations
@@ -166,7 +165,7 @@ def _compare_figure(
 
 
 def _repeat_values(result: TestResult, figure: str) -> list[float]:
-    """Return the repeats of a figure, none if it was not measured or cannot be believed."""
+    """Return the values of a figure's repeats, none if it was not measured or came from the cache."""
     if figure == "read" and _read_is_cached(result):
         return []
     if figure == SMALL_READS and (result.small_read is None or result.small_read.cached):
@@ -185,7 +184,7 @@ def _read_is_cached(result: TestResult) -> bool:
 
 
 def _cell_rates(result: TestResult) -> dict[str, list[float]]:
-    """Return the repeats of each cell of a grid, requests a second, by its name."""
+    """Return the requests per second of each repeat, by name of the grid cell."""
     return {
         cell.name: [run.iops for run in cell.runs]
         for cell in result.grid

@@ -72,16 +72,16 @@ __all__ = ["inspect_target", "run_test", "wait_for_cleanups"]
 
 log = logging.getLogger("bench")
 
-#: A test in which nothing moves for so long is given up: no byte, no phase, no sign from the connection.
+#: Time without a sign of life (byte, phase, activity of the connection) after which a test is given up, s.
 STALL_TIMEOUT_S = 30.0
-#: What SIGTERM gives the worker before SIGKILL; cancelling takes twice this at most.
+#: Time between SIGTERM and SIGKILL for the worker, s; cancelling takes at most twice this time.
 _TERM_GRACE_S = 0.1
-#: A killed worker ends as soon as the kernel lets it: when all that it wrote has been sent. After this time
-#: the cleaner is started, which tries again as long as that takes.
+#: Wait for a killed worker to exit, s. The kernel delays the exit until all written data has been sent;
+#: after this time the cleaner starts, and it retries until the worker has gone.
 _REAP_S = 2.0
-#: One that has removed its files, or that the kernel is told to let go in a private mount, ends sooner.
+#: Wait for a worker that has removed its files, or that is aborted in a private mount, s.
 _EXIT_S = 20.0
-#: Between two rounds of having the kernel give up what a killed worker still waits for in a private mount.
+#: Interval between requests to the kernel to abort a killed worker's I/O in a private mount, s.
 _ABORT_INTERVAL_S = 0.1
 _MAX_STDERR_BYTES = 8192
 _NOT_NFS_NOTE = "This is not an NFS mount: the figures are those of a local or other file system."
@@ -98,27 +98,26 @@ def run_test(
     remount: Callable[[MountOfPath | None], None] | None = None,
     place: PrivateMountHandle | None = None,
 ) -> TestResult:
-    """Run a copy test in a worker process.
+    """Run a speed test in a worker process.
 
     Args:
-        spec: the test; a relative path or a symbolic link is resolved by the worker.
-        token: ends the test; the test's files are removed then. The error says within ANSWER_S which could
-            not be, because the server does not answer or the link is slow: they are recorded, and removed
-            in the background.
-        emit: gets phases and samples, on this thread.
-        link: the emulated link, None to find out about the way to the server. A read faster than the link
-            can be is flagged.
-        round_trip: time it, which takes up to two seconds on a long way; otherwise the result does not have
-            it. Where the file system is mounted afresh in between, the network alone is timed anyway.
-        table: tells what was asked for when mounting, and what is in use.
-        remount: mounts the tested file system afresh, between writing and reading, for the cache method
-            "fresh-mount"; gets where it was written, None if the kernel does not tell.
-        place: where the test's directory is seen; None for everywhere.
+        spec: specification of the test; the worker resolves a relative path or a symbolic link.
+        token: cancels the test and removes its files. If the server does not answer or the link is slow, the
+            error lists the remaining files; they are recorded and removed in the background.
+        emit: receives phases and samples, on this thread.
+        link: the emulated link, None to determine the link to the server. A read faster than the link is
+            flagged as cached.
+        round_trip: measure the round-trip time, which takes up to two seconds on a long link. It is always
+            measured if the file system is remounted during the test.
+        table: returns the table of mounts, for requested options and options in use.
+        remount: remounts the tested file system between write and read, for the cache method "fresh-mount".
+            Its argument is the mount used for writing, None if unknown.
+        place: handle of the private mount that contains the directory; None without a private mount.
 
     Raises:
-        AppError: as the worker says; NOT_RESPONDING after STALL_S without a sign of life; IO if the worker
-            dies.
-        CancelledError: when the token is set.
+        AppError: error of the worker; NOT_RESPONDING after STALL_TIMEOUT_S without a sign of life; IO if the
+            worker dies.
+        CancelledError: if the token is set.
     """
     token.check()
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -150,9 +149,9 @@ def run_test(
     if spec.network_alone and where is not None and nfs:
         network = measure_tcp_throughput(where.server[0], token)
         notes += network_notes(network, write, read)
-    done = result.spec or spec
+    final_spec = result.spec or spec
     cells = cells_with_bottleneck(result.grid, link)
-    asked, effective = _requested_and_effective(where, table()) if where is not None and nfs else ({}, {})
+    requested, effective = _requested_and_effective(where, table()) if where is not None and nfs else ({}, {})
     return TestResult(
         path=result.path,
         nfs=nfs,
@@ -161,21 +160,21 @@ def run_test(
         write=write,
         read=read,
         cache=cache,
-        requested=asked,
+        requested=requested,
         effective=effective,
         link=link,
-        block_size=done.block_size,
+        block_size=final_spec.block_size,
         as_copy=spec.block_size == CP_CALL_SIZE,
         sync=spec.sync,
         notes=notes,
         workload=spec.workload,
-        count=done.count,
+        count=final_spec.count,
         source=spec.source,
         grid=cells,
         network=network,
         server_memory=spec.server_memory,
         figures=found,
-        enough=supported_uses(done, found, own=result.own, cached=cache is not None and cache.cached)
+        enough=supported_uses(final_spec, found, own=result.own, cached=cache is not None and cache.cached)
         + grid_use_cases(cells),
         bottleneck=transfer_bottleneck(write, read, link) or grid_bottleneck(cells),
         small_read=small,
@@ -186,7 +185,7 @@ def run_test(
 def _find_link(
     where: MountOfPath | None, override: LinkFacts | None, *, round_trip: bool
 ) -> LinkFacts | None:
-    """Return the way to the server as it is now that nothing is copied, measured in a second at most."""
+    """Return facts on the idle link to the server, measured in at most a second."""
     address, port = where.server if where is not None and where.nfs else ("", 0)
     if not address:
         return override
@@ -196,11 +195,11 @@ def _find_link(
 def inspect_target(
     spec: TestSpec, token: CancelToken, *, place: PrivateMountHandle | None = None
 ) -> WorkerResult:
-    """Return where the directory of a test is and what is free there, asked by a worker that may hang.
+    """Return the mount and the free space of a test's directory, from a worker process that may hang.
 
     Raises:
-        AppError: as run_test.
-        CancelledError: when the token is set.
+        AppError: as for run_test.
+        CancelledError: if the token is set.
     """
     token.check()
     return _WorkerRun(spec, token, lambda _event: None, stage="look", place=place).result()
@@ -213,7 +212,7 @@ def _run_staged_repeats(
     remount: Callable[[MountOfPath | None], None],
     place: PrivateMountHandle | None,
 ) -> WorkerResult:
-    """Repeat a test whose file system is mounted afresh in each round."""
+    """Repeat a test whose file system is remounted in each repeat."""
     done: list[WorkerResult] = []
     times_s: list[float] = []
     planned = spec
@@ -232,7 +231,7 @@ def _run_staged_repeats(
 
 
 def _with_repeat_number(emit: Callable[[TestEvent], None], number: int) -> Callable[[TestEvent], None]:
-    """Return what passes events on with the number of their round."""
+    """Return a function that passes events on with this repeat number."""
     return lambda event: emit(msgspec.structs.replace(event, round=number))
 
 
@@ -243,7 +242,7 @@ def _run_two_stages(
     remount: Callable[[MountOfPath | None], None],
     place: PrivateMountHandle | None,
 ) -> WorkerResult:
-    """Write with one worker, have the file system mounted afresh, read with another."""
+    """Write with one worker, remount the file system, read with another worker."""
     first = _WorkerRun(spec, token, emit, stage="keep", place=place)
     written = first.result()
     try:
@@ -259,24 +258,24 @@ def _run_two_stages(
         raise
     read = _WorkerRun(spec, token, emit, stage="kept", run_id=first.run_id, place=place).result()
     both = [
-        msgspec.structs.replace(back, write=to.write, rates=to.rates | back.rates)
-        for to, back in zip(written.rounds, read.rounds, strict=True)
+        msgspec.structs.replace(reading, write=writing.write, rates=writing.rates | reading.rates)
+        for writing, reading in zip(written.rounds, read.rounds, strict=True)
     ]
     return msgspec.structs.replace(read, rounds=both, notes=[*written.notes, *read.notes])
 
 
 def _requested_and_effective(where: MountOfPath, table: MountTable) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what was asked for and what is in use, by option name."""
+    """Return requested option values and option values in use, by option name."""
     for mount in table.mounts:
         active = mount.active
         if active is not None and active.mount_id == where.mount_id:
-            asked = live_options(mount).values() if active.recorded is not None else {}
-            return asked, values_in_use(active)
+            requested = live_options(mount).values() if active.recorded is not None else {}
+            return requested, values_in_use(active)
     return {}, where.values
 
 
 class _WorkerRun:
-    """One worker from start to end."""
+    """One worker process from start to exit."""
 
     def __init__(
         self,
@@ -296,42 +295,42 @@ class _WorkerRun:
         self._token = token
         self._emit = emit
         self._path = spec.path
-        #: Set when the worker has said its last line, before which it removes its files.
+        #: Set by the worker's last message, which follows the removal of its files.
         self._files_removed = False
-        #: Whether its files are for the next stage.
+        #: Whether the test's files are needed by the next stage.
         self._keeps_files = False
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
         self._place = place
-        #: Of the files of a killed worker.
+        #: State of the removal of a killed worker's files.
         self._removal: RemovalState = "under way"
         _check_utf8_names(spec)
         self._child: Child = start_program("worker", place)
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
 
     def result(self) -> WorkerResult:
-        """Relay events until the worker's last line; see run_test for the errors."""
+        """Relay events until the worker's last message; see run_test for the errors."""
         try:
             with self._token.on_cancel(lambda: self._messages.put(None)):
                 self._send_job()
                 result = self._relay()
         except AppError as error:
-            error.remains = self._end()
+            error.remains = self._finish()
             raise
         except BaseException:
-            self._end()
+            self._finish()
             raise
-        self._end()
+        self._finish()
         return result
 
     def abandon(self) -> tuple[str, ...]:
-        """Remove the files that a finished "keep" stage left; return those that remain, for a person."""
-        cleaning = self._in_background(self._clean)
-        cleaning.join(REMOVAL_WAIT_S)
-        left = self._leftover()
-        if not leftover_files.record_leftover(left, lambda: self._removal):
+        """Remove the files left by a finished "keep" stage; return the remaining ones for display."""
+        thread = self._in_background(self._clean)
+        thread.join(REMOVAL_WAIT_S)
+        leftover = self._leftover()
+        if not leftover_files.record_leftover(leftover, lambda: self._removal):
             return ()
-        return (printable(left.name),)
+        return (printable(leftover.name),)
 
     def _leftover(self) -> leftover_files.LeftoverFiles:
         directory = self._path if "\\x" not in self._path else str(Path(self._spec.path).absolute())
@@ -342,7 +341,7 @@ class _WorkerRun:
             spec=self._spec, run=self.run_id, stage=self._stage, owner=os.getpid(),
             round_trip=self._round_trip,
         )  # fmt: skip
-        with contextlib.suppress(BrokenPipeError):  # it is dead; the end of its output says so
+        with contextlib.suppress(BrokenPipeError):  # the worker is dead, which _relay reports
             self._child.stdin.write(msgspec.json.encode(job) + b"\n")
 
     def _relay(self) -> WorkerResult:
@@ -354,7 +353,7 @@ class _WorkerRun:
                 raise not_responding_error(self._path) from None
             self._token.check()
             if message is None:
-                raise self._death_error()
+                raise self._exit_error()
             if message.ok is not None:
                 self._files_removed = True
                 self._keeps_files = self._stage == "keep"
@@ -362,11 +361,11 @@ class _WorkerRun:
             if message.error is not None:
                 self._files_removed = not message.error.left
                 raise _worker_app_error(message.error)
-            if self._take(message):
+            if self._handle_message(message):
                 last_sign = time.monotonic()
 
-    def _take(self, message: WorkerMessage) -> bool:
-        """Take a line that is not the last; return whether it is a sign of life."""
+    def _handle_message(self, message: WorkerMessage) -> bool:
+        """Handle a message that is not the last; return whether it is a sign of life."""
         if message.path is not None:
             self._path = message.path
             if self._stage != "look":
@@ -374,11 +373,11 @@ class _WorkerRun:
         if message.event is None:
             return True
         self._emit(message.event)
-        # Samples come from a thread of the worker that runs on when the file system hangs.
+        # Samples are no sign of life: their thread keeps running while the file system hangs.
         return message.event.sample is None
 
-    def _end(self) -> tuple[str, ...]:
-        """See the worker off, and remove what it leaves behind; return what remains, for a person."""
+    def _finish(self) -> tuple[str, ...]:
+        """Terminate the worker and clean up its files; return the remaining files for display."""
         child = self._child
         if not self._files_removed:
             kill_group(child, signal.SIGTERM)
@@ -396,7 +395,7 @@ class _WorkerRun:
         return self.abandon()
 
     def _removed_its_files(self) -> bool:
-        """Whether a worker that has ended said that it removed its files."""
+        """Return whether a terminated worker reported that it removed its files."""
         while (message := self._next_message()) is not None:
             if message.error is not None:
                 return not message.error.left
@@ -412,14 +411,14 @@ class _WorkerRun:
         return run_in_background("bench-clean", work, self._path, place.owner if place is not None else None)
 
     def _reap(self) -> None:
-        # One that runs for several tests goes on.
+        # A worker that is reused for the next test counts as ended.
         if wait(self._child, _EXIT_S) is None:
             kill_group(self._child)
 
     def _clean(self) -> None:
         removed = False
         try:
-            # Until the killed worker is really gone, it may still make or hold files.
+            # The killed worker may create or hold files until it has exited.
             end = time.monotonic() + (_REAP_S if self._place is None else _EXIT_S)
             while wait(self._child, _ABORT_INTERVAL_S) is None and time.monotonic() < end:
                 self._abort()
@@ -429,7 +428,7 @@ class _WorkerRun:
             leftover_files.finish_removal(self.run_id, removed=removed)
 
     def _abort(self) -> None:
-        """Have the kernel give up what the killed worker wrote: it is to be removed anyway."""
+        """Have the kernel abort the killed worker's I/O in the private mount; its data is not needed."""
         if self._place is None:
             return
         try:
@@ -437,8 +436,8 @@ class _WorkerRun:
         except AppError as error:
             log.info("what a killed test wrote is not given up: %s", error)
 
-    def _death_error(self) -> AppError:
-        """Return the error of a worker that ended without a last line."""
+    def _exit_error(self) -> AppError:
+        """Return the error of a worker that exited without a last message."""
         code = wait(self._child, _TERM_GRACE_S)
         errors = self._child.stderr.fileno()
         os.set_blocking(errors, False)
@@ -469,10 +468,10 @@ class _WorkerRun:
 
 
 def _check_utf8_names(spec: TestSpec) -> None:
-    """Refuse what cannot be told to the worker.
+    """Check that the names can be encoded for the worker.
 
     Raises:
-        AppError: USAGE.
+        AppError: USAGE if a name is not valid UTF-8.
     """
     for name in (spec.path, spec.source):
         try:

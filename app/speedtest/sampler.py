@@ -1,10 +1,10 @@
-"""Sampler of a running transfer: the counters of mount, connections and computer, read 20 times a second.
+"""Sampler of a running transfer: counters of the mount, its connections and the host, 20 times a second.
 
-It runs on a thread of the worker and goes on through fsync and close: on a slow link write() returns at the
-speed of memory, and only the server's byte counter shows what the link carries.
+It samples on its own thread, also during fsync and close: on a slow link write() returns at memory speed,
+and only the server's byte counter shows the throughput of the link.
 
-Sources: /proc/self/mountstats, TCP_INFO of the mount's connections, /proc/stat and /proc/net/dev (proc(5)),
-times(2) of the worker itself.
+Sources: /proc/self/mountstats, TCP_INFO of the mount's connections (tcp(7)), /proc/stat and /proc/net/dev
+(proc(5)), times(2) of the worker itself.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ TransferDirection = Literal["write", "read"]
 
 
 class TransferProgress:
-    """What the transferring thread tells the sampler, and the way to stop it.
+    """Progress shared between the transferring thread and the sampler.
 
     Attributes:
-        bytes: bytes that calls of the present transfer have returned for.
-        steps: operations done that move no bytes.
-        stopped: set when the transfer is to end at the next block.
-        parts: of the streams that move bytes for it at the same time.
+        bytes: bytes for which calls of the present transfer have returned.
+        steps: number of finished operations that move no file data.
+        stopped: set to end the transfer at the next block.
+        parts: progress of the parallel streams of the transfer.
     """
 
     __slots__ = ("bytes", "parts", "steps", "stopped")
@@ -54,24 +54,24 @@ class TransferProgress:
 
     @property
     def moved(self) -> int:
-        """Bytes of the transfer and of its parts."""
+        """Bytes of the transfer including its parallel streams."""
         return self.bytes + sum(part.bytes for part in self.parts)
 
 
 class TransferSampler:
-    """Samples transfers, one after the other.
+    """Samples transfers, one after another.
 
     Args:
-        probe: the counters.
-        progress: of the transferring thread.
-        send: takes each message; called from both threads, one at a time.
+        probe: reader of the mount's counters.
+        progress: progress of the transferring thread.
+        send: sends a message; called by both threads, one at a time.
 
     Attributes:
-        probe: as given.
-        progress: as given.
-        round: which repeat of the test it is.
-        load: watches what the transfers do.
-        did: what the last transfer did.
+        probe: reader of the mount's counters.
+        progress: progress of the transferring thread.
+        round: number of the current repeat.
+        load: sampler of the load on network and host.
+        last_load: load during the last finished transfer.
     """
 
     last_load: TransferLoad | None = None
@@ -86,7 +86,7 @@ class TransferSampler:
         self._ended = threading.Event()
         self.round = 0
         self.load = HostLoadSampler()
-        self._way: TransferDirection = "write"
+        self._direction: TransferDirection = "write"
         self._phase: TestPhase = "prepare"
         self._active = False
         self._waits_for_request = False
@@ -94,10 +94,10 @@ class TransferSampler:
         self._base = TransferCounters()
         self._last = TransferCounters()
         self._samples: list[Sample] = []
-        self._watched = (TransferCounters(), 0.0)
-        self._moved: tuple[int, ...] = ()
+        self._watch_start = (TransferCounters(), 0.0)
+        self._last_activity: tuple[int, ...] = ()
         self._reported_phase: TestPhase | None = None
-        self._has_moved: bool = False
+        self._has_activity: bool = False
         self._alive_at = 0.0
         self._thread = threading.Thread(target=self._run, name="bench-meter", daemon=True)
 
@@ -112,24 +112,24 @@ class TransferSampler:
         self.probe.close()
 
     def phase(self, way: TransferDirection, phase: TestPhase) -> None:
-        """Say that a phase begins."""
+        """Report the beginning of a phase."""
         with self._lock:
-            self._way, self._phase = way, phase
+            self._direction, self._phase = way, phase
             self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
 
     def begin(
         self, way: TransferDirection, phase: TestPhase, *, asleep: bool = False, total: int = 0
     ) -> float:
-        """Start a transfer at zero and return its time 0 on the monotonic clock.
+        """Start a transfer and return its start time on the monotonic clock, s.
 
         Args:
-            way: of the transfer.
-            phase: its first one.
-            asleep: another program makes the transfer, and is being started: time 0 is its first request.
-            total: bytes that it will move, 0 if that is not known.
+            way: direction of the transfer.
+            phase: first phase of the transfer.
+            asleep: another program makes the transfer and is still starting; time 0 is its first request.
+            total: bytes that the transfer will move, 0 if unknown.
         """
         with self._lock:
-            self._way, self._phase = way, phase
+            self._direction, self._phase = way, phase
             self.progress.bytes = 0
             self._samples = []
             self.load.begin()
@@ -138,36 +138,36 @@ class TransferSampler:
             self._waits_for_request = asleep and self.probe.nfs
             event = TestEvent(direction=way, phase=phase, round=self.round, total=total)
             self._send(WorkerMessage(event=event))
-            self._take(self._base, 0.0)
+            self._add_sample(self._base, 0.0)
             self._began = time.monotonic()
             return self._began
 
     @property
     def asked(self) -> bool:
-        """Whether the transfer's first request was made."""
+        """Whether the transfer has sent its first request."""
         return self._active and not self._waits_for_request
 
     def watch(self) -> None:
-        """Have :meth:`watched` count from here: what came before is another program's start and warm-up."""
+        """Set the starting point of :meth:`watched`, after the start and warm-up of another program."""
         with self._lock:
-            self._watched = (self.probe.look(), time.monotonic())
+            self._watch_start = (self.probe.look(), time.monotonic())
             self.load.begin()
 
     def watched(self) -> TransferLoad:
-        """Return what was done since, the bytes by the server's counters."""
+        """Return the load since the last call of `watch`; its bytes are those of the server's counters."""
         with self._lock:
-            base, began = self._watched
+            base, began = self._watch_start
             added = self.probe.look().since(base)
-            moved = added.server_read if self._way == "read" else added.server_written
+            moved = added.server_read if self._direction == "read" else added.server_written
             return self.load.end(time.monotonic() - began, moved, added)
 
     def finish(self) -> tuple[TransferCounters, list[Sample]]:
-        """End a transfer with a last sample; return what its counters added, and all samples."""
+        """End a transfer with a last sample; return the increase of the counters, and all samples."""
         with self._lock:
-            look = self.probe.look()
-            self._take(look, time.monotonic() - self._began)
+            counters = self.probe.look()
+            self._add_sample(counters, time.monotonic() - self._began)
             self._active = self._waits_for_request = False
-            added = look.since(self._base)
+            added = counters.since(self._base)
             self.last_load = self.load.end(self._samples[-1].t_s, self.progress.moved, added)
             return added, self._samples
 
@@ -181,29 +181,29 @@ class TransferSampler:
             with self._lock:
                 if self._ended.is_set():
                     return
-                look = self.probe.look()
+                counters = self.probe.look()
                 if self._waits_for_request:
-                    self._wake(look)
+                    self._check_first_request(counters)
                 elif self._active:
-                    self._take(look, time.monotonic() - self._began)
-                self._report_alive(look)
+                    self._add_sample(counters, time.monotonic() - self._began)
+                self._report_alive(counters)
 
-    def _wake(self, look: TransferCounters) -> None:
-        """Begin once something is asked of the server."""
-        added = look.since(self._base)
+    def _check_first_request(self, counters: TransferCounters) -> None:
+        """Keep the transfer at time 0 until a request to the server shows in the counters."""
+        added = counters.since(self._base)
         self._waits_for_request = added.calls + added.segments == 0
         if self._waits_for_request:
-            self._base = self._last = look
+            self._base = self._last = counters
             self._began = time.monotonic()
         else:
-            self._take(look, time.monotonic() - self._began)
+            self._add_sample(counters, time.monotonic() - self._began)
 
-    def _take(self, look: TransferCounters, t_s: float) -> None:
-        added, step = look.since(self._base), look.since(self._last)
-        self._last = look
+    def _add_sample(self, counters: TransferCounters, t_s: float) -> None:
+        added, step = counters.since(self._base), counters.since(self._last)
+        self._last = counters
         done = self.progress.moved
         self.load.take(self.probe)
-        if self._way == "read":
+        if self._direction == "read":
             server, ops, rtt_ms = added.server_read, step.read_ops, step.read_rtt_ms
         else:
             server, ops, rtt_ms = added.server_written, step.write_ops, step.write_rtt_ms
@@ -216,50 +216,52 @@ class TransferSampler:
             rtt_s=rtt_ms / ops / 1000 if ops else None,
         )
         self._samples.append(sample)
-        event = TestEvent(direction=self._way, phase=self._phase, sample=sample, round=self.round)
+        event = TestEvent(direction=self._direction, phase=self._phase, sample=sample, round=self.round)
         self._send(WorkerMessage(event=event))
 
-    def _report_alive(self, look: TransferCounters) -> None:
-        """Say once a second that something moves; a local file system has no counter to doubt it by."""
+    def _report_alive(self, counters: TransferCounters) -> None:
+        """Send a sign of life, at most once a second, while there is activity; always if not on NFS."""
         now = time.monotonic()
-        # Time-outs and retransmissions also grow while the server is dead, and a connection that is given up
-        # takes its bytes with it: only what grows is life.
-        moved = (
-            look.server_read, look.server_written, look.read_ops, look.write_ops, look.tcp_bytes,
-            self.progress.moved, self.progress.steps,
+        # Timeouts and retransmissions also increase while the server is down. The byte counters of an
+        # abandoned connection disappear. Therefore only an increase of these counters is a sign of life.
+        activity = (
+            counters.server_read, counters.server_written, counters.read_ops, counters.write_ops,
+            counters.tcp_bytes, self.progress.moved, self.progress.steps,
         )  # fmt: skip
-        grown = not self._moved or any(new > old for new, old in zip(moved, self._moved, strict=True))
-        self._has_moved = (
-            self._has_moved or grown or self._phase != self._reported_phase or not self.probe.nfs
+        grown = not self._last_activity or any(
+            new > old for new, old in zip(activity, self._last_activity, strict=True)
         )
-        self._moved, self._reported_phase = moved, self._phase
-        if self._has_moved and now - self._alive_at >= _ALIVE_INTERVAL_S:
-            self._alive_at, self._has_moved = now, False
+        self._has_activity = (
+            self._has_activity or grown or self._phase != self._reported_phase or not self.probe.nfs
+        )
+        self._last_activity, self._reported_phase = activity, self._phase
+        if self._has_activity and now - self._alive_at >= _ALIVE_INTERVAL_S:
+            self._alive_at, self._has_activity = now, False
             self._send(WorkerMessage(alive=True))
 
 
 class TransferCounters(NamedTuple):
-    """Counters at one moment; all zero where the directory is not on NFS.
+    """Counters of a mount at one moment; all 0 if the directory is not on NFS.
 
     Attributes:
-        server_read: payload bytes from the server.
-        server_written: payload bytes to it.
-        timeouts: RPC major time-outs.
+        server_read: payload bytes received from the server.
+        server_written: payload bytes sent to the server.
+        timeouts: RPC major timeouts.
         rpc_retransmissions: transmissions minus operations.
-        tcp_retransmissions: segments sent again on the mount's connections since the probe was made.
+        tcp_retransmissions: segments retransmitted on the mount's connections since the probe was created.
         read_ops: READ and READ_PLUS requests answered.
-        read_rtt_ms: sum of their round trips.
+        read_rtt_ms: sum of the round-trip times of READ and READ_PLUS requests.
         write_ops: WRITE requests answered.
-        write_rtt_ms: sum of their round trips.
+        write_rtt_ms: sum of the round-trip times of WRITE requests.
         calls: requests of any kind answered.
-        tcp_bytes: bytes acknowledged and received by the connections: whether the server is there at all.
-        rtt_ms: sum of the round trips of all requests.
-        queue_ms: sum of their waits before they were sent.
-        commit_ms: sum of the round trips of COMMIT.
+        tcp_bytes: bytes acknowledged and received by the connections; they grow while the server answers.
+        rtt_ms: sum of the round-trip times of all requests.
+        queue_ms: sum of the times that requests waited before they were sent.
+        commit_ms: sum of the round-trip times of COMMIT requests.
         segments: TCP segments with data sent.
         segments_received: TCP segments with data received.
         disordered: TCP segments received out of order.
-        window_us: time that the server's window kept TCP from sending.
+        window_us: time that the server's receive window kept TCP from sending.
     """
 
     server_read: int = 0
@@ -282,21 +284,21 @@ class TransferCounters(NamedTuple):
     window_us: int = 0
 
     def since(self, before: TransferCounters) -> TransferCounters:
-        """Return what was added since an earlier look; a counter that began anew counts as 0."""
+        """Return the increase since earlier counters; the increase of a counter that was reset is 0."""
         return TransferCounters(*(max(new - old, 0) for new, old in zip(self, before, strict=True)))
 
 
 class CounterReader:
-    """Looks at the mount of a directory.
+    """Reads the counters of the mount of a directory.
 
     Args:
-        where: the mount, or None if it is not known.
+        where: the mount, or None if it is unknown.
 
     Attributes:
-        nfs: whether there are counters at all.
-        tcp: whether the mount is over TCP and its connections can be asked.
-        tcp_s: TCP's smoothed round trip at the last look, mean of the connections; 0 without any.
-        unsent: bytes that waited in this computer to be sent at the last look.
+        nfs: whether the mount is NFS and has counters.
+        tcp: whether the counters of its TCP connections are available.
+        tcp_s: TCP's smoothed round-trip time at the last reading, mean of the connections, s; 0 without.
+        unsent: bytes in the client's send queues at the last reading.
     """
 
     def __init__(self, where: MountOfPath | None) -> None:
@@ -311,25 +313,25 @@ class CounterReader:
         if where is not None and where.tcp and self._address:
             try:
                 self._diag = SockDiag()
-                self._look_at_connections()
+                self._update_connections()
             except (OSError, ValueError):
-                # A sandbox without netlink: the test runs all the same, without these figures.
-                self._drop_diag()
+                # Some sandboxes forbid netlink: the test runs without the figures of the connections.
+                self._close_diag()
 
     @property
     def tcp(self) -> bool:
-        """Whether the TCP connections can be asked."""
+        """Whether the counters of the TCP connections are available."""
         return self._diag is not None
 
     def look(self) -> TransferCounters:
-        """Return the counters as they are now."""
+        """Return the current counters."""
         stats = self._stats()
         if stats is None:
             return TransferCounters()
         try:
-            self._look_at_connections()
+            self._update_connections()
         except OSError:
-            self._drop_diag()
+            self._close_diag()
         sums = totals(stats)
         reads, writes = sum_ops(stats, READ_OPS), sum_ops(stats, WRITE_OPS)
         connections = self._connections
@@ -356,7 +358,7 @@ class CounterReader:
 
     def close(self) -> None:
         """Close the netlink socket."""
-        self._drop_diag()
+        self._close_diag()
 
     def _stats(self) -> MountStats | None:
         if not self.nfs or self._where is None:
@@ -366,7 +368,7 @@ class CounterReader:
         except OSError:
             return None
 
-    def _look_at_connections(self) -> None:
+    def _update_connections(self) -> None:
         if self._diag is None:
             return
         connections = self._connections = self._diag.connections(self._address, self._port)
@@ -374,30 +376,30 @@ class CounterReader:
         self.tcp_s = sum(item.rtt_us for item in connections) / max(len(connections), 1) / 1e6
         self.unsent = sum(item.unsent_bytes for item in connections)
 
-    def _drop_diag(self) -> None:
+    def _close_diag(self) -> None:
         if self._diag is not None:
             self._diag.close()
             self._diag = None
 
 
-#: /proc/stat: user nice system idle iowait irq softirq steal; later fields are counted in the first two.
+#: Fields of /proc/stat: user nice system idle iowait irq softirq steal; user and nice include the later ones.
 _STAT_FIELDS = 8
 _IDLE, _IOWAIT = 3, 4
-#: system, irq and softirq: what the kernel does itself.
+#: Fields of /proc/stat for time in the kernel: system, irq, softirq.
 _KERNEL = (2, 5, 6)
-#: /proc/net/dev: eight fields received, eight sent; bytes come first, drops fourth.
+#: Fields of /proc/net/dev: eight for receiving, then eight for sending; bytes are first, drops fourth.
 _SENT_FIELDS, _DROP_FIELD = 8, 3
-#: Less of the clock's hundredths than this is too little to make a part of.
+#: Fewer clock ticks than this (1/100 s each) are too few for a fraction.
 _MIN_TICKS = 20
 
 
 class HostCounters(NamedTuple):
-    """Counters of this computer at one moment.
+    """Counters of the host at one moment.
 
     Attributes:
-        processors: name to ticks busy, ticks of the kernel, and ticks in all; "cpu" is all of them together.
-        worker_s: processor time of this process.
-        interfaces: name to bytes received, bytes sent, packets dropped.
+        processors: by name: busy ticks, kernel ticks, all ticks; "cpu" is the sum of all processors.
+        worker_s: processor time of this process, s.
+        interfaces: by name: bytes received, bytes sent, packets dropped.
     """
 
     processors: dict[str, tuple[int, int, int]]
@@ -406,7 +408,7 @@ class HostCounters(NamedTuple):
 
 
 def read_host_counters(root: str = "/") -> HostCounters:
-    """Return the counters as they are now; what cannot be read is left out."""
+    """Return the current counters; unreadable ones are left out."""
     used = os.times()
     return HostCounters(
         processors=_parse_proc_stat(_read_proc_file(root, "proc/stat")),
@@ -416,10 +418,10 @@ def read_host_counters(root: str = "/") -> HostCounters:
 
 
 class HostLoadSampler:
-    """Watches one transfer after the other.
+    """Measures the load on network and host during transfers, one after another.
 
     Attributes:
-        network_s: round trip of an RPC that does nothing, measured before; None if it is not known.
+        network_s: round-trip time of an RPC NULL call before the test, s; None if unknown.
     """
 
     def __init__(self) -> None:
@@ -429,23 +431,23 @@ class HostLoadSampler:
         self._unsent: list[int] = []
 
     def begin(self) -> None:
-        """Begin with a transfer."""
+        """Store the counters at the start of a transfer."""
         self._before = read_host_counters()
         self._rtt_samples, self._unsent = [], []
 
     def take(self, probe: CounterReader) -> None:
-        """Note the state of the connections, as the probe saw it last."""
+        """Store round-trip time and unsent bytes of the connections, as last read by the probe."""
         if probe.tcp:
             self._rtt_samples.append(probe.tcp_s)
             self._unsent.append(probe.unsent)
 
     def end(self, seconds: float, done: int, added: TransferCounters) -> TransferLoad:
-        """Return what the transfer did.
+        """Return the load during the transfer.
 
         Args:
-            seconds: its time.
-            done: its bytes.
-            added: what it added to the mount's counters.
+            seconds: duration of the transfer, s.
+            done: bytes of the transfer.
+            added: increase of the mount's counters.
         """
         before, after = self._before, read_host_counters()
         busy, kernel = _cpu_shares(before, after, 0), _cpu_shares(before, after, 1)
@@ -472,19 +474,19 @@ class HostLoadSampler:
         )
 
 
-def _cpu_shares(before: HostCounters, after: HostCounters, place: int) -> dict[str, float]:
-    """Return the part of the time that one of the counters took, by processor."""
+def _cpu_shares(before: HostCounters, after: HostCounters, index: int) -> dict[str, float]:
+    """Return the fraction of time in one tick counter, by processor; `index` selects the counter."""
     found: dict[str, float] = {}
     for name, ticks in after.processors.items():
         old = before.processors.get(name, (0, 0, 0))
         whole = ticks[-1] - old[-1]
         if whole >= _MIN_TICKS:
-            found[name] = max(0.0, ticks[place] - old[place]) / whole
+            found[name] = max(0.0, ticks[index] - old[index]) / whole
     return found
 
 
 def _interface_traffic(before: HostCounters, after: HostCounters) -> dict[str, InterfaceTraffic]:
-    """Return what each interface carried that carried anything; a counter that began anew is left out."""
+    """Return the traffic of each active interface; those whose counters were reset are left out."""
     found: dict[str, InterfaceTraffic] = {}
     for name, counters in after.interfaces.items():
         received, sent, drops = (
@@ -504,7 +506,7 @@ def _parse_proc_stat(text: str) -> dict[str, tuple[int, int, int]]:
         ticks = [int(word) for word in words[:_STAT_FIELDS]]
         if len(ticks) > _IOWAIT:
             busy = sum(ticks) - ticks[_IDLE] - ticks[_IOWAIT]
-            found[name] = (busy, sum(ticks[place] for place in _KERNEL if place < len(ticks)), sum(ticks))
+            found[name] = (busy, sum(ticks[index] for index in _KERNEL if index < len(ticks)), sum(ticks))
     return found
 
 

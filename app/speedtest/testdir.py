@@ -1,9 +1,9 @@
-"""Test directory: where a test's files are made, marked as the program's, and always removed; and its errors.
+"""Test directory: created for a test's files, marked by the program, and removed afterwards; its errors.
 
-A run has one directory ``.mountwright-<run>`` with a marker that says who made it. Only a directory that
-carries the marker, or one that is empty and whose name says that it is ours, is ever removed, only plain
-entries in it, and only through its descriptor: no path is looked up twice and no symbolic link is followed.
-An error of a file operation becomes a message with its probable cause by its errno (errno(3)).
+A run has one directory ``.mountwright-<run>`` whose marker file identifies its process. Only directories
+with a valid marker are removed, or empty ones whose name identifies a process of the program. Only plain
+entries are removed, and only through the directory's descriptor: no path is resolved twice, and no symbolic
+link is followed. File errors become messages with the probable cause by errno (errno(3)).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from resources.decoding import from_json
 
 PREFIX = ".mountwright-"
 MARKER_FILE = "marker.json"
-#: The marker until it is whole: a torn one would make the directory nobody's.
+#: Temporary name of the marker while it is written: a partial marker would protect the directory forever.
 _MARKER_DRAFT = MARKER_FILE + ".new"
 DATA_FILE = "data"
-#: Of the free space, this much of the file's size must stay beside it.
+#: Free space required in addition to the test files, as a fraction of their size.
 SPACE_RESERVE = 0.1
-#: What a file system gives out at least, mostly.
+#: Usual allocation unit of a file system, bytes.
 _BLOCK_BYTES = 4096
-#: A directory with more entries than this is not searched for leftovers to the end.
+#: Maximum number of entries of a directory that are searched for leftovers.
 _SCAN_LIMIT = 20_000
 _MARKER_LIMIT = 4096
-#: A run's name: what makes it its own, the machine, and the process that made it with the time it began.
+#: Name of a run: random part, host, and the creating process with its start time.
 _RUN_NAME = re.compile(
     r"[0-9a-f]{16}(?P<maker>h(?P<host>[0-9a-f]{8})p(?P<pid>[0-9a-f]+)t(?P<started>[0-9a-f]+))"
 )
@@ -42,14 +42,14 @@ _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Marker(msgspec.Struct, frozen=True, kw_only=True):
-    """Who made a test directory.
+    """Identity of the process that created a test directory.
 
     Attributes:
         run: random name of the run.
-        host: identity of the machine and of its set of process numbers.
-        boot: the kernel's identity of this boot.
-        pid: process that made it.
-        started: when that process began, in clock ticks since boot: process numbers are used again.
+        host: identity of the host and of its PID namespace.
+        boot: the kernel's id of this boot.
+        pid: process that created the directory.
+        started: start time of that process in clock ticks since boot, because process ids are reused.
     """
 
     run: str
@@ -60,19 +60,19 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_run_id() -> str:
-    """Return a name that no other run has, and that tells which process made it."""
-    made = marker_of_process("")
-    return f"{os.urandom(8).hex()}h{host_hash()}p{made.pid:x}t{made.started:x}"
+    """Return a unique name for a run, which also identifies this process."""
+    maker = marker_of_process("")
+    return f"{os.urandom(8).hex()}h{host_hash()}p{maker.pid:x}t{maker.started:x}"
 
 
 def marker_of_process(run: str, pid: int | None = None) -> Marker:
-    """Return the marker of a process, by default of this one."""
+    """Return the marker for a process, by default for this one."""
     pid = proc_pid() if pid is None else pid
     return Marker(run=run, host=host_name(), boot=boot_id(), pid=pid, started=start_ticks(pid) or 0)
 
 
 def is_abandoned(marker: Marker) -> bool:
-    """Return whether the process that made a directory was on this machine and is gone."""
+    """Return whether the creator of a directory was a process of this host and has exited."""
     if marker.host != host_name():
         return False
     if marker.boot != boot_id():
@@ -81,25 +81,25 @@ def is_abandoned(marker: Marker) -> bool:
 
 
 class TestDirectory:
-    """The directory of one run, as a context manager that removes it.
+    """Directory of one run, as a context manager that removes it.
 
     Attributes:
-        path: its path, for people.
-        fd: its descriptor.
+        path: path of the directory, for display.
+        fd: descriptor of the directory.
     """
 
     __test__ = False  # not a pytest class
 
     def __init__(self, parent: str, run: str, *, adopt: bool = False) -> None:
-        """Make the directory.
+        """Create the directory.
 
         Args:
             parent: an existing directory.
             run: a name from :func:`new_run_id`.
-            adopt: take over the one that an earlier process of the run has kept.
+            adopt: open the directory that an earlier process of the run left with `keep`.
 
         Raises:
-            OSError: if it cannot be made, or is not there to adopt.
+            OSError: if the directory cannot be created, or does not exist for `adopt`.
         """
         self._name = PREFIX + run
         self._run = run
@@ -123,12 +123,12 @@ class TestDirectory:
         self.remove()
 
     def create(self, flags: int = 0, name: str = DATA_FILE) -> int:
-        """Make a test file and return its descriptor, open for writing with these flags added."""
-        make = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | flags
-        return os.open(name, make, 0o600, dir_fd=self.fd)
+        """Create a test file and return its descriptor, opened for writing with additional flags."""
+        create_flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | flags
+        return os.open(name, create_flags, 0o600, dir_fd=self.fd)
 
     def open(self, flags: int = 0, name: str = DATA_FILE) -> int:
-        """Open a test file for reading with these flags added and return its descriptor."""
+        """Open a test file for reading with additional flags and return its descriptor."""
         return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=self.fd)
 
     def unlink(self, name: str = DATA_FILE) -> None:
@@ -136,7 +136,7 @@ class TestDirectory:
         os.unlink(name, dir_fd=self.fd)
 
     def keep(self, pid: int) -> None:
-        """Leave directory and file to that process: it has them removed, or dies and they are leftovers.
+        """Hand the directory over to a process, which removes it; if that process dies, it is a leftover.
 
         Raises:
             OSError: if the marker cannot be written.
@@ -147,10 +147,10 @@ class TestDirectory:
         self.fd = self._parent_fd = -1
 
     def remove(self) -> None:
-        """Remove the directory and all that is in it; a second call does nothing.
+        """Remove the directory and its files; a second call does nothing.
 
         Raises:
-            OSError: if the file system refuses.
+            OSError: if the file system reports an error.
         """
         if self._parent_fd < 0:
             return
@@ -177,25 +177,25 @@ class TestDirectory:
 
 
 def free_space(directory_fd: int) -> int | None:
-    """Return the bytes that this user may still write, None if the server does not tell.
+    """Return the bytes available to this user, None if the server does not report its size.
 
     Raises:
-        OSError: if the file system does not answer the question.
+        OSError: if the file system reports an error.
     """
     stats = os.fstatvfs(directory_fd)
-    # A server that does not tell its size reports zero blocks; then the write itself will find out.
+    # A server that hides its size reports zero blocks. If space runs out, the write fails.
     return stats.f_bavail * stats.f_frsize if stats.f_blocks else None
 
 
 def check_space(directory_fd: int, size: int, path: str, count: int = 1) -> None:
-    """See that so many files of this size each fit with a reserve.
+    """Check that `count` files of `size` bytes each fit, with a reserve.
 
     Raises:
-        AppError: NO_SPACE.
-        OSError: if the file system does not tell.
+        AppError: NO_SPACE if they do not fit.
+        OSError: if the file system reports an error.
     """
     free = free_space(directory_fd)
-    # A small file takes a whole block at least.
+    # A small file takes at least one block.
     each = size if count == 1 else -(-size // _BLOCK_BYTES) * _BLOCK_BYTES
     needed = int(each * count * (1 + SPACE_RESERVE))
     if free is not None and free < needed:
@@ -208,14 +208,14 @@ def check_space(directory_fd: int, size: int, path: str, count: int = 1) -> None
 
 
 def remove_leftovers(parent: str, run: str) -> int:
-    """Remove the directories of runs on this machine that were killed; return how many.
+    """Remove the directories of killed runs of this host; return their number.
 
     Args:
-        parent: where they are looked for.
-        run: the present run, whose own directory stays.
+        parent: directory to search.
+        run: name of the present run, whose directory stays.
 
     Raises:
-        OSError: if the parent cannot be read; a leftover that resists is left for the next run.
+        OSError: if the parent cannot be read. A leftover that cannot be removed stays for the next run.
     """
     removed = 0
     parent_fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -232,10 +232,10 @@ def remove_leftovers(parent: str, run: str) -> int:
 
 
 def remove_run(parent: str, run: str) -> None:
-    """Remove one run's directory, if it is there; its random name says whose it is.
+    """Remove one run's directory, if it exists; its random name is sufficient identification.
 
     Raises:
-        OSError: if the file system refuses, for instance while the killed worker still holds the file.
+        OSError: if the file system reports an error, such as while the killed worker still holds the file.
     """
     try:
         parent_fd = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -254,7 +254,7 @@ def remove_run(parent: str, run: str) -> None:
 
 
 def run_remains(parent: str, run: str) -> bool:
-    """Return whether a run's directory is still there."""
+    """Return whether a run's directory still exists."""
     return os.path.lexists(Path(parent, PREFIX + run))
 
 
@@ -263,17 +263,17 @@ def _remove_if_abandoned(parent_fd: int, name: str, run: str) -> bool:
     try:
         marker = _read_marker(fd)
         if marker is None:
-            # Killed before the marker was there, or after it was gone, which is a round trip each.
-            over = _is_unmarked(fd) and _is_run_over(name.removeprefix(PREFIX), run)
+            # The process was killed before it wrote the marker or after it removed it.
+            abandoned = _is_unmarked(fd) and _is_run_over(name.removeprefix(PREFIX), run)
         else:
-            over = PREFIX + marker.run == name and is_abandoned(marker)
-        if over:
-            # By the same descriptor: another directory may have this name by now.
+            abandoned = PREFIX + marker.run == name and is_abandoned(marker)
+        if abandoned:
+            # Use the descriptor: the name may refer to another directory now.
             _remove_entries(fd)
             os.rmdir(name, dir_fd=parent_fd)
     finally:
         os.close(fd)
-    return over
+    return abandoned
 
 
 def _is_unmarked(directory_fd: int) -> bool:
@@ -282,25 +282,25 @@ def _is_unmarked(directory_fd: int) -> bool:
 
 
 def _is_run_over(run: str, present: str) -> bool:
-    """Return whether the process that named a run has gone, or has begun another one since."""
-    found, now = _RUN_NAME.fullmatch(run), _RUN_NAME.fullmatch(present)
+    """Return whether the process that named a run has exited, or has begun another run."""
+    found, current = _RUN_NAME.fullmatch(run), _RUN_NAME.fullmatch(present)
     if found is None or run == present or found["host"] != host_hash():
         return False
-    if now is not None and now["maker"] == found["maker"]:
+    if current is not None and current["maker"] == found["maker"]:
         return True
     return not maker_is_alive(run)
 
 
 def maker_is_alive(run: str) -> bool:
-    """Return whether the process that named a run, on this machine, still runs."""
+    """Return whether the process that named a run is still running on this host."""
     found = _RUN_NAME.fullmatch(run)
     return found is not None and start_ticks(int(found["pid"], 16)) == int(found["started"], 16)
 
 
 def _remove_entries(directory_fd: int) -> None:
-    """Remove the plain entries of a test directory, the marker last: until then it can be found again."""
+    """Remove the plain entries of a test directory; the marker last, for recovery after an interruption."""
     with os.scandir(directory_fd) as entries:
-        # The listing tells the kind of each: asking again would cost a round trip a file.
+        # scandir already knows the type of each entry; a stat would cost a round trip for each file.
         names = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
     for name in sorted(names, key=lambda name: name == MARKER_FILE):
         with contextlib.suppress(FileNotFoundError):

@@ -1,7 +1,7 @@
 """Wait before an unmount until the data of cancelled tests has been sent.
 
-A killed worker is gone only when the kernel has sent what it had written, and until then its file is open.
-How long that takes is up to the link, so the wait goes on for as long as something moves, and not forever.
+A killed worker exits only when the kernel has sent the data that it wrote; until then its file is open. The
+duration depends on the link, so the wait lasts while data moves, up to a limit.
 """
 
 from __future__ import annotations
@@ -23,54 +23,54 @@ if TYPE_CHECKING:
 
     from app.tasks import CancelToken
 
-#: Nothing moves for so long: the server is dead, and waiting will not help.
+#: Time without progress after which the server counts as down and waiting ends, s.
 NO_PROGRESS_S = 5.0
-#: Longer than this nobody waits in front of a button, whatever moves.
+#: Maximum wait, s.
 MAX_WAIT_S = 30.0
 _POLL_INTERVAL_S = 0.1
 
 
 @contextlib.contextmanager
 def flushed_before_unmount(mount_point: str, token: CancelToken) -> Generator[None]:
-    """Wait for what tests have left below a mount, then let it be unmounted.
+    """Wait for the data of tests below a mount; the body then unmounts it.
 
     Args:
-        mount_point: as the kernel shows it.
-        token: ends the wait.
+        mount_point: mount point as the kernel shows it.
+        token: cancels the wait.
 
     Raises:
-        AppError: BUSY, with what is still being sent, if that is why the mount is in use.
-        CancelledError: when the token is set.
+        AppError: BUSY with the state of the transfer, if the body fails with BUSY because of such data.
+        CancelledError: if the token is set.
     """
     began = time.monotonic()
-    left, sent = _wait_for_writes(mount_point, token)
-    if left:
-        # Their runs are recorded, and removed when the share is mounted again.
+    pending, sent = _wait_for_writes(mount_point, token)
+    if pending:
+        # Leftover files are recorded and removed when the share is mounted again.
         end_cleaners(mount_point)
     try:
         yield
     except AppError as error:
-        if not left or error.kind is not ErrorKind.BUSY:
+        if not pending or error.kind is not ErrorKind.BUSY:
             raise
         raise _busy_error(mount_point, sent, time.monotonic() - began, error.detail) from error
 
 
 def _wait_for_writes(mount_point: str, token: CancelToken) -> tuple[bool, int]:
-    """Wait while something moves; return whether something is left, and the bytes that went to the server."""
+    """Wait while data moves; return whether work is still pending, and the bytes sent to the server."""
     if not has_pending_cleanup(mount_point):
         return False, 0
     probe = CounterReader(_mount_at(mount_point))
     try:
-        first = last = probe.look()
-        began = moved = time.monotonic()
+        initial = last = probe.look()
+        began = moved_at = time.monotonic()
         while has_pending_cleanup(mount_point):
             now = time.monotonic()
-            if now - moved > NO_PROGRESS_S or now - began > MAX_WAIT_S:
-                return True, last.since(first).tcp_bytes
+            if now - moved_at > NO_PROGRESS_S or now - began > MAX_WAIT_S:
+                return True, last.since(initial).tcp_bytes
             token.wait(_POLL_INTERVAL_S)
-            look = probe.look()
-            if (look.tcp_bytes, look.server_written) != (last.tcp_bytes, last.server_written):
-                last, moved = look, now
+            counters = probe.look()
+            if (counters.tcp_bytes, counters.server_written) != (last.tcp_bytes, last.server_written):
+                last, moved_at = counters, now
     finally:
         probe.close()
     return False, 0
@@ -88,7 +88,7 @@ def _busy_error(mount_point: str, sent: int, seconds: float, detail: str) -> App
 
 
 def _mount_at(mount_point: str) -> MountOfPath | None:
-    """Return the mount at a place, of stacked ones the visible one."""
+    """Return the mount at a mount point, the topmost of stacked ones."""
     try:
         table = Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape")
     except OSError:

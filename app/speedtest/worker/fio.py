@@ -1,8 +1,7 @@
-"""Grid of fio runs: command lines, runs one after the other, answers (json+ and bandwidth logs of fio 3).
+"""Grid of fio runs: command lines, running the cells, and parsing the output (json+ and logs of fio 3).
 
-The file is written by this program first, so that there is something to read; fio works in the test's
-directory, where its logs are removed with all else. It runs in the worker's process group: whoever ends that
-ends fio with it.
+The test file is written before, so that it can be read. fio works in the test's directory, where its logs are
+removed with the other files. It runs in the worker's process group, so that killing the group ends it.
 
 Sources: fio(1); stat.c and iolog.c of fio 3.33 for the formats.
 """
@@ -44,20 +43,20 @@ _MAX_OUTPUT_BYTES = 16 * 2**20
 
 
 class FioGridRunner:
-    """Measures every cell of a test's grid, as often as it is repeated.
+    """Measures every cell of a test's grid in each repeat.
 
     Args:
-        spec: the test.
-        grid: its cells.
-        directory: where the file is.
-        pool: its contents.
-        meter: shows what the mount does meanwhile.
+        spec: specification of the test.
+        grid: cells to measure.
+        directory: directory of the test file.
+        pool: contents of the file.
+        meter: sampler of the transfers.
 
     Attributes:
-        notes: sentences about what was done otherwise than asked.
+        notes: sentences on deviations from the specification.
 
     Raises:
-        AppError: UNAVAILABLE without fio.
+        AppError: UNAVAILABLE if fio is not installed.
     """
 
     def __init__(
@@ -75,22 +74,22 @@ class FioGridRunner:
         self._program = program
 
     def run(self) -> list[GridCell]:
-        """Return the cells with what was measured.
+        """Measure the grid and return its cells with their runs.
 
         Raises:
-            AppError: IO if fio does not answer as it should.
-            OSError: from a request.
-            StoppedError: if told to end.
+            AppError: IO if fio's output is unusable.
+            OSError: error of a request.
+            StoppedError: if the test was cancelled.
         """
         self._write()
-        direct = self._direct()
+        direct = self._supports_direct()
         cells = self._grid.cells()
         for number in range(self._spec.repeats):
             self._meter.round = number
-            # A whole grid after the other: what changes with time meets every cell alike.
-            for place, cell in enumerate(cells):
+            # Repeat the whole grid instead of each cell, so that drift over time affects all cells equally.
+            for index, cell in enumerate(cells):
                 run = self._measure(cell, direct=direct)
-                cells[place] = msgspec.structs.replace(cell, runs=[*cell.runs, run])
+                cells[index] = msgspec.structs.replace(cell, runs=[*cell.runs, run])
         self._meter.phase("read", "clean-up")
         return cells
 
@@ -104,7 +103,7 @@ class FioGridRunner:
         finally:
             os.close(fd)
 
-    def _direct(self) -> bool:
+    def _supports_direct(self) -> bool:
         try:
             os.close(self._directory.open(os.O_DIRECT))
         except OSError as error:
@@ -132,7 +131,7 @@ class FioGridRunner:
         return parse_run(text, self._logs(), load)
 
     def _wait(self, child: Child) -> TransferLoad | None:
-        """Wait for fio; when the test is to end, end it first. Return what it did while it measured."""
+        """Wait for fio, or kill it when the test is cancelled; return the load while it measured."""
         window = _MeasurementWindow(self._grid, self._meter)
         try:
             while wait(child, _POLL_INTERVAL_S) is None and not self._meter.progress.stopped:
@@ -155,47 +154,47 @@ class FioGridRunner:
 
 
 class _MeasurementWindow:
-    """The time of a run that fio counts: from the end of its warm-up, which begins with its first request.
+    """Measuring time of a run: from the end of its warm-up, which begins with its first request.
 
     Args:
-        grid: how long both take.
-        meter: looks at the mount.
+        grid: grid with the durations of warm-up and measurement.
+        meter: sampler of the transfers.
     """
 
     def __init__(self, grid: Grid, meter: TransferSampler) -> None:
         self._grid = grid
         self._meter = meter
         self._begins: float | None = None
-        self._watching = False
+        self._started = False
         self._load: TransferLoad | None = None
 
     def look(self) -> None:
-        """Begin or end if it is time to; to be called often."""
+        """Start or end the measurement when it is time; to be called often."""
         now = time.monotonic()
         if self._begins is None:
             if self._meter.asked:
                 self._begins = now + self._grid.warm_up_s
-        elif not self._watching and now >= self._begins:
+        elif not self._started and now >= self._begins:
             self._meter.watch()
-            self._watching = True
-        elif self._watching and self._load is None and now >= self._begins + self._grid.cell_s:
+            self._started = True
+        elif self._started and self._load is None and now >= self._begins + self._grid.cell_s:
             self._load = self._meter.watched()
 
     def end(self) -> TransferLoad | None:
-        """Return what was done in it, None where the server was not asked for so long."""
-        if self._load is None and self._watching:
+        """Return the load during the measurement, None if the run ended before."""
+        if self._load is None and self._started:
             self._load = self._meter.watched()
         return self._load
 
 
 _MODES = {"seqread": "read", "seqwrite": "write", "randread": "randread", "randwrite": "randwrite"}
-#: The bandwidth log has a line for so many milliseconds.
+#: Averaging interval of the bandwidth log, ms.
 _LOG_MS = 250
 LOG_PREFIX = "grid"
 
 
 def fio_missing_error() -> AppError:
-    """Return the error of a computer without fio."""
+    """Return the error for a missing fio program."""
     return AppError(
         ErrorKind.UNAVAILABLE,
         "The grid is measured by fio, which is not installed on this computer.",
@@ -208,12 +207,12 @@ def fio_command(program: str, file: str, size: int, cell: GridCell, grid: Grid, 
     """Return the command that measures a cell in its working directory.
 
     Args:
-        program: fio's path.
-        file: the test file's name, which is there with its whole size.
-        size: its bytes, which the jobs divide among themselves.
-        cell: what to measure.
-        grid: how long.
-        direct: past the client's cache.
+        program: path of fio.
+        file: name of the test file, which exists with its full size.
+        size: bytes of the file, divided among the jobs.
+        cell: cell to measure.
+        grid: grid with the durations.
+        direct: whether to bypass the client's cache with O_DIRECT.
     """
     part = size // cell.jobs // cell.record * cell.record
     return [
@@ -229,17 +228,17 @@ def fio_command(program: str, file: str, size: int, cell: GridCell, grid: Grid, 
 
 
 def parse_run(text: str, logs: Iterable[str] = (), load: TransferLoad | None = None) -> GridRun:
-    """Return what a run measured.
+    """Return the measurements of a run.
 
     Args:
-        text: fio's output; lines before the JSON are passed over.
-        logs: the texts of its bandwidth logs, one for each job.
-        load: what was seen of the run. Its bytes and processor time become those of fio's jobs: a server's
-            counter steps with each whole request, of which few may end in the time.
+        text: output of fio; lines before the JSON are skipped.
+        logs: contents of its bandwidth logs, one for each job.
+        load: load during the run. Its bytes and processor time are replaced by those of fio's jobs, because
+            the mount's byte counter grows only at the end of each request.
 
     Raises:
-        OSError: the error that a request of fio met.
-        AppError: IO if it is no answer of fio, or it measured nothing.
+        OSError: error of a request of fio.
+        AppError: IO if the output cannot be parsed, or nothing was measured.
     """
     job = _first_job(text)
     if job.get("error"):
@@ -247,31 +246,32 @@ def parse_run(text: str, logs: Iterable[str] = (), load: TransferLoad | None = N
         raise OSError(number, f"fio ended with error {number}")
     found = _measured_direction(job)
     latency = _dict_of(found, "lat_ns") or _dict_of(found, "clat_ns")
-    shares = {str(key)[:2]: float(value) / 1e9 for key, value in _dict_of(latency, "percentile").items()}
+    percentiles = {str(key)[:2]: float(value) / 1e9 for key, value in _dict_of(latency, "percentile").items()}
     return GridRun(
         iops=float(found["iops"]),
         bytes_per_s=float(found["bw_bytes"]),
         latency_s=float(latency.get("mean", 0.0)) / 1e9,
-        p95_s=shares.get("95"),
-        p99_s=shares.get("99"),
+        p95_s=percentiles.get("95"),
+        p99_s=percentiles.get("99"),
         curve=parse_bandwidth_logs(logs),
         load=_load_with_fio(job, load, float(found["bw_bytes"])) if load is not None else None,
     )
 
 
 def parse_bandwidth_logs(logs: Iterable[str]) -> list[tuple[float, float]]:
-    """Return seconds and bytes a second of all jobs together; a line is milliseconds, KiB/s, direction, ….
+    """Return pairs of time in s and bytes per second, summed over the jobs' logs.
 
-    Jobs write their lines at slightly different milliseconds, so each falls into the interval that it ends.
+    A log line is milliseconds, KiB/s, direction, …. The jobs log at slightly different times, so each line
+    counts for the interval that it ends.
     """
     sums: dict[int, float] = {}
     for text in logs:
         for line in text.splitlines():
             words = [word.strip() for word in line.split(",")]
             if len(words) > 1 and words[0].isdigit() and words[1].isdigit():
-                place = max(round(int(words[0]) / _LOG_MS), 1)
-                sums[place] = sums.get(place, 0.0) + int(words[1]) * 1024.0
-    return [(place * _LOG_MS / 1e3, sums[place]) for place in sorted(sums)]
+                index = max(round(int(words[0]) / _LOG_MS), 1)
+                sums[index] = sums.get(index, 0.0) + int(words[1]) * 1024.0
+    return [(index * _LOG_MS / 1e3, sums[index]) for index in sorted(sums)]
 
 
 def _first_job(text: str) -> dict[str, Any]:
@@ -299,9 +299,9 @@ def _measured_direction(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _load_with_fio(job: dict[str, Any], load: TransferLoad, bytes_per_s: float) -> TransferLoad:
-    """Return the load with what fio alone knows; of its jobs' processor time that is the mean, in %."""
-    worked = float(job.get("usr_cpu", 0.0)) + float(job.get("sys_cpu", 0.0))
-    return replace(load, bytes=int(bytes_per_s * load.seconds), worker=worked / 100)
+    """Return the load with bytes and processor time of fio's jobs; fio reports the mean time in percent."""
+    cpu_percent = float(job.get("usr_cpu", 0.0)) + float(job.get("sys_cpu", 0.0))
+    return replace(load, bytes=int(bytes_per_s * load.seconds), worker=cpu_percent / 100)
 
 
 def _dict_of(values: dict[str, Any], name: str) -> dict[str, Any]:
@@ -309,12 +309,12 @@ def _dict_of(values: dict[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
-def _unreadable_output_error(text: str, why: str) -> AppError:
+def _unreadable_output_error(text: str, reason: str) -> AppError:
     return AppError(
         ErrorKind.IO,
         "fio's answer cannot be read.",
         hint="Its version may be too old: version 3 and later are known to work.",
-        detail=f"{why}\n{text[:500]}",
+        detail=f"{reason}\n{text[:500]}",
     )
 
 

@@ -1,12 +1,12 @@
 """Many files workload: small files created, filled, read back, looked up and deleted one after the other.
 
-Here the round trips count, not the link's rate: each file costs some of them to create, to fill, to close and
-to delete. Every file is flushed before it is closed, and its pages are dropped at once, which costs no round
-trip; whether the read came from the server is what its byte counter says.
+Round trips dominate here, not the link's rate: each file needs several of them to be created, filled, closed
+and deleted. Every file is flushed before it is closed, and its pages are dropped then, which costs no round
+trip. The server's byte counter shows whether a read came from the server.
 
-Attributes are asked of the server by statx(2) with AT_STATX_FORCE_SYNC: an ordinary stat is answered from the
-client's attribute cache for seconds (nfs(5), acregmin), which measures memory. Python has no call for it, so
-the C library's is used (glibc 2.28, musl 1.2.5 and later).
+Attributes are requested from the server by statx(2) with AT_STATX_FORCE_SYNC. An ordinary stat is answered
+from the client's attribute cache for seconds (nfs(5), acregmin). Python has no call for statx, so the C
+library's is used (glibc 2.28, musl 1.2.5 and later).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class ManyFilesWorkload(Workload):
-    """Writes, reads, asks for and removes the files of one run."""
+    """Writes, reads, looks up and removes the small files of one run."""
 
     _files_exist = False
 
     def write(self) -> Transfer:
-        """Make and fill every file; the steps of all of them are added up."""
+        """Create and fill every file; the times of each step are summed over the files."""
         created_s = fsync_s = close_s = 0.0
         began = self._begin("write")
         for number in range(self._spec.count):
@@ -47,7 +47,7 @@ class ManyFilesWorkload(Workload):
         return self._transfer("write", (whole_s - fsync_s - close_s, fsync_s, close_s), added, samples)
 
     def prepare(self) -> None:
-        """Make and fill every file without measuring it, unless they are there."""
+        """Create and fill every file without measuring it, unless they exist."""
         if self._files_exist:
             return
         self._meter.phase("read", "prepare")
@@ -56,18 +56,18 @@ class ManyFilesWorkload(Workload):
         self._files_exist = True
 
     def measure_operations(self) -> None:
-        """Measure asking for every file and removing it; making them was measured with the write."""
-        ask = ServerStat()
+        """Measure looking up and removing every file; creation was measured by `write`."""
+        server_stat = ServerStat()
         directory = self._directory
-        self.rates["stat"] = self._rate("stat", lambda name: ask(directory.fd, name))
+        self.rates["stat"] = self._rate("stat", lambda name: server_stat(directory.fd, name))
         self.rates["delete"] = self._rate("delete", directory.unlink)
         self._files_exist = False
 
     def clear(self) -> None:
-        """Do nothing: measuring the operations has removed the files."""
+        """Do nothing: `measure_operations` has removed the files."""
 
     def _write_one(self, number: int) -> tuple[float, float, float]:
-        """Make and fill one file; return the seconds to make it, to flush it and to close it."""
+        """Create and fill one file; return the seconds to create, to flush and to close it."""
         t0 = time.monotonic()
         fd = self._directory.create(os.O_SYNC if self._spec.sync else 0, data_file_name(number))
         t1 = time.monotonic()
@@ -76,7 +76,7 @@ class ManyFilesWorkload(Workload):
             t2 = time.monotonic()
             os.fsync(fd)
             t3 = time.monotonic()
-            self._give_back(fd)
+            self._drop_pages(fd)
         except BaseException:
             close_quietly(fd)
             raise
@@ -84,15 +84,15 @@ class ManyFilesWorkload(Workload):
         return t1 - t0, t3 - t2, time.monotonic() - t3
 
     def _fill(self, fd: int, number: int) -> None:
-        """Write what is to be in a file."""
+        """Write the contents of a file."""
         size = self._spec.size
-        first = self._first(number)
+        first = self._first_block(number)
         write_blocks(fd, self._pool, size, self._progress, first=first, before=number * size)
 
     def _read_once(self, flags: int) -> Transfer:
         close_s = 0.0
-        buffer = mmap.mmap(-1, self._spec.block_size)  # page-aligned, as O_DIRECT wants it
-        buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
+        buffer = mmap.mmap(-1, self._spec.block_size)  # page-aligned, as O_DIRECT requires
+        buffer[:] = bytes(len(buffer))  # allocates the pages before time is measured
         began = self._begin("read")
         with memoryview(buffer) as view:
             for number in range(self._spec.count):
@@ -108,9 +108,15 @@ class ManyFilesWorkload(Workload):
         try:
             size = self._spec.size
             read_blocks(
-                fd, self._pool, size, view, self._progress, first=self._first(number), before=number * size
+                fd,
+                self._pool,
+                size,
+                view,
+                self._progress,
+                first=self._first_block(number),
+                before=number * size,
             )
-            self._give_back(fd)
+            self._drop_pages(fd)
             closing = time.monotonic()
         except BaseException:
             close_quietly(fd)
@@ -119,19 +125,19 @@ class ManyFilesWorkload(Workload):
         return time.monotonic() - closing
 
     def _drop_cache(self) -> None:
-        """Do nothing: each file's pages were given back before it was closed."""
+        """Do nothing: each file's pages were dropped before it was closed."""
 
-    def _give_back(self, fd: int) -> None:
+    def _drop_pages(self, fd: int) -> None:
         if self._spec.cache == "fadvise":
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
-    def _rate(self, phase: TestPhase, do: Callable[[str], None]) -> float:
-        """Do something with every file; return how many a second."""
+    def _rate(self, phase: TestPhase, operation: Callable[[str], None]) -> float:
+        """Apply an operation to every file; return the operations per second."""
         self._meter.phase("write" if self._spec.direction == "write" else "read", phase)
         before = self._probe.look()
         began = time.monotonic()
         for number in range(self._spec.count):
-            do(data_file_name(number))
+            operation(data_file_name(number))
             self._progress.steps += 1
             if self._progress.stopped:
                 raise StoppedError
@@ -144,13 +150,13 @@ class ManyFilesWorkload(Workload):
             )
         return rate
 
-    def _first(self, number: int) -> int:
-        """Return the block of the pool that a file begins with: no two files are the same."""
+    def _first_block(self, number: int) -> int:
+        """Return the number of a file's first block in the pool, so that all files differ."""
         return number * -(-self._spec.size // self._spec.block_size)
 
 
 def data_file_name(number: int) -> str:
-    """Return the name of a test file."""
+    """Return the name of a test file by its number."""
     return f"f{number:06}"
 
 
@@ -161,7 +167,7 @@ _BUFFER_BYTES = 256  # struct statx of linux/stat.h
 
 
 class ServerStat:
-    """Asks for attributes, of the server where the C library can."""
+    """Requests attributes, from the server if the C library has statx(2)."""
 
     def __init__(self) -> None:
         library = ctypes.CDLL(None, use_errno=True)
@@ -169,10 +175,10 @@ class ServerStat:
         self._buffer = ctypes.create_string_buffer(_BUFFER_BYTES)
 
     def __call__(self, directory_fd: int, name: str) -> None:
-        """Ask for the attributes of a file in a directory.
+        """Request the attributes of a file in a directory.
 
         Raises:
-            OSError: as stat(2).
+            OSError: as for stat(2).
         """
         if self._statx is None:
             os.stat(name, dir_fd=directory_fd, follow_symlinks=False)

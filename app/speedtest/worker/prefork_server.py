@@ -1,16 +1,15 @@
-"""Prefork server: starts a process for each test of a private mount at once, as a copy of itself.
+"""Prefork server: starts the processes of a private mount's tests without delay, as copies of itself.
 
-Starting Python and importing what a worker needs takes longer than a small test. So this process starts
-once, imports everything, and forks for the programs of tests that the agent asks for; each copy can be
-killed like any other process. A copy whose test came to its end takes the next one, as its memory is its own
-by then, which in a slow guest takes longer than the fork. Between tests neither holds a file of a mount, and
-so they stay while mounts come and go.
+Starting Python and importing a worker's modules takes longer than a small test. This process does both once
+and forks a copy for each program that the agent requests. A copy can be killed like any other process. A copy
+that finished a test is reused for the next one, which in a slow guest saves the time of the fork. Between
+tests neither the server nor an idle copy holds a file of a mount, so mounts can come and go.
 
-Started as ``python -P -m app.speedtest.worker.prefork_server``. On standard input, a Unix socket, it gets a
-line with the program's name and three descriptors: for the program's input and output, for its errors, and
-for more tests. The answer is a line with the number of the process. On the third a copy says with a byte that
-it has done a test, gets a byte with the first two descriptors of the next, and answers with a byte that it
-has taken them. This process and its copies end with their sockets.
+Started as ``python -P -m app.speedtest.worker.prefork_server``. Standard input is a Unix socket. A request is
+a line with the program's name and three descriptors: the program's input and output, its errors, and a socket
+for its reuse. The reply is a line with the process id. On the reuse socket, a copy sends a byte when it has
+finished a test, receives a byte with the first two descriptors of the next test, and confirms with a byte.
+The server and its copies end when their sockets are closed.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _MAX_NAME_BYTES = 64
 def main() -> int:
     """Serve until the end of standard input; return the exit status."""
     control = socket.socket(fileno=os.dup(0))
-    # Nobody waits for the copies here; the kernel buries them.
+    # The server does not wait for its copies: with SIG_IGN the kernel reaps them (sigaction(2)).
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     _preload()
     while True:
@@ -51,16 +50,16 @@ def main() -> int:
         if not name:
             break
         if os.fork() == 0:
-            _become(cast("TestProgram", name.decode("ascii").strip()), control, descriptors)
+            _run_as(cast("TestProgram", name.decode("ascii").strip()), control, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(-1, 0)  # comes back when all have ended
+        os.waitpid(-1, 0)  # with SIG_IGN it returns when all children have ended
     return 0
 
 
 def _preload() -> None:
-    """Have done once what each copy would do for the first time, and leave that memory to all of them."""
+    """Initialize everything that each copy would otherwise do at first use, in shared memory."""
     workload.preload_random_bytes(call_size(CP_CALL_SIZE, {}))
     job = WorkerJob(spec=TestSpec(path=""), run="")
     from_json(msgspec.json.encode(job), WorkerJob)
@@ -70,55 +69,55 @@ def _preload() -> None:
     gc.freeze()
 
 
-def _become(program: TestProgram, control: socket.socket, descriptors: list[int]) -> NoReturn:
-    """Be a program of a test from now on."""
+def _run_as(program: TestProgram, control: socket.socket, descriptors: list[int]) -> NoReturn:
+    """Run a program of a test in this forked process, and exit."""
     status = 1
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _redirect_streams(descriptors)
-        more = socket.socket(fileno=os.dup(descriptors[2]))
+        reuse = socket.socket(fileno=os.dup(descriptors[2]))
         control.sendall(b"%d\n" % proc_pid())
-        os.closerange(3, more.fileno())
-        os.closerange(more.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
-        _run_program(program, more)
+        os.closerange(3, reuse.fileno())
+        os.closerange(reuse.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        _run_program(program, reuse)
         status = 0
-    except BaseException:  # noqa: BLE001 - told on its standard error, as the interpreter would
+    except BaseException:  # noqa: BLE001 - printed to standard error, as the interpreter would do
         traceback.print_exc()
         sys.stderr.flush()
     os._exit(status)
 
 
-def _run_program(program: TestProgram, more: socket.socket) -> None:
+def _run_program(program: TestProgram, reuse: socket.socket) -> None:
     if program == "cleaner":
         cleaner.main()
         return
-    while worker_process.run_job() == "done" and _wait_for_next_test(more):
+    while worker_process.run_job() == "done" and _wait_for_next_test(reuse):
         pass
 
 
-def _wait_for_next_test(more: socket.socket) -> bool:
-    """Wait for another test, and return whether there is one."""
+def _wait_for_next_test(reuse: socket.socket) -> bool:
+    """Wait for another test; return whether there is one."""
     while os.read(0, 65536):
-        pass  # until the agent has hung up: nobody reads there any more then
+        pass  # until the agent closes its end: then it no longer reads
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    _redirect_streams([nothing, nothing])
-    os.close(nothing)
-    more.sendall(b".")
-    byte, descriptors, _flags, _address = socket.recv_fds(more, 1, 2)
+    null_device = os.open(os.devnull, os.O_RDWR)
+    _redirect_streams([null_device, null_device])
+    os.close(null_device)
+    reuse.sendall(b".")
+    byte, descriptors, _flags, _address = socket.recv_fds(reuse, 1, 2)
     if not byte:
         return False
     _redirect_streams(descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
-    more.sendall(b".")
+    reuse.sendall(b".")
     return True
 
 
 def _redirect_streams(descriptors: list[int]) -> None:
-    """Make the first of them standard input and output, and the second standard error."""
+    """Duplicate the first descriptor to standard input and output, the second to standard error."""
     for standard, descriptor in enumerate((descriptors[0], descriptors[0], descriptors[1])):
         os.dup2(descriptor, standard)
 

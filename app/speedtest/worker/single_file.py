@@ -1,10 +1,10 @@
 """Single file workloads: one file written from memory and read back, sequentially or in random records.
 
-All times are of CLOCK_MONOTONIC, each step apart. The loops make one system call a block and nothing else
-that counts; what the sampler needs of them is one attribute.
+All times are of CLOCK_MONOTONIC, separately for each step. The loops make one system call for each block, and
+report progress to the sampler by setting one attribute.
 
-Records in random order are as IOzone has them: the file is there and whole before the first record is
-written. It holds other bytes then, so that reading it back proves the records and not what was there before.
+Random records follow IOzone: the file has its full size before the first record is written. At first it has
+other contents, so that the comparison after reading proves that the records were written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.speedtest.sampler import TransferProgress
     from app.speedtest.worker.workload import DataPool
 
-#: Of the blocks read, each one of this many is looked at, and this many bytes of it.
+#: One of this many read calls is verified, and this many bytes of its data.
 _CHECK_EVERY = 16
 _CHECK_BYTES = 64
 
@@ -38,7 +38,7 @@ class SingleFileWorkload(Workload):
         fd = self._open_to_write(os.O_SYNC if self._spec.sync else 0)
         try:
             t0 = self._begin("write")
-            self._put(fd)
+            self._write_file(fd)
             t1 = time.monotonic()
             self._meter.phase("write", "fsync")
             os.fsync(fd)
@@ -50,11 +50,11 @@ class SingleFileWorkload(Workload):
         os.close(fd)
         t3 = time.monotonic()
         added, samples = self._meter.finish()
-        # One step begins where the one before ended: write-back goes on between them and must be counted.
+        # Each step begins where the previous one ended, because write-back continues between the steps.
         return self._transfer("write", (t1 - t0, t2 - t1, t3 - t2), added, samples)
 
     def prepare(self) -> None:
-        """Write the file without measuring it, for a test that only reads; repeats find it there."""
+        """Write the file without measuring it, for a test that only reads; repeats reuse the file."""
         if self._files_exist:
             return
         self._files_exist = True
@@ -67,15 +67,15 @@ class SingleFileWorkload(Workload):
             os.close(fd)
 
     def measure_operations(self) -> None:
-        """Do nothing: one file has only its speed."""
+        """Do nothing: operations on a single file give no rate."""
 
     def clear(self) -> None:
-        """Remove the file, unless the next repeat reads it again."""
+        """Remove the file, unless the next repeat only reads it."""
         if self._spec.direction != "read":
             self._directory.unlink()
 
     def resize(self, spec: TestSpec) -> None:
-        """Go on with a smaller file; the one that is there is removed."""
+        """Continue with a smaller file; an existing one is removed."""
         if self._files_exist and spec.size != self._spec.size:
             self._directory.unlink()
             self._files_exist = False
@@ -83,12 +83,12 @@ class SingleFileWorkload(Workload):
 
     def _read_once(self, flags: int) -> Transfer:
         fd = self._directory.open(flags)
-        buffer = mmap.mmap(-1, self._call_size)  # page-aligned, as O_DIRECT wants it
+        buffer = mmap.mmap(-1, self._call_size)  # page-aligned, as O_DIRECT requires
         try:
-            buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
+            buffer[:] = bytes(len(buffer))  # allocates the pages before time is measured
             t0 = self._begin("read")
             with memoryview(buffer) as view:
-                self._get(fd, view)
+                self._read_file(fd, view)
             t1 = time.monotonic()
             self._meter.phase("read", "close")
         except BaseException:
@@ -103,14 +103,14 @@ class SingleFileWorkload(Workload):
     def _open_to_write(self, flags: int) -> int:
         return self._directory.create(flags)
 
-    def _put(self, fd: int) -> None:
+    def _write_file(self, fd: int) -> None:
         write_blocks(fd, self._pool, self._spec.size, self._progress)
 
-    def _get(self, fd: int, view: memoryview) -> None:
+    def _read_file(self, fd: int, view: memoryview) -> None:
         size = self._spec.size
         for number in range(self._spec.passes):
             if number:
-                # The whole of it comes from the server again.
+                # Drop the cache, so that each pass comes from the server.
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
                 os.lseek(fd, 0, os.SEEK_SET)
             read_blocks(fd, self._pool, size, view, self._progress, before=number * size)
@@ -130,24 +130,24 @@ def write_blocks(
     """Write a file's contents block by block.
 
     Args:
-        fd: the file.
-        pool: the contents.
+        fd: descriptor of the file.
+        pool: contents of the file.
         size: bytes of the file.
-        progress: is told of every block.
-        first: number of its first block in the pool.
-        before: bytes that the progress had before it.
+        progress: updated after every block.
+        first: number of the file's first block in the pool.
+        before: bytes of progress before this file.
 
     Raises:
-        OSError: as write(2).
-        StoppedError: if told to end.
+        OSError: as for write(2).
+        StoppedError: if the test was cancelled.
     """
     write, block, block_size = os.write, pool.block, pool.block_size
     position, index = 0, first
     while position < size:
-        left = size - position
-        view = block(index) if left >= block_size else block(index, left)
+        remaining = size - position
+        view = block(index) if remaining >= block_size else block(index, remaining)
         done = write(fd, view)
-        while done < len(view):  # a full disk or a signal may cut a call short
+        while done < len(view):  # a full disk or a signal may shorten a call (write(2))
             done += write(fd, view[done:])
         index += 1
         position += done
@@ -166,26 +166,26 @@ def read_blocks(
     first: int = 0,
     before: int = 0,
 ) -> None:
-    """Read a file's contents block by block into one buffer, and look at some of them.
+    """Read a file's contents block by block into one buffer, and verify samples of it.
 
     Args:
-        fd: the file.
-        pool: the contents that it should have.
+        fd: descriptor of the file.
+        pool: expected contents.
         size: bytes of the file.
-        view: the buffer, one call's bytes, a block or less.
-        progress: is told of every block.
-        first: number of its first block in the pool.
-        before: bytes that the progress had before it.
+        view: buffer for one call, at most a block.
+        progress: updated after every block.
+        first: number of the file's first block in the pool.
+        before: bytes of progress before this file.
 
     Raises:
-        OSError: as read(2).
-        AppError: IO if the file is shorter, longer or other than what was written.
-        StoppedError: if told to end.
+        OSError: as for read(2).
+        AppError: IO if the file is shorter or longer than written, or its contents differ.
+        StoppedError: if the test was cancelled.
     """
     readv, buffers = os.readv, [view]
     position = 0
     while position < size:
-        # The first call of a batch is looked at, and so is what ends it: the end of the file or a short read.
+        # The first call of a batch is verified, and so are short reads and the end of the file.
         for number in range(_CHECK_EVERY):
             count = readv(fd, buffers)
             position += count
@@ -199,7 +199,7 @@ def read_blocks(
 
 
 def _check_block(pool: DataPool, data: memoryview, position: int, size: int, first: int) -> None:
-    """Look at what was read at a position: is it the file's length, and are its first bytes right?"""
+    """Verify the file's length and the first bytes of the data read at a position."""
     if not data or position + len(data) > size:
         raise data_mismatch_error(f"read {position + len(data)} bytes of {size}")
     index, offset = divmod(position, pool.block_size)
@@ -209,7 +209,7 @@ def _check_block(pool: DataPool, data: memoryview, position: int, size: int, fir
 
 
 def data_mismatch_error(detail: str) -> AppError:
-    """Return the error of a file that is not what was written."""
+    """Return the error for data that differs from the data written."""
     return AppError(
         ErrorKind.IO,
         "The test file read back is not what was written.",
@@ -219,7 +219,7 @@ def data_mismatch_error(detail: str) -> AppError:
 
 
 class RandomRecordsWorkload(SingleFileWorkload):
-    """Writes and reads one file, a block at a time, each block once and in random order."""
+    """Writes and reads one file block by block, each block once, in random order."""
 
     def _open_to_write(self, flags: int) -> int:
         self._meter.phase("write", "prepare")
@@ -232,22 +232,22 @@ class RandomRecordsWorkload(SingleFileWorkload):
             os.close(fd)
         return self._directory.open(os.O_WRONLY | flags)
 
-    def _put(self, fd: int) -> None:
+    def _write_file(self, fd: int) -> None:
         block_size, size = self._pool.block_size, self._spec.size
         moved = 0
         for index in self._order("write"):
             position = index * block_size
             view = self._pool.block(index, min(block_size, size - position))
             done = os.pwrite(fd, view, position)
-            while done < len(view):  # a full disk or a signal may cut a call short
+            while done < len(view):  # a full disk or a signal may shorten a call (write(2))
                 done += os.pwrite(fd, view[done:], position + done)
             moved += done
             self._advance(moved)
 
-    def _get(self, fd: int, view: memoryview) -> None:
+    def _read_file(self, fd: int, view: memoryview) -> None:
         block_size, size = self._pool.block_size, self._spec.size
         moved = 0
-        # Otherwise the kernel reads ahead of a record, and the next ones come from the client's cache.
+        # Prevent the kernel's readahead, which would serve later records from the client's cache.
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
         for index in self._order("read"):
             position = index * block_size
@@ -260,10 +260,10 @@ class RandomRecordsWorkload(SingleFileWorkload):
             moved += count
             self._advance(moved)
 
-    def _order(self, way: str) -> list[int]:
-        """Return the numbers of the blocks, shuffled, the same way at each repeat of one test."""
+    def _order(self, direction: str) -> list[int]:
+        """Return the numbers of the blocks in random order, the same in each repeat of a test."""
         numbers = list(range(-(-self._spec.size // self._pool.block_size)))
-        random.Random(way).shuffle(numbers)  # noqa: S311 - no secret, only an order
+        random.Random(direction).shuffle(numbers)  # noqa: S311 - no secret, only an order
         return numbers
 
     def _advance(self, moved: int) -> None:

@@ -1,7 +1,7 @@
 """Streams workload: several files at once, each copied by a thread.
 
-The calls give up Python's lock while they wait, so that as many requests are under way as there are streams.
-Every step is done by all streams before the next begins: what is timed is the whole of a step.
+The calls release Python's global lock while they wait, so that each stream has a request under way. All
+streams finish a step before the next one begins; the time of a step is that of its slowest stream.
 """
 
 from __future__ import annotations
@@ -25,50 +25,50 @@ _POLL_INTERVAL_S = 0.02
 
 
 class StreamsWorkload(Workload):
-    """Writes and reads as many files at once as the test has."""
+    """Writes and reads several files in parallel."""
 
     _files_exist = False
 
     def write(self) -> Transfer:
-        """Write all files at once; see the base class for the errors."""
+        """Write all files in parallel; see the base class for the errors."""
         fds = self._open_each(os.O_WRONLY | (os.O_SYNC if self._spec.sync else 0), create=True)
         try:
-            self._parts()
+            self._reset_progress()
             t0 = self._begin("write")
-            self._each(self._write_one, fds)
+            self._in_parallel(self._write_one, fds)
             t1 = time.monotonic()
             self._meter.phase("write", "fsync")
-            self._each(lambda _number, fd: os.fsync(fd), fds)
+            self._in_parallel(lambda _number, fd: os.fsync(fd), fds)
             t2 = time.monotonic()
             self._meter.phase("write", "close")
         except BaseException:
             _close_all(fds)
             raise
-        self._each(lambda _number, fd: os.close(fd), fds)
+        self._in_parallel(lambda _number, fd: os.close(fd), fds)
         t3 = time.monotonic()
         self._files_exist = True
         added, samples = self._meter.finish()
         return self._transfer("write", (t1 - t0, t2 - t1, t3 - t2), added, samples)
 
     def prepare(self) -> None:
-        """Write all files without measuring it, unless they are there."""
+        """Write all files without measuring it, unless they exist."""
         if self._files_exist:
             return
         self._meter.phase("read", "prepare")
         fds = self._open_each(os.O_WRONLY, create=True)
         try:
-            self._parts()
-            self._each(self._write_one, fds)
-            self._each(lambda _number, fd: os.fsync(fd), fds)
+            self._reset_progress()
+            self._in_parallel(self._write_one, fds)
+            self._in_parallel(lambda _number, fd: os.fsync(fd), fds)
         finally:
             _close_all(fds)
         self._files_exist = True
 
     def measure_operations(self) -> None:
-        """Do nothing: a few large files have only their speed."""
+        """Do nothing: a few large files give no rate of operations."""
 
     def clear(self) -> None:
-        """Remove the files, unless the next repeat reads them again."""
+        """Remove the files, unless the next repeat only reads them."""
         if self._spec.direction != "read":
             for number in range(self._spec.count):
                 self._directory.unlink(_stream_file_name(number))
@@ -76,19 +76,19 @@ class StreamsWorkload(Workload):
 
     def _read_once(self, flags: int) -> Transfer:
         fds = self._open_each(flags)
-        buffers = [mmap.mmap(-1, self._spec.block_size) for _fd in fds]  # page-aligned, as O_DIRECT wants it
+        buffers = [mmap.mmap(-1, self._spec.block_size) for _fd in fds]  # page-aligned, as O_DIRECT requires
         try:
             for buffer in buffers:
-                buffer[:] = bytes(len(buffer))  # its pages are there before the clock runs
-            self._parts()
+                buffer[:] = bytes(len(buffer))  # allocates the pages before time is measured
+            self._reset_progress()
             t0 = self._begin("read")
-            self._each(lambda number, fd: self._read_one(number, fd, buffers[number]), fds)
+            self._in_parallel(lambda number, fd: self._read_one(number, fd, buffers[number]), fds)
             t1 = time.monotonic()
             self._meter.phase("read", "close")
         except BaseException:
             _close_all(fds)
             raise
-        self._each(lambda _number, fd: os.close(fd), fds)
+        self._in_parallel(lambda _number, fd: os.close(fd), fds)
         t2 = time.monotonic()
         for buffer in buffers:
             buffer.close()
@@ -106,38 +106,40 @@ class StreamsWorkload(Workload):
 
     def _open_each(self, flags: int, *, create: bool = False) -> list[int]:
         fds: list[int] = []
-        make = self._directory.create if create else self._directory.open
+        open_file = self._directory.create if create else self._directory.open
         try:
             for number in range(self._spec.count):
-                fds.append(make(flags, _stream_file_name(number)))  # noqa: PERF401 - what is open is closed on an error
+                fds.append(open_file(flags, _stream_file_name(number)))  # noqa: PERF401 - closed after an error
         except BaseException:
             _close_all(fds)
             raise
         return fds
 
-    def _parts(self) -> None:
+    def _reset_progress(self) -> None:
         self._progress.parts = [TransferProgress() for _number in range(self._spec.count)]
 
     def _write_one(self, number: int, fd: int) -> None:
-        write_blocks(fd, self._pool, self._spec.size, self._progress.parts[number], first=self._first(number))
+        write_blocks(
+            fd, self._pool, self._spec.size, self._progress.parts[number], first=self._first_block(number)
+        )
 
     def _read_one(self, number: int, fd: int, buffer: mmap.mmap) -> None:
         part = self._progress.parts[number]
         with memoryview(buffer) as view:
-            read_blocks(fd, self._pool, self._spec.size, view, part, first=self._first(number))
+            read_blocks(fd, self._pool, self._spec.size, view, part, first=self._first_block(number))
 
-    def _each(self, work: Callable[[int, int], object], fds: Sequence[int]) -> None:
-        """Do something with every file at once; the first error ends the others and is raised."""
+    def _in_parallel(self, work: Callable[[int, int], object], fds: Sequence[int]) -> None:
+        """Do work on every file in parallel; after an error, stop the others and raise it."""
         errors: list[BaseException] = []
 
-        def carry_out(number: int, fd: int) -> None:
+        def run(number: int, fd: int) -> None:
             try:
                 work(number, fd)
-            except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
+            except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
                 errors.append(error)
 
         threads = [
-            threading.Thread(target=carry_out, args=(number, fd), name="bench-stream", daemon=True)
+            threading.Thread(target=run, args=(number, fd), name="bench-stream", daemon=True)
             for number, fd in enumerate(fds)
         ]
         for thread in threads:
@@ -147,12 +149,12 @@ class StreamsWorkload(Workload):
             if self._progress.stopped or errors:
                 for part in self._progress.parts:
                     part.stopped = True
-        # What the others were stopped by says more than that they were.
+        # The causing error comes first, as the other streams were only stopped by it.
         for error in sorted(errors, key=lambda error: isinstance(error, StoppedError)):
             raise error
 
-    def _first(self, number: int) -> int:
-        """Return the block of the pool that a file begins with: no two files are the same."""
+    def _first_block(self, number: int) -> int:
+        """Return the number of a file's first block in the pool, so that all files differ."""
         return number * -(-self._spec.size // self._spec.block_size)
 
 

@@ -1,8 +1,7 @@
 """User files workload: the user's own file or directory, copied, read back, and compared byte for byte.
 
-The files are listed before, and only ever read. Their copies lie side by side in the test's directory: the
-directories that they come from are not made again. What is timed is what a copy takes, the reading of the
-source included, as it is when people copy.
+The files are listed first, and only read. The copies are all in the test's directory; subdirectories are not
+recreated. The time includes reading the source, as in an ordinary copy.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ class UserFile(NamedTuple):
     """One file to copy.
 
     Attributes:
-        path: absolute.
-        size: bytes when it was looked at.
-        changed_ns: when it was last changed then.
+        path: absolute path.
+        size: size when the file was listed, bytes.
+        changed_ns: modification time when the file was listed, ns since the epoch.
     """
 
     path: str
@@ -53,11 +52,11 @@ class UserFile(NamedTuple):
 
 
 class UserFiles:
-    """The files of a source, in a fixed order.
+    """Files of a source, in a fixed order.
 
     Attributes:
-        files: the regular ones that may be read.
-        total: their bytes.
+        files: readable regular files.
+        total: total size of the files, bytes.
     """
 
     def __init__(self, files: list[UserFile], skipped: Counter[str]) -> None:
@@ -67,22 +66,22 @@ class UserFiles:
 
     @property
     def size(self) -> UserFilesSize:
-        """How much it is, with what is left out."""
-        left = ", ".join(f"{self._skipped[name]} {name}" for name in _SKIPPED if self._skipped[name])
-        return UserFilesSize(files=len(self.files), bytes=self.total, skipped=left)
+        """Number and total size of the files, with a description of those left out."""
+        skipped_text = ", ".join(f"{self._skipped[name]} {name}" for name in _SKIPPED if self._skipped[name])
+        return UserFilesSize(files=len(self.files), bytes=self.total, skipped=skipped_text)
 
     def open(self, number: int) -> int:
-        """Open a file for reading and return its descriptor; its time of access stays, if that is allowed.
+        """Open a file for reading and return its descriptor; the access time is preserved if permitted.
 
         Raises:
-            AppError: IO if it cannot be opened, or is not what it was.
+            AppError: IO if the file cannot be opened, or has changed since it was listed.
         """
         file = self.files[number]
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             try:
                 fd = os.open(file.path, flags | os.O_NOATIME)
-            except PermissionError:  # only the owner may ask for that
+            except PermissionError:  # O_NOATIME is reserved to the owner (open(2))
                 fd = os.open(file.path, flags)
         except OSError as error:
             raise _unreadable_error(file.path, str(error)) from error
@@ -94,13 +93,16 @@ class UserFiles:
         return fd
 
     def check(self, number: int, fd: int) -> None:
-        """See that an open file is still what it was when it was looked at.
+        """Check that an open file has not changed since it was listed.
 
         Raises:
-            AppError: IO.
+            AppError: IO if it has changed.
         """
-        file, now = self.files[number], os.fstat(fd)
-        if not stat.S_ISREG(now.st_mode) or (now.st_size, now.st_mtime_ns) != (file.size, file.changed_ns):
+        file, current = self.files[number], os.fstat(fd)
+        if not stat.S_ISREG(current.st_mode) or (current.st_size, current.st_mtime_ns) != (
+            file.size,
+            file.changed_ns,
+        ):
             raise AppError(
                 ErrorKind.IO,
                 f"{file.path} has changed while it was copied, so nothing can be compared.",
@@ -109,27 +111,27 @@ class UserFiles:
 
 
 def scan_user_files(path: str, where: MountOfPath | None, progress: TransferProgress) -> UserFiles:
-    """Return what there is to copy. Symbolic links in it are not followed, mounts in it not entered.
+    """List the files to copy, without following symbolic links or entering other file systems.
 
     Args:
-        path: a file or a folder.
-        where: the mount that is tested.
-        progress: ends it.
+        path: a file or a directory.
+        where: the tested mount.
+        progress: cancels listing.
 
     Raises:
-        AppError: USAGE if it cannot serve as a source, PATH_MISSING, or IO.
-        StoppedError: if told to end.
+        AppError: USAGE if the path is no suitable source, PATH_MISSING if it does not exist, or IO.
+        StoppedError: if the test was cancelled.
     """
     root = os.path.realpath(path)
     try:
-        first = Path(root).stat()
-        _check_not_on_mount(root, first.st_dev, where)
+        root_stat = Path(root).stat()
+        _check_not_on_mount(root, root_stat.st_dev, where)
         files: list[UserFile] = []
         skipped: Counter[str] = Counter()
-        if stat.S_ISDIR(first.st_mode):
-            _scan_directory(root, first.st_dev, progress, files, skipped)
+        if stat.S_ISDIR(root_stat.st_mode):
+            _scan_directory(root, root_stat.st_dev, progress, files, skipped)
         else:
-            _add_file(root, first, files, skipped)
+            _add_file(root, root_stat, files, skipped)
     except FileNotFoundError as error:
         raise AppError(
             ErrorKind.PATH_MISSING, f"{path} does not exist, so it cannot be copied.", detail=str(error)
@@ -138,11 +140,13 @@ def scan_user_files(path: str, where: MountOfPath | None, progress: TransferProg
         raise _unreadable_error(path, str(error)) from error
     source = UserFiles(files, skipped)
     if not source.total:
-        left = source.size.skipped
+        skipped_text = source.size.skipped
         raise AppError(
             ErrorKind.USAGE,
             f"There is nothing to copy in {path}: no file with something in it.",
-            hint=f"It has {left}, which are left out." if left else "Choose a file or a folder with files.",
+            hint=f"It has {skipped_text}, which are left out."
+            if skipped_text
+            else "Choose a file or a folder with files.",
         )
     return source
 
@@ -150,10 +154,10 @@ def scan_user_files(path: str, where: MountOfPath | None, progress: TransferProg
 def _scan_directory(
     root: str, device: int, progress: TransferProgress, files: list[UserFile], skipped: Counter[str]
 ) -> None:
-    folders = [root]
-    while folders:
+    directories = [root]
+    while directories:
         try:
-            with os.scandir(folders.pop()) as entries:
+            with os.scandir(directories.pop()) as entries:
                 for entry in entries:
                     if progress.stopped:
                         raise StoppedError
@@ -162,8 +166,8 @@ def _scan_directory(
                     state = entry.stat(follow_symlinks=False)
                     if not stat.S_ISDIR(state.st_mode):
                         _add_file(entry.path, state, files, skipped)
-                    elif state.st_dev == device:  # of folders only: overlayfs gives files other numbers
-                        folders.append(entry.path)
+                    elif state.st_dev == device:  # not of files: st_dev differs on overlayfs
+                        directories.append(entry.path)
                     else:
                         skipped[_ELSEWHERE] += 1
         except PermissionError:
@@ -188,7 +192,7 @@ def _add_file(path: str, state: os.stat_result, files: list[UserFile], skipped: 
 
 
 def _check_not_on_mount(root: str, device: int, where: MountOfPath | None) -> None:
-    """Refuse what lies on the mount that is tested: it would come from the same server."""
+    """Check that the source is not on the tested mount, where it would come from the same server."""
     if where is None or not where.nfs:
         return
     if f"{os.major(device)}:{os.minor(device)}" == where.device:
@@ -208,9 +212,9 @@ def _unreadable_error(path: str, detail: str) -> AppError:
     )
 
 
-#: Fewer files than this give no rate worth its name.
+#: Minimum number of files for a rate of operations.
 _MIN_FILES_FOR_RATE = 10
-#: A source that takes more than this part of the time is told of.
+#: Fraction of the time spent on reading the source above which a note is added.
 _SLOW_SOURCE_SHARE = 0.25
 
 
@@ -218,11 +222,11 @@ class UserFilesWorkload(ManyFilesWorkload):
     """Copies the files of a source.
 
     Args:
-        spec: the test, with the number of the source's files.
-        directory: where they are copied to.
-        pool: not needed; every workload is made alike.
-        meter: samples the transfers.
-        source: the files.
+        spec: specification of the test, with the number of the source's files.
+        directory: destination directory.
+        pool: unused; part of the common signature of workloads.
+        meter: sampler of the transfers.
+        source: files to copy.
     """
 
     def __init__(
@@ -236,54 +240,54 @@ class UserFilesWorkload(ManyFilesWorkload):
         super().__init__(spec, directory, pool, meter)
         self._source = source
         self._buffer = bytearray(spec.block_size)
-        self._other = bytearray(spec.block_size)
+        self._copy_buffer = bytearray(spec.block_size)
         self._source_s = 0.0
-        #: The file that is being copied.
-        self._opened = -1
-        left = source.size.skipped
-        if left:
-            self.note(f"Left out of the copy: {left}.")
+        #: Descriptor of the source file that is being copied.
+        self._source_fd = -1
+        skipped_text = source.size.skipped
+        if skipped_text:
+            self.note(f"Left out of the copy: {skipped_text}.")
 
     @property
     def total(self) -> int:
-        """Bytes of all files."""
+        """Total size of the files, bytes."""
         return self._source.total
 
     def write(self) -> Transfer:
-        """Copy the files to the mount; see the base class for the errors.
+        """Copy the files to the mount; see the base class for further errors.
 
         Raises:
             AppError: IO if the source cannot be read, or has changed.
         """
         self._source_s = 0.0
-        done = super().write()
-        # Flush and close count, as they do in the speed: of small files most of the time goes there.
-        whole_s = done.transfer_s + done.fsync_s + done.close_s
+        transfer = super().write()
+        # Flush and close count as in the speed: small files spend most of their time there.
+        whole_s = transfer.transfer_s + transfer.fsync_s + transfer.close_s
         if self._source_s > _SLOW_SOURCE_SHARE * whole_s:
-            part = 100 * self._source_s / max(whole_s, 1e-9)
+            percent = 100 * self._source_s / max(whole_s, 1e-9)
             self.note(
-                f"Reading your own files took {part:.0f} % of the time of the copy to the server: its speed "
-                "is partly that of where they lie."
+                f"Reading your own files took {percent:.0f} % of the time of the copy to the server: its "
+                "speed is partly that of where they lie."
             )
-        return done
+        return transfer
 
     def read(self, call_size: int | None = None) -> tuple[Transfer, CacheMethod]:
-        """Read the files back, and compare them when the clock has stopped."""
-        found = super().read(call_size)
+        """Read the files back; compare them afterwards, outside the measured time."""
+        result = super().read(call_size)
         self._meter.phase("read", "compare")
         for number in range(self._spec.count):
             self._compare(number)
-        return found
+        return result
 
     def measure_operations(self) -> None:
-        """Remove the files; measure it if there are enough of them to speak of a rate."""
+        """Remove the files; record the rate only if there are enough of them."""
         super().measure_operations()
         if self._spec.count < _MIN_FILES_FOR_RATE:
             self.rates.clear()
 
     def _write_one(self, number: int) -> tuple[float, float, float]:
         source = self._source.open(number)
-        self._opened = source
+        self._source_fd = source
         try:
             times = super()._write_one(number)
             self._source.check(number, source)
@@ -292,17 +296,17 @@ class UserFilesWorkload(ManyFilesWorkload):
             os.close(source)
 
     def _fill(self, fd: int, number: int) -> None:
-        self._copy(self._opened, fd, number)
+        self._copy(self._source_fd, fd, number)
 
     def _copy(self, source: int, fd: int, number: int) -> None:
         before = self._progress.bytes if number else 0
         view, position, size = memoryview(self._buffer), 0, self._source.files[number].size
         while position < size:
             began = time.monotonic()
-            count = self._get(source, view)
+            count = self._read_source(source, view)
             self._source_s += time.monotonic() - began
             if not count:
-                break  # it has become shorter; check tells
+                break  # the file has become shorter, which the check reports
             done = 0
             while done < count:
                 done += os.write(fd, view[done:count])
@@ -335,15 +339,15 @@ class UserFilesWorkload(ManyFilesWorkload):
                 raise StoppedError
 
     def _compare(self, number: int) -> None:
-        """See that a copy is what its source is, to the last byte."""
+        """Check that a copy equals its source byte for byte."""
         source = self._source.open(number)
         fd = -1
         try:
             fd = self._directory.open(0, data_file_name(number))
-            mine, copied, position = memoryview(self._buffer), memoryview(self._other), 0
+            expected, copied, position = memoryview(self._buffer), memoryview(self._copy_buffer), 0
             while True:
-                count, back = self._get(source, mine), _read_full(fd, copied)
-                if mine[:count] != copied[:back]:
+                count, copied_count = self._read_source(source, expected), _read_full(fd, copied)
+                if expected[:count] != copied[:copied_count]:
                     self._source.check(number, source)
                     raise data_mismatch_error(
                         f"{self._source.files[number].path} differs behind byte {position}"
@@ -354,13 +358,13 @@ class UserFilesWorkload(ManyFilesWorkload):
                 self._progress.steps += 1
                 if self._progress.stopped:
                     raise StoppedError
-            self._give_back(fd)
+            self._drop_pages(fd)
         finally:
             os.close(source)
             if fd >= 0:
                 close_quietly(fd)
 
-    def _get(self, source: int, view: memoryview) -> int:
+    def _read_source(self, source: int, view: memoryview) -> int:
         try:
             return _read_full(source, view)
         except OSError as error:
@@ -370,7 +374,7 @@ class UserFilesWorkload(ManyFilesWorkload):
 
 
 def _read_full(fd: int, view: memoryview) -> int:
-    """Read until the view is full or the file ends; return the bytes."""
+    """Read until the view is full or the file ends; return the number of bytes."""
     done = 0
     while done < len(view):
         count = os.readv(fd, [view[done:]])

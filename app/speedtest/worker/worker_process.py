@@ -1,9 +1,8 @@
 """Worker process: runs one test as the user, and may hang or be killed.
 
-It reads one line (WorkerJob), writes lines (WorkerMessage) and ends. The end of its input, SIGTERM and SIGINT
-stop the test; the test's files are removed in each case. Started as
-``python -P -m app.speedtest.worker.worker_process``, and kept light to import: it starts inside the lab's
-slow guest too.
+It reads one line (WorkerJob), writes lines (WorkerMessage) and exits. End of input, SIGTERM and SIGINT cancel
+the test; its files are removed in each case. Started as ``python -P -m app.speedtest.worker.worker_process``.
+It imports few modules, because it also starts in the lab's slow guest.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from app.speedtest.worker.user_files import UserFiles
     from app.speedtest.worker.workload import Workload
 
-#: After the end of its input the worker has this long to tidy up: nobody is left who could kill it.
+#: Time to clean up after the end of input, s: then the agent has ended and cannot kill the worker.
 _CLEANUP_GRACE_S = 20.0
 MAX_REPEATS = 1000
 MAX_PASSES = 100
@@ -70,12 +69,12 @@ _WORKLOADS: dict[str, type[SingleFileWorkload | ManyFilesWorkload | StreamsWorkl
 
 
 def main() -> int:
-    """Run the test that standard input names; return the exit status, 0 if all files are removed."""
+    """Run the test that standard input describes; return the exit status, 2 for an invalid job."""
     return 2 if run_job() == "not understood" else 0
 
 
 def run_job() -> Literal["done", "broken off", "not understood"]:
-    """Run the test that standard input names, and return how it ended."""
+    """Run the test that standard input describes; return how it ended."""
     output = _MessageWriter()
     progress = TransferProgress()
 
@@ -93,8 +92,8 @@ def run_job() -> Literal["done", "broken off", "not understood"]:
             )
         )
         return "not understood"
-    over = threading.Event()
-    threading.Thread(target=_watch_input, args=(progress, over), name="bench-input", daemon=True).start()
+    finished = threading.Event()
+    threading.Thread(target=_watch_input, args=(progress, finished), name="bench-input", daemon=True).start()
     ending: Literal["done", "broken off"] = "broken off"
     try:
         result = execute(job, progress, output.send)
@@ -106,7 +105,7 @@ def run_job() -> Literal["done", "broken off", "not understood"]:
     else:
         ending = "done"
         output.send(WorkerMessage(ok=_json_safe(result)))
-    over.set()
+    finished.set()
     return ending
 
 
@@ -116,11 +115,11 @@ def execute(
     """Run a test to its end.
 
     Raises:
-        AppError: said to a person.
-        StoppedError: if told to end.
+        AppError: if the test cannot be run or fails.
+        StoppedError: if it was cancelled.
     """
     spec = job.spec
-    doing = "opening the directory"
+    step = "opening the directory"
     try:
         path = os.path.realpath(spec.path)
         send(WorkerMessage(path=printable(path)))
@@ -129,7 +128,7 @@ def execute(
         try:
             where = mount_of_directory(fd)
             source = scan_user_files(spec.source, where, progress) if spec.workload == "own" else None
-            doing = "looking at the free space"
+            step = "looking at the free space"
             if job.stage == "look":
                 own = source.size if source is not None else None
                 return WorkerResult(path=path, where=where, rounds=[], notes=[], free=free_space(fd), own=own)
@@ -145,28 +144,29 @@ def execute(
                 check_space(fd, spec.size, path, spec.count)
         finally:
             os.close(fd)
-        doing = "making the test file"
+        step = "making the test file"
         with TestDirectory(path, job.run, adopt=job.stage == "kept") as directory:
-            doing = "copying the test file"
+            step = "copying the test file"
             result = _measure(
                 job, where, TransferSampler(CounterReader(where), progress, send), directory, source
             )
             if job.stage == "keep":
-                # The agent's process answers for it from here on: the next stage, or its cleaner.
+                # From here on the agent's process is responsible for the files: its next worker or its
+                # cleaner.
                 directory.keep(job.owner)
-            doing = "removing the test file"
+            step = "removing the test file"
     except OSError as error:
-        raise file_error(error, doing, printable(spec.path)) from error
+        raise file_error(error, step, printable(spec.path)) from error
     if leftovers:
         result.notes.append(f"The files of {leftovers} earlier test(s) that had been killed were removed.")
     return result
 
 
 def check_spec(job: WorkerJob) -> None:
-    """See that the test can be run at all.
+    """Check that the test can be run.
 
     Raises:
-        AppError: USAGE.
+        AppError: USAGE if it cannot.
     """
     spec = job.spec
     if spec.size < 1:
@@ -201,10 +201,10 @@ def _measure(
     meter.start()
     try:
         if spec.grid is not None:
-            runs = FioGridRunner(spec, spec.grid, directory, DataPool(spec.block_size, job.run), meter)
-            cells = runs.run()
+            runner = FioGridRunner(spec, spec.grid, directory, DataPool(spec.block_size, job.run), meter)
+            cells = runner.run()
             return WorkerResult(
-                path=str(Path(directory.path).parent), where=where, rounds=[], notes=runs.notes, grid=cells,
+                path=str(Path(directory.path).parent), where=where, rounds=[], notes=runner.notes, grid=cells,
                 spec=spec,
             )  # fmt: skip
         pool = DataPool(spec.block_size, job.run)
@@ -232,14 +232,14 @@ def _measure(
 def run_repeats(
     spec: TestSpec, stage: Stage, workload: Workload, meter: TransferSampler
 ) -> list[RepeatResult]:
-    """Run a stage, a whole test as often as it is to be repeated; return all rounds.
+    """Run a stage; repeat a whole test as often as specified and as time permits; return all repeats.
 
-    Where the warm-up was too slow, the workload is made smaller for the repeats.
+    If the warm-up was too slow, the workload is shrunk for the repeats.
 
     Raises:
-        AppError: IO if what was read is not what was written.
+        AppError: IO if the data read differs from the data written.
         OSError: from any file operation.
-        StoppedError: if told to end.
+        StoppedError: if the test was cancelled.
     """
     rounds: list[RepeatResult] = []
     times_s: list[float] = []
@@ -280,7 +280,7 @@ def _run_repeat(spec: TestSpec, stage: Stage, workload: Workload, meter: Transfe
 
 
 class _MessageWriter:
-    """Standard output, one whole line at a time from either thread."""
+    """Writes messages to standard output, one whole line at a time, from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -293,12 +293,12 @@ class _MessageWriter:
                 while line:
                     line = line[os.write(1, line) :]
             except BrokenPipeError:
-                # Nobody listens any more; the end of the input stops the test.
+                # The agent has closed the pipe; the end of input stops the test.
                 return
 
 
 def _json_safe(result: WorkerResult) -> WorkerResult:
-    """Return what JSON can carry: the name of a folder or of a mount need not be UTF-8."""
+    """Return the result with printable paths, as JSON cannot carry names that are not UTF-8."""
     where = result.where.printable() if result.where is not None else None
     return msgspec.structs.replace(result, path=printable(result.path), where=where)
 
@@ -326,11 +326,11 @@ def _read_line() -> bytes:
     return line
 
 
-def _watch_input(progress: TransferProgress, over: threading.Event) -> None:
+def _watch_input(progress: TransferProgress, finished: threading.Event) -> None:
     while os.read(0, 65536):
         pass
     progress.stopped = True
-    if not over.wait(_CLEANUP_GRACE_S):
+    if not finished.wait(_CLEANUP_GRACE_S):
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -1,9 +1,9 @@
-"""Base of all workloads: reads that the server must answer, figures from the counters, and the test data.
+"""Base of all workloads: reads from the server instead of the cache, results from counters, and test data.
 
-The data is incompressible and does not repeat: each block is a window into one pool of random bytes that
-starts somewhere else, so nothing is computed or copied between two write calls, and neither a compressing nor
-a deduplicating server finds the same aligned piece again before several gigabytes. The pool is made once in a
-process; a run has its own order of windows, so that a file of another run is not taken for its own.
+The data is incompressible and does not repeat. Each block is a window into one pool of random bytes, at its
+own offset, so that nothing is computed or copied between two write calls. A compressing or deduplicating
+server finds no equal aligned data within several gigabytes. The pool is created once in a process. Each run
+has its own order of windows, so that the file of another run is not mistaken for its own.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 
 class StoppedError(Exception):
-    """The test was told to end."""
+    """Raised when the test was cancelled."""
 
 
 class Workload(ABC):
-    """Writes and reads the test files of one run, as often as the test is repeated.
+    """Writes and reads the test files of one run, in each repeat.
 
     Args:
-        spec: the test.
-        directory: where the files are.
-        pool: their contents.
-        meter: samples the transfers.
+        spec: specification of the test.
+        directory: directory of the files.
+        pool: contents of the files.
+        meter: sampler of the transfers.
 
     Attributes:
-        notes: sentences about what was done otherwise than asked.
-        rates: operations a second of the present round, by name.
+        notes: sentences on deviations from the specification.
+        rates: operations per second of the current repeat, by name.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Workload(ABC):
         self._meter = meter
         self._progress = meter.progress
         self._probe = meter.probe
-        #: Of the reading that goes on: bytes of its calls, and how it is told of.
+        #: Bytes per call and phase name of the current read.
         self._call_size = spec.block_size
         self._read_phase: TestPhase = "read"
         self.notes: list[str] = []
@@ -61,54 +61,54 @@ class Workload(ABC):
 
     @property
     def spec(self) -> TestSpec:
-        """The test as it is done now."""
+        """Specification of the test, possibly shrunk after the warm-up."""
         return self._spec
 
     @property
     def total(self) -> int:
-        """Bytes of all files."""
+        """Total bytes of the files."""
         return self._spec.total
 
-    def moved(self, way: TransferDirection) -> int:
-        """Return the bytes that a transfer moves."""
-        return self.total * (self._spec.passes if way == "read" else 1)
+    def moved(self, direction: TransferDirection) -> int:
+        """Return the bytes that a transfer in this direction moves."""
+        return self.total * (self._spec.passes if direction == "read" else 1)
 
     def resize(self, spec: TestSpec) -> None:
-        """Go on with a smaller test; nothing of the last repeat is there any more."""
+        """Continue with a smaller test; no files of the previous repeat exist."""
         self._spec = spec
 
     @abstractmethod
     def write(self) -> Transfer:
-        """Write and measure it.
+        """Write the files and measure it.
 
         Raises:
-            OSError: from any step; a full server may say so only at fsync or close.
-            StoppedError: if told to end.
+            OSError: from any step; a full server may report its error only at fsync or close.
+            StoppedError: if the test was cancelled.
         """
 
     @abstractmethod
     def prepare(self) -> None:
-        """Write without measuring it, for a test that only reads."""
+        """Write the files without measuring it, for a test that only reads."""
 
     @abstractmethod
     def measure_operations(self) -> None:
-        """Measure what can only be done once the files have been copied; it is the last step of a round."""
+        """Measure operations on the written files, as the last step of a repeat."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Remove the files, for the next repeat."""
+        """Remove the files before the next repeat."""
 
     def read(self, call_size: int | None = None) -> tuple[Transfer, CacheMethod]:
-        """Read and measure it; return also the method that really kept the cache out.
+        """Read the files and measure it; return the transfer and the cache method used.
 
         Args:
-            call_size: bytes of each call, None for the test's own. With others it is a reading of its own
-                after the first: a fresh mount is no longer one, and its cache is emptied instead.
+            call_size: bytes of each call, None for the specified size. With a size, it is a second, separate
+                read; "fadvise" then replaces "fresh-mount", as the mount is no longer fresh.
 
         Raises:
             OSError: from any step.
-            AppError: IO if what was read is not what was written.
-            StoppedError: if told to end.
+            AppError: IO if the data read differs from the data written.
+            StoppedError: if the test was cancelled.
         """
         method = self._spec.cache
         if call_size is not None and method == "fresh-mount":
@@ -128,13 +128,13 @@ class Workload(ABC):
             self._drop_cache()
         return self._read_once(0), method
 
-    def _begin(self, way: TransferDirection) -> float:
-        """Start the clock of a transfer; return its time 0."""
-        phase = self._read_phase if way == "read" else way
-        return self._meter.begin(way, phase, total=self.moved(way))
+    def _begin(self, direction: TransferDirection) -> float:
+        """Start a transfer; return its start time on the monotonic clock, s."""
+        phase = self._read_phase if direction == "read" else direction
+        return self._meter.begin(direction, phase, total=self.moved(direction))
 
     def note(self, text: str) -> None:
-        """Add a sentence, once for all repeats."""
+        """Add a sentence to the notes unless it is there."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -146,7 +146,7 @@ class Workload(ABC):
 
     def _transfer(
         self,
-        way: TransferDirection,
+        direction: TransferDirection,
         times: tuple[float, float, float],
         added: TransferCounters,
         samples: list[Sample],
@@ -154,11 +154,11 @@ class Workload(ABC):
         transfer_s, fsync_s, close_s = times
         probe = self._probe
         tcp = added.tcp_retransmissions if probe.tcp else None
-        if way == "read":
+        if direction == "read":
             server, ops, rtt_ms = added.server_read, added.read_ops, added.read_rtt_ms
         else:
             server, ops, rtt_ms = added.server_written, added.write_ops, added.write_rtt_ms
-        moved = self.moved(way)
+        moved = self.moved(direction)
         transfer = Transfer(
             bytes=moved,
             bytes_per_s=moved / max(transfer_s + fsync_s + close_s, 1e-9),
@@ -179,7 +179,7 @@ class Workload(ABC):
             return transfer
         return msgspec.structs.replace(
             transfer,
-            # Over a connection that lives no request is made again, whatever is lost: TCP sends its segments.
+            # While a TCP connection lives, RPC requests are not retransmitted: TCP retransmits segments.
             retransmissions=added.rpc_retransmissions if tcp is None else tcp,
             retransmissions_from="mountstats" if tcp is None else "tcp_info",
             rpc_retransmissions=added.rpc_retransmissions,
@@ -191,16 +191,16 @@ class Workload(ABC):
 
 
 def close_quietly(fd: int) -> None:
-    """Close after an error: that one is to be told, and a full disk repeats itself at close."""
+    """Close after another error; an error of close itself is ignored, as it repeats the first one."""
     with contextlib.suppress(OSError):
         os.close(fd)
 
 
-#: How far the window wanders. Small enough to stay in the processor's cache beside the page cache it fills.
+#: Range of window offsets, bytes. Small enough for the processor's cache together with the page cache in use.
 WINDOW_RANGE = 4 * 2**20
-#: Windows start at multiples of this: a copy from an odd address is a few per cent slower.
+#: Alignment of windows, bytes: copying from an odd address is a few percent slower.
 _ALIGNMENT = 8
-#: The step from one window to the next, in grains; odd, so that it visits every start before the first again.
+#: Distance of consecutive windows, bytes; odd in units of the alignment, so that all offsets are used first.
 _STRIDE = 190_027 * _ALIGNMENT
 
 
@@ -208,14 +208,14 @@ _CHUNK_BYTES = 2**20
 
 
 def _random_bytes(size: int) -> memoryview:
-    """Return as many random bytes, or more; they are the same in every process."""
+    """Return at least `size` random bytes, the same in every process."""
     if len(_random_pool[-1]) < size:
-        # Private: a copy of this process has its pages, too, and need not ask the kernel for each.
-        made = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        source = random.Random("mountwright")  # noqa: S311 - no secret: bytes that do not compress
+        # A private mapping: forked processes inherit its pages without a page fault for each.
+        pool = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        source = random.Random("mountwright")  # noqa: S311 - only needs to be incompressible
         for start in range(0, size, _CHUNK_BYTES):
-            made[start : start + _CHUNK_BYTES] = source.randbytes(_CHUNK_BYTES)[: size - start]
-        _random_pool.append(memoryview(made).toreadonly())
+            pool[start : start + _CHUNK_BYTES] = source.randbytes(_CHUNK_BYTES)[: size - start]
+        _random_pool.append(memoryview(pool).toreadonly())
         del _random_pool[0]
     return _random_pool[-1]
 
@@ -224,16 +224,16 @@ _random_pool = [memoryview(b"")]
 
 
 def preload_random_bytes(block_size: int) -> None:
-    """Make the random bytes for blocks of this size, so that the first run need not wait for them."""
+    """Create the random bytes for blocks of this size before the first run needs them."""
     _random_bytes(block_size + WINDOW_RANGE)
 
 
 class DataPool:
-    """Random bytes for one file.
+    """Random contents of one file.
 
     Args:
         block_size: bytes of each block.
-        run: name of the run; the same name gives the same bytes, so that another process can check them.
+        run: name of the run; it determines the contents, so that another process can verify them.
     """
 
     def __init__(self, block_size: int, run: str) -> None:
@@ -242,7 +242,7 @@ class DataPool:
         self._first = random.Random(run).randrange(WINDOW_RANGE // _ALIGNMENT) * _ALIGNMENT  # noqa: S311
 
     def start(self, index: int) -> int:
-        """Return where in the pool the block of this number begins."""
+        """Return the offset in the pool of the block with this number."""
         return (self._first + index * _STRIDE) % WINDOW_RANGE
 
     def block(self, index: int, size: int | None = None) -> memoryview:
@@ -252,14 +252,14 @@ class DataPool:
             index: number of the block in the file, from 0.
             size: bytes, at most the block size, which is the default.
         """
-        start = (self._first + index * _STRIDE) % WINDOW_RANGE  # start(), without a call: the inner loop
+        start = (self._first + index * _STRIDE) % WINDOW_RANGE  # as in start(): no call in the inner loop
         return self._view[start : start + (size or self.block_size)]
 
     def matches(self, index: int, offset: int, data: memoryview | bytes) -> bool:
-        """Return whether the data is what the block holds at this offset."""
+        """Return whether the data equals the contents of the block at this offset."""
         start = self.start(index) + offset
         return self._view[start : start + len(data)] == data
 
     def close(self) -> None:
-        """Let go of it; the bytes stay for the next run."""
+        """Release the view; the random bytes stay for the next run."""
         self._view.release()

@@ -65,8 +65,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def begin_anew() -> None:
     """Forget what this process knows, as the next one does not know it."""
     with leftover_files._lock:
-        leftover_files._known.clear()
-        leftover_files._busy.clear()
+        leftover_files._leftovers.clear()
+        leftover_files._in_removal.clear()
         leftover_files._recorded.clear()
         leftover_files._loaded = False
 
