@@ -1,6 +1,6 @@
-"""Analysis of an experiment: one figure of one workload, ranked, tabulated and in sentences.
+"""Analysis of an experiment: ranking, effects, tables and sentences for one figure of one workload.
 
-Window, command line, JSON and report have all of it from here, so that they claim the same.
+Window, command line, JSON and report all take their conclusions from here, so that they agree.
 """
 
 from __future__ import annotations
@@ -97,24 +97,24 @@ if TYPE_CHECKING:
 
 Tone = Literal["ok", "info", "warn"]
 
-#: Figures that people choose among, if the outcomes have them.
+#: Figures offered for choice, where the outcomes contain them.
 CHOOSABLE_FIGURES = (
     WRITE, READ, WRITE_TOTAL_S, READ_TOTAL_S, CREATE, STAT, DELETE, "write_calls", "write_sync_s",
     "unmount_s", "timeouts",
 )  # fmt: skip
-#: Those that the command line tells, one after the other.
+#: Figures that the command line reports, in this order.
 MAIN_FIGURES = (WRITE, READ, CREATE, STAT, DELETE)
-#: Pictures are of two factors; of more matrices than this nobody finds one.
+#: A matrix shows two factors. Further factors split it into several matrices, at most this many.
 _MAX_MATRICES = 12
 _MAX_INTERACTIONS = 3
 
 
 class WorkloadPart(NamedTuple):
-    """What is compared with its like: files of other sizes are another test.
+    """Subset of an experiment in which option sets are compared: one workload with one file size.
 
     Attributes:
-        workload: its name.
-        file_size: level of the factor, "" where it is not varied.
+        workload: name of the workload.
+        file_size: bytes of the files, as a factor level; "" if the file size is not varied.
     """
 
     workload: str
@@ -122,33 +122,33 @@ class WorkloadPart(NamedTuple):
 
     @property
     def label(self) -> str:
-        """For people."""
+        """Name of the part for display."""
         if not self.file_size:
             return self.workload
         return f"{self.workload}, files of {format_size(int(self.file_size))}"
 
 
 class FigureAnalysis(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure of one part.
+    """Analysis of one figure of one workload part.
 
     Attributes:
-        figure: a name of advisor.experiment.measurements.
-        workload: its name.
-        file_size: of the files that are compared, "" where it is not varied.
-        counted: whether sync and unmount time count in.
-        conclusion: what may be claimed.
-        headline: the same in words.
+        figure: name of the figure, one of advisor.experiment.measurements.
+        workload: name of the workload.
+        file_size: bytes of the compared files, as a factor level; "" if the file size is not varied.
+        counted: whether sync and unmount time are included in the figure.
+        conclusion: statistical conclusion on the best option set.
+        headline: the conclusion as a sentence.
         said: sentences with their tone, the most important first.
-        ranking: the option sets, the best first.
-        effects: what each factor does, with intervals, the strongest first.
-        interactions: what pairs of factors do together, the strongest first.
-        places: of every combination, the sums of places of each factor's levels.
-        curves: the figure against each factor alone, if factors were varied so.
-        comparison: the levels of a factor that was varied alone, beside the reference.
-        axes: the factors down and across in the matrices; empty if there are none.
-        axis_choices: factors that may be chosen for them.
-        pooled: factors that have no matrices of their own: cells are medians over them.
-        matrices: the figure over both axes.
+        ranking: option sets, the best first.
+        effects: effect of each factor with intervals, the strongest first.
+        interactions: interactions of pairs of factors, the strongest first.
+        places: rank sums of each factor's levels; only in a full factorial experiment.
+        curves: figure against the levels of one factor, the other factors at their base.
+        comparison: levels compared with the reference, if only one factor was varied.
+        axes: the two factors of the matrices, rows first; empty without matrices.
+        axis_choices: factors that can be chosen as axes.
+        pooled: factors over which each cell of the matrices is the median.
+        matrices: figure by the levels of both axes.
     """
 
     figure: str
@@ -171,22 +171,22 @@ class FigureAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def part(self) -> WorkloadPart:
-        """What it is of."""
+        """Workload and file size of the analysis."""
         return WorkloadPart(self.workload, self.file_size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelRow:
-    """What a level of a factor does, where every combination was tried.
+    """Effect and rank sum of one level of a factor, in a full factorial experiment.
 
     Attributes:
-        factor: its name.
-        level: of the factor.
-        beside: its figure beside the average of the factor's levels: ``+35 %``; “—” if that is not known.
-        best: whether it does best, by more than chance.
-        sum: of the places of its trials, the lower the better.
-        mean: of them.
-        ahead: whether it is usually ahead, by more than chance.
+        factor: name of the factor.
+        level: level of the factor.
+        beside: difference from the mean of the factor's levels, such as ``+35 %``; “—” if unknown.
+        best: whether this level is significantly better than the factor's other levels.
+        sum: sum of the ranks of the level's trials; lower is better.
+        mean: mean rank of the level's trials.
+        ahead: whether the rank sum of this level is significantly the lowest.
     """
 
     factor: str
@@ -199,16 +199,16 @@ class LevelRow:
 
 
 def level_rows(found: FigureAnalysis) -> list[LevelRow]:
-    """Return what each level does, the strongest factor first.
+    """Return the effect of each level, the strongest factor first.
 
-    None where not all combinations were tried, nor where all trials came out the same, as without time-outs.
+    The list is empty unless all combinations were measured and their values differ.
     """
     if len({number for one in found.ranking.standings for number in one.values}) < 2:
         return []
     effects = {one.factor: one for one in found.effects}
     places = {one.factor: one for one in found.places}
     rows: list[LevelRow] = []
-    # Of some there are sums of places alone: time-outs of 0 have no ratio.
+    # A figure that contains zeros (timeouts) has rank sums, but no ratios.
     for factor in [name for name in dict.fromkeys([*effects, *places]) if name in places]:
         effect, sums = effects.get(factor), places[factor]
         ratios = {one.level: one.ratio for one in effect.levels} if effect is not None else {}
@@ -226,20 +226,20 @@ def level_rows(found: FigureAnalysis) -> list[LevelRow]:
 
 
 def _relative_text(ratio: float) -> str:
-    """Return a ratio as what it is more or less."""
+    """Return a ratio as a signed percentage."""
     percent = round(100 * (ratio - 1))
     sign = {1: "+", -1: "−"}.get((percent > 0) - (percent < 0), "")  # noqa: RUF001 - the sign
     return f"{sign}{abs(percent)} %"
 
 
 def parts_of_plan(plan: ExperimentPlan) -> list[WorkloadPart]:
-    """Return what is compared with its like: each workload, and each size of files that is varied."""
+    """Return each workload of a plan, split by file size where that is varied."""
     sizes = levels_of_plan(plan).get(FILE_SIZE, [""])
     return [WorkloadPart(work.name, size) for work in plan.experiment.workloads for size in sizes]
 
 
 def levels_of_plan(plan: ExperimentPlan) -> dict[str, list[str]]:
-    """Return each factor that is varied, with the levels that are measured, in their order."""
+    """Return each varied factor with its measured levels, in the order of the experiment."""
     found: dict[str, dict[str, None]] = {}
     for one in plan.sets:
         for name, level in one.levels.items():
@@ -256,7 +256,7 @@ def _level_index(level: str, order: Sequence[str]) -> int:
 
 
 def figures_in(outcomes: Sequence[TrialOutcome], workload: str) -> list[str]:
-    """Return the names of the figures that a workload has, the most wanted first."""
+    """Return the names of the figures measured in a workload, the most important first."""
     chosen = outcomes_of_workload(outcomes, workload)
     return [
         name
@@ -277,18 +277,18 @@ def analyze(
     file_size: str = "",
     axes: Sequence[str] = (),
 ) -> FigureAnalysis:
-    """Return what the outcomes so far say.
+    """Analyze one figure of one workload.
 
     Args:
-        plan: that they are of.
-        outcomes: of all workloads.
-        figure: a name of advisor.experiment.measurements.
-        workload: its name.
-        written: writes a figure with its unit.
-        names: of factors and levels, in the sentences.
-        counted: count the time to sync and unmount in, where the figure has any.
-        file_size: level of the files that are compared where it is varied, "" for the first.
-        axes: factors down and across in the matrices, empty for the study's own or the strongest ones.
+        plan: plan of the experiment.
+        outcomes: outcomes of the plan's trials so far, of all workloads.
+        figure: name of the figure, one of advisor.experiment.measurements.
+        workload: name of the workload.
+        written: formats a value of a figure with its unit.
+        names: names of factors and levels in the sentences.
+        counted: include the time to sync and unmount, where it matters.
+        file_size: level of the file size to compare; "" for the first level.
+        axes: the two factors of the matrices; empty for the experiment's own or the strongest factors.
 
     Raises:
         AppError: USAGE if the axes are not two factors that were varied.
@@ -309,13 +309,13 @@ def analyze(
     places = rank_sums(chosen, figure, counted=counted) if experiment.strategy == "full" else []
     curves = _curves(experiment, whole, base, figure, chance, counted=counted)
     drawn = _MatrixSet([], [], [])
-    # One at a time gives a cross of cells, which is no matrix; a search has few cells of many.
+    # One-at-a-time designs fill only a cross of the matrix, and a search only few of its cells.
     if experiment.strategy != "one-at-a-time" and experiment.recipe != SEARCH_NAME:
         noise = estimate_error_model(repeats_by_set(whole, figure, counted=counted), chance)
         order = _choose_axes(experiment, axes, _axis_candidates(effect, ranked), varied)
         drawn = _build_matrices(whole, order, figure, noise, counted=counted)
         if any(_has_effect(name, effect, together) for name in drawn.axes):
-            # What all cells together show is no chance, although no two of them are far enough apart alone.
+            # The effect is significant over all cells, although no single pair of cells differs by itself.
             shown = [
                 msgspec.structs.replace(one, differs=True, apart=None) if one.differs is False else one
                 for one in drawn.matrices
@@ -345,11 +345,11 @@ def _messages(
     *,
     names: FactorNames,
 ) -> list[tuple[Tone, str]]:
-    """Return what is said beside the headline."""
+    """Return the sentences below the headline."""
     experiment, ranked = plan.experiment, found.ranking
     missing: list[tuple[Tone, str]] = [("warn", text) for text in (unmeasured_text(ranked),) if text]
     if experiment.recipe == SEARCH_NAME:
-        # Few trials of few of its sets: what sets have in common is not said of them.
+        # A search has too few trials for each level to estimate effects of factors.
         return [*missing, *(one for one in _warnings(outcomes) if one[0] == "warn")]
     said = [*_infos(gain_text(found.conclusion), winner_text(ranked, written, names)), *missing]
     said += _infos(compared_with_best_text(ranked, plan.sets[0].levels, "The reference", written))
@@ -375,7 +375,7 @@ def analyze_main_figures(
     names: FactorNames = RECIPE_NAMES,
     axes: Sequence[str] = (),
 ) -> list[FigureAnalysis]:
-    """Return what the command line tells of an experiment: the main figures of each part; see find."""
+    """Return the analysis of the main figures of each part, for the command line; see analyze."""
     return [
         analyze(
             plan, outcomes, figure, part.workload, written=written, names=names, file_size=part.file_size,
@@ -387,7 +387,7 @@ def analyze_main_figures(
 
 
 def figure_label(figure: str) -> str:
-    """Return a figure's name for people."""
+    """Return the name of a figure for display, with a capital first letter."""
     quantity = FIGURE_INFO.get(figure)
     text = quantity.label if quantity is not None else figure
     return text[:1].upper() + text[1:]
@@ -400,7 +400,7 @@ def set_evidence_text(
     written: FigureFormat,
     names: FactorNames = RECIPE_NAMES,
 ) -> str:
-    """Return what was shown of one set beside its reference, in one sentence."""
+    """Return a sentence on the evidence for one option set, compared with its reference."""
     other = found.ranking.of(reference_levels(levels, plan.sets[0].levels, TEST_FACTORS))
     one = found.ranking.of(levels)
     if one is None or other is None:
@@ -417,10 +417,10 @@ def set_evidence_text(
 def measured_options(
     found: FigureAnalysis, plan: ExperimentPlan, chosen: OptionSet, written: FigureFormat
 ) -> tuple[MeasuredOption, ...]:
-    """Return what was found of the options in which a set differs from the baseline, for the advisor.
+    """Return the measured effect of the options in which a set differs from the baseline, for the advisor.
 
-    They were measured together: that one of them alone would do as well is not said. Of a speed only: a set
-    that does best by the time of one phase may be the slowest of all.
+    The options were measured together, so the text does not credit one of them alone. Only throughput counts:
+    a set that is fastest in one phase (such as close) may be the slowest overall.
     """
     if found.figure not in {WRITE, READ}:
         return ()
@@ -439,7 +439,7 @@ def measured_options(
 
 
 def options_measured_by_retest(result: BestSettings, written: FigureFormat) -> tuple[MeasuredOption, ...]:
-    """Return what a search's re-test found of the options in which its winner differs, for the advisor."""
+    """Return the re-test's result for the options in which a search's winner differs, for the advisor."""
     retest, present = result.retest, result.plan.present
     winner = set_with_levels(result.answer.winner.levels, result.plan.sets)
     if retest is None or present is None or winner is None:
@@ -468,20 +468,20 @@ def _as_measured(
 
 
 def _option_values(one: OptionSet) -> dict[str, str]:
-    """Return canonical option names and values of a set, the readahead among them."""
+    """Return canonical option names and values of a set, including the readahead in KiB."""
     values = MountOptions.parse(one.options).values()
     return values if one.read_ahead_kb is None else values | {"read_ahead_kb": str(one.read_ahead_kb)}
 
 
 class SearchAnalysis(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search shows.
+    """Conclusions of a search for the best settings.
 
     Attributes:
-        verdict: what may be claimed of its winner.
-        headline: the same in words.
-        retold: sentences on the re-test, the first of what is said.
+        verdict: statistical conclusion on the winner.
+        headline: the conclusion as a sentence.
+        retold: sentences on the re-test; they begin `said` too. Empty without a re-test.
         said: sentences with their tone, the most important first.
-        retest: of the winner beside the present setting, None if there was none.
+        retest: comparison of the winner with the present settings, None if there was none.
     """
 
     verdict: SearchVerdict
@@ -494,7 +494,7 @@ class SearchAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 def analyze_search(
     result: BestSettings, written: FigureFormat, names: FactorNames = RECIPE_NAMES
 ) -> SearchAnalysis:
-    """Return what a search shows: what its winner gave when it was run again, and how it came to it."""
+    """Analyze a search: the result of the re-test, and how the search reached its winner."""
     answer, retest = result.answer, result.retest
     verdict = search_verdict(answer, retest)
     again = retest_texts(answer, retest, written)
@@ -509,16 +509,16 @@ def analyze_search(
 
 
 class SearchRow(NamedTuple):
-    """One option set of a search's answer.
+    """One option set in the result table of a search.
 
     Attributes:
-        name: winner, present, next or default.
-        again: whether the figures are of the re-test; else they are what the search makes of them.
-        median: bytes a second.
-        low: lower end of its interval.
-        high: its upper end.
-        trials: that it is of.
-        levels: of the set.
+        name: role of the set: winner, present, next or default.
+        again: True for measurements of the re-test, False for estimates of the search's model.
+        median: throughput, bytes per second.
+        low: lower end of the throughput's interval, bytes per second.
+        high: upper end of the throughput's interval, bytes per second.
+        trials: number of trials of the set.
+        levels: levels of the set.
     """
 
     name: Literal["winner", "present", "next", "default"]
@@ -531,7 +531,7 @@ class SearchRow(NamedTuple):
 
 
 def search_rows(result: BestSettings) -> list[SearchRow]:
-    """Return the sets that matter at the end of a search: what was tested again with the figures of that."""
+    """Return the option sets of a search's result; the figures of the re-test replace estimates."""
     answer, retest = result.answer, result.retest
     named: tuple[tuple[Literal["winner", "present", "next", "default"], SetEstimate | None], ...] = (
         ("winner", answer.winner), ("present", answer.current), ("next", answer.runner_up),
@@ -565,7 +565,7 @@ def _infos(*texts: str) -> list[tuple[Tone, str]]:
 def _counted_in_text(
     chosen: Sequence[TrialOutcome], ranked: Ranking, written: FigureFormat, names: FactorNames, seed: int
 ) -> str:
-    """Return what counting in makes of the set that is first when only the transfer counts."""
+    """Return a sentence on how including sync time changes the set that leads by transfer speed alone."""
     chance = random.Random(seed)  # noqa: S311 - for a bootstrap
     alone = rank_sets(chosen, ranked.figure, chance=chance)
     first = alone.standings[0]
@@ -585,7 +585,7 @@ def _curves(
     *,
     counted: bool,
 ) -> list[FactorCurve]:
-    """Return the figure against each factor that has more than two levels, the others at their base."""
+    """Return the curve of each factor that has more than two levels, the other factors at their base."""
     sure = bonferroni_confidence(len(experiment.factors))
     found = (
         factor_curve(chosen, factor.name, base, figure, chance=chance, counted=counted, confidence=sure)
@@ -595,7 +595,7 @@ def _curves(
 
 
 def _axis_candidates(effect: Sequence[FactorEffect], ranked: Ranking) -> list[str]:
-    """Return the factors for pictures, the strongest first; in their order where 0 tells of no effects."""
+    """Return the candidates for axes, strongest first, or in plan order if a zero value prevents ratios."""
     values = [number for one in ranked.standings for number in one.values]
     if values and min(values) <= 0 < max(values):
         first = ranked.standings[0].levels
@@ -604,14 +604,20 @@ def _axis_candidates(effect: Sequence[FactorEffect], ranked: Ranking) -> list[st
 
 
 def _has_effect(factor: str, alone: Sequence[FactorEffect], together: Sequence[Interaction]) -> bool:
-    """Return whether a factor does anything: where none does, one level is the steadiest all the same."""
+    """Return whether a factor has a significant effect, alone or in an interaction."""
     return any(one.notable for one in alone if one.factor == factor) or any(
         one.notable for one in together if factor in one.factors
     )
 
 
 class _MatrixSet(NamedTuple):
-    """Matrices, their axes, and what their cells are medians over."""
+    """Matrices of one figure.
+
+    Attributes:
+        axes: the two factors of the matrices, rows first.
+        pooled: factors over which each cell is the median.
+        matrices: one matrix for each combination of the remaining factors' levels.
+    """
 
     axes: list[str]
     pooled: list[str]
@@ -619,10 +625,10 @@ class _MatrixSet(NamedTuple):
 
 
 def check_axes(plan: ExperimentPlan, axes: Sequence[str]) -> None:
-    """See that the axes of a table are two settings that are varied; none are good, too.
+    """Check that the axes of a table are two different factors that are varied; no axes are valid too.
 
     Raises:
-        AppError: USAGE if they are not.
+        AppError: USAGE if the axes are not valid.
     """
     varied = levels_of_plan(plan)
     if axes and (len(axes) != 2 or axes[0] == axes[1] or not set(axes) <= varied.keys()):
@@ -636,10 +642,10 @@ def check_axes(plan: ExperimentPlan, axes: Sequence[str]) -> None:
 def _choose_axes(
     experiment: Experiment, axes: Sequence[str], strongest: Sequence[str], varied: dict[str, list[str]]
 ) -> list[str]:
-    """Return the factors down and across, and after them the others in the order in which they are split."""
+    """Return the factors of rows and columns, followed by the others in the order in which they split."""
     own = [name for name in experiment.axes if name in varied]
     strongest = [name for name in strongest if name in varied]
-    # Versions are compared beside each other, not in one picture, and files of other sizes are another test.
+    # NFS versions get a matrix each, to be compared side by side; file sizes are separate comparisons.
     plain = [name for name in strongest if name not in {"vers", FILE_SIZE}]
     first = list(axes) or (own[:2] if len(own) > 1 else []) or [*plain, *strongest]
     chosen = list(dict.fromkeys(first))[:2]
@@ -658,7 +664,7 @@ def _build_matrices(
     *,
     counted: bool,
 ) -> _MatrixSet:
-    """Return the figure over two factors, apart for the levels of as many others as leave it readable."""
+    """Return the matrices over the first two axes, split by further factors up to _MAX_MATRICES."""
     varied = varied_levels(one for one in chosen if figure_value(one, figure) is not None)
     axes = [name for name in axes if name in varied]
     if len(axes) < 2:
@@ -672,7 +678,7 @@ def _build_matrices(
 
 
 def _warnings(outcomes: Sequence[TrialOutcome]) -> list[tuple[Tone, str]]:
-    """Return what is to be known before the rest is believed."""
+    """Return warnings on drift of the baseline, failed trials and mismatched options."""
     said: list[tuple[Tone, str]] = [
         ("warn" if drift.notable else "info", drift_text(drift))
         for drift in baseline_drifts(outcomes, (WRITE, READ))

@@ -1,6 +1,8 @@
-"""Feasible option sets: by the facts and by mounting each once; the others excluded with reasons.
+"""Feasible option sets: checked against known facts and by mounting each set once.
 
-A set is excluded if it cannot be mounted, or if it comes out the same in use as an earlier one.
+Infeasible sets are excluded with a reason. A set is also excluded if its options in use equal those of an
+earlier set.
+
 """
 
 from __future__ import annotations
@@ -48,32 +50,32 @@ if TYPE_CHECKING:
     from app.experiment.model import Experiment, Factor, WorkloadSpec
     from app.speedtest.model import TestEvent
 
-#: After so many sets in a row that the server did not answer, it is away.
+#: Planning stops when the server leaves this many option sets in a row unanswered.
 _MAX_SILENT_IN_A_ROW = 3
 _SILENT_KINDS = {ErrorKind.SERVER_SILENT, ErrorKind.SERVER_REFUSED, ErrorKind.NOT_RESPONDING}
-#: What no other option set will mend.
+#: Errors that would occur with every other option set, too.
 _FATAL_KINDS = {
     ErrorKind.CANCELLED, ErrorKind.NOT_AUTHORIZED, ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED,
     ErrorKind.HELPER_FAILED, ErrorKind.PKEXEC_MISSING, ErrorKind.POLKIT_AGENT_MISSING, ErrorKind.INTERNAL,
     ErrorKind.MOUNT_NFS_MISSING, ErrorKind.SERVER_UNKNOWN, ErrorKind.SHARE_INVALID, ErrorKind.UNAVAILABLE,
 }  # fmt: skip
-#: Factors of which a server that takes one level takes the smaller ones, and the options that each is about.
+#: Factors where a server that accepts a level also accepts all smaller ones, with the options they set.
 _MONOTONIC_FACTORS = {
     TRANSFER_SIZE: ("rsize", "wsize"), "rsize": ("rsize",), "wsize": ("wsize",), "nconnect": ("nconnect",),
 }  # fmt: skip
-#: What mount.nfs fills in by itself: it differs from mount to mount and says nothing.
+#: Options filled in by mount.nfs itself: they differ between mounts and are no part of the settings.
 VOLATILE_OPTIONS = frozenset({"clientaddr", "addr", "mountaddr", "mountport", "port"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetProbeResult:
-    """What became of an option string when it was tried.
+    """Result of mounting one option string once.
 
     Attributes:
         error: why it cannot be mounted, or None.
-        effective: what was in use.
-        shared: whether the server's connections were there before.
-        took_s: seconds to mount and unmount; None if it was not mounted, and a larger level tells.
+            effective: options in use after mounting, by name.
+            shared: whether an existing mount already held connections to the server.
+            took_s: time to mount and unmount, s; None if the result was inferred from a larger level.
     """
 
     error: AppError | None = None
@@ -83,11 +85,11 @@ class SetProbeResult:
 
 
 class SetProbeReport(NamedTuple):
-    """What came of trying option sets.
+    """Result of probing option sets.
 
     Attributes:
-        planned: those that can be measured, in their order.
-        struck: what cannot, and why.
+        planned: feasible option sets, in the order of the input.
+        struck: excluded levels, pairs of levels and sets, with reasons.
     """
 
     planned: list[OptionSet]
@@ -95,15 +97,15 @@ class SetProbeReport(NamedTuple):
 
 
 class SetProber:
-    """Tries option sets, each different option string once.
+    """Mounts option sets to find the feasible ones; each different option string is mounted once.
 
     Args:
-        context: how it mounts, the facts, the clock.
-        token: cancels it.
-        emit: gets the progress.
+        context: access to mounts, facts and clock.
+        token: cancels probing.
+        emit: receives progress events.
 
     Attributes:
-        tried: option string to what became of it.
+        tried: result by option string.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class SetProber:
     ) -> None:
         self.tried: dict[str, SetProbeResult] = {}
         self._costs: dict[LatencySources, ServerCosts] = {}
-        #: Seconds that the first small test took beside its copying.
+        #: Overhead of the first small test, in addition to its transfers, s.
         self._test_overhead_s = 0.0
         self._free: int | None = None
         self._context = context
@@ -119,11 +121,11 @@ class SetProber:
         self._emit = emit
 
     def probe(self, experiment: Experiment, sets: Sequence[Levels]) -> SetProbeReport:
-        """Try sets; those of earlier calls are not mounted again.
+        """Mount the sets; those mounted by an earlier call are not mounted again.
 
         Args:
-            experiment: that the sets are of.
-            sets: their levels; of two that come out the same the first is planned.
+            experiment: experiment to which the sets belong.
+            sets: levels of the sets; of two sets with the same options in use, only the first is planned.
 
         Raises:
             AppError: if no set can be mounted.
@@ -131,7 +133,7 @@ class SetProber:
         """
         mounts = [checked_mount_settings(experiment, levels) for levels in sets]
         self._try_all(experiment, mounts, sets)
-        dead = _excluded_sets(sets, mounts, self.tried)
+        excluded = _excluded_sets(sets, mounts, self.tried)
         planned = [
             OptionSet(
                 levels=levels,
@@ -140,22 +142,22 @@ class SetProber:
                 effective=self.tried[mount.options].effective,
             )
             for number, (levels, mount) in enumerate(zip(sets, mounts, strict=True))
-            if number not in dead
+            if number not in excluded
         ]
         if not planned:
             raise next(result.error for result in self.tried.values() if result.error is not None)
-        return SetProbeReport(planned, explain_exclusions(sets, dead))
+        return SetProbeReport(planned, explain_exclusions(sets, excluded))
 
     def probe_largest(self, experiment: Experiment, sets: Sequence[Levels]) -> None:
-        """Try sets that differ from the first in one level each, but of some options the largest level alone.
+        """Mount sets that differ from the first in one level; of monotonic factors only the largest level.
 
-        Where that is in use as asked, and nothing else is another, the smaller ones will be, too: they count
-        as tried, unless it shares what another mount asked for. A trial looks at what is in use whenever it
-        has mounted.
+        If the largest level is in use as requested and no other option changed, the smaller levels count as
+        feasible. They do not if the server's connections are shared with another mount. Each trial checks
+        the options in use again.
 
         Args:
-            experiment: that the sets are of.
-            sets: their levels.
+            experiment: experiment to which the sets belong.
+            sets: levels of the sets.
 
         Raises:
             AppError: if the server does not answer.
@@ -169,35 +171,35 @@ class SetProber:
                 if levels[name] != sets[0][name] and _is_exact(name, levels[name])
             }
             smaller += [(name, exact[size], exact[max(exact)]) for size in exact if size != max(exact)]
-        left_out = [levels for _name, levels, _largest in smaller]
-        first = [levels for levels in sets if levels not in left_out]
-        self._try_all(experiment, [checked_mount_settings(experiment, levels) for levels in first], first)
+        skipped = [levels for _name, levels, _largest in smaller]
+        needed = [levels for levels in sets if levels not in skipped]
+        self._try_all(experiment, [checked_mount_settings(experiment, levels) for levels in needed], needed)
         base = self.tried[checked_mount_settings(experiment, sets[0]).options]
         for name, levels, largest in smaller:
             top = self.tried[checked_mount_settings(experiment, largest).options]
-            asked = dict.fromkeys(_MONOTONIC_FACTORS[name], largest[name])
-            alone = top.error is None and not top.shared
-            if alone and _without_volatile(top.effective) == _without_volatile(base.effective | asked):
+            requested = dict.fromkeys(_MONOTONIC_FACTORS[name], largest[name])
+            reliable = top.error is None and not top.shared
+            if reliable and _without_volatile(top.effective) == _without_volatile(base.effective | requested):
                 effective = top.effective | dict.fromkeys(_MONOTONIC_FACTORS[name], levels[name])
                 known = SetProbeResult(effective=effective, shared=top.shared, took_s=None)
                 self.tried.setdefault(checked_mount_settings(experiment, levels).options, known)
 
     def overhead_s(self) -> float:
-        """Return what a trial takes beside its copying, about, in seconds."""
+        """Return the estimated overhead of a trial in addition to its transfers, in seconds."""
         return self.mounting_s() + self._test_overhead_s
 
     def mounting_s(self) -> float:
-        """Return what mounting and unmounting takes, the median in seconds."""
+        """Return the median time to mount and unmount, in seconds."""
         return median(
             [one.took_s for one in self.tried.values() if one.error is None and one.took_s is not None]
         )
 
     def costs(self, options: str) -> ServerCosts:
-        """Return what the server takes with these options, a usual one's times if that is not known."""
+        """Return the server's measured latencies with these options, or typical ones if not measured."""
         return self._costs.get(latencies_of(options), ServerCosts())
 
     def free(self) -> int | None:
-        """Return the bytes that are free there, None if nobody knows."""
+        """Return the free bytes in the share's file system, None if unknown."""
         return self._free
 
     def _try_all(
@@ -229,7 +231,7 @@ class SetProber:
             return SetProbeResult(error=error)
         try:
             took_s = self._context.now() - began
-            self._sample(mount, options, latency_sample(experiment, options, levels))
+            self._measure_latency(mount, options, latency_sample(experiment, options, levels))
         except CancelledError:
             mount.abandon()
             raise
@@ -249,21 +251,21 @@ class SetProber:
         took_s += self._context.now() - began
         return SetProbeResult(effective=mount.effective, shared=mount.shared, took_s=took_s)
 
-    def _sample(self, mount: OpenMount, options: str, spec: TestSpec) -> None:
-        """Test with next to nothing, once for all options that make a test wait for the same.
+    def _measure_latency(self, mount: OpenMount, options: str, spec: TestSpec) -> None:
+        """Measure the server's latencies with a minimal test, once for each LatencySources value.
 
-        What does not work there at all is found before anything is measured.
+        The first test also shows whether tests can run on the share at all.
 
         Raises:
-            AppError: as the first test says.
+            AppError: if the first test fails.
         """
-        waits = latencies_of(options)
-        if waits in self._costs:
+        latencies = latencies_of(options)
+        if latencies in self._costs:
             return
         first = not self._costs
         if first:
             self._free = mount.look_at(TestSpec(path=""), self._token).free
-            # The very first has to wait for what all later ones find there.
+            # The first test fills the server's caches, so it is repeated before anything is measured.
             mount.run_test(spec, self._token, _ignore_event, self._context.link, round_trip=False)
         began = self._context.now()
         try:
@@ -273,21 +275,21 @@ class SetProber:
         except AppError:
             if first:
                 raise
-            self._costs[waits] = ServerCosts()  # its trials will say what is wrong
+            self._costs[latencies] = ServerCosts()  # the trials will report the error
             return
         took_s = self._context.now() - began
         copied_s = transfer_seconds(result.write) + transfer_seconds(result.read)
         if first:
             self._test_overhead_s = max(took_s - copied_s, 0.0)
-        self._costs[waits] = measured_costs(options, spec, result, self._context.facts)
+        self._costs[latencies] = measured_costs(options, spec, result, self._context.facts)
 
 
 def _ignore_event(_event: TestEvent) -> None:
-    """Nobody listens to what is not measured."""
+    """Ignore progress of tests that are not part of the experiment."""
 
 
 def checked_mount_settings(experiment: Experiment, levels: Levels) -> MountSettings:
-    """Return how an option set is mounted.
+    """Return the mount settings of an option set.
 
     Raises:
         AppError: OPTION_INVALID if a level cannot be written as an option.
@@ -305,13 +307,13 @@ def checked_mount_settings(experiment: Experiment, levels: Levels) -> MountSetti
 def _excluded_sets(
     sets: Sequence[Levels], mounts: Sequence[MountSettings], tried: Mapping[str, SetProbeResult]
 ) -> dict[int, Exclusion]:
-    """Return the sets that cannot be mounted, or that come out the same as an earlier one, with reasons."""
-    dead: dict[int, Exclusion] = {}
+    """Return the index of each set that cannot be mounted or equals an earlier set, with the reason."""
+    excluded: dict[int, Exclusion] = {}
     first: dict[object, int] = {}
     for number, (levels, mount) in enumerate(zip(sets, mounts, strict=True)):
         result = tried[mount.options]
         if result.error is not None:
-            dead[number] = Exclusion(f"It cannot be mounted. {result.error.message}")
+            excluded[number] = Exclusion(f"It cannot be mounted. {result.error.message}")
             continue
         key = (
             mount_signature(mount.options, result.effective),
@@ -321,19 +323,19 @@ def _excluded_sets(
         other = first.setdefault(key, number)
         if other != number:
             differing = {name: level for name, level in sets[other].items() if levels[name] != level}
-            dead[number] = Exclusion(same_set_reason(differing, mount.options, result), differing)
-    return dead
+            excluded[number] = Exclusion(same_set_reason(differing, mount.options, result), differing)
+    return excluded
 
 
 def mount_signature(options: str, effective: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return what tells one mount from another: what is in use, and what was asked for but is never shown."""
-    asked = MountOptions.parse(options).values()
-    unseen = {
+    """Return a key that is equal for equivalent mounts: options in use, and requested ones never shown."""
+    requested = MountOptions.parse(options).values()
+    hidden = {
         name: value
-        for name, value in asked.items()
+        for name, value in requested.items()
         if (option := catalogue().find(name)) is not None and option.shown == "never"
     }
-    return tuple(sorted((unseen | _without_volatile(effective)).items()))
+    return tuple(sorted((hidden | _without_volatile(effective)).items()))
 
 
 def _without_volatile(effective: dict[str, str]) -> dict[str, str]:
@@ -341,7 +343,7 @@ def _without_volatile(effective: dict[str, str]) -> dict[str, str]:
 
 
 def _is_exact(name: str, level: str) -> bool:
-    """Return whether the kernel takes this level of an option as it is asked for."""
+    """Return whether the kernel uses this level of an option without rounding."""
     return level.isdigit() and (name == "nconnect" or rounded_io_size(int(level)) == int(level))
 
 
@@ -350,21 +352,21 @@ def _test_level_pairs(levels: Levels) -> tuple[tuple[str, str], ...]:
 
 
 def same_set_reason(differing: Levels, options: str, result: SetProbeResult) -> str:
-    """Return why a set is not measured that comes out the same as another.
+    """Return why a set is excluded that equals another one in use.
 
     Args:
-        differing: the other's levels that are others.
-        options: of the set.
-        result: what is in use with it.
+        differing: levels of the other set that differ from those of this set.
+        options: option string of this set.
+        result: result of mounting this set.
     """
     requested = MountOptions.parse(options)
     notes = [
         note for name in requested.values() if (note := difference_reason(name, requested, result.effective))
     ]
     text = f"In use it is the same as {levels_text(differing)}."
-    held = any((option := catalogue().find(name)) is not None and option.scope == "client"
+    is_client_wide = any((option := catalogue().find(name)) is not None and option.scope == "client"
                for name in differing)  # fmt: skip
-    if held and result.shared:
+    if is_client_wide and result.shared:
         text += (
             " Another mount of this server and version is there, and all of them share its connections: "
             "unmount it to vary this."
@@ -378,11 +380,11 @@ Levels = dict[str, str]
 
 
 def possible_factors(experiment: Experiment, facts: Facts) -> tuple[list[Factor], list[ExcludedSet]]:
-    """Return the factors with the levels that may work here, and those struck out without trying.
+    """Return the factors with their possible levels, and the levels excluded by known facts.
 
     Args:
-        experiment: its factors.
-        facts: of client and server; what they do not tell is found out by trying.
+        experiment: experiment whose factors are checked.
+        facts: facts on client and server; unknown ones exclude nothing.
     """
     factors: list[Factor] = []
     struck: list[ExcludedSet] = []
@@ -402,7 +404,7 @@ def possible_factors(experiment: Experiment, facts: Facts) -> tuple[list[Factor]
 
 
 def without_conflicts(sets: Sequence[Levels]) -> tuple[list[Levels], list[ExcludedSet]]:
-    """Return the sets whose levels can be together, and the pairs that cannot."""
+    """Return the sets without conflicting levels, and the conflicting pairs of levels."""
     bad = [pair for levels in sets if (pair := conflicting_levels(levels))]
     struck = [
         ExcludedSet(levels=dict(pair), reason="A record cannot be larger than its file.")
@@ -414,50 +416,52 @@ def without_conflicts(sets: Sequence[Levels]) -> tuple[list[Levels], list[Exclud
 def without_refused_tests(
     sets: Sequence[Levels], works: Sequence[WorkloadSpec]
 ) -> tuple[list[Levels], list[ExcludedSet]]:
-    """Return the sets that make tests of these workloads as they can be run, and what makes others.
+    """Return the sets whose tests are valid for these workloads, and the excluded levels.
 
     Args:
-        sets: of an experiment.
-        works: its workloads.
+        sets: levels of the sets of an experiment.
+        works: workloads of the experiment.
     """
     tests = [dict(pairs) for pairs in dict.fromkeys(tuple(levels_of_test(levels).items()) for levels in sets)]
-    dead = {
+    excluded = {
         number: Exclusion(problem)
         for number, levels in enumerate(tests)
         if (problem := next((found for work in works if (found := _refused_reason(work, levels))), ""))
     }
-    bad = [tests[number] for number in dead]
-    return [levels for levels in sets if levels_of_test(levels) not in bad], explain_exclusions(tests, dead)
+    bad = [tests[number] for number in excluded]
+    return [levels for levels in sets if levels_of_test(levels) not in bad], explain_exclusions(
+        tests, excluded
+    )
 
 
 class Exclusion(NamedTuple):
-    """Why a set is not measured.
+    """Reason why an option set is not measured.
 
     Attributes:
-        reason: in one or two sentences.
-        same_as: where another set comes out the same, its levels that are others.
+        reason: one or two sentences.
+        same_as: the differing levels of the equivalent earlier set; empty if there is none.
     """
 
     reason: str
     same_as: Levels = {}  # noqa: RUF012 - never changed
 
 
-def explain_exclusions(sets: Sequence[Levels], dead: dict[int, Exclusion]) -> list[ExcludedSet]:
-    """Return what is struck out because these sets cannot be measured, in as few words as possible.
+def explain_exclusions(sets: Sequence[Levels], excluded: dict[int, Exclusion]) -> list[ExcludedSet]:
+    """Return the shortest list of levels and pairs of levels that explains the exclusion of these sets.
 
-    A level none of whose sets is left is struck out alone, two levels that are never left together as a
-    pair, and what remains set by set.
+    A level is listed alone if all sets with it are excluded. A pair of levels is listed if all sets with both
+    are excluded. The remaining sets are listed whole.
 
     Args:
-        sets: all.
-        dead: index of each set that cannot be measured, with the reason.
+        sets: levels of all sets.
+        excluded: index of each excluded set, with the reason.
     """
-    alive = [levels for number, levels in enumerate(sets) if number not in dead]
+    feasible = [levels for number, levels in enumerate(sets) if number not in excluded]
     struck: dict[tuple[tuple[str, str], ...], Exclusion] = {}
-    # Sets with least that could be the cause come first: their reasons are the most to the point.
-    for number in sorted(dead, key=lambda number: _unused_levels(sets[number], alive)):
-        cause = _smallest_cause(sets[number], alive)
-        struck.setdefault(cause, dead[number])
+    # Sets with the fewest possible causes come first, because their reasons are the most specific.
+    for number in sorted(excluded, key=lambda number: _unused_levels(sets[number], feasible)):
+        cause = _smallest_cause(sets[number], feasible)
+        struck.setdefault(cause, excluded[number])
     return [
         ExcludedSet(levels=dict(cause), reason=why.reason, same_as=why.same_as)
         for cause, why in struck.items()
@@ -465,7 +469,7 @@ def explain_exclusions(sets: Sequence[Levels], dead: dict[int, Exclusion]) -> li
 
 
 def levels_text(levels: Levels) -> str:
-    """Return levels for people."""
+    """Return levels for display."""
     return ", ".join(f"{factor_label(name)} {level}" for name, level in levels.items())
 
 
@@ -483,7 +487,7 @@ def _level_exclusion(name: str, level: str, facts: Facts) -> str:
 
 
 def levels_of_test(levels: Levels) -> Levels:
-    """Return the levels that are of the test, not of the mount."""
+    """Return the levels that belong to the test, not to the mount."""
     return {name: level for name, level in levels.items() if name in TEST_FACTORS}
 
 
@@ -493,15 +497,15 @@ def _refused_reason(work: WorkloadSpec, levels: Levels) -> str:
     return block or file_count_problem(spec.workload, spec.count)
 
 
-def _unused_levels(levels: Levels, alive: Sequence[Levels]) -> int:
-    return sum(not any(other.get(name) == level for other in alive) for name, level in levels.items())
+def _unused_levels(levels: Levels, feasible: Sequence[Levels]) -> int:
+    return sum(not any(other.get(name) == level for other in feasible) for name, level in levels.items())
 
 
-def _smallest_cause(levels: Levels, alive: Sequence[Levels]) -> tuple[tuple[str, str], ...]:
-    """Return the smallest part of a set's levels that no set that is left has."""
+def _smallest_cause(levels: Levels, feasible: Sequence[Levels]) -> tuple[tuple[str, str], ...]:
+    """Return the smallest subset of a set's levels that occurs in no feasible set."""
     for size in (1, 2):
         for part in itertools.combinations(levels.items(), size):
-            if not any(_contains(part, other) for other in alive):
+            if not any(_contains(part, other) for other in feasible):
                 return part
     return tuple(levels.items())
 
