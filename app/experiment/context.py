@@ -1,4 +1,4 @@
-"""Context of an experiment: how it mounts, the facts, the clock; replaceable in tests."""
+"""Context of an experiment: access to mounts, facts and clock; replaceable in tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OpenMount(Protocol):
-    """An open private mount; app.speedtest.private_mount.PrivateMount is one."""
+    """Interface of an open private mount, implemented by app.speedtest.private_mount.PrivateMount."""
 
     effective: dict[str, str]
     connections: int
@@ -38,7 +38,7 @@ class OpenMount(Protocol):
         ...
 
     def look_at(self, spec: TestSpec, token: CancelToken) -> WorkerResult:
-        """Tell what is free there."""
+        """Return the mount and the free space of a test's directory."""
         ...
 
     def close(self) -> UnmountTiming:
@@ -52,14 +52,14 @@ class OpenMount(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExperimentContext:
-    """What an experiment works with.
+    """Access of an experiment to mounts, facts and clock.
 
     Attributes:
-        open: mounts (options, readahead in KiB or None, token) privately.
-        facts: of link, server and client.
-        link: the emulated link, None on any other host.
-        now: a monotonic clock, seconds.
-        read_ahead_kb: of the share's mount in use, KiB; None if there is none.
+        open: mounts privately; arguments are options, readahead in KiB or None, and token.
+        facts: facts on link, server and client.
+        link: the emulated link, None on a host with a real link.
+        now: monotonic clock, s.
+        read_ahead_kb: readahead of the share's present mount, KiB; None if it is not mounted.
     """
 
     open: Callable[[str, int | None, CancelToken], OpenMount]

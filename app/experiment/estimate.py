@@ -1,8 +1,8 @@
-"""Duration and volume of trials, by the throughput model and measured latencies; smaller experiments.
+"""Duration and volume of trials, by the throughput model and measured latencies; shrinking experiments.
 
-What the link takes to carry bytes, the model knows. What this server takes to put a write on stable storage
-(sync), and for a file whose attributes are not cached (noac), is measured by a very small test on such a
-mount: the time beyond what the model predicts without these options.
+The throughput model predicts the transfer time on the link. A small test measures the server's latency for a
+write to stable storage (sync), or for a file without cached attributes (noac). The latency is the time beyond
+the model's prediction without these options.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from app.experiment.model import Experiment, ExperimentPlan, WorkloadSpec
     from app.speedtest.model import TestResult, Transfer
 
-#: What the server takes for a request beside the round trip.
+#: Time of the server for a request in addition to the round trip, s.
 _SERVICE_S = 0.3e-3
-#: Of a link that nobody knows.
+#: Assumed rate if the link's rate is unknown, bits per second.
 ASSUMED_LINK_BPS = 1e9
-#: The kernel's own readahead of an NFS mount, KiB.
+#: Default readahead of the kernel for an NFS mount, KiB.
 _KERNEL_READAHEAD_KB = 128
-#: A test must leave others their room: it takes this part of the free space at most.
+#: Maximum fraction of the free space that a test uses.
 MAX_FREE_SPACE_SHARE = 0.25
 _MIN_FILE_SIZE = 2**20
 _MIN_FILES = 10
@@ -46,14 +46,14 @@ _MIN_FILES = 10
 def trial_seconds(
     experiment: Experiment, one: OptionSet, facts: Facts, overhead_s: float, costs: ServerCosts | None = None
 ) -> list[float]:
-    """Return what a trial of each workload will take with this set, about, in seconds.
+    """Return the estimated duration of a trial of each workload with this set, in seconds.
 
     Args:
-        experiment: its workloads.
-        one: the set.
-        facts: of the link.
-        overhead_s: beside the copying.
-        costs: the server's, None for those of a usual one.
+        experiment: experiment with the workloads.
+        one: option set.
+        facts: facts on the link.
+        overhead_s: time in addition to the transfers, s.
+        costs: latencies of the server, None for typical ones.
     """
     return [
         overhead_s + _copy_seconds(one, trial_spec(work, one.levels), facts, costs)
@@ -62,32 +62,32 @@ def trial_seconds(
 
 
 def total_seconds(plan: ExperimentPlan) -> float:
-    """Return what all trials will take, about."""
+    """Return the estimated duration of all trials, in seconds."""
     warm_up = sum(plan.sets[0].seconds)
     return warm_up + sum(plan.sets[trial.set].seconds[trial.work] for trial in schedule_trials(plan))
 
 
 def total_bytes(plan: ExperimentPlan) -> int:
-    """Return what will cross the network in both directions together."""
+    """Return the bytes that will cross the network in both directions."""
     works = plan.experiment.workloads
-    moved = [[_trial_bytes(trial_spec(work, one.levels)) for work in works] for one in plan.sets]
-    return sum(moved[0]) + sum(moved[trial.set][trial.work] for trial in schedule_trials(plan))
+    trial_bytes = [[_trial_bytes(trial_spec(work, one.levels)) for work in works] for one in plan.sets]
+    return sum(trial_bytes[0]) + sum(trial_bytes[trial.set][trial.work] for trial in schedule_trials(plan))
 
 
 def max_trial_bytes(plan: ExperimentPlan) -> int:
-    """Return the bytes that the largest of all trials moves in both directions together."""
+    """Return the bytes that the largest trial moves in both directions."""
     return max(
         _trial_bytes(trial_spec(work, one.levels)) for one in plan.sets for work in plan.experiment.workloads
     )
 
 
 def space_needed(experiment: Experiment, levels: Sequence[dict[str, str]]) -> int:
-    """Return the bytes that the largest trial needs."""
+    """Return the free space that the largest trial needs, in bytes."""
     return max(trial_spec(work, one).total for one in levels for work in experiment.workloads)
 
 
 def shrunk(experiment: Experiment) -> Experiment | None:
-    """Return the experiment with half the amounts, or with a repeat less; None if it is at its smallest."""
+    """Return the experiment with half the amounts, or one repeat less; None if it is at its minimum."""
     works = [_halved(work, fixed=_has_sizes(experiment)) for work in experiment.workloads]
     if works != experiment.workloads:
         return msgspec.structs.replace(experiment, workloads=works)
@@ -97,9 +97,9 @@ def shrunk(experiment: Experiment) -> Experiment | None:
 
 
 def smallest_experiment(experiment: Experiment) -> Experiment:
-    """Return the experiment at its smallest."""
-    while (less := shrunk(experiment)) is not None:
-        experiment = less
+    """Return the experiment shrunk to its minimum."""
+    while (smaller := shrunk(experiment)) is not None:
+        experiment = smaller
     return experiment
 
 
@@ -116,10 +116,12 @@ def _halved(work: WorkloadSpec, *, fixed: bool) -> WorkloadSpec:
 
 
 def _copy_seconds(one: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCosts | None) -> float:
-    ways = ["write", "read"] if spec.direction != "write" else ["write"]
+    directions = ["write", "read"] if spec.direction != "write" else ["write"]
     if spec.workload == "random" and spec.direction != "read":
-        ways.append("write")  # the file is there before its records are written
-    seconds = sum(direction_seconds(one, spec, facts, costs, write=way == "write") for way in ways)
+        directions.append("write")  # the file is written once before the random records
+    seconds = sum(
+        direction_seconds(one, spec, facts, costs, write=direction == "write") for direction in directions
+    )
     if spec.workload == "files":
         seconds += 2 * spec.count * _round_trip_s(facts)
     return seconds
@@ -128,10 +130,10 @@ def _copy_seconds(one: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCos
 def direction_seconds(
     one: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCosts | None, *, write: bool
 ) -> float:
-    """Return what a test will take to copy in one direction with this set, about, in seconds."""
+    """Return the estimated time to copy in one direction with this set, in seconds."""
     options = MountOptions.parse(one.options)
     block = call_size(spec.block_size, options.values())
-    work = Copy(
+    copy = Copy(
         direction="write" if write else "read",
         length=spec.total,
         files=spec.count if spec.workload == "files" else 1,
@@ -139,9 +141,9 @@ def direction_seconds(
         at_once=spec.count if spec.workload == "streams" else 1,
     )
     read_ahead = 1024 * (one.read_ahead_kb if one.read_ahead_kb is not None else _KERNEL_READAHEAD_KB)
-    predicted = predict(options, facts, work, read_ahead=read_ahead, costs=costs)
-    if predicted is not None:
-        seconds = predicted.seconds
+    prediction = predict(options, facts, copy, read_ahead=read_ahead, costs=costs)
+    if prediction is not None:
+        seconds = prediction.seconds
     else:
         rate = facts.link.slowest_of(spec.direction) if facts.link is not None else None
         seconds = spec.total * 8 / payload_rate_bps(rate or ASSUMED_LINK_BPS)
@@ -156,24 +158,24 @@ def _round_trip_s(facts: Facts) -> float:
 
 
 def _trial_bytes(spec: TestSpec) -> int:
-    """Return the bytes that a trial moves; what is only read is written before."""
-    ways = 1 if spec.direction == "write" else 2
-    return spec.total * (ways + (spec.workload == "random" and spec.direction != "read"))
+    """Return the bytes that a trial moves; a file that is only read is written before."""
+    directions = 1 if spec.direction == "write" else 2
+    return spec.total * (directions + (spec.workload == "random" and spec.direction != "read"))
 
 
-#: Bytes that are copied to see whether a test works; where each call or file is waited for, in several ones.
+#: Total bytes of a latency test, divided into several calls or files if each has a latency.
 SAMPLE_SIZE = 65536
 _SAMPLE_CALLS = 8
-#: One hiccup in so short a test is not what all calls of a long one take.
+#: Limit relative to the typical latency: a short test exaggerates a single delay.
 _MAX_SLOWDOWN = 5.0
 
 
 class LatencySources(NamedTuple):
-    """What options make a test wait for.
+    """Latencies to which mount options expose a test.
 
     Attributes:
-        stable: each write is on stable storage before the next one.
-        attributes: they are asked for each time.
+        stable: each write waits for stable storage (sync).
+        attributes: attributes are requested from the server each time (noac).
     """
 
     stable: bool
@@ -181,63 +183,65 @@ class LatencySources(NamedTuple):
 
 
 def latencies_of(options: str) -> LatencySources:
-    """Return what an option string makes a test wait for."""
+    """Return the latencies to which an option string exposes a test."""
     values = implied_values(MountOptions.parse(options))
     return LatencySources(stable=values.get("sync") == "sync", attributes=values.get("acregmax") == "0")
 
 
 def latency_sample(experiment: Experiment, options: str, levels: Mapping[str, str]) -> TestSpec:
-    """Return the test of next to nothing that tells what a mount makes a test wait for.
+    """Return a minimal test that measures the latencies of a mount.
 
     Args:
-        experiment: what is copied; the calls are those of its first workload, as their memory takes time too.
-        options: of the mount.
-        levels: of the set that it is mounted for.
+        experiment: experiment; its first workload defines the call size, as buffers take time as well.
+        options: mount options of the set.
+        levels: levels of the set.
     """
-    waits = latencies_of(options)
-    asked = trial_spec(experiment.workloads[0], levels).block_size
-    block = call_size(asked, MountOptions.parse(options).values())
-    part = SAMPLE_SIZE // _SAMPLE_CALLS
-    if waits.attributes and any(work.kind == "files" for work in experiment.workloads):
-        return TestSpec(path="", workload="files", size=part, count=_SAMPLE_CALLS, block_size=block)
-    return TestSpec(path="", size=SAMPLE_SIZE, block_size=min(block, part) if waits.stable else block)
+    latencies = latencies_of(options)
+    block_size = trial_spec(experiment.workloads[0], levels).block_size
+    block = call_size(block_size, MountOptions.parse(options).values())
+    chunk = SAMPLE_SIZE // _SAMPLE_CALLS
+    if latencies.attributes and any(work.kind == "files" for work in experiment.workloads):
+        return TestSpec(path="", workload="files", size=chunk, count=_SAMPLE_CALLS, block_size=block)
+    return TestSpec(path="", size=SAMPLE_SIZE, block_size=min(block, chunk) if latencies.stable else block)
 
 
 def measured_costs(options: str, spec: TestSpec, result: TestResult, facts: Facts) -> ServerCosts:
-    """Return what the server takes with such options, a usual one's times where they make nobody wait.
+    """Return the server's latencies with these options; typical ones where the options cause none.
 
     Args:
-        options: as mounted.
-        spec: the test, from :func:`latency_sample`.
-        result: what it said.
-        facts: of the link.
+        options: mount options of the set.
+        spec: test from :func:`latency_sample`.
+        result: result of the test.
+        facts: facts on the link.
     """
-    waits, usual = latencies_of(options), ServerCosts()
+    latencies, usual = latencies_of(options), ServerCosts()
     costs = usual
     rtt_s = (facts.link.rtt_s if facts.link is not None else None) or 0.0
     write, read = result.write, result.read
-    if waits.stable and write is not None:
+    if latencies.stable and write is not None:
         block = call_size(spec.block_size, MountOptions.parse(options).values())
         calls = spec.count * ceil(spec.size / block)
         rate = facts.link.rate_of("write") if facts.link is not None else None
-        carried_s = spec.total * 8 / payload_rate_bps(rate or ASSUMED_LINK_BPS)
-        made_s = spec.count / result.figures[CREATE].median if CREATE in result.figures else 0.0
-        commit_s = (write.transfer_s - made_s - carried_s) / calls - rtt_s
+        transfer_s = spec.total * 8 / payload_rate_bps(rate or ASSUMED_LINK_BPS)
+        created_s = spec.count / result.figures[CREATE].median if CREATE in result.figures else 0.0
+        commit_s = (write.transfer_s - created_s - transfer_s) / calls - rtt_s
         costs = replace(costs, commit_s=_bounded(commit_s, usual.commit_s))
-    if waits.attributes:
+    if latencies.attributes:
         one = OptionSet(levels={}, options=options)
         costs = replace(costs, attributes_s=rtt_s + usual.service_s, create_s=0.0, open_s=0.0)
-        to_s, from_s = (direction_seconds(one, spec, facts, costs, write=way) for way in (True, False))
+        write_s, read_s = (
+            direction_seconds(one, spec, facts, costs, write=is_write) for is_write in (True, False)
+        )
         costs = replace(
             costs,
-            create_s=_bounded((transfer_seconds(write) - to_s) / spec.count, usual.create_s),
-            open_s=_bounded((transfer_seconds(read) - from_s) / max(spec.count - 1, 1), usual.open_s),
+            create_s=_bounded((transfer_seconds(write) - write_s) / spec.count, usual.create_s),
+            open_s=_bounded((transfer_seconds(read) - read_s) / max(spec.count - 1, 1), usual.open_s),
         )
     return costs
 
 
 def transfer_seconds(transfer: Transfer | None) -> float:
-    """Return what a transfer took until all was on the server, or with the program; 0 of none."""
+    """Return the time of a transfer including fsync and close, in seconds; 0 without a transfer."""
     return transfer.transfer_s + transfer.fsync_s + transfer.close_s if transfer is not None else 0.0
 
 

@@ -1,7 +1,7 @@
-"""Factors: what an experiment can vary, and what a level of one does to the mount or to the test.
+"""Factors: what an experiment can vary, and how a level changes the mount or the test.
 
-A factor is an option of the catalogue, or one of the names below. The level "default" of an option leaves it
-out, so that the kernel and the server decide.
+A factor is an option of the catalog, or one of the names below. The level "default" omits the option, so that
+the kernel and the server decide.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from app.experiment.model import Experiment, WorkloadSpec
 
 DEFAULT = "default"
-#: The level of a flag that is given; the other is "no".
+#: Level of a flag that is set; the other level is "no".
 YES_LEVEL = "yes"
 TRANSFER_SIZE = "transfer_size"
 READ_AHEAD = "read_ahead_kb"
@@ -30,23 +30,23 @@ CACHE_MODE = "cache_mode"
 FILE_SIZE, BLOCK_SIZE, RECORD_SIZE = "file_size", "block_size", "record_size"
 STREAMS, PATTERN = "streams", "pattern"
 
-#: What these change is the test, not the mount.
+#: Factors of the test, as opposed to the mount.
 TEST_FACTORS = frozenset({FILE_SIZE, BLOCK_SIZE, RECORD_SIZE, STREAMS, PATTERN})
 _SIZE_FACTORS = frozenset({TRANSFER_SIZE, FILE_SIZE, BLOCK_SIZE, RECORD_SIZE})
 _NUMBER_FACTORS = frozenset({READ_AHEAD, STREAMS})
 _PATTERNS = ("sequential", "random")
-#: Factors of the studies that this client cannot vary, and why.
+#: Factors of published studies that a Linux client cannot vary, with the reason.
 UNSUPPORTED_FACTORS = {
     "client_threads": "The Linux client has no threads of its own to set; its requests are asynchronous. The "
     "number of connections (nconnect) comes nearest.",
     "server_threads": "This is a setting of the server. Change it there (on Linux: rpc.nfsd, or threads= in "
     "/etc/nfs.conf), repeat the experiment, and compare the two in the history.",
 }
-#: Levels of the studies that are gone from Linux.
+#: Levels of published studies that Linux no longer supports, with the reason.
 OBSOLETE_LEVELS = {
     ("vers", "2"): "NFS version 2 is gone: neither mount.nfs nor the Linux server speaks it any more.",
 }
-#: Units of options that are times.
+#: Unit symbols by kind of a time option.
 _TIME_UNITS = {"sec": "s", "minutes": "min"}
 LABELS = {
     TRANSFER_SIZE: "Read and write size", READ_AHEAD: "Readahead (KiB)", CACHE_MODE: "Attribute caching",
@@ -56,11 +56,11 @@ LABELS = {
 
 
 class MountSettings(NamedTuple):
-    """How one option set is mounted.
+    """Mount settings of one option set.
 
     Attributes:
-        options: the option string.
-        read_ahead_kb: to be set after mounting, None to leave it.
+        options: mount option string.
+        read_ahead_kb: readahead to set after mounting, KiB; None for the kernel's default.
     """
 
     options: str
@@ -68,13 +68,13 @@ class MountSettings(NamedTuple):
 
 
 def factor_label(name: str) -> str:
-    """Return a factor's name for people."""
+    """Return a factor's name for display."""
     option = catalogue().find(name)
     return LABELS.get(name) or (option.label if option is not None else name)
 
 
 def level_label(name: str, level: str) -> str:
-    """Return a level for people: sizes and times with their unit, the rest as it is written."""
+    """Return a level for display: sizes and times with their units, others unchanged."""
     option = catalogue().find(name)
     kind = "size" if name in _SIZE_FACTORS else option.kind if option is not None else ""
     if not (level.isascii() and level.isdigit()):
@@ -86,15 +86,15 @@ def level_label(name: str, level: str) -> str:
     return f"{level} {_TIME_UNITS[kind]}" if kind in _TIME_UNITS else level
 
 
-#: For sentences that people read beside tables with the same words.
+#: Names for sentences next to tables with the same names.
 DISPLAY_NAMES = FactorNames(factor=factor_label, level=level_label, between=": ")
 
 
 def normalized_level(name: str, level: str) -> str:
-    """Return a level as it is kept: sizes (also written as 64k or 1M) in plain bytes.
+    """Return a level in its normal form: sizes (such as 64k or 1M) in bytes.
 
     Raises:
-        ValueError: if it is no level of this factor; the message is for people.
+        ValueError: if it is not a level of this factor; the message is for display.
     """
     if name in UNSUPPORTED_FACTORS or (name, level) in OBSOLETE_LEVELS:
         return level
@@ -114,10 +114,10 @@ def normalized_level(name: str, level: str) -> str:
 
 
 def mount_settings(experiment: Experiment, levels: Mapping[str, str]) -> MountSettings:
-    """Return how an option set is mounted.
+    """Return the mount settings of an option set.
 
     Raises:
-        ValueError: if a level cannot be written as an option.
+        ValueError: if a level cannot be expressed as an option.
     """
     options = MountOptions.parse(experiment.options)
     read_ahead: int | None = None
@@ -137,11 +137,11 @@ def mount_settings(experiment: Experiment, levels: Mapping[str, str]) -> MountSe
 
 
 def options_of_factor(name: str, levels: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the options that the levels of a factor are about; none of one that is of the test.
+    """Return the mount options that the levels of a factor set; none for a factor of the test.
 
     Args:
-        name: of the factor.
-        levels: its levels: those of the attribute cache may be any options.
+        name: name of the factor.
+        levels: levels of the factor; those of the attribute cache may contain any options.
     """
     if name in TEST_FACTORS or name == READ_AHEAD:
         return ()
@@ -155,7 +155,7 @@ def options_of_factor(name: str, levels: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def trial_spec(work: WorkloadSpec, levels: Mapping[str, str]) -> TestSpec:
-    """Return the test of a workload with these levels; its path is the mount's, which is not known yet."""
+    """Return the test of a workload with these levels; its path is filled in after mounting."""
     spec = TestSpec(
         path="",
         direction=work.direction,
@@ -182,7 +182,7 @@ def trial_spec(work: WorkloadSpec, levels: Mapping[str, str]) -> TestSpec:
 
 
 def conflicting_levels(levels: Mapping[str, str]) -> dict[str, str]:
-    """Return the levels that cannot be together, {} if they can."""
+    """Return the pair of levels that exclude each other, {} if there is none."""
     record, size = levels.get(RECORD_SIZE), levels.get(FILE_SIZE)
     if record is not None and size is not None and int(record) > int(size):
         return {RECORD_SIZE: record, FILE_SIZE: size}
@@ -226,6 +226,6 @@ def _option_level(name: str, level: str) -> str:
 
 
 def _option_value(name: str, level: str) -> str:
-    """Return the value of a level: the catalogue's of a flag that is given is empty, and hard to read."""
+    """Return the option value of a level; a set flag has an empty value, which the level spells "yes"."""
     option = catalogue().find(name)
     return YES if option is not None and option.kind == "flag" and level == YES_LEVEL else level

@@ -22,27 +22,26 @@ from app.units import format_size
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What a search for the best setting has in the place of a recipe's name.
+#: Name of a search for the best settings, in the field for the recipe's name.
 SEARCH_NAME = "best"
-#: The time of a search whose bytes are limited and whose time is not: a day.
+#: Time limit of a search that is limited by its bytes only, s: a day.
 UNLIMITED_S = 86400.0
-#: Between a workload's name and its amount, where that is no more what the name says.
-#: Behind what a cut work copies, the name that it had; the second is of records before.
+#: Separators between the amount and the name in a resized workload's name: present format, and the one of
+#: older records.
 _PLANNED, _CUT = " (planned: ", ", cut to "
-#: All levels of all factors combined; each factor alone around a base; or the rows that are spelled out.
+#: Combination of levels: all levels of all factors; each factor varied alone; or the rows listed.
 Strategy = Literal["full", "one-at-a-time", "rows"]
-#: What is done now: an option set is tried, the line is warmed up, a trial runs, one of a re-test runs, or a
-#: trial has just ended.
+#: Current step: mounting option sets, warm-up, trial, trial of a re-test, or a trial that has just ended.
 ExperimentPhase = Literal["trying", "warm-up", "trial", "retest", "done"]
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is varied.
+    """A factor: what is varied.
 
     Attributes:
-        name: an option of the catalogue, or one of app.experiment.factors.
-        levels: the values to compare.
-        base: the level that the others are compared with; "" for the first.
+        name: an option of the catalog, or a name defined in app.experiment.factors.
+        levels: values to compare.
+        base: level that the others are compared with; "" for the first one.
     """
 
     name: str
@@ -51,19 +50,19 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def baseline(self) -> str:
-        """The level that the others are compared with."""
+        """Level that the others are compared with."""
         return self.base or self.levels[0]
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a trial copies.
+    """Workload of a trial.
 
     Attributes:
-        name: for people, and in the outcomes.
-        kind: one file, many small ones, records in random order, or several files at once.
+        name: name for display and in the outcomes.
+        kind: one file, many small files, records in random order, or several files in parallel.
         size: bytes of each file.
         count: number of files.
-        block_size: bytes of each call, AS_COPY for those of cp on the mount of each set.
+        block_size: bytes of each call, CP_CALL_SIZE for the call size of cp on the mount of each set.
         direction: to the server, from it, or both.
     """
 
@@ -76,36 +75,36 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def uncut_name(self) -> str:
-        """Its name before it was cut."""
+        """Name of the workload before it was resized."""
         cut, planned, name = self.name.partition(_PLANNED)
         return name.removesuffix(")") if planned else cut.partition(_CUT)[0]
 
     @property
     def amount(self) -> str:
-        """What it copies, for people."""
+        """Number and size of the files, for display."""
         return f"{f'{self.count} x ' if self.count > 1 else ''}{format_size(self.size)}"
 
     def resized(self, *, size: int | None = None, count: int | None = None) -> WorkloadSpec:
-        """Return it with another amount: its name begins with that, and ends with the one it had."""
+        """Return the workload with another amount; its name then shows the amount and the original name."""
         cut = msgspec.structs.replace(self, size=size or self.size, count=count or self.count)
         return msgspec.structs.replace(cut, name=f"{cut.amount}{_PLANNED}{self.uncut_name})")
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Factors, workloads and repeats on one share.
+    """Factors, workloads and repeats of an experiment on one share.
 
     Attributes:
         share: server:/export.
-        recipe: name of the recipe that it comes from, or "".
-        title: for people.
-        options: option string that all sets have in common.
+        recipe: name of its recipe, or "".
+        title: title for display.
+        options: mount options common to all sets.
         strategy: how the levels are combined.
-        axes: factors of the study's own table: down, across, and those whose levels have tables of their own.
-        factors: what is varied.
-        rows: of the strategy "rows": factor to level; a factor that a row does not name has its base.
-        workloads: what each set copies.
-        repeats: of each set and workload.
-        seed: of the random order.
+        axes: factors of the study's own table: rows, columns, and those that split it into several tables.
+        factors: factors to vary.
+        rows: option sets of the strategy "rows", as level by factor; an omitted factor has its base level.
+        workloads: workloads run with each set.
+        repeats: number of repeats of each set and workload.
+        seed: seed of the random order.
     """
 
     share: str
@@ -122,12 +121,12 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ExcludedSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Levels that are not measured here.
+    """Levels that are not measured.
 
     Attributes:
-        levels: factor to level; several that are only impossible together.
-        reason: why, in one or two sentences.
-        same_as: the levels that come out the same and are measured instead, {} if there are none.
+        levels: level by factor; several levels are excluded only in combination.
+        reason: one or two sentences.
+        same_as: differing levels of the equivalent set measured instead, {} if there is none.
     """
 
     levels: dict[str, str]
@@ -136,16 +135,16 @@ class ExcludedSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionSet(msgspec.Struct, frozen=True, kw_only=True):
-    """One option set that was tried and found to work.
+    """An option set that can be mounted.
 
     Attributes:
-        levels: factor to level.
-        options: as mounted.
-        read_ahead_kb: to be set after mounting, None to leave it.
-        effective: option name to value as in use when it was tried.
-        whole: whether that is all that was in use; otherwise, of a set that was not tried itself, only what
-            its levels make of it.
-        seconds: what a trial of each workload will take, about.
+        levels: level by factor.
+        options: mount options of the set.
+        read_ahead_kb: readahead to set after mounting, KiB; None for the kernel's default.
+        effective: option values in use when it was mounted for probing, by name.
+        whole: whether `effective` lists all options in use. Of a set that was not mounted for probing, it
+            lists only those implied by its levels.
+        seconds: estimated duration of a trial of each workload, s.
     """
 
     levels: dict[str, str]
@@ -157,21 +156,21 @@ class OptionSet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What an experiment will do, before it begins.
+    """Plan of an experiment or search.
 
     Attributes:
-        experiment: as asked, or smaller to fit a budget.
-        sets: the option sets to compare, the baseline first.
-        struck: what is not measured, and why.
-        trials: number of all trials, those of the baseline and the warm-up among them.
-        seconds: what they will take, about.
-        bytes: what will cross the network in both directions together; of a search what may, 0 for no limit.
-        space: bytes that the largest trial needs on the server.
-        notes: sentences for a person.
-        environment: of the host that will run it.
-        current: of a search, the levels of the setting in use; {} if it is no candidate.
-        today: of a search, the setting in use where it is no candidate: its levels are {}, and the winner is
-            tested again beside it.
+        experiment: experiment as requested, or shrunk to fit a budget.
+        sets: option sets to compare, the baseline first.
+        struck: excluded levels and sets, with reasons.
+        trials: number of all trials, including warm-up and baseline.
+        seconds: estimated duration, s.
+        bytes: bytes that will cross the network in both directions; in a search the limit, 0 for none.
+        space: free space needed on the server by the largest trial, bytes.
+        notes: sentences for display.
+        environment: host that will run it.
+        current: in a search, the levels of the present settings; {} if these are no candidate.
+        today: in a search, the present settings if they are no candidate, with levels {}. The winner is
+            re-tested against them.
     """
 
     experiment: Experiment
@@ -188,18 +187,18 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def present(self) -> OptionSet | None:
-        """Of a search, the setting in use; None of an experiment."""
+        """Present settings in a search; None in an experiment."""
         if not self.current:
             return self.today
         return next((one for one in self.sets if one.levels == self.current), None)
 
 
 class ExperimentArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """``experiment.plan``.
+    """Arguments of ``experiment.plan``.
 
     Attributes:
-        experiment: what is asked for.
-        budget_s: seconds that it may take; it is made smaller until it should fit. None for no limit.
+        experiment: experiment as requested.
+        budget_s: time limit, s, for which the experiment is shrunk; None for no limit.
     """
 
     experiment: Experiment
@@ -207,13 +206,13 @@ class ExperimentArgs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExperimentRunArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """``experiment.run``, and ``experiment.search`` for what is left of a search.
+    """Arguments of ``experiment.run``, and of ``experiment.search`` to resume a search.
 
     Attributes:
-        plan: from ``experiment.plan``, or as ``experiment.best`` told it.
+        plan: plan from ``experiment.plan``, or from an event of ``experiment.best``.
         done: outcomes of an earlier part of the run; these trials are not repeated.
-        budget_s: no further trial begins that would probably end later than this, in seconds from now. None
-            for no limit, or for what is left of a search's time.
+        budget_s: time limit, s: no trial begins that would probably exceed it. None for no limit, or for the
+            remaining time of a search.
     """
 
     plan: ExperimentPlan
@@ -222,18 +221,18 @@ class ExperimentRunArgs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExperimentEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What planning and running tell on the way.
+    """Progress of planning and running.
 
     Attributes:
-        phase: what is done now.
-        number: of the option set being tried, or of the trial, from 1.
-        total: how many there are.
-        eta_s: seconds that are left, about; None if not known yet.
-        levels: of the present set.
-        workload: of the present trial, "" while option sets are tried.
-        test: from the running trial.
-        outcome: of a trial that is done.
-        plan: of a search for the best, before its first trial.
+        phase: current step.
+        number: number of the option set being mounted, or of the trial, from 1.
+        total: total number of them.
+        eta_s: estimated remaining time, s; None if unknown.
+        levels: levels of the current set.
+        workload: workload of the current trial, "" while option sets are mounted for probing.
+        test: event of the running trial.
+        outcome: outcome of a finished trial.
+        plan: plan of a search, before its first trial.
     """
 
     phase: ExperimentPhase
@@ -248,17 +247,17 @@ class ExperimentEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended; its outcomes were told one by one.
+    """Result of a run; its outcomes were reported as events.
 
     Attributes:
-        done: trials done, also those of earlier parts of the run.
-        planned: trials in all.
-        failed: trials that failed.
-        mismatched: trials whose values in use were not those of the plan.
+        done: number of finished trials, including earlier parts of the run.
+        planned: number of planned trials.
+        failed: number of failed trials.
+        mismatched: number of trials whose options in use differed from the plan.
         stopped: why it ended before the last trial, or "".
-        drift: of the baseline, for each figure.
-        seconds: what this part of the run took.
-        notes: sentences for a person.
+        drift: drift of the baseline, for each figure.
+        seconds: duration of this part of the run, s.
+        notes: sentences for display.
     """
 
     done: int
@@ -272,17 +271,18 @@ class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """``experiment.best``.
+    """Arguments of ``experiment.best``.
 
     Attributes:
         share: server:/export.
-        options: as it is mounted now, or is to be: what is not varied is kept, the rest is a candidate.
-        factors: what may be changed; empty for the options that make most of a difference.
-        direction: whose speed counts; of both, bytes over the time of both.
-        size: bytes of the file that is copied, None to choose it.
-        budget_s: seconds that it may take.
-        budget_bytes: what may cross the network in both directions together, None for no limit.
-        seed: of what is left to chance.
+        options: present or intended mount options; those that are not varied apply to all sets, and the
+            others form a candidate.
+        factors: factors to vary; empty for those that affect speed most.
+        direction: direction of the speed to maximize; "both" counts bytes over the time of both.
+        size: bytes of the file to copy, None to choose it.
+        budget_s: time limit, s.
+        budget_bytes: limit of bytes over the network in both directions, None for none.
+        seed: seed of random choices.
     """
 
     share: str
@@ -296,18 +296,18 @@ class SearchArgs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BestSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The best setting that was found.
+    """Result of a search: the best settings.
 
     Attributes:
-        plan: all candidates, and what was struck out.
-        answer: winner, runner-up, default and current setting with their intervals, bytes a second.
-        options: the winner's option string.
-        read_ahead_kb: the winner's readahead, None to leave it.
-        stopped: why it ended before its time, or "".
-        seconds: what it took, or this part of it.
-        struck: option sets that turned out not to be candidates when they were tried, and why.
-        retest: what the winner gave when it was run again, in turns with the present setting; None if it is
-            the present setting, or was not run again.
+        plan: plan with all candidates and exclusions.
+        answer: winner, runner-up, default and present settings with their intervals, bytes per second.
+        options: mount options of the winner.
+        read_ahead_kb: readahead of the winner, KiB; None for the kernel's default.
+        stopped: why it ended before its time limit, or "".
+        seconds: duration of the search, or of this part of it, s.
+        struck: candidates excluded during the search, with reasons.
+        retest: alternating re-test of the winner and the present settings; None if they are the same, or it
+            was not run.
     """
 
     plan: ExperimentPlan
@@ -321,13 +321,13 @@ class BestSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counted_outcomes(outcomes: Iterable[TrialOutcome]) -> list[TrialOutcome]:
-    """Return the outcomes of a search that count, in their order: not the last ones, if they failed.
+    """Return the valid outcomes of a search in order, without failed ones at its end.
 
-    With those the server was away: they say nothing of their sets, and are tried again. Where a search that
-    went on ended before it came so far, they are left over. The last one at the end of the time does count.
+    At such failures the server was probably down, so they say nothing about their sets and are repeated. They
+    remain if a resumed search ended before repeating them. A failure at the end of the time limit is valid.
 
     Args:
-        outcomes: of its trials.
+        outcomes: outcomes of the search's trials.
     """
     found = sorted(outcomes, key=lambda outcome: outcome.order)
     while found and found[-1].state == "failed" and found[-1].left_s != 0:

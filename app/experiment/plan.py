@@ -1,6 +1,7 @@
-"""Plan of an experiment: its option sets, trials, duration and space, made smaller to fit.
+"""Plan of an experiment: its option sets, trials, duration and space, shrunk to fit the limits.
 
-Every option set is mounted once before anything is measured; an estimate without mounting is there as well.
+Planning mounts every option set once before anything is measured. A plan without mounting is only an
+estimate.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ if TYPE_CHECKING:
     from app.experiment.model import Experiment, ExperimentArgs, ExperimentEvent
     from app.tasks import CancelToken
 
-#: More sets than this nobody waits for.
+#: Maximum number of option sets.
 MAX_SETS = 5000
-#: Of so many combinations it is not even looked which of them can be.
+#: Number of combinations above which they are not even checked for conflicts.
 _MAX_COMBINATIONS = 10 * MAX_SETS
-#: With up to so many repeats it is said before what they cannot show, and what as many as are usual would.
+#: Up to this number of repeats, a note compares the detectable difference with that of the usual number.
 _FEW_REPEATS, _USUAL_REPEATS = 2, 3
 _TOO_LARGE_REASON = "Its files would take more than a quarter of the free space on the server."
 
@@ -64,11 +65,11 @@ def plan_experiment(
     token: CancelToken,
     emit: Callable[[ExperimentEvent], None],
 ) -> ExperimentPlan:
-    """Try every option set, strike out what cannot be measured, and say what the rest will take.
+    """Mount every option set, exclude those that cannot be measured, and estimate the duration of the rest.
 
     Raises:
-        AppError: if no set can be mounted, or the experiment is not one.
-        CancelledError: when the token is set.
+        AppError: if no set can be mounted, or the experiment is invalid.
+        CancelledError: if the token is set.
     """
     experiment = args.experiment
     share_to_mount(experiment.share)
@@ -79,18 +80,18 @@ def plan_experiment(
 
 
 def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], list[ExcludedSet]]:
-    """Return the option sets that may work here, and what is struck out without trying.
+    """Return the option sets that are feasible by the known facts, and the excluded ones.
 
     Args:
-        experiment: its factors and how they are combined.
-        facts: of client and server; what they do not tell is found out by trying.
+        experiment: experiment with factors and strategy.
+        facts: facts on client and server; unknown ones exclude nothing.
 
     Raises:
         AppError: USAGE if there are more than MAX_SETS, or none.
     """
     factors, struck = possible_factors(experiment, facts)
     count = prod(len(factor.levels) for factor in factors) if experiment.strategy == "full" else 0
-    sets, unlikely = without_conflicts(
+    sets, conflicting = without_conflicts(
         level_combinations(experiment, factors) if count <= _MAX_COMBINATIONS else []
     )
     count = count if count > _MAX_COMBINATIONS else len(sets)
@@ -101,7 +102,7 @@ def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], lis
             hint="Leave some levels out, or vary the factors one at a time.",
         )
     sets, refused = without_refused_tests(sets, experiment.workloads)
-    struck = [*struck, *unlikely, *refused]
+    struck = [*struck, *conflicting, *refused]
     if not sets or (experiment.factors and not factors):
         raise AppError(
             ErrorKind.USAGE,
@@ -114,15 +115,15 @@ def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], lis
 def fit_plan(
     args: ExperimentArgs, probed: SetProbeReport, context: ExperimentContext, prober: SetProber
 ) -> ExperimentPlan:
-    """Return the plan, its amounts and repeats made smaller until time and free space should do.
+    """Return the plan with amounts and repeats shrunk until they fit time limit and free space.
 
     Raises:
-        AppError: NO_SPACE if not even the smallest fits.
+        AppError: NO_SPACE if not even the smallest experiment fits.
     """
     experiment = args.experiment
     overhead_s, free = prober.overhead_s(), prober.free()
     planned, too_large = _fitting_sets(experiment, probed.planned, free)
-    slow = large = False
+    too_slow = too_large_files = False
     while True:
         sets = [
             msgspec.structs.replace(
@@ -144,13 +145,13 @@ def fit_plan(
         space = space_needed(experiment, [one.levels for one in sets])
         in_time = args.budget_s is None or seconds <= args.budget_s
         fits = free is None or space <= _usable_space(free)
-        slow, large = slow or not in_time, large or not fits
-        less = None if in_time and fits else shrunk(experiment)
-        if less is None:
+        too_slow, too_large_files = too_slow or not in_time, too_large_files or not fits
+        smaller = None if in_time and fits else shrunk(experiment)
+        if smaller is None:
             break
-        experiment = less
-    exceeded = ["the time allowed"] if slow else []
-    exceeded += [f"the {format_size(free or 0)} that are free"] if large else []
+        experiment = smaller
+    exceeded = ["the time allowed"] if too_slow else []
+    exceeded += [f"the {format_size(free or 0)} that are free"] if too_large_files else []
     return msgspec.structs.replace(
         plan,
         trials=len(schedule_trials(plan)),
@@ -162,35 +163,39 @@ def fit_plan(
 
 
 def _power_notes(plan: ExperimentPlan) -> list[str]:
-    """Return what so few repeats cannot show, before they are run."""
+    """Return a note on the difference that cannot be detected with few repeats."""
     experiment = plan.experiment
     repeats = experiment.repeats
     sets = len(plan.sets) // len({one.levels.get(FILE_SIZE) for one in plan.sets})
     if experiment.recipe == SEARCH_NAME or sets < 2 or repeats > _FEW_REPEATS:
         return []
-    # The baseline is watched with the first workload alone; the others have no more than their repeats.
-    watching = sum(trial.baseline for trial in schedule_trials(plan)) if len(experiment.workloads) == 1 else 0
+    # Baseline trials run only the first workload, so they add no repeats to the others.
+    baseline_trials = (
+        sum(trial.baseline for trial in schedule_trials(plan)) if len(experiment.workloads) == 1 else 0
+    )
     chance = random.Random(experiment.seed)  # noqa: S311 - for a bootstrap
-    shown = smallest_detectable_difference(repeats, sets, watching, chance=chance)
-    better = smallest_detectable_difference(_USUAL_REPEATS, sets, chance=chance)
-    return [detectable_difference_text(repeats, shown, None if better is None else (_USUAL_REPEATS, better))]
+    detectable = smallest_detectable_difference(repeats, sets, baseline_trials, chance=chance)
+    usual = smallest_detectable_difference(_USUAL_REPEATS, sets, chance=chance)
+    return [
+        detectable_difference_text(repeats, detectable, None if usual is None else (_USUAL_REPEATS, usual))
+    ]
 
 
 def _fitting_sets(
     experiment: Experiment, planned: list[OptionSet], free: int | None
 ) -> tuple[list[OptionSet], list[ExcludedSet]]:
-    """Return the sets whose trials, made as small as can be, leave others their room, and the others.
+    """Return the sets whose smallest possible trials fit the usable space, and the excluded ones.
 
     Raises:
-        AppError: NO_SPACE if there are none.
+        AppError: NO_SPACE if no set fits.
     """
     if free is None:
         return planned, []
     fixed = any(factor.name == FILE_SIZE for factor in experiment.factors)
-    least = experiment if fixed else smallest_experiment(experiment)
-    needed = [space_needed(least, [one.levels]) for one in planned]
-    left = [one for one, space in zip(planned, needed, strict=True) if space <= _usable_space(free)]
-    if not left:
+    smallest = experiment if fixed else smallest_experiment(experiment)
+    needed = [space_needed(smallest, [one.levels]) for one in planned]
+    fitting = [one for one, space in zip(planned, needed, strict=True) if space <= _usable_space(free)]
+    if not fitting:
         raise AppError(
             ErrorKind.NO_SPACE,
             f"There is not enough free space on the server: a trial takes {format_size(min(needed))} at "
@@ -200,12 +205,12 @@ def _fitting_sets(
     tests = {
         tuple(levels_of_test(one.levels).items()): space for one, space in zip(planned, needed, strict=True)
     }
-    dead = {
+    excluded = {
         number: Exclusion(_TOO_LARGE_REASON)
         for number, space in enumerate(tests.values())
         if space > _usable_space(free)
     }
-    return left, explain_exclusions([dict(pairs) for pairs in tests], dead)
+    return fitting, explain_exclusions([dict(pairs) for pairs in tests], excluded)
 
 
 def _usable_space(free: int) -> int:
@@ -246,23 +251,22 @@ def _changes_text(before: Experiment, after: Experiment) -> str:
     return ", ".join(changes)
 
 
-#: Beside the copying: what the programs take, and the round trips of mounting, checking and unmounting, about
+#: Estimated overhead of a trial: time of the programs, s, and round trips to mount, check and unmount
 #: (tests/benchmarks/trial_overhead.py: 0.3 to 0.5 s in the lab over 0.2 ms, 4.0 to 4.7 s over 80 ms).
 _MOUNT_OVERHEAD_S, _MOUNT_ROUND_TRIPS = 0.4, 50
 
 
 def estimated_plan(experiment: Experiment, facts: Facts) -> ExperimentPlan:
-    """Return the plan of an experiment if every option set could be mounted.
+    """Return the plan of an experiment without mounting, as if every option set were feasible.
 
-    What only trying can tell is not in it: sets that cannot be mounted or come out the same, values in use,
-    the free space.
+    It does not contain what only mounting shows: infeasible or equivalent sets, options in use, free space.
 
     Args:
-        experiment: as asked.
-        facts: of client, server and link, as far as they are known.
+        experiment: experiment as requested.
+        facts: facts on client, server and link, as far as known.
 
     Raises:
-        AppError: if it is too large, or a level cannot be written as an option.
+        AppError: if it has too many sets, or a level cannot be expressed as an option.
     """
     sets, struck = option_sets(experiment, facts)
     rtt_s = facts.link.rtt_s if facts.link is not None else None

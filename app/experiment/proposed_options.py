@@ -1,4 +1,4 @@
-"""Proposed options: what using an option set changes of a mount; only what was varied, checked by lint."""
+"""Proposed options: changes to a mount's options by an option set, limited to varied options, with lint."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class ProposedChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One option that becomes another.
+    """Change of one option.
 
     Attributes:
-        option: its canonical name, or ``read_ahead_kb``.
-        before: its value, None where it is not given.
-        after: likewise.
+        option: canonical name of the option, or ``read_ahead_kb``.
+        before: present value, None if the option is not set.
+        after: proposed value, None to remove the option.
     """
 
     option: str
@@ -30,14 +30,14 @@ class ProposedChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionProposal(msgspec.Struct, frozen=True, kw_only=True):
-    """What using a set makes of a mount's options.
+    """Proposed options of a mount.
 
     Attributes:
-        options: all of them, those that were not varied as they are.
-        read_ahead_kb: KiB, None to leave it.
-        changes: what becomes other than it is.
-        study: options that all sets had in common: they are not taken over.
-        findings: what lint has against the new options and had not against the old ones; errors first.
+        options: all mount options, with those that were not varied unchanged.
+        read_ahead_kb: proposed readahead, KiB; None to leave it.
+        changes: options that change.
+        study: options that were common to all sets of the experiment, and are not adopted.
+        findings: lint findings that the present options do not have, errors first.
     """
 
     options: str
@@ -55,14 +55,14 @@ def propose_options(
     read_ahead_kb: int | None = None,
     context: LintContext | None = None,
 ) -> OptionProposal:
-    """Return what using a set makes of a mount's options; lint has seen it.
+    """Return the options of a mount after adopting an option set, with new lint findings.
 
     Args:
-        plan: that the set is of.
-        one: the set.
-        options: of the mount, as they are.
-        read_ahead_kb: of the mount, None if nobody knows.
-        context: where the options stand, for lint.
+        plan: plan that contains the set.
+        one: option set to adopt.
+        options: present mount options.
+        read_ahead_kb: present readahead, KiB; None if unknown.
+        context: kind of configuration that contains the options, for lint.
     """
     before = MountOptions.parse(options)
     after = before.copy()
@@ -71,28 +71,28 @@ def propose_options(
     for name in varied:
         for option in options_of_factor(name, factors.get(name, ())):
             after.remove(option)
-    bare = msgspec.structs.replace(plan.experiment, options="")
+    without_common = msgspec.structs.replace(plan.experiment, options="")
     levels = {name: one.levels[name] for name in varied if name in one.levels and name != READ_AHEAD}
     chosen = {name: level for name, level in levels.items() if level != DEFAULT}
-    after = MountOptions([*after, *MountOptions.parse(mount_settings(bare, chosen).options)])
-    wanted = one.read_ahead_kb if READ_AHEAD in varied else None
+    after = MountOptions([*after, *MountOptions.parse(mount_settings(without_common, chosen).options)])
+    proposed_readahead = one.read_ahead_kb if READ_AHEAD in varied else None
     old, new = before.values(), after.values()
     changes = [
         ProposedChange(option=name, before=old.get(name), after=new.get(name))
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     ]
-    if wanted is not None and wanted != read_ahead_kb:
+    if proposed_readahead is not None and proposed_readahead != read_ahead_kb:
         known = None if read_ahead_kb is None else str(read_ahead_kb)
-        changes.append(ProposedChange(option=READ_AHEAD, before=known, after=str(wanted)))
-    found = _lint_warnings(after, context)
-    had = {(each.rule, each.options) for each in _lint_warnings(before, context)}
+        changes.append(ProposedChange(option=READ_AHEAD, before=known, after=str(proposed_readahead)))
+    findings = _lint_warnings(after, context)
+    known_findings = {(finding.rule, finding.options) for finding in _lint_warnings(before, context)}
     return OptionProposal(
         options=str(after) if new != old else options,
-        read_ahead_kb=wanted,
+        read_ahead_kb=proposed_readahead,
         changes=changes,
         study=plan.experiment.options,
-        findings=[each for each in found if (each.rule, each.options) not in had],
+        findings=[finding for finding in findings if (finding.rule, finding.options) not in known_findings],
     )
 
 

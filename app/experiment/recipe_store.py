@@ -1,6 +1,7 @@
-"""Recipe store: the recipes of the studies, and the user's own in the configuration directory.
+"""Recipe store: the recipes of published studies, and the user's own in the configuration directory.
 
-A home on a file server that does not answer blocks the caller: not for the window's main thread.
+Access blocks if the home directory is on a file server that does not answer, so call it outside the UI
+thread.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ _RECIPE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,47}")
 
 
 class RecipeCollection(NamedTuple):
-    """The recipes there are.
+    """All recipes.
 
     Attributes:
-        recipes: of the studies in their order, then the person's own by name.
-        unreadable: why others of the person's own are not among them: the others are good without them.
+        recipes: recipes of studies in their order, then the user's own by name.
+        unreadable: errors of the user's recipes that could not be read.
     """
 
     recipes: list[Recipe]
@@ -35,7 +36,7 @@ class RecipeCollection(NamedTuple):
 
 
 def read_recipes() -> RecipeCollection:
-    """Read the recipes of the studies, and the person's own."""
+    """Read the recipes of studies and the user's own."""
     found, unreadable = _shipped_recipes(), list[AppError]()
     for path in _user_recipe_files():
         try:
@@ -47,26 +48,26 @@ def read_recipes() -> RecipeCollection:
 
 
 def readable_recipes() -> list[Recipe]:
-    """Return those that can be read: of the studies in their order, then the person's own by name."""
+    """Return the readable recipes: those of studies in their order, then the user's own by name."""
     return read_recipes().recipes
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return a recipe by name; a path with a slash is read from there.
+    """Return a recipe by name, or from a file if the name is a path with a slash.
 
     Raises:
-        AppError: USAGE if there is none, or its file is not as it should be.
+        AppError: USAGE if it does not exist, or its file is invalid.
     """
     if "/" in name:
         return _read_user_recipe(Path(name))
-    known = readable_recipes()
-    for recipe in known:
+    recipes = readable_recipes()
+    for recipe in recipes:
         if recipe.name == name:
             return recipe
     path = _user_recipe_file(name)
     if path is not None:
         return _read_user_recipe(path)
-    names = ", ".join(recipe.name for recipe in known)
+    names = ", ".join(recipe.name for recipe in recipes)
     raise AppError(ErrorKind.USAGE, f"There is no recipe “{name}”.", hint=f"There are: {names}.")
 
 
@@ -74,7 +75,7 @@ def recipe_source(recipe: Recipe) -> str:
     """Return the text of a recipe's file.
 
     Raises:
-        AppError: IO if it is gone or cannot be read.
+        AppError: IO if the file is gone or cannot be read.
     """
     if not recipe.own:
         for entry in files("resources").joinpath("recipes").iterdir():
@@ -91,7 +92,7 @@ def read_recipe_file(path: Path) -> str:
     """Return the text of a recipe's file.
 
     Raises:
-        AppError: USAGE if it cannot be read.
+        AppError: USAGE if the file cannot be read.
     """
     try:
         return path.read_text(encoding="utf-8")
@@ -105,15 +106,16 @@ def read_recipe_file(path: Path) -> str:
 
 
 def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
-    """Check a recipe's text and keep it as one of the person's own; one of that name is replaced.
+    """Check a recipe's text and save it as one of the user's own; one of the same name is replaced.
 
     Args:
-        recipe_text: TOML.
-        name: that it is kept under.
-        source: the file that a person wrote it in, for messages; "" for the one it is kept in.
+        recipe_text: recipe in TOML.
+        name: name to save it under.
+        source: file that the text comes from, for messages; "" for the destination.
 
     Raises:
-        AppError: USAGE for a bad name, one of a study's, or a bad text; IO if it cannot be written.
+        AppError: USAGE for an invalid name, the name of a study's recipe, or an invalid text; IO if the file
+            cannot be written.
     """
     if _RECIPE_NAME.fullmatch(name) is None:
         raise AppError(
@@ -144,12 +146,12 @@ def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
 
 
 def delete_recipe(name: str) -> None:
-    """Remove one of the person's own.
+    """Delete one of the user's own recipes.
 
     Raises:
-        AppError: USAGE if there is none of that name, or it is a study's; IO if it cannot be removed.
+        AppError: USAGE if there is none of this name, or it is a study's; IO if the file cannot be removed.
     """
-    path = _user_recipe_file(name)  # one that cannot be read can be removed, too
+    path = _user_recipe_file(name)  # found by file name, so that an unreadable recipe can be deleted, too
     if path is None or any(recipe.name == name for recipe in _shipped_recipes()):
         find_recipe(name)
         raise AppError(ErrorKind.USAGE, f"“{name}” is not one of your own recipes; it stays.")
@@ -162,17 +164,17 @@ def delete_recipe(name: str) -> None:
 
 
 def user_recipe_directory() -> Path:
-    """Return where a person's own recipes are."""
+    """Return the directory of the user's own recipes."""
     return config_directory() / "recipes"
 
 
 def _user_recipe_files() -> list[Path]:
-    folder = user_recipe_directory()
-    return sorted(folder.glob("*.toml")) if folder.is_dir() else []
+    directory = user_recipe_directory()
+    return sorted(directory.glob("*.toml")) if directory.is_dir() else []
 
 
 def _user_recipe_file(name: str) -> Path | None:
-    """Return the file of one of the person's own, None if there is none; any text may be asked for."""
+    """Return the file of a user's recipe, None if there is none; the name may be any text."""
     return next((path for path in _user_recipe_files() if printable(path.stem) == printable(name)), None)
 
 
@@ -183,7 +185,7 @@ def _shipped_recipes() -> list[Recipe]:
 
 
 def _parse_shipped(file: str, text: str) -> Recipe:
-    # The number before its name is the order of the studies.
+    # A number before the name defines the order of the studies.
     return parse_recipe(text, file, name=file.removesuffix(".toml").partition("-")[2])
 
 

@@ -1,8 +1,8 @@
-"""Recipes: experiments written as TOML, read with file, line and key of each mistake, and written.
+"""Recipes: experiments written as TOML: reading, with file, line and key of each error, and writing.
 
 A recipe has ``title``, ``text``, ``options``, ``strategy``, ``axes``, ``[[factor]]`` (name, levels, quick,
 base), ``[[row]]``, ``[[workload]]`` (name, kind, size, count, block_size, direction, quick_size,
-quick_count), ``[full]`` and ``[quick]`` (repeats), and ``[study]`` with what was measured and concluded then.
+quick_count), ``[full]`` and ``[quick]`` (repeats), and ``[study]`` with the results of the original study.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 RecipeSize = Literal["quick", "full"]
-#: The block size that cp takes on the mount, as it is written in a recipe.
+#: Spelling in a recipe for the call size of cp on the mount.
 CP_BLOCK_SIZE = "cp"
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a recipe comes from.
+    """Published study behind a recipe.
 
     Attributes:
-        name: of the study.
-        by: who, where and when.
-        measured: its figures, in plain text.
-        concluded: what was concluded then.
-        today: what is to be kept in mind when comparing with it.
+        name: title of the study.
+        by: author, place and date.
+        measured: figures of the study, in plain text.
+        concluded: conclusion of the study.
+        today: differences to consider when comparing with present systems.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class RecipeFactor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A factor with the levels of both sizes; ``quick`` empty means all."""
+    """A factor with the levels of both recipe sizes; an empty ``quick`` means all levels."""
 
     name: str
     levels: list[str]
@@ -59,9 +59,9 @@ class RecipeFactor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RecipeWorkload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A workload with the amounts of both sizes, written as 64k or 1G; those not given are the same.
+    """A workload with amounts for both recipe sizes, such as 64k or 1G; quick amounts default to full ones.
 
-    The block size may also be "cp": what cp takes on the mount.
+    The block size may also be "cp" for the call size of cp on the mount.
     """
 
     name: str
@@ -75,28 +75,28 @@ class RecipeWorkload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class RecipeRepeats(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a size repeats."""
+    """Number of repeats for one recipe size."""
 
     repeats: int = 3
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An experiment for any share.
+    """An experiment independent of a share.
 
     Attributes:
-        title: a few words.
-        text: what it compares, and what for.
-        options: option string that all sets have in common.
+        title: title in a few words.
+        text: what it compares, and for which purpose.
+        options: mount options common to all sets.
         strategy: how the levels are combined.
-        axes: factors of the study's own table: down, across, and those whose levels have tables of their own.
-        factor: what is varied.
-        row: of the strategy "rows".
-        workload: what each set copies.
-        full: of the study's size.
-        quick: of the same in minutes.
-        study: where it comes from, None for a person's own.
-        name: its file's name without ending; not in the file.
-        own: whether it is the person's.
+        axes: factors of the study's own table: rows, columns, and those that split it into several tables.
+        factor: factors to vary.
+        row: option sets of the strategy "rows".
+        workload: workloads run with each set.
+        full: repeats of the full size, as in the study.
+        quick: repeats of the short size, which takes minutes.
+        study: the study behind it, None for a user's recipe.
+        name: file name without suffix; not a key of the file.
+        own: whether it is a user's recipe; not a key of the file.
     """
 
     title: str
@@ -118,13 +118,13 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
         Args:
             share: server:/export.
-            size: that of the study, or the quick one.
-            seed: of the random order.
+            size: the full size as in the study, or the quick one.
+            seed: seed of the random order.
         """
         quick = size == "quick"
         return Experiment(
             share=share,
-            # One that was called so before that was refused is no search.
+            # The search's name is reserved, but older files of users may have it.
             recipe=self.name if self.name != SEARCH_NAME else "",
             title=self.title,
             options=self.options,
@@ -139,7 +139,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def parse_block_size(text: str) -> int:
-    """Return the bytes of a call, AS_COPY for those of cp.
+    """Return the bytes of a call, CP_CALL_SIZE for "cp".
 
     Raises:
         ValueError: if it is neither a size nor "cp".
@@ -179,13 +179,13 @@ def parse_recipe(text: str, file: str, *, name: str = "", own: bool = False) -> 
     """Return the recipe that a text describes.
 
     Args:
-        text: TOML.
-        file: its file, for messages.
-        name: the recipe's.
-        own: whether it is the person's.
+        text: recipe in TOML.
+        file: name of its file, for messages.
+        name: name of the recipe.
+        own: whether it is a user's recipe.
 
     Raises:
-        AppError: USAGE that names file, line and key.
+        AppError: USAGE with file, line and key of the first error.
     """
     try:
         data = tomllib.loads(text)
@@ -210,125 +210,125 @@ def parse_recipe(text: str, file: str, *, name: str = "", own: bool = False) -> 
 
 
 def _check_recipe(recipe: Recipe, text: str, file: str) -> None:
-    """See that factors, levels, rows, workloads and common options are such."""
+    """Check factors, levels, rows, workloads and common options."""
 
-    def bad(keys: list[str], problem: str) -> AppError:
+    def error_at(keys: list[str], problem: str) -> AppError:
         return _recipe_error(file, _locate_key(text, keys), problem)
 
     problems = check_options(MountOptions.parse(recipe.options))
     if problems:
-        raise bad(["options"], problems[0].message)
+        raise error_at(["options"], problems[0].message)
     names: set[str] = set()
     for number, factor in enumerate(recipe.factor):
         where = ["factor", str(number)]
         if factor.name in names:
-            raise bad([*where, "name"], f"the factor “{factor.name}” is there twice.")
+            raise error_at([*where, "name"], f"the factor “{factor.name}” is there twice.")
         names.add(factor.name)
-        _check_levels(factor, where, bad)
+        _check_levels(factor, where, error_at)
     if not recipe.workload or not recipe.factor:
-        raise bad([], "it needs at least one [[factor]] and one [[workload]].")
-    _check_axes(recipe, names, bad)
-    _check_rows(recipe, names, bad)
+        raise error_at([], "it needs at least one [[factor]] and one [[workload]].")
+    _check_axes(recipe, names, error_at)
+    _check_rows(recipe, names, error_at)
     for number, work in enumerate(recipe.workload):
-        _check_workload(work, ["workload", str(number)], bad)
-    for key, extent in (("full", recipe.full), ("quick", recipe.quick)):
-        if not 1 <= extent.repeats <= 100:
-            raise bad([key, "repeats"], "the number of repeats must be between 1 and 100.")
+        _check_workload(work, ["workload", str(number)], error_at)
+    for key, repeats in (("full", recipe.full), ("quick", recipe.quick)):
+        if not 1 <= repeats.repeats <= 100:
+            raise error_at([key, "repeats"], "the number of repeats must be between 1 and 100.")
 
 
-def _check_axes(recipe: Recipe, names: set[str], bad: _MakeError) -> None:
+def _check_axes(recipe: Recipe, names: set[str], error_at: _MakeError) -> None:
     for name in recipe.axes:
         if name not in names or recipe.axes.count(name) > 1:
-            raise bad(["axes"], f"“{name}” is none of its factors, or is there twice.")
+            raise error_at(["axes"], f"“{name}” is none of its factors, or is there twice.")
 
 
-def _check_rows(recipe: Recipe, names: set[str], bad: _MakeError) -> None:
+def _check_rows(recipe: Recipe, names: set[str], error_at: _MakeError) -> None:
     for number, row in enumerate(recipe.row):
         for name, level in row.items():
             if name not in names:
-                raise bad(["row", str(number), name], f"“{name}” is none of its factors.")
-            _check_level(name, level, ["row", str(number), name], bad)
+                raise error_at(["row", str(number), name], f"“{name}” is none of its factors.")
+            _check_level(name, level, ["row", str(number), name], error_at)
     if (recipe.strategy == "rows") != bool(recipe.row):
-        raise bad(["strategy"], '[[row]] and strategy = "rows" go together.')
+        raise error_at(["strategy"], '[[row]] and strategy = "rows" go together.')
 
 
-def _check_levels(factor: RecipeFactor, where: list[str], bad: _MakeError) -> None:
+def _check_levels(factor: RecipeFactor, where: list[str], error_at: _MakeError) -> None:
     if not factor.levels:
-        raise bad([*where, "levels"], f"the factor “{factor.name}” has no levels.")
+        raise error_at([*where, "levels"], f"the factor “{factor.name}” has no levels.")
     for key, levels in (("levels", factor.levels), ("quick", factor.quick), ("base", [factor.base])):
         for level in levels:
             if level or key != "base":
-                _check_level(factor.name, level, [*where, key], bad)
+                _check_level(factor.name, level, [*where, key], error_at)
     for key, levels in (("quick", factor.quick), ("base", [factor.base] if factor.base else [])):
         for level in levels:
             if normalized_level(factor.name, level) not in {
                 normalized_level(factor.name, one) for one in factor.levels
             }:
-                raise bad([*where, key], f"“{level}” is not among the levels of “{factor.name}”.")
+                raise error_at([*where, key], f"“{level}” is not among the levels of “{factor.name}”.")
 
 
-def _check_workload(work: RecipeWorkload, where: list[str], bad: _MakeError) -> None:
+def _check_workload(work: RecipeWorkload, where: list[str], error_at: _MakeError) -> None:
     sizes = ("size", "quick_size", *(() if work.block_size == CP_BLOCK_SIZE else ("block_size",)))
     for key in sizes:
-        written: str = getattr(work, key)
+        text: str = getattr(work, key)
         try:
-            size = parse_size(written or work.size)
+            size = parse_size(text or work.size)
         except ValueError as error:
-            raise bad([*where, key], str(error)) from error
+            raise error_at([*where, key], str(error)) from error
         if size < 1:
-            raise bad([*where, key], "it must be at least one byte.")
+            raise error_at([*where, key], "it must be at least one byte.")
     if work.kind in {"own", "grid"}:
-        raise bad([*where, "kind"], f"“{work.kind}” is a test of its own, which no experiment repeats.")
+        raise error_at([*where, "kind"], f"“{work.kind}” is a test of its own, which no experiment repeats.")
     if work.block_size != CP_BLOCK_SIZE and (problem := block_size_problem(parse_size(work.block_size))):
-        raise bad([*where, "block_size"], problem)
+        raise error_at([*where, "block_size"], problem)
     for key, count in (("count", work.count), ("quick_count", work.quick_count or work.count)):
         if problem := file_count_problem(work.kind, count):
-            raise bad([*where, key], problem)
+            raise error_at([*where, key], problem)
 
 
-def _check_level(name: str, level: str, keys: list[str], bad: _MakeError) -> None:
+def _check_level(name: str, level: str, keys: list[str], error_at: _MakeError) -> None:
     try:
         normalized_level(name, level)
     except ValueError as error:
-        raise bad(keys, str(error)) from error
+        raise error_at(keys, str(error)) from error
 
 
 def _locate_key(text: str, keys: list[str]) -> str:
-    """Return “line N, key” of a key in the file, as far as it can be found."""
+    """Return “line N, key” for a key in the file, as exactly as it can be found."""
     lines = text.splitlines()
     start, names = 0, list(keys)
     if len(names) > 1 and names[1].isdigit():
         table, number = names[0], int(names[1])
-        headers = [place for place, line in enumerate(lines) if line.strip() == f"[[{table}]]"]
+        headers = [index for index, line in enumerate(lines) if line.strip() == f"[[{table}]]"]
         start = headers[number] if number < len(headers) else 0
         names = names[2:]
     elif len(names) > 1:
-        start = next((place for place, line in enumerate(lines) if line.strip() == f"[{names[0]}]"), 0)
+        start = next((index for index, line in enumerate(lines) if line.strip() == f"[{names[0]}]"), 0)
         names = names[1:]
     key = names[0] if names and not names[0].isdigit() else ""
-    for place in range(start, len(lines)) if key else ():
-        if re.match(rf"\s*{re.escape(key)}\s*=", lines[place]):
-            return f"line {place + 1}, {key}"
+    for index in range(start, len(lines)) if key else ():
+        if re.match(rf"\s*{re.escape(key)}\s*=", lines[index]):
+            return f"line {index + 1}, {key}"
     return f"line {start + 1}" + (f", {key}" if key else "")
 
 
 def _recipe_error(file: str, where: str, problem: str, key: str = "") -> AppError:
-    place = f"{file}, {where}" if where else file
+    location = f"{file}, {where}" if where else file
     named = f" ({key})" if key else ""
     return AppError(
         ErrorKind.USAGE,
-        f"The recipe is not as it should be. {place}: {problem}{named}",
+        f"The recipe is not as it should be. {location}: {problem}{named}",
         hint="The manual describes recipes; “experiment show” prints one as an example.",
     )
 
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-#: What the file does not say, and what has a table of its own there.
+#: Fields that are not keys of the file, or have a table of their own.
 _TABLE_FIELDS = frozenset({"name", "own", "study", "full", "quick", "factor", "row", "workload"})
 
 
 def recipe_toml(recipe: Recipe) -> str:
-    """Return the text that reads as this recipe; what is as usual is left out."""
+    """Return the TOML text of a recipe; default values are omitted."""
     blocks = [_toml_lines(recipe, _TABLE_FIELDS)]
     if recipe.study is not None:
         blocks.append(["[study]", *_toml_lines(recipe.study)])
@@ -345,8 +345,8 @@ def _toml_lines(struct: msgspec.Struct, without: Iterable[str] = ()) -> list[str
     found: list[str] = []
     for field in msgspec.structs.fields(type(struct)):
         value = getattr(struct, field.name)
-        usual = field.default_factory() if callable(field.default_factory) else field.default
-        if field.name not in without and value != usual:
+        default = field.default_factory() if callable(field.default_factory) else field.default
+        if field.name not in without and value != default:
             found.append(_toml_line(field.name, value))
     return found
 
@@ -363,11 +363,11 @@ def _toml_value(value: str | int | list[str]) -> str:
         return str(value)
     if "\n" not in value:
         return _toml_string(value)
-    # Figures in columns are to be read; a new line right after the quotation marks does not count.
+    # Keep columns of figures readable; TOML ignores a newline right after the opening quotation marks.
     lines = [_toml_string(line)[1:-1] for line in value.split("\n")]
     return '"""\n' + "\n".join(lines) + '"""'
 
 
 def _toml_string(text: str) -> str:
-    # JSON's strings are TOML's, but for one control character.
+    # JSON strings are valid TOML strings, except for the control character DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,7 +1,7 @@
 """Experiment runner: the trials of a plan in random order, each on a fresh private mount.
 
-A trial is mounted, checked, tested and unmounted; every failure but cancelling becomes its outcome, and each
-outcome is reported at once.
+A trial mounts the share, checks the options in use, runs the test and unmounts. Every failure except
+cancelling becomes the trial's outcome. Each outcome is reported at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.speedtest.model import TestEvent, TestResult
     from app.speedtest.private_mount import UnmountTiming
 
-#: After so many failures in a row it is seen whether the server, or the way to it, is gone.
+#: Number of consecutive failures after which a known good set is tried, to see whether the server answers.
 MAX_FAILURES_IN_A_ROW = 3
 
 
@@ -40,19 +40,19 @@ def run_experiment(
     token: CancelToken,
     emit: Callable[[ExperimentEvent], None],
 ) -> ExperimentResult:
-    """Run what is left of a plan.
+    """Run the remaining trials of a plan.
 
-    A trial that fails is an outcome like any other, with the reason in it; FAILED_IN_A_ROW of them end the
-    run, if what went well before fails as well then. Nothing of it stays mounted, however it ends.
+    A failed trial is a valid outcome with a reason. After MAX_FAILURES_IN_A_ROW of them the run ends if a set
+    that worked before fails, too. No mount remains, however the run ends.
 
     Args:
-        args: the plan, what is done already, and the time.
-        context: how it mounts, the facts, the clock.
-        token: ends the run within 200 ms; the outcomes told until then are good.
-        emit: gets progress, samples and outcomes, on this thread.
+        args: plan, outcomes so far, and time limit.
+        context: access to mounts, facts and clock.
+        token: cancels the run within 200 ms; the outcomes reported before stay valid.
+        emit: receives progress, samples and outcomes, on this thread.
 
     Raises:
-        CancelledError: when the token is set.
+        CancelledError: if the token is set.
     """
     return _ExperimentRun(args, context, token, emit).result()
 
@@ -76,18 +76,18 @@ class _ExperimentRun:
         self._outcomes = list(args.done)
         orders = {outcome.order for outcome in args.done}
         last = max(orders, default=-1)
-        self._left = [trial for trial in self._trials if trial.order not in orders]
-        # What is missing before the last one that is done has failed: it waits until all others have run.
-        self._left.sort(key=lambda trial: trial.order < last)
+        self._remaining = [trial for trial in self._trials if trial.order not in orders]
+        # Trials missing before the last finished one have failed; they are repeated after all others.
+        self._remaining.sort(key=lambda trial: trial.order < last)
         self._began = context.now()
-        #: Planned and real seconds of the trials of this part of the run.
+        #: Planned and actual duration of the trials of this part of the run, s.
         self._planned_s = self._took_s = 0.0
 
     def result(self) -> ExperimentResult:
         stopped = ""
-        if self._left:
+        if self._remaining:
             self._warm_up()
-            stopped = self._run_left()
+            stopped = self._run_remaining()
         outcomes = self._outcomes
         return ExperimentResult(
             done=len(outcomes),
@@ -100,50 +100,50 @@ class _ExperimentRun:
         )
 
     def _warm_up(self) -> None:
-        """Run each workload once with the baseline; what it measures is not kept."""
+        """Run each workload once with the baseline, and discard the measurements."""
         for work in range(len(self._plan.experiment.workloads)):
             trial = Trial(-1, 0, 0, work, baseline=True)
-            self._tell(trial, "warm-up")
-            self._timed(trial, "warm-up")
+            self._report(trial, "warm-up")
+            self._run_timed(trial, "warm-up")
 
-    def _run_left(self) -> str:
-        """Run the trials that are left; return why not all, or ""."""
+    def _run_remaining(self) -> str:
+        """Run the remaining trials; return why not all were run, or ""."""
         failed = 0
-        while self._left:
-            trial = self._left[0]
+        while self._remaining:
+            trial = self._remaining[0]
             self._token.check()
             if self._budget_s is not None and not self._fits(trial, self._budget_s):
                 return "The time that was allowed is over; it can be resumed."
-            self._tell(trial, "trial")
-            outcome = self._timed(trial, "trial")
+            self._report(trial, "trial")
+            outcome = self._run_timed(trial, "trial")
             self._outcomes.append(outcome)
-            del self._left[0]
-            self._tell(trial, "done", outcome=outcome)
+            del self._remaining[0]
+            self._report(trial, "done", outcome=outcome)
             failed = failed + 1 if outcome.state == "failed" else 0
             if failed == MAX_FAILURES_IN_A_ROW:
-                if not self._answers():
+                if not self._server_answers():
                     return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
                 failed = 0
         return ""
 
-    def _answers(self) -> bool:
-        """Try again what went well last: whether it is the sets that fail, and not the server."""
-        well = next((one.order for one in reversed(self._outcomes) if one.state == "ok"), None)
-        trial = self._trials[0 if well is None else well]
-        self._tell(trial, "warm-up")
-        return self._timed(trial, "warm-up").state != "failed"
+    def _server_answers(self) -> bool:
+        """Repeat the last successful trial, to distinguish failing sets from a failing server."""
+        last_ok = next((one.order for one in reversed(self._outcomes) if one.state == "ok"), None)
+        trial = self._trials[0 if last_ok is None else last_ok]
+        self._report(trial, "warm-up")
+        return self._run_timed(trial, "warm-up").state != "failed"
 
-    def _timed(self, trial: Trial, phase: ExperimentPhase) -> TrialOutcome:
+    def _run_timed(self, trial: Trial, phase: ExperimentPhase) -> TrialOutcome:
         began = self._context.now()
-        outcome = self._try(trial, phase)
+        outcome = self._run(trial, phase)
         if outcome.state != "failed":
             self._took_s += self._context.now() - began
             self._planned_s += self._expected_s(trial)
         return outcome
 
-    def _try(self, trial: Trial, phase: ExperimentPhase) -> TrialOutcome:
+    def _run(self, trial: Trial, phase: ExperimentPhase) -> TrialOutcome:
         work = self._plan.experiment.workloads[trial.work]
-        begun = TrialOutcome(
+        empty_outcome = TrialOutcome(
             levels=self._plan.sets[trial.set].levels,
             workload=work.name,
             block=trial.block,
@@ -152,13 +152,13 @@ class _ExperimentRun:
         )
 
         def tell(event: TestEvent) -> None:
-            self._tell(trial, phase, test=event)
+            self._report(trial, phase, test=event)
 
         return run_trial(
-            self._plan.sets[trial.set], work, begun, TrialContext(self._context, self._token, tell)
+            self._plan.sets[trial.set], work, empty_outcome, TrialContext(self._context, self._token, tell)
         )
 
-    def _tell(
+    def _report(
         self,
         trial: Trial,
         phase: ExperimentPhase,
@@ -181,31 +181,31 @@ class _ExperimentRun:
     def _expected_s(self, trial: Trial) -> float:
         return self._plan.sets[trial.set].seconds[trial.work]
 
-    def _pace(self) -> float:
-        """Return how much slower than planned the trials are."""
+    def _slowdown(self) -> float:
+        """Return the ratio of actual to planned duration of the trials."""
         return self._took_s / self._planned_s if self._planned_s else 1.0
 
     def _eta_s(self) -> float:
-        return self._pace() * sum(self._expected_s(trial) for trial in self._left)
+        return self._slowdown() * sum(self._expected_s(trial) for trial in self._remaining)
 
     def _fits(self, trial: Trial, budget_s: float) -> bool:
         spent = self._context.now() - self._began
-        return spent + self._pace() * self._expected_s(trial) <= budget_s
+        return spent + self._slowdown() * self._expected_s(trial) <= budget_s
 
 
 def continue_always(_event: TestEvent) -> bool:
-    """Give no trial up."""
+    """Continue every trial: a `give_up` function that always returns False."""
     return False
 
 
 class TrialContext(NamedTuple):
-    """What a trial runs in.
+    """Environment of a trial.
 
     Attributes:
-        context: how it mounts, the facts, the clock.
-        token: cancels it.
-        tell: gets what the test says.
-        give_up: looks at the same, and returns whether the trial need not go on.
+        context: access to mounts, facts and clock.
+        token: cancels the trial.
+        tell: receives the events of the test.
+        give_up: receives the same events, and returns True to stop the trial early.
     """
 
     context: ExperimentContext
@@ -215,31 +215,33 @@ class TrialContext(NamedTuple):
 
 
 def run_trial(
-    one: OptionSet, work: WorkloadSpec, begun: TrialOutcome, trial_context: TrialContext
+    one: OptionSet, work: WorkloadSpec, empty_outcome: TrialOutcome, trial_context: TrialContext
 ) -> TrialOutcome:
     """Run a trial.
 
     Args:
-        one: the option set; its values in use are compared if they are known.
-        work: what is copied.
-        begun: the outcome without figures.
+        one: option set; its options in use are checked if they are known.
+        work: workload to run.
+        empty_outcome: outcome without figures.
         trial_context: experiment, token and listeners.
 
     Returns:
-        the outcome; a trial that was given up is "skipped".
+        the outcome, with the state "skipped" if the trial was stopped early.
 
     Raises:
-        CancelledError: when the token is set. The mount goes in the background then.
+        CancelledError: if the token is set; unmounting then continues in the background.
     """
     began = trial_context.context.now()
-    begun = msgspec.structs.replace(begun, started_at=datetime.now(UTC).isoformat(timespec="seconds"))
-    outcome = _run_trial(one, work, begun, trial_context)
+    empty_outcome = msgspec.structs.replace(
+        empty_outcome, started_at=datetime.now(UTC).isoformat(timespec="seconds")
+    )
+    outcome = _run_trial(one, work, empty_outcome, trial_context)
     took_s = trial_context.context.now() - began
     return msgspec.structs.replace(outcome, figures=outcome.figures | {measurements.TRIAL_S: took_s})
 
 
 def _run_trial(
-    one: OptionSet, work: WorkloadSpec, begun: TrialOutcome, trial_context: TrialContext
+    one: OptionSet, work: WorkloadSpec, empty_outcome: TrialOutcome, trial_context: TrialContext
 ) -> TrialOutcome:
     context, token = trial_context.context, trial_context.token
     try:
@@ -247,26 +249,26 @@ def _run_trial(
     except CancelledError:
         raise
     except AppError as error:
-        return _failed_outcome(begun, error)
-    other = _mismatch_text(one, mount)
+        return _failed_outcome(empty_outcome, error)
+    mismatch = _mismatch_text(one, mount)
     outcome = msgspec.structs.replace(
-        begun,
+        empty_outcome,
         effective=mount.effective,
         figures={measurements.MOUNT_S: mount.mount_s},
-        state="mismatch" if other else "ok",
-        note=other,
+        state="mismatch" if mismatch else "ok",
+        note=mismatch,
     )
-    own = CancelToken()
+    test_token = CancelToken()
 
-    def pass_on(event: TestEvent) -> None:
+    def handle_event(event: TestEvent) -> None:
         trial_context.tell(event)
         if trial_context.give_up(event):
-            own.cancel()
+            test_token.cancel()
 
     try:
-        with token.on_cancel(own.cancel):
+        with token.on_cancel(test_token.cancel):
             result = mount.run_test(
-                trial_spec(work, one.levels), own, pass_on, context.link, round_trip=False
+                trial_spec(work, one.levels), test_token, handle_event, context.link, round_trip=False
             )
     except AppError as error:
         if token.cancelled:
@@ -287,7 +289,7 @@ def _run_trial(
 
 
 def _close_mount(mount: OpenMount, token: CancelToken) -> UnmountTiming | None:
-    """Unmount, unless cancelled meanwhile; None if the helper is gone, and the mount with it."""
+    """Unmount and return the durations; None if the helper has ended, which unmounts as well."""
     try:
         return wait_unless_cancelled(mount.close, token, mount)
     except CancelledError:
@@ -297,14 +299,14 @@ def _close_mount(mount: OpenMount, token: CancelToken) -> UnmountTiming | None:
 
 
 def _mismatch_text(one: OptionSet, mount: OpenMount) -> str:
-    """Return what is in use otherwise than when the set was tried, as a sentence, or ""."""
+    """Return a sentence on options in use that differ from those at probing, or ""."""
     known = one.effective.keys() | (mount.effective.keys() if one.whole else ())
     names = sorted(known - VOLATILE_OPTIONS)
     pairs = [(name, one.effective.get(name, ""), mount.effective.get(name, "")) for name in names]
     if one.read_ahead_kb is not None:
         pairs.append(("read_ahead_kb", str(one.read_ahead_kb), str(mount.read_ahead_kb)))
-    differing = [f"{name} is {found or 'absent'} instead of {wanted or 'absent'}"
-                 for name, wanted, found in pairs if wanted != found]  # fmt: skip
+    differing = [f"{name} is {in_use or 'absent'} instead of {planned or 'absent'}"
+                 for name, planned, in_use in pairs if planned != in_use]  # fmt: skip
     return f"Not mounted as planned: {', '.join(differing)}." if differing else ""
 
 
@@ -315,7 +317,7 @@ def _failed_outcome(outcome: TrialOutcome, error: AppError) -> TrialOutcome:
 def _finished_outcome(
     outcome: TrialOutcome, result: TestResult, closing: UnmountTiming | None
 ) -> TrialOutcome:
-    """Return the outcome with its figures."""
+    """Return the outcome with figures and notes."""
     figures = dict(outcome.figures)
     notes = [outcome.note] if outcome.note else []
     write, read = result.write, result.read

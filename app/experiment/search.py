@@ -1,8 +1,8 @@
 """Search for the fastest option set of a share within a time; each trial on a private mount.
 
-At its end the winner and the present setting run again in turns (advisor.retest), because the winner of many
-noisy measurements is in part a lucky one. A search can be resumed, and its result so far is computed from the
-stored outcomes.
+At the end the winner and the present settings run alternately (advisor.retest), because the best of many
+noisy measurements owes its rank partly to chance. A search can be resumed, and its result so far can be
+computed from the stored outcomes.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ if TYPE_CHECKING:
 def run_search(
     args: SearchArgs, context: ExperimentContext, token: CancelToken, emit: Callable[[ExperimentEvent], None]
 ) -> BestSettings:
-    """Search; levels and pairs of them are tried before, and struck out if they cannot be measured here.
+    """Run a search; infeasible levels and pairs of levels are excluded before.
 
     Args:
-        args: what is asked for.
-        context: how it mounts, the facts, the clock.
-        token: ends it within 200 ms; the outcomes told until then are good, and it can be gone on with.
-        emit: gets the plan, progress, samples and outcomes, on this thread.
+        args: arguments of the search.
+        context: access to mounts, facts and clock.
+        token: cancels the search within 200 ms; the outcomes reported before stay valid, and it can be
+            resumed.
+        emit: receives plan, progress, samples and outcomes, on this thread.
 
     Raises:
         AppError: if nothing can be mounted or measured.
-        CancelledError: when the token is set.
+        CancelledError: if the token is set.
     """
     plan = plan_search(args, context, token, emit)
     emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
@@ -61,17 +62,17 @@ def resume_search(
     token: CancelToken,
     emit: Callable[[ExperimentEvent], None],
 ) -> BestSettings:
-    """Go on with a search where it was cancelled, or died; of one that has ended the answer is given again.
+    """Resume a search that was cancelled or died; return the result again if it has finished.
 
     Args:
-        args: the plan as it was told, all outcomes, and the time, by default what was left of the search's.
-        context: how it mounts, the facts, the clock.
-        token: as for run_search.
-        emit: likewise; the plan is not told again.
+        args: plan as reported, all outcomes, and the time limit, by default the search's remaining time.
+        context: access to mounts, facts and clock.
+        token: cancels the search within 200 ms; it can be resumed again.
+        emit: receives progress, samples and outcomes, on this thread.
 
     Raises:
-        AppError: USAGE if it is no search; as for run_search.
-        CancelledError: when the token is set.
+        AppError: USAGE if the plan is not that of a search; otherwise as for run_search.
+        CancelledError: if the token is set.
     """
     if args.plan.experiment.recipe != SEARCH_NAME:
         raise AppError(ErrorKind.USAGE, "This is no search.", hint="Run it as an experiment.")
@@ -82,7 +83,7 @@ def resume_search(
 
 
 def _ignore_event(_test: TestEvent) -> None:
-    """Each trial has a listener of its own."""
+    """Ignore an event; `_run_trial` replaces this listener for each trial."""
 
 
 class _SearchRun:
@@ -104,8 +105,8 @@ class _SearchRun:
         self._began = trial_context.context.now()
         costs = [outcome.figures.get(TRIAL_S, 0.0) for outcome in done]
         self._longest_s = max(costs, default=0.0)
-        #: What the last trial had to say.
-        self._last = ""
+        #: Note of the last trial's outcome.
+        self._last_note = ""
         self._done = list(done)
         if budget_s is None:
             self._allowed_s = (done[-1].left_s or 0.0) if done else plan.seconds
@@ -114,24 +115,24 @@ class _SearchRun:
             self._allowed_s = budget_s
             self._budget_s = sum(costs) + budget_s
         self._state = replay(plan, done, self._budget_s, trial_context.token.check)
-        #: Whether it has a part before this one, in whose time it was warmed up.
+        #: Whether an earlier part exists whose time limit already included a warm-up.
         self._resumed = bool(done) and budget_s is None
         self._number = done[-1].order + 1 if done else 0
-        #: Trials that the bytes allow, the one that warms up not among them; 0 for no limit.
+        #: Maximum number of trials by the byte limit, without the warm-up; 0 for no limit.
         self._max_trials = max_trials(plan)
         self._max_search_trials = max_search_trials(plan)
-        #: Of the re-test, the rounds that are to be run.
+        #: Number of rounds of the re-test to run.
         self._rounds = 0
-        #: Whether the search itself has ended in a part before this one.
-        self._searched = budget_s is None and any(outcome.retest for outcome in done)
+        #: Whether the search proper ended in an earlier part, so that only the re-test remains.
+        self._search_finished = budget_s is None and any(outcome.retest for outcome in done)
 
     def result(self) -> BestSettings:
         stopped = ""
-        self._rounds = self._rounds_left()
+        self._rounds = self._remaining_rounds()
         if self._has_budget() or self._rounds:
-            warm_up = self._try(self._plan.sets[0], -1, "warm-up")
+            warm_up = self._run_trial(self._plan.sets[0], -1, "warm-up")
             if self._resumed:
-                # Otherwise what was left for one more trial would never do for it, however often it goes on.
+                # Otherwise the warm-up after each resumption would use up the remaining time for a trial.
                 self._allowed_s += warm_up.figures[TRIAL_S]
             stopped = self._run() or self._retest()
         if stopped:
@@ -143,7 +144,7 @@ class _SearchRun:
         except ValueError as error:
             raise AppError(
                 ErrorKind.UNAVAILABLE,
-                f"No trial gave a result. {stopped or self._last}".strip(),
+                f"No trial gave a result. {stopped or self._last_note}".strip(),
                 hint="See to the cause if one is told; otherwise allow more time.",
             ) from error
         return BestSettings(
@@ -158,50 +159,52 @@ class _SearchRun:
         )
 
     def _run(self) -> str:
-        """Run trials until the time is over or it is decided; return why it ended early, or ""."""
+        """Run trials until the budget is spent or the winner decided; return why it ended early, or ""."""
         failed = 0
-        # Asked once after each trial: what is told of it is what happens, although the clock goes on.
-        goes_on = self._has_budget()
-        while goes_on:
-            outcome = self._try(self._state.next(), self._number, "trial")
+        # Evaluated once after each trial, so that the reported and the actual continuation agree.
+        has_budget = self._has_budget()
+        while has_budget:
+            outcome = self._run_trial(self._state.next(), self._number, "trial")
             self._longest_s = max(self._longest_s, outcome.figures[TRIAL_S])
-            self._last = outcome.note
+            self._last_note = outcome.note
             self._state.take(outcome)
             self._number += 1
-            goes_on = self._has_budget()
-            self._rounds = 0 if goes_on else self._rounds_left()
-            more = goes_on or bool(self._rounds)
-            outcome = msgspec.structs.replace(outcome, left_s=max(self._left_s(), 1.0) if more else 0.0)
-            self._tell("done", outcome.levels, outcome=outcome)
+            has_budget = self._has_budget()
+            self._rounds = 0 if has_budget else self._remaining_rounds()
+            continues = has_budget or bool(self._rounds)
+            outcome = msgspec.structs.replace(
+                outcome, left_s=max(self._remaining_s(), 1.0) if continues else 0.0
+            )
+            self._report("done", outcome.levels, outcome=outcome)
             self._done.append(outcome)
             failed = failed + 1 if outcome.state == "failed" else 0
             if failed == MAX_FAILURES_IN_A_ROW:
-                if not self._answers():
+                if not self._server_answers():
                     return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
                 failed = 0
         return ""
 
     def _retest(self) -> str:
-        """Run the winner and the present setting in turns; return why it ended early, or ""."""
+        """Run the winner and the present settings alternately; return why it ended early, or ""."""
         pair = self._retest_pair()
         if pair is None:
             return ""
         trials = [one for turn in range(self._rounds) for one in (pair if turn % 2 else pair[::-1])]
         failed = 0
-        for place, one in enumerate(trials, 1):
-            outcome = self._try(one, self._number, "retest", (place, len(trials)))
+        for position, one in enumerate(trials, 1):
+            outcome = self._run_trial(one, self._number, "retest", (position, len(trials)))
             self._number += 1
-            left_s = 0.0 if place == len(trials) else max(self._left_s(), 1.0)
-            outcome = msgspec.structs.replace(outcome, left_s=left_s, retest=True)
-            self._tell("done", outcome.levels, outcome=outcome, place=(place, len(trials)))
+            remaining_s = 0.0 if position == len(trials) else max(self._remaining_s(), 1.0)
+            outcome = msgspec.structs.replace(outcome, left_s=remaining_s, retest=True)
+            self._report("done", outcome.levels, outcome=outcome, position=(position, len(trials)))
             self._done.append(outcome)
             failed = failed + 1 if outcome.state == "failed" else 0
-            if failed == MAX_FAILURES_IN_A_ROW and not self._answers():
+            if failed == MAX_FAILURES_IN_A_ROW and not self._server_answers():
                 return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
         return ""
 
     def _retest_pair(self) -> tuple[OptionSet, OptionSet] | None:
-        """Return the winner and the present setting, None if they are the same, or one is not known."""
+        """Return the winner and the present settings, None if they are the same or one is unknown."""
         present = self._plan.present
         try:
             levels = self._state.answer().winner.levels
@@ -209,52 +212,54 @@ class _SearchRun:
             return None
         return None if present is None or levels == present.levels else (self._state.set_of(levels), present)
 
-    def _rounds_left(self) -> int:
-        """Return the rounds of a re-test that are still to be run, 0 if they are too few to show anything."""
+    def _remaining_rounds(self) -> int:
+        """Return the number of re-test rounds still to be run, 0 if too few fit to show a difference."""
         pair = self._retest_pair()
         if pair is None:
             return 0
         ran = [one for one in counted_outcomes(self._done) if one.retest and one.state == "ok"]
-        had = min(sum(one.levels == each.levels for one in ran) for each in pair)
-        left = min(RETEST_ROUNDS - had, int(self._left_s() / (2 * self._typical_trial_s(pair))))
+        finished = min(sum(one.levels == each.levels for one in ran) for each in pair)
+        rounds = min(RETEST_ROUNDS - finished, int(self._remaining_s() / (2 * self._typical_trial_s(pair))))
         if self._max_trials:
-            left = min(left, (self._max_trials - self._number) // 2)
-        return left if left > 0 and had + left >= MIN_RETEST_ROUNDS else 0
+            rounds = min(rounds, (self._max_trials - self._number) // 2)
+        return rounds if rounds > 0 and finished + rounds >= MIN_RETEST_ROUNDS else 0
 
     def _typical_trial_s(self, sets: Sequence[OptionSet]) -> float:
-        """Return the seconds of a trial of these sets, by those that ran; a little more, for they scatter."""
+        """Return the mean duration of finished trials of these sets plus 10 % for variation, in seconds."""
         levels = [one.levels for one in sets]
         ran = [one for one in self._done if one.state == "ok" and TRIAL_S in one.figures]
         costs = [one.figures[TRIAL_S] for one in ran if one.levels in levels]
         costs = costs or [one.figures[TRIAL_S] for one in ran] or [self._plan.sets[0].seconds[0]]
         return max(1.1 * sum(costs) / len(costs), 1e-3)
 
-    def _answers(self) -> bool:
-        """Try again what went well last: whether it is the sets that fail, and not the server."""
-        well = next((one.levels for one in reversed(self._done) if one.state == "ok"), None)
+    def _server_answers(self) -> bool:
+        """Repeat the last successful trial, to distinguish failing sets from a failing server."""
+        last_ok = next((one.levels for one in reversed(self._done) if one.state == "ok"), None)
         present = self._plan.present
-        if well is None:
+        if last_ok is None:
             one = self._plan.sets[0]
         else:
-            one = present if present is not None and well == present.levels else self._state.set_of(well)
-        return self._try(one, -1, "warm-up").state != "failed"
+            one = (
+                present if present is not None and last_ok == present.levels else self._state.set_of(last_ok)
+            )
+        return self._run_trial(one, -1, "warm-up").state != "failed"
 
-    def _try(
-        self, one: OptionSet, number: int, phase: ExperimentPhase, place: tuple[int, int] | None = None
+    def _run_trial(
+        self, one: OptionSet, number: int, phase: ExperimentPhase, position: tuple[int, int] | None = None
     ) -> TrialOutcome:
-        self._tell(phase, one.levels, place=place)
+        self._report(phase, one.levels, position=position)
         running = self._state.running(one)
 
         def tell(test: TestEvent) -> None:
             running.take(test)
-            self._tell(phase, one.levels, test=test, place=place)
+            self._report(phase, one.levels, test=test, position=position)
 
         def give_up(_test: TestEvent) -> bool:
             return phase == "trial" and self._state.cannot_win(one, running)
 
-        begun = TrialOutcome(levels=one.levels, workload=self._work.name, block=0, order=number)
+        empty_outcome = TrialOutcome(levels=one.levels, workload=self._work.name, block=0, order=number)
         trial_context = self._trial_context._replace(tell=tell, give_up=give_up)
-        outcome = run_trial(one, self._work, begun, trial_context)
+        outcome = run_trial(one, self._work, empty_outcome, trial_context)
         if outcome.state == "ok":
             self._state.learn(running, outcome)
         if outcome.state != "skipped":
@@ -262,16 +267,16 @@ class _SearchRun:
         reached = {PROJECTED_SPEED: self._state.reached(running)}
         return msgspec.structs.replace(outcome, figures=outcome.figures | reached)
 
-    def _tell(
+    def _report(
         self,
         phase: ExperimentPhase,
         levels: dict[str, str],
         *,
         test: TestEvent | None = None,
         outcome: TrialOutcome | None = None,
-        place: tuple[int, int] | None = None,
+        position: tuple[int, int] | None = None,
     ) -> None:
-        number, total = place or (self._number + (phase == "trial"), self._max_search_trials)
+        number, total = position or (self._number + (phase == "trial"), self._max_search_trials)
         self._emit(
             ExperimentEvent(
                 phase=phase, number=number, total=total, eta_s=self._eta_s(), levels=levels,
@@ -280,26 +285,28 @@ class _SearchRun:
         )  # fmt: skip
 
     def _has_budget(self) -> bool:
-        """Whether time and bytes are left for another trial, and something to find out."""
-        if self._searched or (self._max_trials and self._number >= self._max_search_trials):
+        """Return whether the budget suffices for another trial, and the winner is undecided."""
+        if self._search_finished or (self._max_trials and self._number >= self._max_search_trials):
             return False
-        kept_s = retest_share(self._plan, self._budget_s, self._typical_trial_s([]))
-        return not self._state.done and self._left_s() - kept_s > self._longest_s
+        reserved_s = retest_share(self._plan, self._budget_s, self._typical_trial_s([]))
+        return not self._state.done and self._remaining_s() - reserved_s > self._longest_s
 
     def _eta_s(self) -> float:
-        """Return the seconds until time or bytes are spent, at most."""
-        left_s = max(self._left_s(), 0.0)
+        """Return the maximum time until the time or byte limit is reached, in seconds."""
+        remaining_s = max(self._remaining_s(), 0.0)
         each_s = self._longest_s or self._plan.sets[0].seconds[0]
-        return min(left_s, each_s * (self._max_trials - self._number)) if self._max_trials else left_s
+        return (
+            min(remaining_s, each_s * (self._max_trials - self._number)) if self._max_trials else remaining_s
+        )
 
-    def _left_s(self) -> float:
+    def _remaining_s(self) -> float:
         return self._allowed_s - (self._context.now() - self._began)
 
 
 def retest_result(
     plan: ExperimentPlan, outcomes: Sequence[TrialOutcome], answer: SearchConclusion
 ) -> Retest | None:
-    """Return what the re-test of a search's winner says, None if there is none."""
+    """Return the result of the re-test of a search's winner, None if there is none."""
     present = plan.present
     if present is None:
         return None
@@ -307,24 +314,24 @@ def retest_result(
 
 
 def search_result_to_date(plan: ExperimentPlan, outcomes: Sequence[TrialOutcome]) -> BestSettings | None:
-    """Return the answer of a search from its outcomes alone, None if no trial gave a figure.
+    """Return the result of a search from its outcomes so far, None if no trial gave a figure.
 
     Args:
-        plan: as the search told it.
-        outcomes: of its trials.
+        plan: plan of the search.
+        outcomes: outcomes of its trials so far.
     """
-    kept = counted_outcomes(outcomes)
-    race = replay(plan, kept, plan.seconds)
+    valid = counted_outcomes(outcomes)
+    state = replay(plan, valid, plan.seconds)
     try:
-        answer = race.answer()
+        answer = state.answer()
     except ValueError:
         return None
-    winner = race.set_of(answer.winner.levels)
+    winner = state.set_of(answer.winner.levels)
     return BestSettings(
         plan=plan,
         answer=answer,
         options=winner.options,
         read_ahead_kb=winner.read_ahead_kb,
-        retest=retest_result(plan, kept, answer),
-        struck=list(race.struck.values()),
+        retest=retest_result(plan, valid, answer),
+        struck=list(state.struck.values()),
     )

@@ -1,6 +1,6 @@
 """Search space: the option sets among which a search finds the fastest.
 
-Levels are tried alone, then in pairs as time allows; what works is combined.
+Levels are mounted one by one, then in pairs as time allows; feasible levels are combined.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ if TYPE_CHECKING:
     from app.experiment.model import ExperimentEvent, ExperimentPlan, SearchArgs
     from app.tasks import CancelToken
 
-#: What makes most of a difference to speed and is the mount's alone.
+#: Mount options with the greatest effect on speed.
 DEFAULT_FACTORS = (
     Factor(name="vers", levels=[DEFAULT, "3", "4.1", "4.2"]),
     Factor(name=TRANSFER_SIZE, levels=[DEFAULT, "32768", "65536", "131072", "262144", "1048576"]),
     Factor(name="nconnect", levels=[DEFAULT, "2", "4", "8"]),
     Factor(name=READ_AHEAD, levels=["128", "1024", "4096", "16384"]),
 )
-#: The kernel's own readahead of a new mount, KiB.
+#: Default readahead of the kernel for a new mount, KiB.
 _KERNEL_READAHEAD_KB = "128"
-#: Of the time, what one trial may copy: enough of them fit to tell the candidates apart.
+#: Target number of trials in the time limit: enough to distinguish the candidates.
 _TRIALS_IN_TIME = 100
 _MIN_TRIAL_S, _MAX_TRIAL_S = 0.4, 8.0
 _ASSUMED_LINK_BPS = 1e9
 _MIN_FILE_SIZE, _SIZE_STEP = 2**20, 2**20
-#: Part of the time in which pairs of levels are tried; the others are seen when their turn comes.
+#: Fraction of the time limit for mounting pairs of levels; other pairs are checked by their trials.
 _PROBING_SHARE = 0.1
-#: From so few trials little is learnt of what chance does.
+#: Number of trials below which a note warns that they cannot show much.
 _FEW_TRIALS = 12
 _NOT_COMPARED_NOTE = (
     "The present setting is not among these option sets: only at the end is the winner compared with it."
@@ -74,27 +74,27 @@ _NOT_COMPARED_NOTE = (
 def plan_search(
     args: SearchArgs, context: ExperimentContext, token: CancelToken, emit: Callable[[ExperimentEvent], None]
 ) -> ExperimentPlan:
-    """Try each level alone that no other one tells of, the present setting, and pairs; combine what is left.
+    """Mount single levels, the present settings and pairs of levels; combine the feasible ones.
 
     Args:
-        args: what is asked for.
-        context: how it mounts, the facts, the clock.
-        token: cancels it.
-        emit: gets the progress.
+        args: arguments of the search.
+        context: access to mounts, facts and clock.
+        token: cancels planning.
+        emit: receives the progress.
 
     Returns:
-        the candidates, the kernel's defaults first; its seconds are those that are left for the trials.
+        plan with the candidates, the kernel's defaults first; its seconds are those left for the trials.
 
     Raises:
-        AppError: if nothing can be mounted, or the factors are none.
-        CancelledError: when the token is set.
+        AppError: if nothing can be mounted, or the factors are invalid.
+        CancelledError: if the token is set.
     """
     began = context.now()
     experiment, current = _search_experiment(args, context)
     prober = SetProber(context, token, emit)
-    alone, struck = option_sets(experiment, context.facts)
-    prober.probe_largest(experiment, alone)
-    possible = prober.probe(experiment, alone)
+    single_level_sets, struck = option_sets(experiment, context.facts)
+    prober.probe_largest(experiment, single_level_sets)
+    possible = prober.probe(experiment, single_level_sets)
     levels = {
         name: list(dict.fromkeys(one.levels[name] for one in possible.planned))
         for name in possible.planned[0].levels
@@ -105,24 +105,26 @@ def plan_search(
             f"These factors make {count} option sets; {MAX_SETS} are the most.",
             hint="Leave some levels out.",
         )
-    # What comes out the same as another level is measured as that one.
-    measured = _measured_as(current, possible.struck)
-    current = {name: level for name, level in measured.items() if name in levels}
+    # A level that is equivalent to another one is replaced by that level.
+    equivalent = _measured_as(current, possible.struck)
+    current = {name: level for name, level in equivalent.items() if name in levels}
     base = possible.planned[0].levels
-    more = _pairs(base, levels)
+    extra_sets = _pairs(base, levels)
     if current and all(level in levels[name] for name, level in current.items()):
-        more.insert(0, current)
-    more = _affordable(experiment, more, prober, _PROBING_SHARE * _search_seconds(args, context))
-    probed = prober.probe(experiment, _without_duplicates([*(one.levels for one in possible.planned), *more]))
+        extra_sets.insert(0, current)
+    extra_sets = _affordable(experiment, extra_sets, prober, _PROBING_SHARE * _search_seconds(args, context))
+    probed = prober.probe(
+        experiment, _without_duplicates([*(one.levels for one in possible.planned), *extra_sets])
+    )
     current = _measured_as(current, probed.struck)
     plan = fit_plan(ExperimentArgs(experiment=experiment), possible, context, prober)
-    experiment = plan.experiment  # its file may be smaller, for the free space
-    tried = {one.options: one for one in probed.planned}
-    dead = [one.levels for one in probed.struck]
+    experiment = plan.experiment  # its file may have been shrunk to fit the free space
+    probed_by_options = {one.options: one for one in probed.planned}
+    excluded = [one.levels for one in probed.struck]
     sets = [
-        _candidate(experiment, each, tried, probed.planned)
+        _candidate(experiment, each, probed_by_options, probed.planned)
         for each in without_conflicts(_all_combinations(levels))[0]
-        if not any(part.items() <= each.items() for part in dead)
+        if not any(part.items() <= each.items() for part in excluded)
     ]
     overhead_s = prober.overhead_s()
     sets = [
@@ -132,51 +134,51 @@ def plan_search(
         )
         for one in sets
     ]
-    # The baseline of the plan is the first: the kernel's defaults.
+    # The first set of a plan is its baseline: the kernel's defaults.
     sets.sort(key=lambda one: one.levels != base)
     current = current if any(one.levels == current for one in sets) else {}
     spent_s = context.now() - began
-    left_s = max(args.budget_s - spent_s, 1.0)
+    remaining_s = max(args.budget_s - spent_s, 1.0)
     return msgspec.structs.replace(
         plan,
         sets=sets,
         struck=[*struck, *possible.struck, *(one for one in probed.struck if one not in possible.struck)],
         trials=0,
-        seconds=left_s,
+        seconds=remaining_s,
         bytes=args.budget_bytes or 0,
         current=current,
         today=None if current else _present_set(args, context, sets[0]),
         notes=[
             *plan.notes,
             *([] if current else [_NOT_COMPARED_NOTE]),
-            *_few_trials_note(spent_s, left_s, sets[0].seconds[0]),
+            *_few_trials_note(spent_s, remaining_s, sets[0].seconds[0]),
         ],
     )
 
 
-def _present_set(args: SearchArgs, context: ExperimentContext, like: OptionSet) -> OptionSet:
-    """Return the setting in use where it is no candidate; it is thought to take as long as another set."""
+def _present_set(args: SearchArgs, context: ExperimentContext, similar: OptionSet) -> OptionSet:
+    """Return the present settings if they are no candidate; their duration is assumed as of another set."""
     options = str(options_for_mount(parse_options(args.options)))
     return OptionSet(
-        levels={}, options=options, read_ahead_kb=context.read_ahead_kb, whole=False, seconds=like.seconds
+        levels={}, options=options, read_ahead_kb=context.read_ahead_kb, whole=False, seconds=similar.seconds
     )
 
 
-def _few_trials_note(spent_s: float, left_s: float, trial_s: float) -> list[str]:
-    """Return a sentence if the time that is left does for few trials; one of them warms up."""
-    count = max(int(left_s / trial_s) - 1, 1)
+def _few_trials_note(spent_s: float, remaining_s: float, trial_s: float) -> list[str]:
+    """Return a sentence if the remaining time suffices only for few trials after the warm-up."""
+    count = max(int(remaining_s / trial_s) - 1, 1)
     if count >= _FEW_TRIALS:
         return []
     trials = "one trial" if count == 1 else f"{count} trials"
-    spent, left = format_duration(spent_s), format_duration(left_s)
-    text = f"Trying the settings took {spent}; the {left} that are left do for about {trials}"
+    spent, remaining = format_duration(spent_s), format_duration(remaining_s)
+    text = f"Trying the settings took {spent}; the {remaining} that are left do for about {trials}"
     return [f"{text}, too few to tell much. Allow more time, or vary less."]
 
 
 def _search_experiment(args: SearchArgs, context: ExperimentContext) -> tuple[Experiment, Levels]:
-    """Return what is to be varied, each level alone, and the levels of the setting in use.
+    """Return the experiment that varies each level alone, and the levels of the present settings.
 
-    They are {} if the setting in use is made of no levels.
+    The levels are {} if the present settings cannot be expressed by levels.
     """
     share_to_mount(args.share)
     factors = args.factors or list(DEFAULT_FACTORS)
@@ -187,10 +189,10 @@ def _search_experiment(args: SearchArgs, context: ExperimentContext) -> tuple[Ex
                 f"A search varies the mount alone, and “{factor.name}” is of the test.",
                 hint="Compare its levels with an experiment: “experiment run SHARE --vary …”.",
             )
-    asked = options_for_mount(parse_options(args.options))
-    current = {factor.name: _level_in_use(factor, asked, context.read_ahead_kb) for factor in factors}
+    options = options_for_mount(parse_options(args.options))
+    current = {factor.name: _level_in_use(factor, options, context.read_ahead_kb) for factor in factors}
     for option in {option for factor in factors for option in options_of_factor(factor.name, factor.levels)}:
-        asked.remove(option)
+        options.remove(option)
     work = WorkloadSpec(
         name=SEARCH_NAME, size=args.size or _file_size(args, context), direction=args.direction
     )
@@ -198,7 +200,7 @@ def _search_experiment(args: SearchArgs, context: ExperimentContext) -> tuple[Ex
         share=args.share,
         recipe=SEARCH_NAME,
         title="The best setting",
-        options=str(asked),
+        options=str(options),
         strategy="one-at-a-time",
         factors=[_with_level(factor, current[factor.name]) for factor in factors],
         workloads=[work],
@@ -210,7 +212,7 @@ def _search_experiment(args: SearchArgs, context: ExperimentContext) -> tuple[Ex
 
 
 def _pairs(base: Levels, levels: dict[str, list[str]]) -> list[Levels]:
-    """Return the sets in which two levels are others than those of the base."""
+    """Return the sets that differ from the base in exactly two levels."""
     return [
         {**base, one: first, other: second}
         for one, other in itertools.combinations(levels, 2)
@@ -223,12 +225,12 @@ def _affordable(
     experiment: Experiment, sets: Sequence[Levels], prober: SetProber, seconds: float
 ) -> list[Levels]:
     """Return the first of these sets, as many as can be mounted in this time."""
-    most = len(prober.tried) + int(seconds / max(prober.mounting_s(), 1e-3))
+    max_mounts = len(prober.tried) + int(seconds / max(prober.mounting_s(), 1e-3))
     mounts = set(prober.tried)
     found: list[Levels] = []
     for levels in sets:
         mounts.add(mount_settings(experiment, levels).options)
-        if len(mounts) > most:
+        if len(mounts) > max_mounts:
             break
         found.append(levels)
     return found
@@ -250,11 +252,14 @@ def _measured_as(current: Levels, struck: Sequence[ExcludedSet]) -> Levels:
 
 
 def _candidate(
-    experiment: Experiment, levels: Levels, tried: dict[str, OptionSet], probed: Sequence[OptionSet]
+    experiment: Experiment,
+    levels: Levels,
+    probed_by_options: dict[str, OptionSet],
+    probed: Sequence[OptionSet],
 ) -> OptionSet:
-    """Return a set with what must be in use: as it was when it was tried, or what its levels make of it."""
+    """Return a candidate with its expected options in use: as probed, or inferred from its levels."""
     mount = mount_settings(experiment, levels)
-    known = tried.get(mount.options)
+    known = probed_by_options.get(mount.options)
     effective = known.effective if known is not None else _expected_effective(levels, probed)
     return OptionSet(
         levels=levels, options=mount.options, read_ahead_kb=mount.read_ahead_kb, effective=effective,
@@ -263,14 +268,14 @@ def _candidate(
 
 
 def _expected_effective(levels: Levels, probed: Sequence[OptionSet]) -> dict[str, str]:
-    """Return what each level alone changed; of what several change, what the factor is about goes first."""
+    """Return the options in use changed by each level alone; the option's own factor resolves conflicts."""
     base = probed[0]
-    made: dict[str, str] = {}
-    named: dict[str, str] = {}
-    unclear: set[str] = set()
+    changes: dict[str, str] = {}
+    own_changes: dict[str, str] = {}
+    conflicting: set[str] = set()
     for name, level in levels.items():
-        alone = {**base.levels, name: level}
-        one = next((one for one in probed if one.levels == alone), None)
+        single = {**base.levels, name: level}
+        one = next((one for one in probed if one.levels == single), None)
         if one is None or name in TEST_FACTORS or name == READ_AHEAD:
             continue
         changed = {
@@ -279,14 +284,14 @@ def _expected_effective(levels: Levels, probed: Sequence[OptionSet]) -> dict[str
         }  # fmt: skip
         option = catalogue().find(name)
         own = {"rsize", "wsize"} if name == TRANSFER_SIZE else {option.name if option is not None else name}
-        named |= {key: value for key, value in changed.items() if key in own}
-        unclear |= {key for key, value in changed.items() if made.get(key, value) != value}
-        made |= changed
-    return {key: value for key, value in made.items() if key not in unclear} | named
+        own_changes |= {key: value for key, value in changed.items() if key in own}
+        conflicting |= {key for key, value in changed.items() if changes.get(key, value) != value}
+        changes |= changed
+    return {key: value for key, value in changes.items() if key not in conflicting} | own_changes
 
 
 def _level_in_use(factor: Factor, options: MountOptions, read_ahead_kb: int | None) -> str | None:
-    """Return the level that an option string and a mount's readahead stand for, None if it is none."""
+    """Return the level that corresponds to the options and readahead of a mount, None if there is none."""
     name = factor.name
     if name == READ_AHEAD:
         return _KERNEL_READAHEAD_KB if read_ahead_kb is None else str(read_ahead_kb)
@@ -303,7 +308,7 @@ def _level_in_use(factor: Factor, options: MountOptions, read_ahead_kb: int | No
 
 
 def _cache_level_in_use(factor: Factor, options: MountOptions) -> str:
-    """Return the level with the same options, or else these options as a level of their own."""
+    """Return the level with the same options, or the options themselves as a new level."""
     about = options_of_factor(factor.name, factor.levels)
     items = [item for item in options if item and catalogue().read_item(item)[1] in about]
     if not items:
@@ -314,32 +319,32 @@ def _cache_level_in_use(factor: Factor, options: MountOptions) -> str:
 
 
 def _with_level(factor: Factor, level: str | None) -> Factor:
-    """Return a factor that has the kernel's default first, and the level in use too."""
+    """Return the factor with the kernel's default as its first level, and with the given level."""
     default = _KERNEL_READAHEAD_KB if factor.name == READ_AHEAD else DEFAULT
     levels = list(dict.fromkeys([default, *factor.levels, *([level] if level is not None else [])]))
     return msgspec.structs.replace(factor, levels=levels, base=default)
 
 
 def _file_size(args: SearchArgs, context: ExperimentContext) -> int:
-    """Return a file's size that a good setting copies in a small part of the time."""
+    """Return the size of a file that can be copied in a small fraction of the time limit, in bytes."""
     seconds = min(max(args.budget_s / _TRIALS_IN_TIME, _MIN_TRIAL_S), _MAX_TRIAL_S)
-    moved = _link_speed(args, context) * seconds
+    trial_bytes = _link_speed(args, context) * seconds
     if args.budget_bytes is not None:
-        moved = min(moved, args.budget_bytes / _TRIALS_IN_TIME)
-    ways = 1 if args.direction == "write" else 2  # what is read is written before
-    return max(int(moved / ways) // _SIZE_STEP * _SIZE_STEP, _MIN_FILE_SIZE)
+        trial_bytes = min(trial_bytes, args.budget_bytes / _TRIALS_IN_TIME)
+    directions = 1 if args.direction == "write" else 2  # a file must be written before it is read
+    return max(int(trial_bytes / directions) // _SIZE_STEP * _SIZE_STEP, _MIN_FILE_SIZE)
 
 
 def _search_seconds(args: SearchArgs, context: ExperimentContext) -> float:
-    """Return how long it will take about, where its bytes may be spent before its time."""
+    """Return the estimated duration of a search in seconds, which a byte limit may shorten."""
     if args.budget_bytes is None:
         return args.budget_s
-    # Mounting and unmounting take about as long again.
+    # Mounting and unmounting take about as long as copying.
     return min(args.budget_s, 2 * args.budget_bytes / _link_speed(args, context))
 
 
 def _link_speed(args: SearchArgs, context: ExperimentContext) -> float:
-    """Return the bytes a second that the link carries at most."""
+    """Return the maximum throughput of the link, bytes per second."""
     link = context.facts.link
     rate = link.slowest_of(args.direction) if link is not None else None
     return payload_rate_bps(rate or _ASSUMED_LINK_BPS) / 8

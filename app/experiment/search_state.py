@@ -1,7 +1,7 @@
-"""State of a search: the next option set, what the trials so far say, and when a running trial cannot win.
+"""State of a search: next option set, estimates from the trials so far, and early stopping of a trial.
 
-A running trial is compared with the best one at the same byte count: every trial begins slowly, on a long
-link for most of its time. Nothing here waits or mounts; the choice is that of :mod:`advisor.search`.
+A running trial is compared with the best one at the same byte count, because every trial begins slowly, on a
+long link for most of its time. Nothing here waits or mounts; :mod:`advisor.search` chooses the sets.
 """
 
 from __future__ import annotations
@@ -27,27 +27,26 @@ if TYPE_CHECKING:
     from app.experiment.model import ExperimentPlan, OptionSet
     from app.speedtest.model import TestEvent
 
-#: A set that was measured is given up after so many failures in a row: fewer are the server's, not its own.
+#: Consecutive failures after which a set that worked before is given up; fewer are attributed to the server.
 _MAX_FAILURES = 3
 
 
 class SearchState:
-    """A search's candidates, and what their trials have said so far.
+    """Candidates of a search with the results of their trials.
 
-    It can be told the outcomes of an earlier part, in their order, and goes on as if it had run them.
+    Outcomes of an earlier part can be replayed in order; the search then continues as if it had run them.
 
     Attributes:
-        struck: candidates that turned out not to be ones: they cannot be mounted, come out otherwise than
-            their levels ask for, or the same as another.
+        struck: candidates found to be infeasible: they cannot be mounted, their options in use differ from
+            their levels, or equal those of another candidate.
     """
 
     def __init__(self, plan: ExperimentPlan, budget_s: float) -> None:
-        """Begin.
+        """Create the state before the first trial.
 
         Args:
-            plan: the candidates, the kernel's defaults first.
-            budget_s: seconds that all trials may take, also those that will be told of, and those of the
-                re-test, for which a part is left.
+            plan: plan with the candidates, the kernel's defaults first.
+            budget_s: time limit of all trials, including replayed ones and the re-test, s.
         """
         budget_s -= retest_share(plan, budget_s, plan.sets[0].seconds[0] if plan.sets[0].seconds else 0.0)
         self._work = plan.experiment.workloads[0]
@@ -61,74 +60,74 @@ class SearchState:
             default=plan.sets[0].levels,
             current=plan.current or None,
         )
-        #: Of the time, what each trial costs at least where bytes are limited, too.
-        self._least_s = max(budget_s, 1.0) / max_search_trials(plan) if plan.bytes else 0.0
+        #: Minimum cost of a trial, s: its share of the time limit if bytes are limited.
+        self._min_cost_s = max(budget_s, 1.0) / max_search_trials(plan) if plan.bytes else 0.0
         self._trials = 0
-        #: Of each figure, the best trial that was followed.
+        #: Best trial that was observed completely, by figure.
         self._best: dict[str, ProgressProfile] = {}
-        #: What is in use to the candidate that was the first to have it.
-        self._first: dict[object, OptionSet] = {}
-        #: Of the sets that gave a figure, how often each has failed since.
+        #: First candidate with the given options in use.
+        self._first_in_use: dict[object, OptionSet] = {}
+        #: Failures since the last success, of sets that succeeded before.
         self._failures: dict[SetKey, int] = {}
         self.struck: dict[SetKey, ExcludedSet] = {}
 
     @property
     def done(self) -> bool:
-        """Whether the time is spent, or it is decided."""
+        """Return whether the time is spent, or the winner is decided."""
         return self._optimizer.done
 
     def next(self) -> OptionSet:
-        """Return the candidate to try next; the same one until its outcome has been taken."""
+        """Return the candidate to try next; the same one until its outcome is added."""
         return self._sets[set_key(self._optimizer.next())]
 
     def take(self, outcome: TrialOutcome) -> None:
-        """Take in how a trial ended."""
+        """Add the outcome of a trial."""
         one = self._sets[set_key(outcome.levels)]
-        cost = max(outcome.figures.get(TRIAL_S, 0.0), self._least_s)
+        cost_s = max(outcome.figures.get(TRIAL_S, 0.0), self._min_cost_s)
         self._trials += 1
         if self._is_transient_failure(outcome):
-            self._optimizer.skip_trial(cost)
+            self._optimizer.skip_trial(cost_s)
             return
         if (struck := self._exclusion(one, outcome)) is not None:
             self.struck[set_key(one.levels)] = struck
-            other = self._sets.get(set_key({**one.levels, **struck.same_as})) if struck.same_as else None
+            equivalent = self._sets.get(set_key({**one.levels, **struck.same_as})) if struck.same_as else None
             value = self._value(outcome)
-            if other is not None and value is not None:
-                self._optimizer.tell(other.levels, value, cost)
-                cost = 0.0
-            self._optimizer.tell(one.levels, None, cost)
+            if equivalent is not None and value is not None:
+                self._optimizer.tell(equivalent.levels, value, cost_s)
+                cost_s = 0.0
+            self._optimizer.tell(one.levels, None, cost_s)
             return
         reached = outcome.figures.get(PROJECTED_SPEED, 0.0)
         if outcome.state == "skipped" and reached > 0:
-            self._optimizer.tell(one.levels, reached, cost, partial=True)
+            self._optimizer.tell(one.levels, reached, cost_s, partial=True)
             return
         value = self._value(outcome)
         if value is not None:
             self._failures[set_key(one.levels)] = 0
-        self._optimizer.tell(one.levels, value, cost)
+        self._optimizer.tell(one.levels, value, cost_s)
 
     def cannot_win(self, one: OptionSet, running: TrialProgress) -> bool:
-        """Return whether a running trial cannot win any more."""
+        """Return whether a running trial cannot become the winner any more."""
         value, fraction = running.upper_bound(self._best)
         return value is not None and self._optimizer.cannot_win(one.levels, value, fraction)
 
     def running(self, one: OptionSet) -> TrialProgress:
-        """Return what follows a trial that begins."""
+        """Return a progress recorder for a trial that begins."""
         return TrialProgress(self._names, trial_spec(self._work, one.levels).total)
 
     def learn(self, running: TrialProgress, outcome: TrialOutcome) -> None:
-        """See from a trial that has come to its end how a good one goes."""
+        """Update the best progress profiles from a finished trial."""
         for name in self._names:
             speed = outcome.figures.get(name)
             if speed and (name not in self._best or speed > self._best[name].speed):
                 self._best[name] = running.pace(name, speed)
 
     def reached(self, running: TrialProgress) -> float:
-        """Return what a trial that is given up would have come to, 0.0 if nothing is known."""
+        """Return the projected speed of a trial that is stopped early, bytes per second; 0.0 if unknown."""
         return running.reached(self._best)
 
     def answer(self) -> SearchConclusion:
-        """Return what was found.
+        """Return the conclusion so far.
 
         Raises:
             ValueError: if no trial gave a figure.
@@ -141,7 +140,7 @@ class SearchState:
         return self._sets[set_key(levels)]
 
     def _is_transient_failure(self, outcome: TrialOutcome) -> bool:
-        """Return whether a trial failed, but its set is one that can be measured."""
+        """Return whether a trial failed although its set has succeeded before."""
         key = set_key(outcome.levels)
         if outcome.state != "failed" or key not in self._failures:
             return False
@@ -156,7 +155,7 @@ class SearchState:
         if not outcome.effective:
             return None
         in_use = (mount_signature(one.options, outcome.effective), one.read_ahead_kb)
-        first = self._first.setdefault(in_use, one)
+        first = self._first_in_use.setdefault(in_use, one)
         if first.levels == one.levels:
             return None
         differing = {name: level for name, level in first.levels.items() if one.levels[name] != level}
@@ -164,30 +163,36 @@ class SearchState:
         return ExcludedSet(levels=one.levels, reason=reason, same_as=differing)
 
     def _value(self, outcome: TrialOutcome) -> float | None:
-        """Return the figure that counts, None if the trial has none."""
+        """Return the objective: the harmonic mean of the speeds, None if the trial has none."""
         return harmonic_mean_speed(outcome, self._names)
 
 
 def search_figures(plan: ExperimentPlan) -> list[str]:
-    """Return the speeds that a search goes by."""
+    """Return the names of the speeds that a search maximizes."""
     return {"write": [WRITE], "read": [READ], "both": [WRITE, READ]}[plan.experiment.workloads[0].direction]
 
 
 def max_trials(plan: ExperimentPlan) -> int:
-    """Return the trials that a search's bytes allow, the one that warms up not among them; 0 for no limit."""
+    """Return the number of trials within a search's byte limit, without the warm-up; 0 for no limit."""
     return max(plan.bytes // max_trial_bytes(plan) - 1, 1) if plan.bytes else 0
 
 
 def max_search_trials(plan: ExperimentPlan) -> int:
-    """Return those of all_trials that are not left for the re-test."""
+    """Return the number of those trials that are not reserved for the re-test."""
     whole = max_trials(plan)
     return whole - int(retest_share(plan, float(whole), 1.0))
 
 
 def retest_share(plan: ExperimentPlan, whole: float, trial: float) -> float:
-    """Return what a re-test gets: a quarter, and more only for the fewest rounds that show a difference.
+    """Return the share of a search's budget that is reserved for its re-test.
 
-    A search that is too short for that is not made shorter still.
+    The share is a quarter, or more if the minimum number of rounds needs it. Nothing is reserved if that
+    minimum exceeds half of the budget.
+
+    Args:
+        plan: plan of the search.
+        whole: budget of the search, in seconds or trials.
+        trial: cost of one trial, in the same unit.
     """
     fewest, most = 2 * MIN_RETEST_ROUNDS * trial, 2 * RETEST_ROUNDS * trial
     if plan.present is None or fewest > whole / 2:
@@ -201,37 +206,37 @@ def replay(
     budget_s: float,
     check: Callable[[], None] | None = None,
 ) -> SearchState:
-    """Return the race as it stands after these outcomes.
+    """Return the state of a search after these outcomes.
 
     Args:
-        plan: the candidates.
-        outcomes: in their order; those of a re-test are left out.
-        budget_s: as SearchState takes it.
-        check: called before each is taken; it may raise.
+        plan: plan with the candidates.
+        outcomes: outcomes in order; those of a re-test are ignored.
+        budget_s: time limit as in SearchState, s.
+        check: called before each outcome; it may raise an exception to cancel.
     """
-    race = SearchState(plan, budget_s)
+    state = SearchState(plan, budget_s)
     for outcome in outcomes:
         if check is not None:
             check()
         if outcome.retest:
             continue
-        race.next()  # so that it draws from chance as if it had chosen it
-        race.take(outcome)
-    return race
+        state.next()  # advances the random number generator as in the original search
+        state.take(outcome)
+    return state
 
 
 def harmonic_mean(speeds: Sequence[float]) -> float:
-    """Return bytes over the time of all directions together: their harmonic mean."""
+    """Return the harmonic mean of speeds: bytes over the total time of all directions."""
     return len(speeds) / sum(1 / speed for speed in speeds)
 
 
 class ProgressProfile(NamedTuple):
-    """How one direction of a whole trial went.
+    """Progress of one direction of a finished trial.
 
     Attributes:
-        speed: its figure, bytes a second.
-        total: its bytes.
-        points: bytes and the seconds that they took, from the beginning on.
+        speed: speed of the direction, bytes per second.
+        total: bytes of the direction.
+        points: pairs of bytes and seconds since the beginning.
     """
 
     speed: float
@@ -239,32 +244,32 @@ class ProgressProfile(NamedTuple):
     points: Sequence[tuple[int, float]]
 
     def seconds(self, done: int) -> float:
-        """Return how long so many bytes took, between two points as on a straight line."""
+        """Return the time to reach a number of bytes, by linear interpolation, s."""
         whole_s = self.total / self.speed
         points = [(0, 0.0), *self.points, (self.total, whole_s)]
-        place = max(1, bisect_left(points, done, key=lambda point: point[0]))
-        (before, began), (after, ended) = points[place - 1], points[min(place, len(points) - 1)]
+        index = max(1, bisect_left(points, done, key=lambda point: point[0]))
+        (before, began), (after, ended) = points[index - 1], points[min(index, len(points) - 1)]
         part = (done - before) / (after - before) if after > before else 1.0
         return min(whole_s, began + part * (ended - began))
 
 
 class TrialProgress:
-    """What a running trial has reached, each direction for itself."""
+    """Progress of a running trial in each direction."""
 
     def __init__(self, names: list[str], total: int) -> None:
-        """Begin.
+        """Create an empty record.
 
         Args:
-            names: of the figures that count, in the order in which they are measured.
+            names: names of the speeds, in measuring order.
             total: bytes of each direction.
         """
         self._names = names
         self._total = total
-        self._now: dict[str, tuple[int, float]] = {}
+        self._current: dict[str, tuple[int, float]] = {}
         self._points: dict[str, list[tuple[int, float]]] = {}
 
     def take(self, test: TestEvent) -> None:
-        """Take what the test says."""
+        """Add the sample of a test event."""
         sample = test.sample
         if sample is None or sample.t_s <= 0:
             return
@@ -272,40 +277,41 @@ class TrialProgress:
         points = self._points.setdefault(test.direction, [])
         if done > (points[-1][0] if points else 0):
             points.append((done, sample.t_s))
-        self._now[test.direction] = done, sample.t_s
+        self._current[test.direction] = done, sample.t_s
 
     def pace(self, name: str, speed: float) -> ProgressProfile:
-        """Return how a direction went that has come to its end with this figure."""
+        """Return the profile of a finished direction with this speed."""
         return ProgressProfile(speed, self._total, self._points.get(name, []))
 
     def upper_bound(self, best: Mapping[str, ProgressProfile]) -> tuple[float | None, float]:
-        """Return the figure that it may come to, and the part of it that is measured.
+        """Return the maximum speed that the trial may still reach, and the fraction that is measured.
 
-        Of every trial the beginning is slow, on a long way most of it may be: what is left of this one may
-        go as it did in the best one from there on.
+        The beginning of every trial is slow, on a long link for most of the trial. The rest of this trial is
+        therefore assumed to be as fast as the rest of the best trial.
 
         Args:
-            best: of each figure; None is the answer where one is not known.
+            best: profile of the best trial, by figure; the speed is None if one is missing.
         """
-        fraction = sum(done for done, _seconds in self._now.values()) / (self._total * len(self._names))
-        if not self._now or not all(name in best for name in self._names):
+        fraction = sum(done for done, _seconds in self._current.values()) / (self._total * len(self._names))
+        if not self._current or not all(name in best for name in self._names):
             return None, fraction
         return harmonic_mean([self._best_end(name, best[name]) for name in self._names]), fraction
 
     def _best_end(self, name: str, best: ProgressProfile) -> float:
-        done, seconds = self._now.get(name, (0, 0.0))
+        done, seconds = self._current.get(name, (0, 0.0))
         return self._total / (seconds + best.seconds(self._total) - best.seconds(done))
 
     def reached(self, best: Mapping[str, ProgressProfile]) -> float:
-        """Return what a trial that is given up would have come to, as slow beside the best as it was; or 0.0.
+        """Return the projected speed of a trial that is stopped early, bytes per second; 0.0 if unknown.
 
-        What is not measured may be as good as the best.
+        The ratio to the best trial's speed stays as measured; unmeasured directions are assumed as fast as
+        the best.
         """
         if not all(name in best for name in self._names):
             return 0.0
         speeds: list[float] = []
         for name in self._names:
-            done, seconds = self._now.get(name, (0, 0.0))
-            there = best[name].seconds(done)
-            speeds.append(best[name].speed * (there / seconds if there and seconds else 1.0))
+            done, seconds = self._current.get(name, (0, 0.0))
+            best_s = best[name].seconds(done)
+            speeds.append(best[name].speed * (best_s / seconds if best_s and seconds else 1.0))
         return harmonic_mean(speeds)
