@@ -1,4 +1,4 @@
-"""A server in memory for experiments: mounts that clamp, refuse and die as told, and a clock of its own."""
+"""Fake server for experiments, in memory: mounts that limit, refuse or fail as configured; a fake clock."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class World:
-    """What the fake server does; its mounts are counted.
+    """Behavior of the fake server, and a record of its mounts.
 
     Attributes:
-        largest: transfer size that the server takes.
-        refused: options in whose mount the server or kernel refuses.
+        largest: maximum transfer size of the server, bytes.
+        refused: options that make a mount fail.
         held: connections of another mount of the same server, 0 for none.
-        dead: nothing answers any more.
-        unwritable: what a test says there, None if it works.
-        failing: options with which a test of next to nothing fails.
-        speed: bytes a second of a mount with these effective values.
-        trial_s: how long each copy takes on the world's clock.
-        read_ahead_kb: of the share's mount in use, None if there is none.
+        dead: whether the server stops answering.
+        unwritable: error message of a test, None if tests succeed.
+        failing: options that make a minimal test fail.
+        speed: function from options in use to bytes per second.
+        trial_s: duration of each copy on the fake clock, s.
+        read_ahead_kb: readahead of the share's present mount, KiB; None if it is not mounted.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class World:
         self.opened: list[str] = []
         self.closed = 0
         self.specs: list[TestSpec] = []
-        #: Option string and specification of each test of next to nothing.
+        #: Option string and specification of each minimal test.
         self.samples: list[tuple[str, TestSpec]] = []
         self.before_test: Callable[[World], None] = lambda world: None
         self.facts = Facts(
@@ -77,7 +77,7 @@ class World:
 
 
 class Mount:
-    """One private mount of the world."""
+    """A private mount of the fake server."""
 
     def __init__(self, world: World, options: str, read_ahead_kb: int | None) -> None:
         self._world = world
@@ -105,9 +105,9 @@ class Mount:
         *,
         round_trip: bool = True,
     ) -> TestResult:
-        assert not round_trip  # no outcome has it, and it takes a second
+        assert not round_trip  # outcomes do not contain it, and measuring it takes a second
         if spec.total == SAMPLE_SIZE:
-            self._world.time += 1.85  # as much as its transfers say, and a tenth more
+            self._world.time += 1.85  # duration of the transfers plus 10 %
             self._world.samples.append((self._options, spec))
             if self._world.unwritable is not None:
                 raise self._world.unwritable

@@ -1,4 +1,4 @@
-"""What is said of an experiment: no more than was measured."""
+"""Analysis of an experiment: claims no more than the measurements support."""
 
 import itertools
 import random
@@ -30,7 +30,7 @@ def _plan(factors: dict[str, list[str]], strategy: Strategy = "full") -> Experim
     )
 
 
-def test_the_luckiest_level_of_six_factors_that_do_nothing_is_not_best() -> None:
+def test_no_best_level_among_six_factors_without_effect() -> None:
     names = ("rsize", "wsize", "timeo", "retrans", "nconnect", "acregmin")
     plan = _plan({name: ["1"] for name in names}, "one-at-a-time")
     base = plan.sets[0].levels
@@ -45,14 +45,14 @@ def test_the_luckiest_level_of_six_factors_that_do_nothing_is_not_best() -> None
         )
         for block in range(6) for levels in sets
     ]  # fmt: skip
-    # As the one question that was asked it would be; of six, one comes so far by chance alone.
+    # Significant for a single comparison, but expected by chance among six factors.
     lucky = [factor_curve(outcomes, name, base, "write", chance=random.Random(1)) for name in names]
     assert [each.best is not None for each in lucky if each is not None].count(True) == 1
     found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
     assert [each.best for each in found.curves] == [None] * len(names)
 
 
-def test_the_steadiest_of_levels_is_named_only_if_they_differ() -> None:
+def test_most_consistent_level_is_named_only_if_levels_differ() -> None:
     plan = _plan({"rsize": ["4096", "65536"], "nconnect": ["1", "4"]})
     for gain, named in ((1.0, False), (2.0, True)):
         chance = random.Random(2)
@@ -71,7 +71,7 @@ def test_the_steadiest_of_levels_is_named_only_if_they_differ() -> None:
         assert any("is the steadiest" in text for _, text in found.said) == named
 
 
-def test_time_outs_have_a_picture_and_nothing_is_said_of_ratios() -> None:
+def test_timeouts_have_a_matrix_and_no_ratios() -> None:
     plan = _plan({"rsize": ["4096", "65536"], "nconnect": ["1", "4"]})
     seen = {"4096": 0, "65536": 5}
     outcomes = [
@@ -104,13 +104,13 @@ def test_time_outs_have_a_picture_and_nothing_is_said_of_ratios() -> None:
     assert (none.matrices, level_rows(none)) == ([], [])
 
 
-def test_the_luckiest_of_many_sets_is_not_confirmed_against_an_unlucky_baseline() -> None:
+def test_best_of_many_equal_sets_is_not_significant() -> None:
     plan = _plan({"timeo": [str(number) for number in range(60)]})
     named = [msgspec.structs.replace(one, options=f"timeo={one.levels['timeo']}") for one in plan.sets]
     plan = msgspec.structs.replace(plan, sets=named)
     for gain, status in ((1.17, "untested"), (1.5, "confirmed")):
         chance = random.Random(1)
-        # Of so many that are the same the first is often this far from the last, and from a given one seldom.
+        # The first and last of this many equal sets often differ as much, the first and a given one seldom.
         middle = {"0": 0.925e7, "59": 0.925e7 * gain}
         outcomes = [
             TrialOutcome(
@@ -132,7 +132,7 @@ def test_the_luckiest_of_many_sets_is_not_confirmed_against_an_unlucky_baseline(
         assert learned.status == status
 
 
-def test_what_takes_no_sync_is_not_said_to_have_it_counted_in() -> None:
+def test_sync_time_is_not_counted_in_figures_without_sync() -> None:
     plan = _plan({"rsize": ["4096", "65536"]})
     outcomes = [
         TrialOutcome(
@@ -147,7 +147,7 @@ def test_what_takes_no_sync_is_not_said_to_have_it_counted_in() -> None:
     found = analyze(plan, outcomes, "write", _WORK, written=format_figure, counted=True)
     assert found.counted
     assert any("counted in" in text for _, text in found.said)
-    # Files made a second; and what was read is there before the sync of what was written begins.
+    # Creation of files per second, and reads, which end before the sync of the written data begins.
     for figure in ("create", "read", "unmount_s", "timeouts"):
         found = analyze(plan, outcomes, figure, _WORK, written=format_figure, counted=True)
         assert not found.counted
@@ -174,8 +174,8 @@ _VERSIONS = {
 }  # fmt: skip
 
 
-def test_files_of_unlike_sizes_are_not_ranked_together() -> None:
-    """Small files are slower than large ones on every mount: that makes no setting the best."""
+def test_file_sizes_are_ranked_separately() -> None:
+    """Small files are slower than large ones on every mount, which makes no settings the best."""
     plan = _plan(_VERSIONS)
     outcomes = _outcomes(plan, lambda levels: 1e6 if levels["file_size"] == "65536" else 13e6)
     parts = parts_of_plan(plan)
@@ -189,8 +189,8 @@ def test_files_of_unlike_sizes_are_not_ranked_together() -> None:
     assert len(analyze_main_figures(plan, outcomes, written=format_figure)) == 2
 
 
-def test_a_set_is_better_than_the_reference_in_the_same_test_alone() -> None:
-    """Sequential records are faster than random ones, which is nothing that a mount could gain."""
+def test_a_set_is_compared_with_the_reference_of_the_same_test() -> None:
+    """Sequential records are faster than random ones, which no mount option can gain."""
     plan = _plan(_VERSIONS)
     slow = {"random": 1e6, "sequential": 5e6}
     outcomes = _outcomes(plan, lambda levels: slow[levels["pattern"]])
@@ -210,7 +210,7 @@ def test_a_set_is_better_than_the_reference_in_the_same_test_alone() -> None:
     assert gain.low < gain.ratio < gain.high
 
 
-def test_each_study_s_own_table_comes_first() -> None:
+def test_axes_default_to_those_of_the_study() -> None:
     for name, axes, apart in (
         ("transfer-size", ["transfer_size", "block_size"], {"streams", "sync"}),
         ("versions", ["file_size", "record_size"], {"vers", "pattern"}),
@@ -243,7 +243,7 @@ def test_any_two_settings_can_be_the_axes() -> None:
         assert "vers, file_size, record_size, pattern" in caught.value.hint
 
 
-def test_what_chance_makes_is_no_pattern() -> None:
+def test_random_variation_is_no_pattern_in_a_matrix() -> None:
     plan = _plan({"rsize": ["4096", "16384", "65536"], "nconnect": ["1", "2", "4"]})
     for gain, differs in ((1.0, False), (2.0, True)):
         outcomes = _outcomes(
@@ -253,7 +253,7 @@ def test_what_chance_makes_is_no_pattern() -> None:
         assert matrix.differs is differs
         shades = {shade for row in matrix.shades() for shade in row}
         assert shades == {0.0} if not differs else 1.0 in shades
-        if differs:  # those that are like the best have its color
+        if differs:  # sets equal to the best one have its color
             assert matrix.shades()[2] == [1.0, 1.0, 1.0]
     once = _outcomes(plan, lambda _levels: 1e7, repeats=1)
     (matrix,) = analyze(plan, once, "write", _WORK, written=format_figure).matrices
@@ -261,7 +261,7 @@ def test_what_chance_makes_is_no_pattern() -> None:
     assert {shade for row in matrix.shades() for shade in row} == {0.0}
 
 
-def test_too_few_repeats_prove_nothing() -> None:
+def test_too_few_repeats_show_no_difference() -> None:
     plan = _plan({"rsize": ["4096", "65536"]})
     outcomes = _outcomes(plan, lambda levels: 1e7 * int(levels["rsize"]), repeats=1)
     found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
@@ -269,8 +269,8 @@ def test_too_few_repeats_prove_nothing() -> None:
     assert found.headline == "Nothing is proven: too few trials were repeated. Keep what you have."
 
 
-def test_what_all_sets_together_show_of_a_setting_is_not_denied() -> None:
-    """Two repeats are too few to tell one set from another, and enough to tell what a setting does."""
+def test_an_effect_over_all_sets_marks_the_matrix() -> None:
+    """Two repeats cannot distinguish two sets, but the repeats of all sets show the factor's effect."""
     plan = _plan({"rsize": ["1024", "65536"], "nconnect": ["1", "2"]})
     speeds = {"1024": (1.6e6, 1.5e6, 1.4e6, 1.8e6), "65536": (3.9e6, 3.0e6, 3.6e6, 3.3e6)}
     outcomes = [
@@ -287,7 +287,7 @@ def test_what_all_sets_together_show_of_a_setting_is_not_denied() -> None:
     assert "No difference" not in found.headline
     assert "rsize" in found.headline
     assert found.matrices[0].differs
-    # The other way round nothing was better than the reference.
+    # With the values exchanged, no set is better than the reference.
     turned = msgspec.structs.replace(plan, sets=plan.sets[::-1])
     assert (
         analyze(turned, outcomes, "write", _WORK, written=format_figure).conclusion.verdict == "none-better"

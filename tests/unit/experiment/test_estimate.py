@@ -1,4 +1,4 @@
-"""How long trials will take: what options make a test wait for is measured, and the rest is the link's."""
+"""Estimated duration of trials: latencies are measured, transfer times follow from the link."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def _facts(rate_bps: float, rtt_s: float) -> Facts:
         ("acregmax=0,acregmin=0", False, True),
     ],
 )
-def test_what_options_make_a_test_wait_for(options: str, stable: bool, attributes: bool) -> None:
+def test_latency_sources_of_options(options: str, stable: bool, attributes: bool) -> None:
     assert latencies_of(options) == LatencySources(stable=stable, attributes=attributes)
 
 
-#: Recorded in the lab: a test of next to nothing on a mount (seconds of its writing, fsync and reading, files
-#: made a second), and what trials with the same options then took to write and to read, median seconds.
+#: Recorded in the lab: a minimal test (seconds of write, fsync and read, files created per second), and the
+#: median seconds of later trials with the same options to write and to read.
 _FAST, _GIGABIT = (1e8, 0.0004), (1e9, 0.0002)
 _NOAC = f"{_SEED},noac", _FILES, (0.0277, 0.0045, 0.0442, 510.0)
 _ACTIMEO = f"{_SEED},actimeo=0", _FILES, (0.0168, 0.0145, 0.0408, 500.0)
@@ -86,7 +86,7 @@ _RECORDED = [
 
 
 @pytest.mark.parametrize(("link", "sample", "spec", "took_s"), _RECORDED)
-def test_a_small_test_tells_what_a_large_one_will_take(
+def test_latencies_of_a_small_test_predict_large_ones(
     link: tuple[float, float],
     sample: tuple[str, TestSpec, tuple[float, float, float, float | None]],
     spec: TestSpec,
@@ -101,7 +101,7 @@ def test_a_small_test_tells_what_a_large_one_will_take(
     assert sum(expected) == pytest.approx(sum(took_s), rel=0.25)
 
 
-def test_one_hiccup_is_not_what_every_call_takes() -> None:
+def test_a_single_delay_is_limited() -> None:
     result = _result(_transfer(3.0), _transfer(3.0), 2.0)
     costs = measured_costs("noac", _FILES, result, _facts(1e9, 0.0002))
     assert costs.commit_s <= 5 * ServerCosts().commit_s
@@ -109,13 +109,13 @@ def test_one_hiccup_is_not_what_every_call_takes() -> None:
     assert costs.open_s <= 5 * ServerCosts().open_s
 
 
-def test_what_makes_nobody_wait_is_not_measured() -> None:
+def test_typical_costs_without_latency_sources() -> None:
     result = _result(_transfer(3.0), _transfer(3.0))
     assert measured_costs("vers=4.2", _FILE, result, _facts(1e9, 0.0002)) == ServerCosts()
 
 
-def test_every_kind_of_waiting_is_tried_once() -> None:
-    """One that fails there ends nothing: its trials will say so."""
+def test_each_latency_source_is_measured_once() -> None:
+    """A failing minimal test ends nothing: the trials report the error."""
     world = World()
     world.failing = {"noac"}
     factors = [
@@ -133,7 +133,7 @@ def test_every_kind_of_waiting_is_tried_once() -> None:
     ]  # fmt: skip
 
 
-def test_a_sample_makes_the_calls_of_the_trials_and_several_where_each_is_waited_for() -> None:
+def test_latency_sample_uses_the_call_size_of_trials() -> None:
     one = experiment(workloads=[WorkloadSpec(name="one", size=2**20, block_size=2**18)])
     many = experiment(workloads=[WorkloadSpec(name="many", kind="files", size=4096, count=20)])
     assert latency_sample(many, "noac", {}) == msgspec.structs.replace(_FILES, block_size=2**20)

@@ -1,4 +1,4 @@
-"""Plans: what cannot be measured is struck out with its reason, and the rest is told beforehand."""
+"""Plan of an experiment: infeasible sets are excluded with reasons; duration and volume are estimated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def struck(made: ExperimentPlan) -> dict[tuple[tuple[str, str], ...], str]:
     return {tuple(sorted(one.levels.items())): one.reason for one in made.struck}
 
 
-def test_every_option_string_is_tried_once_and_closed() -> None:
+def test_each_option_string_is_mounted_once_and_unmounted() -> None:
     world = World()
     events: list[ExperimentEvent] = []
     factors = [
@@ -54,7 +54,7 @@ def test_every_option_string_is_tried_once_and_closed() -> None:
     assert made.sets[0].effective["rsize"] == "4096"
     assert made.trials == len(schedule_trials(made)) == 16 + 4
     assert made.seconds > 16 * 0.3
-    # Each trial writes and reads one MiB; the warm-up is one more.
+    # Each trial writes and reads 1 MiB; the warm-up is one additional trial.
     assert made.bytes == 21 * 2 * 2**20
 
 
@@ -68,7 +68,7 @@ def test_every_option_string_is_tried_once_and_closed() -> None:
         (Factor(name="server_threads", levels=["8"]), "8", "setting of the server"),
     ],
 )
-def test_what_this_system_has_not_is_struck_out_untried(factor: Factor, gone: str, words: str) -> None:
+def test_unsupported_levels_are_excluded_without_mounting(factor: Factor, gone: str, words: str) -> None:
     world = World()
     made = plan(world, factors=[Factor(name="rsize", levels=["4096", "65536"]), factor])
     assert words in struck(made)[((factor.name, gone),)]
@@ -78,7 +78,7 @@ def test_what_this_system_has_not_is_struck_out_untried(factor: Factor, gone: st
     assert not any(gone in options.split("=") for options in world.opened)
 
 
-def test_what_is_refused_and_what_comes_out_the_same_is_struck_out() -> None:
+def test_refused_and_equivalent_sets_are_excluded() -> None:
     world = World()
     world.refused = {"hard"}
     factors = [
@@ -98,7 +98,7 @@ def test_what_is_refused_and_what_comes_out_the_same_is_struck_out() -> None:
     ]  # fmt: skip
 
 
-def test_connections_held_by_another_mount_are_said() -> None:
+def test_reason_names_connections_of_another_mount() -> None:
     world = World()
     world.held = 1
     made = plan(world, factors=[Factor(name="nconnect", levels=["1", "4"])])
@@ -106,12 +106,12 @@ def test_connections_held_by_another_mount_are_said() -> None:
     assert len(made.sets) == 1
 
 
-def test_options_that_the_kernel_never_shows_are_no_doubles() -> None:
+def test_sets_that_differ_in_hidden_options_are_not_equivalent() -> None:
     made = plan(World(), factors=[Factor(name="retry", levels=["1", "2"])])
     assert len(made.sets) == 2
 
 
-def test_levels_that_cannot_be_together_are_struck_out_as_a_pair() -> None:
+def test_conflicting_levels_are_excluded_as_a_pair() -> None:
     factors = [
         Factor(name="file_size", levels=["4096", "65536"]),
         Factor(name="record_size", levels=["4096", "16384"]),
@@ -121,13 +121,13 @@ def test_levels_that_cannot_be_together_are_struck_out_as_a_pair() -> None:
     assert len(made.sets) == 3
 
 
-def test_a_base_that_is_struck_out_gives_way() -> None:
+def test_an_excluded_base_is_replaced() -> None:
     factors = [Factor(name="vers", levels=["3", "4.0", "4.2"], base="4.0")]
     made = plan(World(), strategy="one-at-a-time", factors=factors)
     assert made.sets[0].levels == {"vers": "3"}
 
 
-def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
+def test_an_experiment_is_shrunk_to_time_and_space() -> None:
     world = World()
     works = [
         WorkloadSpec(name="big", size=2**30),
@@ -143,7 +143,7 @@ def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
     assert least.experiment.repeats == 1
     assert least.experiment.workloads[0].size == 2**20
     assert any("will not do" in note for note in least.notes)
-    # What it is called says how much is copied, also after a study's was cut already.
+    # The name shows the amount, also if the study's workload was resized before.
     cut = [WorkloadSpec(name="1 x 1 GB", size=2**30).resized(size=2**24)]
     assert cut[0].name == "16 MiB (planned: 1 x 1 GB)"
     (work,) = (least := plan(world, budget_s=1.0, workloads=cut)).experiment.workloads
@@ -151,13 +151,13 @@ def test_an_experiment_is_made_smaller_for_the_time_and_the_space() -> None:
     assert "“1 x 1 GB” copies 1 MiB, not 16 MiB" in least.notes[0]
     assert (
         WorkloadSpec(name="1 x 1 GB, cut to 16 MiB", size=2**24).uncut_name == "1 x 1 GB"
-    )  # a record of before
+    )  # format of an older record
     world.free = 2**30
     roomy = plan(world, workloads=works)
     assert roomy.space <= 2**28
 
 
-def test_a_file_size_that_does_not_fit_is_struck_out() -> None:
+def test_a_file_size_that_does_not_fit_is_excluded() -> None:
     world = World()
     world.free = 2**30
     made = plan(world, factors=[Factor(name="file_size", levels=["1048576", "1073741824"])])
@@ -168,7 +168,7 @@ def test_a_file_size_that_does_not_fit_is_struck_out() -> None:
     assert caught.value.kind is ErrorKind.NO_SPACE
 
 
-def test_only_the_sets_that_do_not_fit_are_struck_out() -> None:
+def test_only_sets_that_do_not_fit_are_excluded() -> None:
     world = World()
     world.free = 40 * 2**20
     factors = [
@@ -177,7 +177,7 @@ def test_only_the_sets_that_do_not_fit_are_struck_out() -> None:
     made = plan(world, factors=factors)
     assert set(struck(made)) == {(("file_size", "1048576"), ("streams", "64"))}
     assert len(made.sets) == 3
-    # Where the size is free, it is made as small as it can be before anything is struck out.
+    # If the file size is free, it is reduced to the minimum before sets are excluded.
     made = plan(world, factors=factors[:1], workloads=[WorkloadSpec(name="big", size=2**30)])
     assert set(struck(made)) == {(("streams", "64"),)}
     assert made.space <= 10 * 2**20
@@ -189,7 +189,7 @@ def test_only_the_sets_that_do_not_fit_are_struck_out() -> None:
      (20000, 2**30, "the 1 GiB that are free: "),
      (30, 2**30, "the time allowed and the 1 GiB that are free: ")],
 )  # fmt: skip
-def test_it_is_said_what_it_was_made_smaller_for(seconds: float | None, free: int, words: str) -> None:
+def test_note_on_the_reason_for_shrinking(seconds: float | None, free: int, words: str) -> None:
     world = World()
     world.free = free
     made = plan(world, budget_s=seconds, workloads=[WorkloadSpec(name="big", size=2**30)])
@@ -207,7 +207,7 @@ def test_it_is_said_what_it_was_made_smaller_for(seconds: float | None, free: in
         ([Factor(name="block_size", levels=["536870912"])], "The block size must be between"),
     ],
 )  # fmt: skip
-def test_an_experiment_of_which_nothing_is_left_is_refused(factors: list[Factor], words: str) -> None:
+def test_an_experiment_without_feasible_sets_is_refused(factors: list[Factor], words: str) -> None:
     world = World()
     asked = experiment(factors=factors)
     for act in (lambda: plan(world, factors=factors), lambda: estimated_plan(asked, world.facts)):
@@ -227,7 +227,7 @@ def test_an_experiment_of_which_nothing_is_left_is_refused(factors: list[Factor]
          {"streams": "4", "pattern": "random"}),
     ],
 )  # fmt: skip
-def test_what_no_worker_would_run_is_struck_out(factors: list[Factor], gone: dict[str, str]) -> None:
+def test_sets_with_invalid_tests_are_excluded(factors: list[Factor], gone: dict[str, str]) -> None:
     factors = [*factors, Factor(name="rsize", levels=["4096", "65536"])]
     world = World()
     world.free = 10**16
@@ -244,7 +244,7 @@ def test_several_files_at_once_in_order_are_several_files() -> None:
     assert (spec.workload, spec.count) == ("streams", 4)
 
 
-def test_a_row_with_a_level_that_is_struck_out_is_not_tried() -> None:
+def test_a_row_with_an_excluded_level_is_not_mounted() -> None:
     world = World()
     rows = [{"vers": "3"}, {"vers": "2", "rsize": "65536"}, {"vers": "4.0"}, {"vers": "4.2"}]
     factors = [Factor(name="vers", levels=["2", "3"]), Factor(name="rsize", levels=["4096", "65536"])]
@@ -254,7 +254,7 @@ def test_a_row_with_a_level_that_is_struck_out_is_not_tried() -> None:
     assert not any("vers=2" in options or "vers=4.0" in options for options in world.opened)
 
 
-def test_a_dead_server_is_told_after_three_sets() -> None:
+def test_planning_ends_after_three_unanswered_sets() -> None:
     world = World()
     world.dead = True
     with pytest.raises(AppError) as caught:
@@ -263,7 +263,7 @@ def test_a_dead_server_is_told_after_three_sets() -> None:
     assert len(world.opened) == 3
 
 
-def test_too_many_sets_are_refused_before_any_is_tried() -> None:
+def test_too_many_sets_are_refused_before_mounting() -> None:
     world = World()
     factors = [Factor(name=name, levels=[str(n) for n in range(1, 31)])
                for name in ("timeo", "retrans", "acregmin")]  # fmt: skip
@@ -320,7 +320,7 @@ def test_the_order_is_random_in_blocks_and_the_same_for_a_seed() -> None:
     assert schedule_trials(other) != order
 
 
-def test_what_takes_too_much_room_even_at_its_smallest_is_refused() -> None:
+def test_error_if_the_smallest_experiment_does_not_fit() -> None:
     world = World()
     world.free = 2 * 2**20
     with pytest.raises(AppError) as caught:
@@ -330,7 +330,7 @@ def test_what_takes_too_much_room_even_at_its_smallest_is_refused() -> None:
     assert world.closed == len(world.opened)
 
 
-def test_a_share_that_cannot_be_written_is_told_before_anything_is_measured() -> None:
+def test_planning_reports_a_share_that_cannot_be_written() -> None:
     world = World()
     world.unwritable = AppError(ErrorKind.READ_ONLY, "It is read-only.", hint="Choose another.")
     with pytest.raises(AppError) as caught:
@@ -341,7 +341,7 @@ def test_a_share_that_cannot_be_written_is_told_before_anything_is_measured() ->
     assert world.closed == len(world.opened) == 1
 
 
-def test_what_few_repeats_cannot_show_is_said_before() -> None:
+def test_note_on_the_difference_few_repeats_can_show() -> None:
     sizes = [Factor(name="rsize", levels=[str(4096 * 2**power) for power in range(6)])]
     (one,) = plan(World(), factors=sizes, repeats=1).notes
     assert one.startswith("One repeat of each set cannot show any difference: nothing tells it from chance.")

@@ -1,4 +1,4 @@
-"""What of an option set is proposed for a mount: the varied options alone, seen by lint."""
+"""Proposed options of a mount from an option set: only varied options, checked by lint."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def plan_of(options: str, factors: dict[str, list[str]], sets: list[dict[str, st
     )
 
 
-def test_the_options_of_the_study_are_not_taken_over() -> None:
-    """“vers=3,noac” of a study must not reach a mount whose size alone was varied."""
+def test_common_options_of_the_study_are_not_adopted() -> None:
+    """Options such as “vers=3,noac” of a study must not be adopted if only the transfer size was varied."""
     plan = plan_of("vers=3,noac", {"rsize": ["8192", "65536"]}, [{"rsize": "8192"}, {"rsize": "65536"}])
     found = propose_options(plan, plan.sets[1], "vers=4.2,hard,_netdev,nofail,rsize=8192")
     assert found.options == "vers=4.2,hard,_netdev,nofail,rsize=65536"
@@ -47,7 +47,7 @@ def test_the_options_of_the_study_are_not_taken_over() -> None:
         ("block_size", ["4096", "65536"], "65536", "vers=3", "vers=3"),
     ],
 )  # fmt: skip
-def test_what_was_varied_is_proposed(
+def test_varied_options_are_proposed(
     name: str, levels: list[str], level: str, before: str, after: str
 ) -> None:
     plan = plan_of("", {name: levels}, [{name: each} for each in levels])
@@ -55,14 +55,14 @@ def test_what_was_varied_is_proposed(
     assert propose_options(plan, one, before).options == after
 
 
-def test_a_setting_of_one_level_was_not_varied() -> None:
-    """As the transport is of which UDP was struck out."""
+def test_a_factor_with_one_level_is_not_varied() -> None:
+    """For example the transport, if UDP was excluded."""
     sets = [{"proto": "tcp", "rsize": "8192"}, {"proto": "tcp", "rsize": "65536"}]
     plan = plan_of("", {"proto": ["tcp", "udp"], "rsize": ["8192", "65536"]}, sets)
     assert propose_options(plan, plan.sets[1], "hard").options == "hard,rsize=65536"
 
 
-def test_readahead_is_proposed_where_it_was_varied() -> None:
+def test_varied_readahead_is_proposed() -> None:
     sets = [{"read_ahead_kb": "128"}, {"read_ahead_kb": "4096"}]
     plan = plan_of("", {"read_ahead_kb": ["128", "4096"]}, sets)
     found = propose_options(plan, plan.sets[1], "hard", read_ahead_kb=128)
@@ -72,7 +72,7 @@ def test_readahead_is_proposed_where_it_was_varied() -> None:
     ]
 
 
-def test_lint_sees_it_first_and_tells_what_is_new_alone() -> None:
+def test_only_new_lint_findings_are_reported() -> None:
     sets = [{"hard": "hard"}, {"hard": "soft"}]
     plan = plan_of("", {"hard": ["hard", "soft"]}, sets)
     found = propose_options(plan, plan.sets[1], "vers=4.2,timeo=3")

@@ -1,4 +1,4 @@
-"""Recipes: the five studies are there and possible, and a mistake in one of one's own is found."""
+"""Recipes: the five shipped studies, errors in user recipes, saving and deleting."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ quick_size = "1M"
 """
 
 
-def test_the_five_studies_are_there_with_what_they_found() -> None:
+def test_five_studies_with_their_results() -> None:
     found = readable_recipes()
     assert [recipe.name for recipe in found] == [
         "one-at-a-time", "transfer-size", "full-factorial", "attribute-caching", "versions",
@@ -87,7 +87,7 @@ def test_every_set_of_a_study_is_a_mount_and_a_test(recipe, size) -> None:  # ty
             assert trial_spec(work, levels).total > 0
 
 
-def test_what_the_studies_varied_is_varied() -> None:
+def test_recipes_vary_the_factors_of_the_studies() -> None:
     cache = find_recipe("attribute-caching").experiment("nas:/x")
     assert cache.repeats == 5
     options = [mount_settings(cache, levels).options for levels in level_combinations(cache, cache.factors)]
@@ -126,7 +126,7 @@ def test_levels_of_a_test_change_the_test() -> None:
     assert mount_settings(versions, {"read_ahead_kb": "512", "vers": "default"}).read_ahead_kb == 512
 
 
-def test_sizes_are_kept_as_bytes() -> None:
+def test_sizes_are_normalized_to_bytes() -> None:
     assert normalized_level("rsize", "64k") == "65536"
     assert normalized_level("transfer_size", "1M") == "1048576"
     assert normalized_level("timeo", "600") == "600"
@@ -161,7 +161,7 @@ def test_sizes_are_kept_as_bytes() -> None:
         ('quick_size = "1M"\n', 'quick_size = "1M"\n[[row]]\nwsize = "4096"\n', 13, "wsize"),
     ],
 )
-def test_a_mistake_is_named_by_file_line_and_key(old: str, new: str, line: int, word: str) -> None:
+def test_an_error_names_file_line_and_key(old: str, new: str, line: int, word: str) -> None:
     assert parse_recipe(GOOD, "mine.toml").title == "Mine"
     assert old in GOOD
     with pytest.raises(AppError) as caught:
@@ -186,7 +186,7 @@ def test_the_manual_describes_every_key_and_its_example_is_a_recipe() -> None:
         assert re.search(rf"^\.Cm .*\b{factor}\b", keys, re.MULTILINE), factor
 
 
-def test_one_s_own_are_kept_listed_and_removed(own_home: Path) -> None:
+def test_user_recipes_are_saved_listed_and_deleted(own_home: Path) -> None:
     save_recipe(GOOD, "mine")
     assert user_recipe_directory() == own_home / ".config/mountwright/recipes"
     recipe = find_recipe("mine")
@@ -201,7 +201,7 @@ def test_one_s_own_are_kept_listed_and_removed(own_home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["versions", "../x", "Ä", ""])
-def test_a_name_that_is_no_file_s_or_a_study_s_is_refused(name: str) -> None:
+def test_invalid_and_reserved_names_are_refused(name: str) -> None:
     with pytest.raises(AppError) as caught:
         save_recipe(GOOD, name)
     assert caught.value.kind is ErrorKind.USAGE
@@ -209,19 +209,19 @@ def test_a_name_that_is_no_file_s_or_a_study_s_is_refused(name: str) -> None:
         delete_recipe(name or "none")
 
 
-def test_the_name_of_the_search_is_no_recipe_s(own_home: Path) -> None:
-    """Its trials would be taken for a search's: it could never be gone on with."""
+def test_the_name_of_the_search_is_reserved(own_home: Path) -> None:
+    """Otherwise its trials would be mistaken for those of a search, and could not be resumed."""
     with pytest.raises(AppError, match="the search for the best setting") as caught:
         save_recipe(GOOD, "best")
     assert caught.value.kind is ErrorKind.USAGE
     user_recipe_directory().mkdir(parents=True)
-    (user_recipe_directory() / "best.toml").write_text(GOOD)  # as earlier versions kept it
+    (user_recipe_directory() / "best.toml").write_text(GOOD)  # older versions accepted this name
     assert find_recipe("best").experiment("nas:/x").recipe == ""
     delete_recipe("best")
     assert not [recipe for recipe in readable_recipes() if recipe.own]
 
 
-def test_a_broken_recipe_hides_no_other_and_can_be_replaced_or_removed(own_home: Path) -> None:
+def test_an_invalid_recipe_can_be_replaced_or_deleted(own_home: Path) -> None:
     save_recipe(GOOD, "good")
     for name in ("broken", "other"):
         (user_recipe_directory() / f"{name}.toml").write_text("title = ")
@@ -243,7 +243,7 @@ def test_a_broken_recipe_hides_no_other_and_can_be_replaced_or_removed(own_home:
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "", ".", "gr\udcf6"])
-def test_what_no_file_can_be_called_is_no_recipe(name: str, own_home: Path) -> None:
+def test_names_that_no_file_can_have(name: str, own_home: Path) -> None:
     save_recipe(GOOD, "good")
     for ask in (find_recipe, delete_recipe):
         with pytest.raises(AppError, match="There is no recipe") as caught:
@@ -251,9 +251,9 @@ def test_what_no_file_can_be_called_is_no_recipe(name: str, own_home: Path) -> N
         assert caught.value.kind is ErrorKind.USAGE
 
 
-def test_a_broken_recipe_with_an_odd_name_is_removed_as_the_list_says(own_home: Path) -> None:
+def test_deleting_an_invalid_recipe_with_an_unprintable_name(own_home: Path) -> None:
     user_recipe_directory().mkdir(parents=True)
-    with open(f"{user_recipe_directory()}/gr\udcf6.toml", "w") as file:  # noqa: PTH123 - as a person's file system has it
+    with open(f"{user_recipe_directory()}/gr\udcf6.toml", "w") as file:  # noqa: PTH123 - a name that is not UTF-8
         file.write("title = ")
     (broken,) = read_recipes().unreadable
     name = broken.hint.partition("experiment remove ")[2].removesuffix("”.")
@@ -266,7 +266,7 @@ def test_a_broken_recipe_with_an_odd_name_is_removed_as_the_list_says(own_home: 
 def test_a_file_whose_name_is_not_utf_8_can_be_run(own_home: Path) -> None:
     user_recipe_directory().mkdir(parents=True)
     name = f"{user_recipe_directory()}/gr\udcf6\udcdfen.toml"
-    with open(name, "w") as file:  # noqa: PTH123 - as a person's file system has it
+    with open(name, "w") as file:  # noqa: PTH123 - a name that is not UTF-8
         file.write(GOOD)
     experiment = find_recipe(name).experiment("nas:/x")
     assert experiment.recipe == r"gr\xf6\xdfen"
@@ -277,7 +277,7 @@ def test_a_file_whose_name_is_not_utf_8_can_be_run(own_home: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [f"a = {'[' * 20000}", f"{GOOD}count = {'9' * 5000}\n"])
-def test_what_is_too_deep_or_too_long_to_read_is_refused(text: str) -> None:
+def test_too_deep_or_too_long_toml_is_refused(text: str) -> None:
     with pytest.raises(AppError) as caught:
         parse_recipe(text, "mine.toml")
     assert caught.value.kind is ErrorKind.USAGE
@@ -285,13 +285,13 @@ def test_what_is_too_deep_or_too_long_to_read_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("recipe", readable_recipes(), ids=lambda recipe: recipe.name)
-def test_a_recipe_written_down_is_the_same_recipe(recipe) -> None:  # type: ignore[no-untyped-def]
+def test_recipes_survive_a_round_trip_through_toml(recipe) -> None:  # type: ignore[no-untyped-def]
     written = parse_recipe(recipe_toml(recipe), "recipe", name=recipe.name)
     assert written == recipe
 
 
 @pytest.mark.parametrize("text", ['a "quoted" \\ one', "two\nlines\twith \x7f", '"""', "é …"])
-def test_any_text_can_be_written_down(text: str) -> None:
+def test_any_text_survives_a_round_trip_through_toml(text: str) -> None:
     recipe = parse_recipe(GOOD, "recipe")
     changed = msgspec.structs.replace(
         recipe, title=text, strategy="rows", row=[{"rsize": "64k"}, {"rsize": "default"}]
@@ -303,27 +303,27 @@ def test_any_text_can_be_written_down(text: str) -> None:
     ("name", "level", "options"),
     [("ac", "no", "noac"), ("ac", "yes", "ac"), ("softreval", "yes", "softreval"), ("ac", "default", "")],
 )
-def test_a_flag_is_given_or_not(name: str, level: str, options: str) -> None:
+def test_levels_of_a_flag(name: str, level: str, options: str) -> None:
     assert normalized_level(name, level) == level
     text = GOOD.replace("rsize", name).replace('"64k"', f'"{level}"').replace("vers=4.2", "")
     experiment = parse_recipe(text, "recipe").experiment("nas:/x")
     assert mount_settings(experiment, {name: level}).options == options
 
 
-def test_what_it_would_take_is_told_before_anything_is_mounted() -> None:
+def test_estimated_plan_without_mounting() -> None:
     experiment = parse_recipe(GOOD.replace('"default"]', '"default", "1M"]'), "recipe").experiment("nas:/x")
     facts = World().facts
     plan = estimated_plan(experiment, facts)
     assert (len(plan.sets), plan.trials) == (3, 13)
     assert plan.space == 4 * 2**20
-    assert plan.bytes == 14 * 2 * 4 * 2**20  # with the warm-up, to the server and back
+    assert plan.bytes == 14 * 2 * 4 * 2**20  # including the warm-up, in both directions
     assert 5 < plan.seconds < 60
     udp = msgspec.structs.replace(experiment, factors=[Factor(name="proto", levels=["tcp", "udp"])])
     (struck,) = estimated_plan(udp, facts).struck
     assert struck.levels == {"proto": "udp"}
 
 
-def test_more_option_sets_than_anybody_can_count() -> None:
+def test_huge_number_of_option_sets_is_refused() -> None:
     levels = [str(level) for level in range(1, 1000)]
     factors = [Factor(name=name, levels=levels) for name in ("timeo", "retrans", "acregmin", "acregmax")]
     experiment = parse_recipe(GOOD, "recipe").experiment("nas:/x")

@@ -1,4 +1,4 @@
-"""Runs: every trial on a mount of its own, resumed where it stopped, ended in time, clear about failures."""
+"""Experiment runner: separate mounts, resuming, time limit, failures."""
 
 from __future__ import annotations
 
@@ -118,35 +118,35 @@ def test_no_trial_begins_that_would_end_too_late() -> None:
     assert run(world, plan, outcomes)[0].done == result.planned
 
 
-def test_values_other_than_planned_mark_the_trial() -> None:
+def test_other_options_in_use_mark_a_mismatch() -> None:
     world = World()
     plan = planned(world)
     world.largest = 32768
     result, outcomes = run(world, plan)
     marked = [outcome for outcome in outcomes if outcome.state == "mismatch"]
-    assert {outcome.levels["rsize"] for outcome in marked} == {"4096", "65536"}  # wsize is lower, too
+    assert {outcome.levels["rsize"] for outcome in marked} == {"4096", "65536"}  # wsize is also lower
     assert result.mismatched == len(marked)
     assert "rsize is 32768 instead of 65536" in next(
         outcome.note for outcome in marked if outcome.levels["rsize"] == "65536"
     )
 
 
-def test_a_readahead_that_did_not_take_marks_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_readahead_without_effect_marks_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     plan = planned(world, factors=[Factor(name="read_ahead_kb", levels=["128", "4096"])])
     opened = world.open
 
-    def forgetful(options: str, read_ahead_kb: int | None, token: CancelToken) -> Mount:
+    def open_without_readahead(options: str, read_ahead_kb: int | None, token: CancelToken) -> Mount:
         return opened(options, None, token)
 
-    monkeypatch.setattr(world, "open", forgetful)
+    monkeypatch.setattr(world, "open", open_without_readahead)
     outcomes = run(world, plan)[1]
     assert {outcome.levels["read_ahead_kb"] for outcome in outcomes if outcome.state == "mismatch"} == {
         "4096"
     }
 
 
-def test_a_server_that_dies_fails_trials_and_then_ends_the_run() -> None:
+def test_a_failing_server_ends_the_run() -> None:
     world = World()
     plan = planned(world, repeats=5)
     calls = 0
@@ -161,7 +161,7 @@ def test_a_server_that_dies_fails_trials_and_then_ends_the_run() -> None:
     assert [outcome.state for outcome in outcomes] == ["ok"] * 3 + ["failed"] * 3
     assert "stopped answering" in outcomes[3].note
     assert "3 trials failed" in result.stopped
-    # The last two, and the one that was to tell whether the server is there, could not even be mounted.
+    # The last two trials, and the one that tested whether the server answers, could not be mounted.
     assert world.closed == len(world.opened) - 3
     world.dead, world.before_test = False, lambda _world: None
     kept = [outcome for outcome in outcomes if outcome.state != "failed"]
@@ -190,7 +190,7 @@ def test_one_failure_does_not_end_it() -> None:
 
 
 def over_quota(monkeypatch: pytest.MonkeyPatch, *fails: str) -> None:
-    """Have the trials of mounts with these options fail, though all could be tried for the plan."""
+    """Make the trials of mounts with these options fail, although planning could mount them."""
     run_whole = Mount.run_test
 
     def run_test(mount: Mount, spec: TestSpec, *args: object, **more: object) -> TestResult:
@@ -202,7 +202,9 @@ def over_quota(monkeypatch: pytest.MonkeyPatch, *fails: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_sets_that_always_fail_are_no_dead_server(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_sets_are_distinguished_from_a_failing_server(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     over_quota(monkeypatch, "rsize=65536", "rsize=131072")
     world = World()
     factor = Factor(name="rsize", levels=["4096", "65536", "131072"])
@@ -212,7 +214,7 @@ def test_sets_that_always_fail_are_no_dead_server(seed: int, monkeypatch: pytest
     assert len(outcomes) == plan.trials
 
 
-def test_what_never_ran_comes_before_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resuming_repeats_failed_trials_last(monkeypatch: pytest.MonkeyPatch) -> None:
     over_quota(monkeypatch, "rsize=65536")
     world = World()
     plan = planned(world, factors=[Factor(name="rsize", levels=["4096", "65536"])], repeats=4)
@@ -230,12 +232,12 @@ def test_cancelling_leaves_no_mount(moment: str) -> None:
     world, token = World(), CancelToken()
     plan = planned(world)
 
-    def seen(event: ExperimentEvent) -> None:
+    def on_event(event: ExperimentEvent) -> None:
         if event.phase == moment:
             token.cancel()
 
     with pytest.raises(CancelledError):
-        run_experiment(ExperimentRunArgs(plan=plan), world.context(), token, seen)
+        run_experiment(ExperimentRunArgs(plan=plan), world.context(), token, on_event)
     assert wait_for_cleanups(5)
     assert world.closed == len(world.opened)
 
@@ -261,7 +263,7 @@ def test_cancelling_does_not_wait_for_an_unmount() -> None:
     assert world.closed == 1
 
 
-def test_drift_looks_at_the_baseline_alone() -> None:
+def test_drift_uses_only_the_baseline() -> None:
     world = World()
     slow = iter(range(1, 100))
     world.speed = lambda values: 1e6 / next(slow) if values["rsize"] == "4096" else 1.0

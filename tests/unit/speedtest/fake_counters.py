@@ -1,10 +1,10 @@
-"""Counters of no mount: all stay zero."""
+"""Fake counter reader without a mount: its counters are 0 or set by a test."""
 
 from app.speedtest.sampler import CounterReader, TransferCounters
 
 
 class FakeCounterReader(CounterReader):
-    """Counters that a test sets."""
+    """Counter reader whose values a test sets."""
 
     def __init__(self, *, tcp: bool) -> None:
         super().__init__(None)

@@ -1,4 +1,4 @@
-"""Analysis of a test: whether a read was the server's, the cause of an error, what limits grid cells."""
+"""Analysis of a test: detection of cached reads, messages by errno, bottlenecks of grid cells."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FAST_ETHERNET = LinkFacts(rate_bps=100e6)
         (transfer(None, 20e6), FAST_ETHERNET, False, "not NFS"),
     ],
 )
-def test_verdict_on_a_read(read: Transfer, link: LinkFacts | None, cached: bool, words: str) -> None:
+def test_detection_of_cached_reads(read: Transfer, link: LinkFacts | None, cached: bool, words: str) -> None:
     report = cache_report(read, "fadvise", link)
     assert report.cached is cached is check_cached(read, link)[0]
     assert words in report.note
@@ -82,7 +82,7 @@ def test_each_errno_has_its_message(number: int, kind: ErrorKind) -> None:
     assert "writing" in error.detail
 
 
-def test_what_the_figures_do_not_say_of_the_servers_disk() -> None:
+def test_note_on_the_servers_disk() -> None:
     result = sample_results.result()
     calls, flushed, from_memory = unmeasured_effects(result)
     assert calls == "It copied in calls of 1 MiB."
@@ -96,7 +96,7 @@ def test_what_the_figures_do_not_say_of_the_servers_disk() -> None:
     assert unmeasured_effects(grid) == [from_memory]
 
 
-def test_root_is_told_of_root_squash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permission_error_of_root_mentions_root_squash(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = PermissionError(errno.EACCES, "Permission denied")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert "root_squash" in file_error(refused, "writing", "/mnt/a").hint
@@ -108,7 +108,7 @@ LINK = LinkFacts(interface="eth0", rate_bps=100e6, mtu=1500, rtt_s=0.01)
 
 
 def cell(pattern: AccessPattern, record: int, depth: int, iops: float, trip_s: float) -> GridCell:
-    """One second of a quiet computer over a link of 100 Mbit/s and 10 ms."""
+    """One second on an idle computer over a link of 100 Mbit/s and 10 ms."""
     speed = iops * record
     load = TransferLoad(
         seconds=1.0, bytes=int(speed), calls=int(iops), rtt_s=iops * trip_s, queue_s=0.0, commit_s=0.0,
@@ -131,7 +131,7 @@ CELLS = [
 ]
 
 
-def test_each_cell_has_its_own() -> None:
+def test_each_grid_cell_has_its_own_bottleneck() -> None:
     kinds = [
         found.bottleneck.kind for found in cells_with_bottleneck(CELLS, LINK) if found.bottleneck is not None
     ]
@@ -139,7 +139,7 @@ def test_each_cell_has_its_own() -> None:
     assert kinds == [alone, stream, alone, stream, alone, alone, stream]
 
 
-def test_together_they_tell_a_stream_from_single_requests() -> None:
+def test_grid_bottleneck_covers_sequential_and_random_cells() -> None:
     found = grid_bottleneck(cells_with_bottleneck(CELLS, LINK))
     assert found is not None
     assert (found.kind, found.way, found.confidence) == ("network", "write", "high")
@@ -156,20 +156,20 @@ def test_together_they_tell_a_stream_from_single_requests() -> None:
     assert not any(line.startswith("From the server, at random") for line in others)
 
 
-def test_a_grid_of_random_requests_alone() -> None:
+def test_grid_with_random_cells_only() -> None:
     found = grid_bottleneck(cells_with_bottleneck(CELLS[4:6], LINK))
     assert found is not None
     assert found.evidence[0].startswith("At random, 4 KiB each, 16 at once, was the quickest: 6.14 MB/s. A")
 
 
-def test_without_counters_nothing_is_said() -> None:
+def test_no_bottleneck_without_counters() -> None:
     bare = [GridCell(pattern="seqread", record=4096, depth=1, jobs=1)]
     assert cells_with_bottleneck(bare, LINK) == bare
     assert grid_bottleneck(bare) is None
     assert grid_use_cases(bare) == []
 
 
-def test_what_it_is_enough_for_rests_on_the_slowest_repeat() -> None:
+def test_use_cases_depend_on_the_slowest_repeat() -> None:
     video, backup, disks = grid_use_cases(cells_with_bottleneck(CELLS, LINK))
     assert video == "Video: about 2 films in 4K at once (25 Mbit/s for each)."
     assert backup.startswith("Backup: about 310 GB in a night")

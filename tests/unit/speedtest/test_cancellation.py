@@ -1,4 +1,4 @@
-"""Tests that do not come to their end: cancelled, killed, hung or broken, and nothing left behind."""
+"""Tests that do not finish: cancelled, killed, hung or crashed; no files remain."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 MIB = 2**20
-#: Long enough to be caught in the middle, whatever the machine.
+#: File size in bytes that is not reached before the test is interrupted, on any machine.
 ENDLESS = 2**36
 
 
 @pytest.fixture
-def roomy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """A directory whose worker does not look at the free space, so that an endless test starts.
+def unchecked_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A directory whose free space is not checked, so that an endless test starts.
 
-    It is on a disk: an endless file would fill the memory that tmp_path may be in.
+    It is on a disk, because an endless file would fill the memory that tmp_path may be in.
     """
     hooks = tmp_path / "hooks"
     hooks.mkdir()
@@ -53,9 +53,9 @@ def roomy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
         yield Path(directory)
 
 
-def start_endless(path: Path, token: CancelToken, seen: Callable[[TestEvent], None]) -> AppError:
+def start_endless(path: Path, token: CancelToken, on_event: Callable[[TestEvent], None]) -> AppError:
     with pytest.raises(AppError) as caught:
-        run_test(TestSpec(path=str(path), size=ENDLESS, direction="write"), token, seen)
+        run_test(TestSpec(path=str(path), size=ENDLESS, direction="write"), token, on_event)
     return caught.value
 
 
@@ -63,23 +63,25 @@ def files_of(path: Path) -> list[str]:
     return [entry.name for entry in path.glob(f"{PREFIX}*/*")]
 
 
-def test_cancel_in_the_middle(roomy: Path) -> None:
+def test_cancel_in_the_middle(unchecked_directory: Path) -> None:
     token = CancelToken()
     before: list[list[str]] = []
 
-    def seen(event: TestEvent) -> None:
+    def on_event(event: TestEvent) -> None:
         if event.sample is not None and event.sample.bytes > MIB:
-            before.append(files_of(roomy))
+            before.append(files_of(unchecked_directory))
             token.cancel()
 
-    assert isinstance(start_endless(roomy, token, seen), CancelledError)
+    assert isinstance(start_endless(unchecked_directory, token, on_event), CancelledError)
     assert sorted(before[0]) == ["data", MARKER_FILE]
 
 
 @pytest.mark.parametrize("phase", ["prepare", "write"])
-def test_cancel_at_any_phase(roomy: Path, phase: str) -> None:
+def test_cancel_at_any_phase(unchecked_directory: Path, phase: str) -> None:
     token = CancelToken()
-    error = start_endless(roomy, token, lambda event: token.cancel() if event.phase == phase else None)
+    error = start_endless(
+        unchecked_directory, token, lambda event: token.cancel() if event.phase == phase else None
+    )
     assert isinstance(error, CancelledError)
 
 
@@ -95,48 +97,48 @@ def worker_of(path: Path) -> int:
     return int(json.loads(marker.read_bytes())["pid"])
 
 
-def test_cancel_of_a_worker_that_does_not_listen(roomy: Path) -> None:
+def test_cancel_of_a_stopped_worker(unchecked_directory: Path) -> None:
     token = CancelToken()
     stopped: list[int] = []
 
-    def seen(event: TestEvent) -> None:
+    def on_event(event: TestEvent) -> None:
         if event.sample is not None and event.sample.bytes > MIB and not stopped:
-            stopped.append(worker_of(roomy))
-            os.kill(stopped[0], signal.SIGSTOP)  # as good as hung in the kernel
+            stopped.append(worker_of(unchecked_directory))
+            os.kill(stopped[0], signal.SIGSTOP)  # behaves like a worker that hangs in the kernel
             token.cancel()
 
-    assert isinstance(start_endless(roomy, token, seen), CancelledError)
+    assert isinstance(start_endless(unchecked_directory, token, on_event), CancelledError)
     assert wait_for_cleanups(30)
     with pytest.raises(ProcessLookupError):
         os.kill(stopped[0], 0)
 
 
-def test_a_killed_worker_is_told_and_cleaned_up(roomy: Path) -> None:
+def test_a_killed_worker_is_reported_and_cleaned_up(unchecked_directory: Path) -> None:
     killed: list[int] = []
 
-    def seen(event: TestEvent) -> None:
+    def on_event(event: TestEvent) -> None:
         if event.sample is not None and event.sample.bytes > MIB and not killed:
-            killed.append(worker_of(roomy))
+            killed.append(worker_of(unchecked_directory))
             os.kill(killed[0], signal.SIGKILL)
 
-    error = start_endless(roomy, CancelToken(), seen)
+    error = start_endless(unchecked_directory, CancelToken(), on_event)
     assert error.kind == ErrorKind.IO
     assert "signal 9" in error.message
 
 
-def test_a_worker_that_hangs_is_given_up(roomy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_hangs_is_given_up(unchecked_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "STALL_TIMEOUT_S", 1.0)
     hung: list[int] = []
 
-    def seen(event: TestEvent) -> None:
+    def on_event(event: TestEvent) -> None:
         if event.sample is not None and event.sample.bytes > MIB and not hung:
-            hung.append(worker_of(roomy))
+            hung.append(worker_of(unchecked_directory))
             os.kill(hung[0], signal.SIGSTOP)
 
-    assert start_endless(roomy, CancelToken(), seen).kind == ErrorKind.NOT_RESPONDING
+    assert start_endless(unchecked_directory, CancelToken(), on_event).kind == ErrorKind.NOT_RESPONDING
 
 
-def test_a_worker_that_breaks_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_a_crashing_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = process.start
 
     def start_other(argv: list[str], **options: Any) -> subprocess.Popen[bytes]:
@@ -149,15 +151,15 @@ def test_a_worker_that_breaks_says_how(tmp_path: Path, monkeypatch: pytest.Monke
     assert "app.speedtest.nothing" in caught.value.detail
 
 
-def test_clean_up_that_cannot_work_is_logged(
+def test_failed_cleanup_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     real = process.start
 
-    def start_nothing(argv: list[str], **_options: object) -> subprocess.Popen[bytes]:
+    def start_failing(argv: list[str], **_options: object) -> subprocess.Popen[bytes]:
         return real([*argv[:3], "app.speedtest.nothing"], stderr=subprocess.DEVNULL)
 
-    monkeypatch.setattr(processes, "start", start_nothing)
+    monkeypatch.setattr(processes, "start", start_failing)
     cleanup.remove_run_files(str(tmp_path), "none")
     assert "could not be removed" in caplog.text
     caplog.clear()
@@ -165,7 +167,7 @@ def test_clean_up_that_cannot_work_is_logged(
 
 @pytest.fixture
 def client() -> Iterator[AgentClient]:
-    """An agent with only test.run, over pipes."""
+    """A client of an agent that offers only test.run, over pipes."""
     to_agent, from_client = os.pipe()
     to_client, from_agent = os.pipe()
 
@@ -199,9 +201,11 @@ def test_through_the_protocol(client: AgentClient, tmp_path: Path) -> None:
     ] == result.write.samples
 
 
-def test_cancel_through_the_protocol(client: AgentClient, roomy: Path) -> None:
+def test_cancel_through_the_protocol(client: AgentClient, unchecked_directory: Path) -> None:
     moving = threading.Event()
-    call = client.submit("test.run", TestSpec(path=str(roomy), size=ENDLESS), lambda _: moving.set())
+    call = client.submit(
+        "test.run", TestSpec(path=str(unchecked_directory), size=ENDLESS), lambda _: moving.set()
+    )
     wait_for(moving, "the first bytes of the copy")
     began = time.monotonic()
     call.cancel()

@@ -1,4 +1,4 @@
-"""The environment of a test: what its result and this host tell, and None for the rest."""
+"""Environment of a test: values from the result and from this host, None for unknown ones."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def mount(point: str, share: str = "nas:/a", read_ahead_kb: int | None = 128) ->
     return Mount(mount_point=point, share=share, state="mounted", active=active)
 
 
-def test_of_a_mount() -> None:
+def test_environment_of_a_mount() -> None:
     link = LinkFacts(
         name="eth0", interface="eth0", adapter="Intel I210", driver="igb", rate_bps=1e9, duplex="full",
         mtu=1500, rtt_s=0.0004,
@@ -47,7 +47,7 @@ def test_of_a_mount() -> None:
     assert msgspec.json.decode(msgspec.json.encode(found), type=environment.Environment) == found
 
 
-def test_what_is_not_known_is_none() -> None:
+def test_unknown_values_are_none() -> None:
     found = with_environment(result(nfs=False, share=None, effective={})).environment
     assert found is not None
     assert (found.server, found.server_address, found.rate_bps, found.nfs_version) == (None,) * 4

@@ -1,4 +1,4 @@
-"""The grid: what fio is told, what it answers, and whole runs of it in the worker's place."""
+"""Grid of fio runs: command line, parsing of the output, and whole runs in worker processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def spec(path: Path, cells: Grid, **changes: Any) -> TestSpec:
     return msgspec.structs.replace(plain, **changes)
 
 
-def test_an_answer_of_fio_is_read() -> None:
+def test_parsing_output_of_fio() -> None:
     logs = [(DATA / f"randread_bw.{number}.log").read_text() for number in (1, 2)]
     run = parse_run("a warning\n" + (DATA / "randread-2-jobs.json").read_text(), logs)
     assert run.iops == pytest.approx(46864.6, rel=1e-4)
@@ -49,20 +49,20 @@ def test_an_answer_of_fio_is_read() -> None:
     assert run.latency_s == pytest.approx(170.1e-6, rel=1e-3)
     assert (run.p95_s, run.p99_s) == (309248e-9, 464896e-9)
     assert [moment for moment, _ in run.curve] == [0.25, 0.5, 0.75]
-    # Both jobs together are about what fio says of the whole.
+    # The logs of both jobs together match fio's mean of the group.
     assert sum(value for _, value in run.curve) / 3 == pytest.approx(run.bytes_per_s, rel=0.05)
 
 
-def test_what_was_seen_of_a_run_is_completed_by_what_fio_knows() -> None:
-    seen = TransferLoad(seconds=0.5, bytes=7, calls=3, rtt_s=0.1, queue_s=0.0, commit_s=0.0, worker=9.0)
-    load = parse_run((DATA / "randread-2-jobs.json").read_text(), load=seen).load
+def test_load_is_completed_by_figures_of_fio() -> None:
+    sampled = TransferLoad(seconds=0.5, bytes=7, calls=3, rtt_s=0.1, queue_s=0.0, commit_s=0.0, worker=9.0)
+    load = parse_run((DATA / "randread-2-jobs.json").read_text(), load=sampled).load
     assert load is not None
     assert (load.bytes, load.calls) == (191984657 // 2, 3)
     assert load.worker is not None
     assert 0 < load.worker <= 1
 
 
-def test_an_error_that_fio_met_is_that_of_the_file_system() -> None:
+def test_error_of_a_request_is_raised() -> None:
     with pytest.raises(OSError, match="fio") as caught:
         parse_run((DATA / "no-space.json").read_text())
     assert caught.value.errno == errno.ENOSPC
@@ -71,14 +71,14 @@ def test_an_error_that_fio_met_is_that_of_the_file_system() -> None:
 @pytest.mark.parametrize(
     "text", ["", "fio: bad option", "{", '{"jobs": []}', '{"jobs": [3]}', '{"jobs": [{}]}']
 )
-def test_what_is_no_answer_is_told(text: str) -> None:
+def test_unusable_output_is_an_error(text: str) -> None:
     with pytest.raises(AppError) as caught:
         parse_run(text)
     assert caught.value.kind is ErrorKind.IO
     assert caught.value.hint
 
 
-def test_odd_lines_of_a_log_are_passed_over() -> None:
+def test_invalid_log_lines_are_skipped() -> None:
     assert parse_bandwidth_logs(["250, 10, 0, 0, 0\nx\n7\n, ,\n501, 5, 0, 0", "249, 10, 0, 0"]) == [
         (0.25, 20480.0), (0.5, 5120.0),
     ]  # fmt: skip
@@ -107,12 +107,12 @@ def test_jobs_divide_the_file() -> None:
         ({"jobs": (2,)}, MIB, "too small"),
     ],
 )
-def test_what_cannot_be_a_grid(changes: dict[str, Any], size: int, words: str) -> None:
+def test_problems_of_invalid_grids(changes: dict[str, Any], size: int, words: str) -> None:
     assert words in msgspec.structs.replace(Grid(), **changes).problem(size)
     assert not Grid().problem(MIB)
 
 
-def test_a_grid_is_measured_as_often_as_asked(tmp_path: Path) -> None:
+def test_each_repeat_measures_the_whole_grid(tmp_path: Path) -> None:
     events: list[TestEvent] = []
     cells = msgspec.structs.replace(ONE, patterns=("seqwrite", "randread"), depths=(4,))
     result = run_test(spec(tmp_path, cells, repeats=2), CancelToken(), events.append)
@@ -141,7 +141,7 @@ def test_cancelling_ends_fio_too(tmp_path: Path, *, stuck: bool) -> None:
     token = CancelToken()
     found: list[psutil.Process] = []
 
-    def seen(event: TestEvent) -> None:
+    def on_event(event: TestEvent) -> None:
         if event.sample is not None and not found:
             found.extend(fio_below(os.getpid()))
             if found:
@@ -150,7 +150,7 @@ def test_cancelling_ends_fio_too(tmp_path: Path, *, stuck: bool) -> None:
                 token.cancel()
 
     with pytest.raises(CancelledError):
-        run_test(spec(tmp_path, msgspec.structs.replace(ONE, cell_s=60)), token, seen)
+        run_test(spec(tmp_path, msgspec.structs.replace(ONE, cell_s=60)), token, on_event)
     assert wait_for_cleanups(30)
     end = time.monotonic() + DEADLINE_S
     while any(process.is_running() for process in found) and time.monotonic() < end:
@@ -159,7 +159,7 @@ def test_cancelling_ends_fio_too(tmp_path: Path, *, stuck: bool) -> None:
     assert not any(process.is_running() for process in found)
 
 
-def test_without_fio_its_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_without_fio_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from app.speedtest.messages import WorkerJob
     from app.speedtest.sampler import TransferProgress
     from app.speedtest.worker import worker_process
@@ -174,13 +174,13 @@ def test_without_fio_its_package_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("changes", [{"grid": None}, {"size": 512}, {"cache": "fresh-mount"}])
-def test_a_grid_that_is_none_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_invalid_grid_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(AppError) as caught:
         run_test(spec(tmp_path, ONE, **changes), CancelToken(), lambda _: None, remount=lambda _: None)
     assert caught.value.kind is ErrorKind.USAGE
 
 
-def test_what_the_command_line_asks_for() -> None:
+def test_grid_arguments_of_the_command_line() -> None:
     words = [
         "test",
         "/m",
@@ -211,7 +211,7 @@ def test_what_the_command_line_asks_for() -> None:
 @pytest.mark.parametrize(("preset", "seconds"), [("quick", 15), ("normal", 60), ("thorough", 240)])
 @pytest.mark.parametrize("rate", [10e6, 100e6, 1e9, 10e9, None])
 @pytest.mark.parametrize("patterns", [ACCESS_PATTERNS, ("randread",)])
-def test_a_preset_chooses_a_grid_that_takes_its_time(
+def test_preset_grid_fits_its_duration(
     preset: Preset, seconds: float, rate: float | None, patterns: tuple[AccessPattern, ...]
 ) -> None:
     asked = TestSpec(path="/m", workload="grid", grid=Grid(patterns=patterns, jobs=(3,), cell_s=1000))
@@ -226,7 +226,7 @@ def test_a_preset_chooses_a_grid_that_takes_its_time(
     assert 0.9 * seconds < plan.seconds < 1.25 * seconds
     payload = (rate or 1e9) / 8
     assert plan.spec.size < plan.bytes < payload * plan.seconds
-    # What is under way at the end of a cell does not hold up the next one for long.
+    # Requests under way at the end of a cell do not delay the next one for long.
     assert 16 * max(chosen.records) <= payload * 1.01
     assert f"{len(chosen.cells())} cells, each for {chosen.cell_s:g} s" in plan.note
     assert "Requests of 4 KiB" in plan.note
@@ -242,19 +242,19 @@ def test_a_preset_measures_fewer_cells_where_each_takes_long() -> None:
     assert (far.spec.grid.records, far.spec.grid.depths) == ((4096,), (16,))
     assert far.spec.grid.cell_s > 4 * 0.6 - 0.1
     assert far.seconds is not None
-    assert far.seconds > 30  # which is said, not hidden
+    assert far.seconds > 30  # the plan shows the longer duration
     lab = plan_test(asked, 10**13, LinkFacts(rate_bps=1e9, rtt_s=0.0004, emulated=True))
     assert lab.spec.grid is not None
-    assert lab.spec.grid.depths == (16,)  # fio starts slowly there
+    assert lab.spec.grid.depths == (16,)  # fio starts slowly in the lab
     tight = plan_test(asked, 8 * MIB, LinkFacts(rate_bps=1e9))
     assert tight.spec.size == 2 * MIB
 
 
-def test_large_requests_on_a_slow_link_take_their_time() -> None:
+def test_large_requests_on_a_slow_link_extend_the_duration() -> None:
     wide = Grid(patterns=("seqread",), records=(MIB,), depths=(16,), cell_s=1)
     spec = TestSpec(path="/m", workload="grid", size=4 * MIB, grid=wide)
     plan = plan_test(TestPlanArgs(spec=spec), None, LinkFacts(rate_bps=10e6, up_bps=100e6, rtt_s=0.01))
-    # 16 MiB are under way when its time is over, and 10 Mbit/s carry 1.18 MB a second.
+    # 16 MiB are under way at the end of the cell, and 10 Mbit/s carry 1.18 MB per second.
     assert plan.seconds == pytest.approx(4 * MIB / 11.8e6 + 1.25 + 0.5 + 16 * MIB / 1.18e6, rel=0.01)
 
 
@@ -265,13 +265,13 @@ def test_large_requests_on_a_slow_link_take_their_time() -> None:
      "--grid --patterns sideways",
      "--grid --direction read", "--grid --cell-seconds x", "--grid --depths 0"],
 )  # fmt: skip
-def test_what_does_not_go_together(words: str) -> None:
+def test_conflicting_arguments(words: str) -> None:
     with pytest.raises(SystemExit) as caught:
         parse_args(["test", "/m", *words.split()])
     assert caught.value.code == 2
 
 
-def test_the_table_shows_the_run_in_the_middle() -> None:
+def test_table_shows_the_median_run() -> None:
     runs = [
         GridRun(iops=value, bytes_per_s=value * 4096, latency_s=1 / value) for value in (300.0, 100.0, 200.0)
     ]

@@ -1,4 +1,4 @@
-"""Test files that could not be removed: named in the answer, recorded, removed when their server answers."""
+"""Leftover test files: listed in the reply, recorded, and removed when their server answers."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ ELSEWHERE = b"32 21 0:51 / /srv/other rw - nfs4 nas:/export rw,vers=4.2\n"
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The directory of the records, of this test alone."""
+    """The directory of the records, separate for each test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(leftover_files, "_POLL_INTERVAL_S", 0.05)
     yield tmp_path / "state/mountwright/test-files"
     assert wait_for_cleanups(30)
-    begin_anew()
-    ended(lambda: not leftover_files._watching)
+    reset_process_state()
+    wait_for(lambda: not leftover_files._watching)
 
 
-def begin_anew() -> None:
-    """Forget what this process knows, as the next one does not know it."""
+def reset_process_state() -> None:
+    """Reset the module's state, as in a new process."""
     with leftover_files._lock:
         leftover_files._leftovers.clear()
         leftover_files._in_removal.clear()
@@ -71,7 +71,7 @@ def begin_anew() -> None:
         leftover_files._loaded = False
 
 
-def ended(condition: Any) -> None:
+def wait_for(condition: Any) -> None:
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
@@ -83,7 +83,7 @@ def mounted(monkeypatch: pytest.MonkeyPatch, *rows: bytes) -> None:
 
 
 def files(path: Path) -> Path:
-    """Make what a killed run leaves."""
+    """Create the files that a killed run leaves; return their directory."""
     left = path / "tested" / (PREFIX + RUN)
     left.mkdir(parents=True)
     (left / "data").write_bytes(b"x")
@@ -94,24 +94,24 @@ def under_way() -> RemovalState:
     return "under way"
 
 
-def test_the_next_program_removes_what_is_recorded(tmp_path: Path, state: Path) -> None:
+def test_the_next_program_removes_recorded_files(tmp_path: Path, state: Path) -> None:
     left = files(tmp_path)
     assert record_leftover(LeftoverFiles(run=RUN, host=host_hash(), path=str(left.parent)), under_way)
     assert [entry.name for entry in state.iterdir()] == [f"{RUN}.json"]
     assert oct(state.stat().st_mode)[-3:] == "700"
-    begin_anew()
+    reset_process_state()
     watch_mounts()
-    ended(lambda: not left.exists() and not list(state.iterdir()))
+    wait_for(lambda: not left.exists() and not list(state.iterdir()))
 
 
-def test_what_another_machine_recorded_stays(tmp_path: Path, state: Path) -> None:
+def test_records_of_another_host_stay(tmp_path: Path, state: Path) -> None:
     left = files(tmp_path)
     state.mkdir(parents=True)
     foreign = LeftoverFiles(run=RUN, host="another", path=str(left.parent))
     (state / f"{RUN}.json").write_bytes(msgspec.json.encode(foreign) + b"\n")
     (state / "torn.json").write_bytes(b'{"run":')
     watch_mounts()
-    ended(lambda: not leftover_files._watching)
+    wait_for(lambda: not leftover_files._watching)
     assert left.exists()
     assert len(list(state.iterdir())) == 2
 
@@ -131,14 +131,14 @@ def test_a_run_is_recorded_from_its_beginning_to_its_end(state: Path, tmp_path: 
     assert list(state.iterdir()) == []
 
 
-def test_a_test_of_another_program_that_still_runs_is_left_to_it(tmp_path: Path, state: Path) -> None:
-    run_name = new_run_id()  # of this process, which lives
+def test_files_of_another_running_program_stay(tmp_path: Path, state: Path) -> None:
+    run_name = new_run_id()  # names this process, which is running
     left = tmp_path / "tested" / (PREFIX + run_name)
     left.mkdir(parents=True)
     leftover_files.record_run(LeftoverFiles(run=run_name, host=host_hash(), path=str(left.parent)))
-    begin_anew()
+    reset_process_state()
     watch_mounts()
-    ended(lambda: not leftover_files._watching)
+    wait_for(lambda: not leftover_files._watching)
     assert left.exists()
     assert [path.stem for path in state.iterdir()] == [run_name]
 
@@ -153,7 +153,7 @@ def test_files_that_are_gone_are_not_recorded(state: Path) -> None:
     assert not leftover_files.has_leftovers()
 
 
-def test_a_state_directory_that_hangs_does_not_hold_the_answer(
+def test_a_hanging_state_directory_does_not_delay_the_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shell = tmp_path / "sh"
@@ -167,14 +167,14 @@ def test_a_state_directory_that_hangs_does_not_hold_the_answer(
     caplog.clear()
 
 
-def test_a_share_is_looked_for_where_it_is_mounted_now(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_found_at_the_present_mount_point(monkeypatch: pytest.MonkeyPatch) -> None:
     mounted(monkeypatch, NAS)
     found = leftover_of_run("/mnt/nas/deep/er", RUN, None)
     assert (found.share, found.path, found.below) == ("nas:/export", "/mnt/nas/deep/er", "deep/er")
     assert found.name == f"/mnt/nas/deep/er/{PREFIX}{RUN}"
     assert leftover_files._current_path(found) == "/mnt/nas/deep/er"
     mounted(monkeypatch)
-    # What is at the mount point now is another file system, which does not have the files.
+    # Another file system is mounted at the mount point now, which does not contain the files.
     assert leftover_files._current_path(found) == ""
     mounted(monkeypatch, ELSEWHERE)
     assert leftover_files._current_path(found) == "/srv/other/deep/er"
@@ -195,13 +195,13 @@ def test_files_of_a_private_mount_are_named_by_their_share(monkeypatch: pytest.M
     assert leftover_files._current_path(found) == "/mnt/nas/deep"
     monkeypatch.setattr(leftover_files, "watch_mounts", lambda: None)
     assert record_leftover(found, under_way)
-    assert leftover_files.leftovers_on_share("nas:/export") == []  # they are being removed
+    assert leftover_files.leftovers_on_share("nas:/export") == []  # removal is in progress
     finish_removal(RUN, removed=False)
     assert leftover_files.leftovers_on_share("nas:/export") == [found]
 
 
-def test_what_an_earlier_cleaner_could_not_remove_goes_in_the_mount_that_is_open(tmp_path: Path) -> None:
-    """The share was mounted again before the cleaner in the mount that has gone gave up."""
+def test_open_mount_is_used_after_a_failed_cleaner(tmp_path: Path) -> None:
+    """The share was mounted again before the cleaner in the earlier mount failed."""
     left = files(tmp_path)
     root = left.parent
     place = PrivateMountHandle(processes.start_program, lambda: None, "nas:/export", str(root), object())
@@ -209,24 +209,24 @@ def test_what_an_earlier_cleaner_could_not_remove_goes_in_the_mount_that_is_open
     leftover_files.register_mount(place)
     assert left.exists()
     finish_removal(RUN, removed=False)
-    ended(lambda: not left.exists() and not leftover_files.has_leftovers())
+    wait_for(lambda: not left.exists() and not leftover_files.has_leftovers())
     leftover_files.unregister_mount(place)
     assert leftover_files._open_mounts == []
 
 
-def test_files_are_removed_though_the_first_try_ended_before_they_were_recorded(tmp_path: Path) -> None:
+def test_removal_when_the_first_attempt_failed_before_recording(tmp_path: Path) -> None:
     left = files(tmp_path)
     assert record_leftover(LeftoverFiles(run=RUN, host=host_hash(), path=str(left.parent)), lambda: "failed")
-    ended(lambda: not left.exists() and not leftover_files.has_leftovers())
+    wait_for(lambda: not left.exists() and not leftover_files.has_leftovers())
 
 
-def test_a_cancelled_test_names_what_remains_until_it_is_removed(
+def test_cancelled_test_names_remaining_files(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     real, held = process.start, [True]
 
     def start(argv: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        if held[0] and argv[-1] == "app.speedtest.cleaner":  # as with a server that does not answer
+        if held[0] and argv[-1] == "app.speedtest.cleaner":  # behaves like a server that does not answer
             return real(["/bin/sleep", "1000"], **options)
         return real(argv, **options)
 
@@ -235,25 +235,25 @@ def test_a_cancelled_test_names_what_remains_until_it_is_removed(
     token = CancelToken()
     stopped: list[int] = []
 
-    def seen(event: TestEvent) -> None:
+    def on_event(event: TestEvent) -> None:
         if event.sample is not None and not stopped:
             (marker,) = tmp_path.glob(f"{PREFIX}*/marker.json")
             stopped.append(msgspec.json.decode(marker.read_bytes())["pid"])
-            os.kill(stopped[0], signal.SIGSTOP)  # as good as hung in the kernel
+            os.kill(stopped[0], signal.SIGSTOP)  # behaves like a worker that hangs in the kernel
             token.cancel()
 
     spec = TestSpec(path=str(tmp_path), size=256 * MIB, sync=True, block_size=4096)
     with pytest.raises(CancelledError) as caught:
-        run_test(spec, token, seen)
+        run_test(spec, token, on_event)
     (left,) = tmp_path.glob(f"{PREFIX}*")
     assert caught.value.remains == (str(left),)
     assert from_body(to_body(caught.value)).remains == (str(left),)
     assert str(left) in leftover_files_text(caught.value.remains)
     assert len(list(state.iterdir())) == 1
     held[0] = False
-    ended(lambda: bool(cleanup._cleaners))
+    wait_for(lambda: bool(cleanup._cleaners))
     cleanup.end_cleaners(str(tmp_path))
-    ended(lambda: not left.exists() and not list(state.iterdir()))
+    wait_for(lambda: not left.exists() and not list(state.iterdir()))
     assert "could not be removed" in caplog.text
     caplog.clear()
 
@@ -268,11 +268,11 @@ def clean_in_process(job: CleanupJob) -> subprocess.Popen[bytes]:
     return child
 
 
-def test_a_cleaner_goes_on_until_it_can_remove_the_files(tmp_path: Path) -> None:
+def test_a_cleaner_retries_until_it_succeeds(tmp_path: Path) -> None:
     left = files(tmp_path)
-    (left / "busy").mkdir()  # not one of ours: it is not removed, and keeps the directory
+    (left / "busy").mkdir()  # a foreign entry: it is not removed, so the directory cannot be removed
     with clean_in_process(CleanupJob(path=str(left.parent), run=RUN, grace_s=1)) as child:
-        ended(lambda: not (left / "data").exists())
+        wait_for(lambda: not (left / "data").exists())
         child.send_signal(signal.SIGTERM)
         (left / "busy").rmdir()
         assert child.stdout is not None
@@ -280,7 +280,7 @@ def test_a_cleaner_goes_on_until_it_can_remove_the_files(tmp_path: Path) -> None
     assert not left.exists()
 
 
-def test_a_cleaner_ends_some_time_after_its_agent(tmp_path: Path) -> None:
+def test_a_cleaner_exits_after_its_grace_period(tmp_path: Path) -> None:
     left = files(tmp_path)
     (left / "busy").mkdir()
     with clean_in_process(CleanupJob(path=str(left.parent), run=RUN, grace_s=1)) as child:
@@ -300,12 +300,12 @@ def test_a_cleaner_leaves_another_file_system_alone(tmp_path: Path) -> None:
         assert child.wait(60) == 1
 
 
-def test_ctrl_c_says_what_remains() -> None:
+def test_ctrl_c_lists_remaining_files() -> None:
     remaining = CancelledError()
     remaining.remains = ("/mnt/nas/.mountwright-1",)
 
     class Interrupted:
-        """A call that Ctrl-C interrupts, and that then answers."""
+        """A call whose first wait is interrupted by Ctrl-C, and whose second wait succeeds."""
 
         waited: ClassVar[list[float]] = []
 
@@ -334,13 +334,13 @@ def test_ctrl_c_says_what_remains() -> None:
     assert sum(Interrupted.waited) == cleanup.CANCEL_TIMEOUT_S
 
 
-def test_the_answer_has_time_to_record_what_remains() -> None:
+def test_cancel_timeout_includes_time_for_recording() -> None:
     killing_s = 3 * runner._TERM_GRACE_S
-    recording_s = 2 * state_files.TIMEOUT_S  # one that hangs is killed, and waited for
+    recording_s = 2 * state_files.TIMEOUT_S  # a hanging writer is killed after one timeout
     assert killing_s + cleanup.REMOVAL_WAIT_S + recording_s <= cleanup.CANCEL_TIMEOUT_S
 
 
-def test_work_that_takes_long_is_left_to_the_background_when_cancelled() -> None:
+def test_cancelled_work_continues_in_the_background() -> None:
     token, over = CancelToken(), threading.Event()
     threading.Timer(0.1, token.cancel).start()
     with pytest.raises(CancelledError):
@@ -351,7 +351,7 @@ def test_work_that_takes_long_is_left_to_the_background_when_cancelled() -> None
     assert cleanup.wait_unless_cancelled(lambda: 7, CancelToken()) == 7
 
 
-def test_a_cleaner_whose_agent_has_gone_says_nothing(tmp_path: Path) -> None:
+def test_a_cleaner_without_an_agent_prints_no_error(tmp_path: Path) -> None:
     left = files(tmp_path)
     (left / "busy").mkdir()
     child = subprocess.Popen(
@@ -363,7 +363,7 @@ def test_a_cleaner_whose_agent_has_gone_says_nothing(tmp_path: Path) -> None:
     assert child.stderr is not None
     child.stdin.write(msgspec.json.encode(CleanupJob(path=str(left.parent), run=RUN, grace_s=60)) + b"\n")
     child.stdin.flush()
-    ended(lambda: not (left / "data").exists())
+    wait_for(lambda: not (left / "data").exists())
     child.stdout.close()
     child.stdin.close()
     (left / "busy").rmdir()

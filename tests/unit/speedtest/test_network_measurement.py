@@ -1,4 +1,4 @@
-"""The network alone: what iperf3 says, and what is said where it says nothing."""
+"""Network throughput by iperf3: parsing its output, and notes on missing or failing servers."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def transfer(speed: float, size: int = 100, *, cached: bool = False) -> Transfer
     )  # fmt: skip
 
 
-def test_both_ways_are_measured(iperf3: Path) -> None:
+def test_both_directions_are_measured(iperf3: Path) -> None:
     script(iperf3, f"case \"$*\" in *-R*) echo '{answer(80e6)}';; *) echo '{answer(96e6)}';; esac")
     found = measure_tcp_throughput("10.9.0.1", CancelToken())
     assert found == NetworkThroughput(write=12e6, read=10e6)
@@ -64,7 +64,7 @@ def test_both_ways_are_measured(iperf3: Path) -> None:
         ("echo '{}'", "no figure"),
     ],
 )
-def test_what_is_needed_is_said(iperf3: Path, text: str, said: str) -> None:
+def test_error_says_what_is_needed(iperf3: Path, text: str, said: str) -> None:
     script(iperf3, text)
     found = measure_tcp_throughput("10.9.0.1", CancelToken())
     assert (found.write, found.read) == (None, None)
@@ -80,7 +80,7 @@ def test_without_the_program_or_an_address(monkeypatch: pytest.MonkeyPatch) -> N
     assert "no address" in measure_tcp_throughput("", CancelToken()).problem
 
 
-def test_a_stream_is_ended_by_the_token(iperf3: Path) -> None:
+def test_the_token_cancels_a_stream(iperf3: Path) -> None:
     script(iperf3, "sleep 1000")
     token = CancelToken()
     token.cancel()
@@ -105,7 +105,7 @@ def test_a_file_larger_than_the_servers_memory_is_planned() -> None:
     ("memory", "said"),
     [(4 * GIB, "at least 33 % of what was read"), (8 * GIB, "memory and"), (0, "memory and")],
 )
-def test_what_a_large_file_says_of_the_disk(memory: int, said: str) -> None:
+def test_note_on_a_file_larger_than_memory(memory: int, said: str) -> None:
     result = TestResult(
         path="/m", nfs=True, share="a:/b", started_at="", write=None, read=transfer(1e8, 6 * GIB), cache=None,
         requested={}, effective={}, link=None, block_size=1, sync=False, notes=[], server_memory=memory,

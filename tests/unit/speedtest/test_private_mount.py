@@ -1,4 +1,4 @@
-"""Private mounts with a stand-in for the helper, which starts what it is told to on this computer."""
+"""Private mounts, with a fake helper that runs programs on this computer without mounting."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MIB = 2**20
 
-#: Opens, runs and closes as the helper does, without a mount. Arguments: a file for what it is told, facts.
+#: Fake helper: opens, runs and closes without a mount. Arguments: a file to log requests to, and facts.
 STAND_IN = """
 import json, os, socket, sys
 notes, facts = open(sys.argv[1], "a"), json.loads(sys.argv[2])
@@ -59,12 +59,12 @@ for line in sys.stdin:
 
 
 class World:
-    """Where the stand-in copies, and what it was told."""
+    """Directory that replaces the mount, and the requests to the fake helper."""
 
-    def __init__(self, folder: Path) -> None:
-        self.place = folder / "place"
+    def __init__(self, directory: Path) -> None:
+        self.place = directory / "place"
         self.place.mkdir()
-        self._notes = folder / "notes"
+        self._notes = directory / "notes"
         self._facts: dict[str, Any] = {
             "path": str(self.place), "mount_id": 7, "device": "0:1", "source": "nas:/a", "fstype": "nfs4",
             "options": "rw,vers=4.2,rsize=65536", "mount_options": "rw,nosuid,nodev", "nconnect": 1,
@@ -75,8 +75,8 @@ class World:
         self.sessions: list[MountSession] = []
 
     def open(self, options: str = "vers=4.2", **facts: Any) -> PrivateMount:
-        told = json.dumps({**self._facts, **facts})
-        command = [sys.executable, "-c", peer("bench", STAND_IN), str(self._notes), told]
+        facts_json = json.dumps({**self._facts, **facts})
+        command = [sys.executable, "-c", peer("bench", STAND_IN), str(self._notes), facts_json]
         helper = HelperClient("bench", command=command)
         session = MountSession(helper)
         self.helpers.append(helper)
@@ -86,10 +86,10 @@ class World:
     def open_in(self, session: MountSession, options: str) -> PrivateMount:
         return PrivateMount.open("nas:/a", options, token=CancelToken(), read_ahead_kb=256, session=session)
 
-    def told(self) -> list[str]:
+    def requests(self) -> list[str]:
         return [line.split()[0] for line in self._notes.read_text().splitlines()]
 
-    def asked(self, verb: str) -> dict[str, Any]:
+    def last_request(self, verb: str) -> dict[str, Any]:
         lines = self._notes.read_text().splitlines()
         found: dict[str, Any] = next(
             json.loads(line.partition(" ")[2]) for line in lines if line.startswith(verb)
@@ -144,22 +144,22 @@ def test_a_test_runs_where_the_mount_is(world: World) -> None:
     assert result.write.bytes == MIB
     assert closing == UnmountTiming(0.0125, None, gone=True)
     assert mount.close() == UnmountTiming(None, None, gone=True)
-    assert world.told() == ["open", "run", "close"]
-    asked = world.asked("open")
+    assert world.requests() == ["open", "run", "close"]
+    asked = world.last_request("open")
     assert asked == {
         "share": "nas:/a", "options": ["vers=4.2", "rsize=65536"], "read_ahead_kb": 256, "timeout_ms": 15000,
     }  # fmt: skip
 
 
-def test_a_fresh_mount_is_the_mount_opened_anew(world: World) -> None:
+def test_fresh_mount_reopens_the_mount(world: World) -> None:
     with world.open() as mount:
         result = mount.run_test(TestSpec(path="", size=MIB, cache="fresh-mount"), CancelToken(), ignore)
     assert result.cache is not None
     assert result.cache.method == "fresh-mount"
-    assert world.told() == ["open", "run", "close", "open", "close"]
+    assert world.requests() == ["open", "run", "close", "open", "close"]
 
 
-def test_connections_that_were_there_before_are_told(world: World) -> None:
+def test_note_on_existing_connections(world: World) -> None:
     with world.open("nconnect=4", joined=True) as mount:
         assert mount.shared
         notes = mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ignore).notes
@@ -171,10 +171,10 @@ def test_a_path_stays_below_the_share(world: World, path: str) -> None:
     with world.open() as mount, pytest.raises(AppError) as caught:
         mount.run_test(TestSpec(path=path, size=MIB), CancelToken(), ignore)
     assert caught.value.kind is ErrorKind.USAGE
-    assert "run" not in world.told()
+    assert "run" not in world.requests()
 
 
-def test_a_cancelled_test_is_cleaned_up_before_its_mount_goes(world: World) -> None:
+def test_a_cancelled_test_is_cleaned_up_before_unmounting(world: World) -> None:
     token = CancelToken()
 
     def cancel(event: TestEvent) -> None:
@@ -184,11 +184,11 @@ def test_a_cancelled_test_is_cleaned_up_before_its_mount_goes(world: World) -> N
     with pytest.raises(CancelledError), world.open() as mount:
         mount.run_test(TestSpec(path="", size=2**30), token, cancel)
     assert wait_for_cleanups(30)
-    assert world.told()[-1] == "close"
-    assert world.told().count("run") <= 2  # the worker, and its cleaner if it had to be killed
+    assert world.requests()[-1] == "close"
+    assert world.requests().count("run") <= 2  # the worker, and its cleaner if the worker was killed
 
 
-def test_of_a_helper_that_is_gone_nothing_more_is_asked(world: World) -> None:
+def test_no_requests_to_a_helper_that_has_exited(world: World) -> None:
     mount = world.open()
     connection = world.helpers[0]._connection
     assert connection is not None
@@ -200,17 +200,17 @@ def test_of_a_helper_that_is_gone_nothing_more_is_asked(world: World) -> None:
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), ignore)
     assert caught.value.kind is ErrorKind.NOT_MOUNTED
     assert mount.close() == UnmountTiming(None, None, gone=True)
-    assert world.told() == ["open"]
+    assert world.requests() == ["open"]
 
 
-def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timeout_of_a_worker_that_does_not_connect(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "_CONNECT_TIMEOUT_S", 0.2)
     real = HelperClient.call
 
-    def deaf(self: HelperClient, verb: str, *rest: Any) -> dict[str, Any]:
+    def call_without_start(self: HelperClient, verb: str, *rest: Any) -> dict[str, Any]:
         return {} if verb == "run" else real(self, verb, *rest)
 
-    monkeypatch.setattr(HelperClient, "call", deaf)
+    monkeypatch.setattr(HelperClient, "call", call_without_start)
     with world.open() as mount, pytest.raises(AppError) as caught:
         mount.session.launch(["/bin/true"])
     assert caught.value.kind is ErrorKind.HELPER_FAILED
@@ -225,49 +225,49 @@ def test_a_worker_that_does_not_come_is_given_up(world: World, monkeypatch: pyte
         ("nas:/a", "rsize=lots", ErrorKind.OPTION_INVALID),
     ],
 )
-def test_bad_words_reach_no_helper(share: str, options: str, kind: ErrorKind) -> None:
+def test_invalid_arguments_reach_no_helper(share: str, options: str, kind: ErrorKind) -> None:
     with pytest.raises(AppError) as caught:
         PrivateMount.open(share, options, token=CancelToken())
     assert caught.value.kind is kind
 
 
-def test_one_process_does_one_test_after_the_other_until_it_is_killed(world: World) -> None:
-    """Those of the stand-in's mounts are started once; what was killed or cancelled is not used again."""
+def test_a_worker_is_reused_until_it_is_killed(world: World) -> None:
+    """The prefork server starts once per session; a killed or cancelled worker is not reused."""
     pids: list[int] = []
 
-    def ran_by(event: TestEvent) -> None:
+    def record_worker(event: TestEvent) -> None:
         copy = world.sessions[0]._copy
         if event.phase == "clean-up" and copy is not None:
             pids.append(copy.pid)
 
-    def once_more(mount: PrivateMount) -> None:
+    def run_again(mount: PrivateMount) -> None:
         for _ in range(2):
-            mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), ran_by)
+            mount.run_test(TestSpec(path="", size=MIB, direction="write"), CancelToken(), record_worker)
 
     with world.open() as mount:
-        once_more(mount)
+        run_again(mount)
     with world.open_in(world.sessions[0], "vers=4.2") as mount:
-        once_more(mount)
+        run_again(mount)
         os.kill(pids[-1], signal.SIGKILL)
-        once_more(mount)
+        run_again(mount)
         with pytest.raises(AppError) as caught:
             mount.run_test(TestSpec(path="missing", size=MIB), CancelToken(), ignore)
         assert caught.value.kind is ErrorKind.PATH_MISSING
-        once_more(mount)
+        run_again(mount)
     first, second, third = pids[0], pids[4], pids[6]
     assert pids == [first] * 4 + [second] * 2 + [third] * 2
     assert len({first, second, third}) == 3
-    assert world.told().count("run") == 1
+    assert world.requests().count("run") == 1
 
 
-def test_who_waits_for_a_worker_is_told_when_it_is_let_go() -> None:
-    """Its descriptors were closed under the hands of who waited; their numbers may be other files' then."""
+def test_wait_returns_when_the_worker_is_released() -> None:
+    """Its descriptors were closed while another thread waited on them; their numbers may be reused then."""
     failed: list[BaseException] = []
 
     def wait(worker: NamespaceProcess) -> None:
         try:
             worker.wait(DEADLINE_S)
-        except BaseException as error:  # noqa: BLE001 - told below
+        except BaseException as error:  # noqa: BLE001 - checked below
             failed.append(error)
 
     for _ in range(50):
@@ -292,11 +292,11 @@ def test_a_mount_whose_helper_was_killed_is_gone(world: World) -> None:
         os.killpg(connection._child.pid, signal.SIGKILL)
         connection._child.wait()
         assert mount.close() == UnmountTiming(None, None, gone=True)
-    assert world.told() == ["open", "run"]
+    assert world.requests() == ["open", "run"]
 
 
 def test_a_session_counts_as_busy_while_a_mount_of_it_closes() -> None:
-    """Another session that mounts the same server then would share the connections of the old mount."""
+    """Otherwise another session mounting the same server would share the connections of the old mount."""
     session, over = MountSession(), threading.Event()
     run_in_background("private-mount-close", lambda: wait_for(over, "the end of the test"), owner=session)
     assert private_mount._busy_sessions() == {session}

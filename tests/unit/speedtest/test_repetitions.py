@@ -1,4 +1,4 @@
-"""Repeats, small files and presets: in real workers on this computer's own file system."""
+"""Repeats, small files and presets, in real workers on this computer's own file system."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MIB = 2**20
 FILES = TestSpec(path="", workload="files", size=5000, count=40, block_size=4096)
 
 
-def do(directory: Path, spec: TestSpec) -> tuple[TestResult, list[TestEvent]]:
+def run(directory: Path, spec: TestSpec) -> tuple[TestResult, list[TestEvent]]:
     events: list[TestEvent] = []
     return run_test(msgspec.structs.replace(spec, path=str(directory)), CancelToken(), events.append), events
 
@@ -49,7 +49,7 @@ def test_the_warm_up_is_not_counted(tmp_path: Path, direction: str, workload: st
     spec = msgspec.structs.replace(FILES, direction=direction, repeats=3, workload=workload)
     if workload == "file":
         spec = msgspec.structs.replace(spec, count=1)
-    result, events = do(tmp_path, spec)
+    result, events = run(tmp_path, spec)
     assert {event.round for event in events} == {0, 1, 2, 3}
     names = {name for name in ("write", "read") if direction in {"both", name}}
     if workload == "files":
@@ -68,14 +68,14 @@ def test_the_warm_up_is_not_counted(tmp_path: Path, direction: str, workload: st
 
 def test_a_test_that_only_reads_writes_its_file_once(tmp_path: Path) -> None:
     spec = TestSpec(path="", direction="read", size=MIB, repeats=2)
-    _, events = do(tmp_path, spec)
-    # The first "prepare" of a round says that it begins, the second that the file is written.
+    _, events = run(tmp_path, spec)
+    # The first "prepare" event marks the start of a repeat, the second the writing of the file.
     prepared = [event.round for event in events if event.phase == "prepare"]
     assert prepared == [0, 0, 1, 2]
 
 
-def test_small_files_tell_every_phase(tmp_path: Path) -> None:
-    result, events = do(tmp_path, FILES)
+def test_small_files_report_every_phase(tmp_path: Path) -> None:
+    result, events = run(tmp_path, FILES)
     phases = [(event.direction, event.phase) for event in events if event.sample is None]
     assert phases == [
         ("write", "prepare"), ("write", "write"), ("read", "drop-cache"), ("read", "read"),
@@ -88,8 +88,8 @@ def test_small_files_tell_every_phase(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cache", ["direct", "fresh-mount"])
-def test_small_files_read_in_other_ways(tmp_path: Path, cache: str) -> None:
-    result, _ = do(tmp_path, msgspec.structs.replace(FILES, cache=cache))
+def test_small_files_with_other_cache_methods(tmp_path: Path, cache: str) -> None:
+    result, _ = run(tmp_path, msgspec.structs.replace(FILES, cache=cache))
     assert result.read is not None
 
 
@@ -99,7 +99,7 @@ def small_files(path: Path) -> tuple[ManyFilesWorkload, TestDirectory]:
     return ManyFilesWorkload(FILES, directory, DataPool(FILES.block_size, "r"), meter), directory
 
 
-def test_no_two_small_files_are_the_same_and_damage_is_noticed(tmp_path: Path) -> None:
+def test_small_files_differ_and_damage_is_detected(tmp_path: Path) -> None:
     workload, directory = small_files(tmp_path)
     with directory:
         workload.write()
@@ -112,7 +112,7 @@ def test_no_two_small_files_are_the_same_and_damage_is_noticed(tmp_path: Path) -
             workload.read()
 
 
-def test_a_stat_rate_from_memory_is_said(tmp_path: Path) -> None:
+def test_note_on_a_stat_rate_from_the_cache(tmp_path: Path) -> None:
     class Counters(CounterReader):
         def look(self) -> TransferCounters:
             return TransferCounters()
@@ -147,14 +147,14 @@ def test_cancel_of_small_files_at_any_phase(tmp_path: Path, phase: str) -> None:
     token = CancelToken()
     reached = threading.Event()
 
-    def seen(event: TestEvent) -> None:
+    def on_event(event: TestEvent) -> None:
         if event.phase == phase:
             reached.set()
             token.cancel()
 
     spec = msgspec.structs.replace(FILES, path=str(tmp_path), count=300, size=100)
     with pytest.raises(CancelledError):
-        run_test(spec, token, seen)
+        run_test(spec, token, on_event)
     assert reached.is_set()
 
 
@@ -163,7 +163,7 @@ def test_cancel_of_small_files_at_any_phase(tmp_path: Path, phase: str) -> None:
 )
 def test_numbers_out_of_bounds(tmp_path: Path, changes: dict[str, object]) -> None:
     with pytest.raises(AppError) as caught:
-        do(tmp_path, msgspec.structs.replace(FILES, **changes))
+        run(tmp_path, msgspec.structs.replace(FILES, **changes))
     assert caught.value.kind == ErrorKind.USAGE
 
 
@@ -187,8 +187,8 @@ def test_small_files_take_blocks_and_inodes(tmp_path: Path, monkeypatch: pytest.
 
 def test_no_repeat_begins_that_would_end_too_late() -> None:
     spec = TestSpec(path="", repeats=6, seconds=10)
-    assert another_repeat_fits(spec, [60])  # a warm-up alone is no result
-    # 9 s are left after the warm-up, and half of that more for six repeats, which make an interval.
+    assert another_repeat_fits(spec, [60])  # at least one repeat follows the warm-up
+    # 9 s remain after the warm-up, and half of that in addition for the six repeats of an interval.
     assert another_repeat_fits(spec, [1, 6.7])
     assert not another_repeat_fits(spec, [1, 6.8])
     assert another_repeat_fits(spec, [1, *[2.2] * 5])
@@ -196,7 +196,7 @@ def test_no_repeat_begins_that_would_end_too_late() -> None:
     more = msgspec.structs.replace(spec, repeats=12)
     assert another_repeat_fits(more, [1, *[1.2] * 6])
     assert not another_repeat_fits(more, [1, *[1.4] * 6])
-    # A warm-up that took too long leaves the repeats half of the time.
+    # After a warm-up that took too long, the repeats get half of the time limit.
     assert another_repeat_fits(spec, [60, 3.7])
     assert not another_repeat_fits(spec, [60, 3.8])
     assert another_repeat_fits(msgspec.structs.replace(spec, seconds=None), [1e6] * 6)
@@ -206,7 +206,7 @@ def test_no_repeat_begins_that_would_end_too_late() -> None:
 def test_a_slow_warm_up_makes_the_repeats_smaller() -> None:
     spec = TestSpec(path="", repeats=6, seconds=14, size=64 * MIB)
     assert shrink_to_time(spec, 2) == spec
-    assert shrink_to_time(spec, 2.2) == spec  # a little slower than planned is no matter
+    assert shrink_to_time(spec, 2.2) == spec  # a small slowdown is tolerated
     assert shrink_to_time(spec, 4).size == 64 * MIB * 10 // 24 // 65536 * 65536
     assert shrink_to_time(spec, 1e6).size == 65536
     assert shrink_to_time(msgspec.structs.replace(spec, size=1000), 1e6).size == 1000
@@ -218,31 +218,31 @@ def test_a_slow_warm_up_makes_the_repeats_smaller() -> None:
 
 
 @pytest.mark.parametrize("direction", ["both", "write", "read"])
-def test_smaller_repeats_are_what_is_told_of(tmp_path: Path, direction: str) -> None:
+def test_result_describes_the_shrunk_repeats(tmp_path: Path, direction: str) -> None:
     spec = {"path": "", "direction": direction, "size": MIB, "repeats": 2, "seconds": 1e-6}
-    result, events = do(tmp_path, msgspec.convert(spec, TestSpec))
+    result, events = run(tmp_path, msgspec.convert(spec, TestSpec))
     for transfer in (result.write, result.read):
         assert transfer is None or transfer.bytes == 65536
     assert any("each repeat copied 64 KiB, not 1 MiB" in note for note in result.notes)
     assert {event.total for event in events if event.total} == {MIB, 65536}
-    small, _ = do(tmp_path, msgspec.structs.replace(FILES, repeats=2, seconds=1e-6))
+    small, _ = run(tmp_path, msgspec.structs.replace(FILES, repeats=2, seconds=1e-6))
     assert small.count == 20
     assert any("20 files, not 40" in note for note in small.notes)
 
 
-def test_a_file_is_read_as_often_as_asked_for(tmp_path: Path) -> None:
-    result, events = do(tmp_path, TestSpec(path="", size=MIB + 7, passes=3))
+def test_a_file_is_read_in_the_specified_passes(tmp_path: Path) -> None:
+    result, events = run(tmp_path, TestSpec(path="", size=MIB + 7, passes=3))
     assert result.write is not None
     assert result.read is not None
     assert result.write.bytes == MIB + 7
     assert result.read.bytes == result.read.samples[-1].bytes == 3 * (MIB + 7)
     assert [event.total for event in events if event.total] == [MIB + 7, 3 * (MIB + 7)]
     with pytest.raises(AppError, match="Only one file"):
-        do(tmp_path, msgspec.structs.replace(FILES, passes=2))
+        run(tmp_path, msgspec.structs.replace(FILES, passes=2))
 
 
-def test_a_test_cut_short_says_so(tmp_path: Path) -> None:
-    result, _ = do(tmp_path, TestSpec(path="", size=MIB, repeats=50, seconds=1e-6))
+def test_note_on_fewer_repeats(tmp_path: Path) -> None:
+    result, _ = run(tmp_path, TestSpec(path="", size=MIB, repeats=50, seconds=1e-6))
     assert len(result.figures["write"].values) == 1
     assert any("1 of 50 repeats" in note for note in result.notes)
 
@@ -276,7 +276,7 @@ def test_a_single_outlier_is_named() -> None:
     ]
 
 
-def test_one_read_from_the_cache_spoils_them_all() -> None:
+def test_one_cached_read_flags_the_result() -> None:
     reads = [transfer(10), transfer(10, server_bytes=40), transfer(10)]
     rounds = [RepeatResult(read=read, cache=cache_report(read, "fadvise", None)) for read in reads]
     judged, report = checked_reads(rounds, None)
@@ -286,23 +286,23 @@ def test_one_read_from_the_cache_spoils_them_all() -> None:
     assert checked_reads([RepeatResult(write=transfer(1))], None) == ([], None)
 
 
-def test_what_it_is_enough_for_counts_on_the_low_end() -> None:
+def test_use_cases_depend_on_the_low_end() -> None:
     rounds = [RepeatResult(write=transfer(speed), read=transfer(speed)) for speed in (10e6, 20e6, 30e6)]
     found = figures_of_repeats(rounds)
     spec = TestSpec(path="")
-    assert supported_uses(spec, found, cached=False) == []  # they are too far apart
+    assert supported_uses(spec, found, cached=False) == []  # the spread is too wide
     found = {name: msgspec.structs.replace(figure, wide=False) for name, figure in found.items()}
     video, backup = supported_uses(spec, found, cached=False)
     assert "about 2 films in 4K" in video
     assert "290 GB" in backup
     assert supported_uses(spec, found, cached=True) == [backup]
-    # A copy that is over at once says nothing, unless the file is read often enough.
+    # A copy that is too short is ignored, unless the file is read in several passes.
     short = TestSpec(path="", size=MIB)
     assert supported_uses(short, found, cached=False) == []
     assert supported_uses(msgspec.structs.replace(short, passes=4), found, cached=False) == [video]
     (machines,) = supported_uses(msgspec.structs.replace(FILES, size=4096, count=1000), found, cached=False)
     assert "2441 small files" in machines
-    # Files of a megabyte say nothing of a virtual disk's small writes.
+    # Files of a megabyte are not compared with a virtual disk's small writes.
     assert supported_uses(msgspec.structs.replace(FILES, size=MIB, count=10), found, cached=False) == [
         video,
         backup,
@@ -318,7 +318,7 @@ def test_what_it_is_enough_for_counts_on_the_low_end() -> None:
 @pytest.mark.parametrize("rate", [10e6, 1e9, 100e9])
 @pytest.mark.parametrize("workload", ["file", "files"])
 @pytest.mark.parametrize("direction", ["both", "write", "read"])
-def test_presets_take_their_time(
+def test_presets_fit_their_duration(
     preset: str, seconds: float, rate: float, workload: str, direction: str
 ) -> None:
     spec = {"path": "/m", "workload": workload, "direction": direction, "size": 4096}
@@ -332,7 +332,7 @@ def test_presets_take_their_time(
     assert plan.note
 
 
-def test_a_preset_leaves_room_on_the_server() -> None:
+def test_a_preset_leaves_free_space_on_the_server() -> None:
     args = TestPlanArgs(spec=TestSpec(path="/m"), preset="normal")
     fast = LinkFacts(rate_bps=10e9)
     assert plan_test(args, 64 * MIB, fast).spec.size == 16 * MIB
@@ -349,19 +349,19 @@ def test_a_read_leaves_time_for_the_writing_before_it() -> None:
     plan = plan_test(TestPlanArgs(spec=spec, preset="quick"), None, link)
     assert plan.seconds is not None
     assert 13 < plan.seconds <= 15
-    # Written once, read for the warm-up and six times more, at what 100 Mbit/s carry.
+    # Written once, and read for the warm-up and six repeats, at the rate of 100 Mbit/s.
     assert plan.bytes == 8 * plan.spec.size
     assert plan.bytes / 11.8e6 < 15 * 0.86
 
 
-def test_a_quicker_way_from_the_server_is_read_through_more_often() -> None:
+def test_a_faster_read_direction_gets_more_passes() -> None:
     dsl = LinkFacts(rate_bps=50e6, up_bps=10e6, rtt_s=0.02)
     plan = plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, dsl)
     assert plan.spec.passes == 5
     assert plan.bytes == 6 * 7 * plan.spec.size
     assert plan.seconds is not None
     assert plan.seconds <= 15
-    assert plan.spec.size * 5 / 6e6 > 0.7  # seconds that a read takes at what 50 Mbit/s carry
+    assert plan.spec.size * 5 / 6e6 > 0.7  # duration of a read at 50 Mbit/s, s
     for changes in ({"direction": "read"}, {"direction": "write"}, {"workload": "files"}):
         spec = msgspec.convert({"path": "/m", **changes}, TestSpec)
         assert plan_test(TestPlanArgs(spec=spec, preset="quick"), None, dsl).spec.passes == 1
@@ -369,7 +369,7 @@ def test_a_quicker_way_from_the_server_is_read_through_more_often() -> None:
     assert plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, lopsided).spec.passes == 1
 
 
-def test_a_link_that_nobody_knows_is_said() -> None:
+def test_note_on_an_unknown_link_rate() -> None:
     plan = plan_test(TestPlanArgs(spec=TestSpec(path="/m"), preset="quick"), None, None)
     assert "not known" in plan.note
     assert plan.seconds == 15
@@ -379,7 +379,7 @@ def test_a_link_that_nobody_knows_is_said() -> None:
     assert plan_test(TestPlanArgs(spec=TestSpec(path="/m", direction="read")), None, None).spec.repeats == 1
 
 
-def test_the_look_before_makes_nothing(tmp_path: Path) -> None:
+def test_inspecting_a_target_creates_no_files(tmp_path: Path) -> None:
     looked = inspect_target(TestSpec(path=str(tmp_path)), CancelToken())
     assert looked.free
     assert looked.path == str(tmp_path)

@@ -1,4 +1,4 @@
-"""Before and after: a difference counts only if the repeats can show it."""
+"""Comparison of test results: a difference counts only if the repeats are sufficient to show it."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def test_faster_slower_and_neither() -> None:
     assert [item.verdict for item in compare_results(after, before)] == ["slower", "same"]
 
 
-def test_a_small_difference_is_none_and_too_few_tests_say_nothing() -> None:
+def test_verdicts_same_and_unknown() -> None:
     before = [result(100e6, 100e6)] * 4
     assert compare_results(before, [result(102e6, 98e6)] * 4)[0].verdict == "same"
     few = compare_results(before, [result(200e6, 1e6)] * 2)[0]
@@ -53,7 +53,7 @@ def test_a_small_difference_is_none_and_too_few_tests_say_nothing() -> None:
     assert few.text().startswith("to the server too few repeats to say (")
 
 
-def test_two_tests_are_compared_by_their_repeats_and_many_by_their_medians() -> None:
+def test_few_tests_pool_repeats_and_many_use_medians() -> None:
     def repeated(*values: float) -> TestResult:
         plain = Figure(values=list(values), median=0, low=0, high=0, confidence=0, wide=False)
         return msgspec.structs.replace(result(1, 1), read=None, figures={"write": plain, "stat": plain})
@@ -81,7 +81,7 @@ def with_small_reads(copy: float, small: float, *, cached: bool = False) -> Test
     )  # fmt: skip
 
 
-def test_a_change_that_helps_small_reads_alone_says_so() -> None:
+def test_note_on_a_change_that_helps_only_small_reads() -> None:
     before, after = [with_small_reads(11e6, 4e6)] * 4, [with_small_reads(11e6, 9e6)] * 4
     advice = recommend(MountOptions.parse("rsize=8192"), FACTS)
     comparisons = compare_results(before, after)
@@ -97,7 +97,7 @@ def test_a_change_that_helps_small_reads_alone_says_so() -> None:
     assert [item.figure for item in cached] == ["write", "read"]
 
 
-def test_findings_go_back_into_the_advice() -> None:
+def test_measured_recommendations() -> None:
     options = MountOptions.parse("rsize=8192,wsize=8192")
     advice = recommend(options, FACTS)
     assert {item.option for item in advice.recommendations} == {"rsize", "wsize"}
@@ -119,7 +119,7 @@ def test_findings_go_back_into_the_advice() -> None:
     assert "no significant difference" in kept[0].evidence[-1]
 
 
-def test_what_a_copy_cannot_show_is_not_judged() -> None:
+def test_options_without_effect_on_a_copy_are_not_judged() -> None:
     advice = recommend(MountOptions.parse("rsize=8192"), FACTS)
     others = [replace(item, option="lookupcache") for item in advice.recommendations]
     results = [result(1e8, 1e8)] * 4

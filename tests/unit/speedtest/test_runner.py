@@ -1,4 +1,4 @@
-"""Whole tests in real worker processes: results, errors, and nothing left behind."""
+"""Whole tests in real worker processes: results, errors, and no files left behind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 MIB = 2**20
 
 
-def do(directory: Path, **changes: object) -> tuple[TestResult, list[TestEvent]]:
+def run(directory: Path, **changes: object) -> tuple[TestResult, list[TestEvent]]:
     spec = msgspec.structs.replace(
         TestSpec(path=str(directory), size=4 * MIB, block_size=64 * 1024), **changes
     )
@@ -40,8 +40,8 @@ def do(directory: Path, **changes: object) -> tuple[TestResult, list[TestEvent]]
     return run_test(spec, CancelToken(), events.append), events
 
 
-def test_both_ways(tmp_path: Path) -> None:
-    result, events = do(tmp_path)
+def test_both_directions(tmp_path: Path) -> None:
+    result, events = run(tmp_path)
     assert result.path == str(tmp_path)
     assert not result.nfs
     assert result.share is None
@@ -64,24 +64,24 @@ def test_both_ways(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("direction", ["write", "read"])
 @pytest.mark.parametrize("cache", ["fadvise", "direct", "fresh-mount"])
-def test_one_way(tmp_path: Path, direction: str, cache: str) -> None:
-    result, _ = do(tmp_path, direction=direction, cache=cache, sync=True)
+def test_one_direction(tmp_path: Path, direction: str, cache: str) -> None:
+    result, _ = run(tmp_path, direction=direction, cache=cache, sync=True)
     assert (result.write is None) == (direction == "read")
     assert (result.read is None) == (result.cache is None) == (direction == "write")
     assert result.sync
 
 
-def test_calls_are_those_of_cp_unless_others_are_asked_for(tmp_path: Path) -> None:
-    result, _ = do(tmp_path, block_size=CP_CALL_SIZE)
+def test_default_call_size_is_that_of_cp(tmp_path: Path) -> None:
+    result, _ = run(tmp_path, block_size=CP_CALL_SIZE)
     local = os.statvfs(tmp_path).f_bsize
     assert (result.as_copy, result.block_size) == (True, cp_call_size(local))
-    result, _ = do(tmp_path, block_size=4096)
+    result, _ = run(tmp_path, block_size=4096)
     assert (result.as_copy, result.block_size) == (False, 4096)
 
 
 @pytest.mark.parametrize("cache", ["fadvise", "direct", "fresh-mount"])
-def test_small_reads_are_a_figure_of_their_own(tmp_path: Path, cache: str) -> None:
-    result, events = do(tmp_path, block_size=CP_CALL_SIZE, small_reads=True, cache=cache, repeats=2)
+def test_small_reads_are_a_separate_figure(tmp_path: Path, cache: str) -> None:
+    result, events = run(tmp_path, block_size=CP_CALL_SIZE, small_reads=True, cache=cache, repeats=2)
     assert result.small_read is not None
     assert result.small_read.bytes == 4 * MIB
     assert result.small_read.samples == []
@@ -93,14 +93,14 @@ def test_small_reads_are_a_figure_of_their_own(tmp_path: Path, cache: str) -> No
 @pytest.mark.parametrize(
     "changes", [{"block_size": SMALL_READ_SIZE}, {"direction": "write"}, {"workload": "files", "count": 3}]
 )
-def test_small_reads_are_left_out_where_they_say_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
-    result, _ = do(tmp_path, **{"block_size": CP_CALL_SIZE, "size": MIB, "small_reads": True, **changes})
+def test_small_reads_are_omitted_where_meaningless(tmp_path: Path, changes: dict[str, Any]) -> None:
+    result, _ = run(tmp_path, **{"block_size": CP_CALL_SIZE, "size": MIB, "small_reads": True, **changes})
     assert result.small_read is None
     assert SMALL_READS not in result.figures
 
 
 def test_odd_sizes(tmp_path: Path) -> None:
-    result, _ = do(tmp_path, size=MIB + 1, block_size=4097)
+    result, _ = run(tmp_path, size=MIB + 1, block_size=4097)
     assert result.read is not None
     assert result.read.samples[-1].bytes == MIB + 1
 
@@ -112,7 +112,7 @@ def test_links_and_relative_paths_are_resolved_by_the_worker(
     real.mkdir()
     (tmp_path / "link").symlink_to(real)
     monkeypatch.chdir(tmp_path)
-    result, _ = do(tmp_path, path="link")
+    result, _ = run(tmp_path, path="link")
     assert result.path == str(real)
 
 
@@ -130,7 +130,7 @@ def test_links_and_relative_paths_are_resolved_by_the_worker(
 )
 def test_bad_input(tmp_path: Path, changes: dict[str, object], kind: ErrorKind | None) -> None:
     with pytest.raises(AppError) as caught:
-        do(tmp_path, **changes)
+        run(tmp_path, **changes)
     assert kind is None or caught.value.kind == kind
     assert caught.value.kind != ErrorKind.INTERNAL
 
@@ -139,7 +139,7 @@ def test_bad_input(tmp_path: Path, changes: dict[str, object], kind: ErrorKind |
 def test_a_directory_that_may_not_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     with pytest.raises(AppError) as caught:
-        do(tmp_path)
+        run(tmp_path)
     tmp_path.chmod(0o755)
     assert caught.value.kind == ErrorKind.PERMISSION
 
@@ -161,15 +161,17 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a
 
 @pytest.mark.real_mounts
 @needs_root
-def test_a_full_file_system_is_seen_before(tmp_path: Path) -> None:
+def test_a_full_file_system_is_detected_before_writing(tmp_path: Path) -> None:
     with small_tmpfs(tmp_path, "size=4m") as where, pytest.raises(AppError) as caught:
-        do(where, size=4 * MIB)
+        run(where, size=4 * MIB)
     assert caught.value.kind == ErrorKind.NO_SPACE
 
 
 @pytest.mark.real_mounts
 @needs_root
-def test_a_full_file_system_is_seen_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_file_system_is_detected_while_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker_process, "check_space", lambda *_: None)
     job = WorkerJob(spec=TestSpec(path=str(tmp_path / "small"), size=8 * MIB), run="full")
     with small_tmpfs(tmp_path, "size=4m") as where:
@@ -183,7 +185,7 @@ def test_a_full_file_system_is_seen_while_writing(tmp_path: Path, monkeypatch: p
 @needs_root
 def test_a_read_only_file_system(tmp_path: Path) -> None:
     with small_tmpfs(tmp_path, "ro") as where, pytest.raises(AppError) as caught:
-        do(where)
+        run(where)
     assert caught.value.kind == ErrorKind.READ_ONLY
 
 
@@ -200,7 +202,7 @@ def test_a_folder_whose_name_is_not_utf8_is_tested_through_a_link(tmp_path: Path
         assert "caf\\xe9" in refused.value.message
 
 
-def test_what_is_told_of_a_mount_whose_name_is_not_utf8_can_be_sent() -> None:
+def test_a_mount_whose_name_is_not_utf8_can_be_encoded() -> None:
     where = MountOfPath(
         mount_id=1, device="0:1", mount_point="/m/\udce9", share="nas:/\udce9", fstype="nfs", options="\udce9"
     )
@@ -215,7 +217,7 @@ def test_leftovers_of_a_killed_run_are_removed_and_mentioned(tmp_path: Path) -> 
     (old / MARKER_FILE).write_bytes(
         msgspec.json.encode(msgspec.structs.replace(marker_of_process("old"), pid=2**22 + 1))
     )
-    result, _ = do(tmp_path)
+    result, _ = run(tmp_path)
     assert not old.exists()
     assert any("earlier test" in note for note in result.notes)
 
@@ -225,14 +227,14 @@ def in_two_stages(directory: Path, remount: Callable[[object], None]) -> TestRes
     return run_test(spec, CancelToken(), lambda _event: None, remount=remount)
 
 
-def test_between_write_and_read_the_file_is_kept_by_this_process(tmp_path: Path) -> None:
+def test_this_process_owns_the_file_between_write_and_read(tmp_path: Path) -> None:
     kept: list[dict[str, object]] = []
 
     def remount(_where: object) -> None:
         (directory,) = tmp_path.glob(PREFIX + "*")
         kept.append(json.loads((directory / MARKER_FILE).read_text()))
-        # Another test of the same place must not take it for a leftover.
-        assert len(do(tmp_path)[0].notes) == 1
+        # Another test in the same directory must not remove it as a leftover.
+        assert len(run(tmp_path)[0].notes) == 1
 
     result = in_two_stages(tmp_path, remount)
     assert kept[0]["pid"] == os.getpid()
@@ -249,7 +251,7 @@ def test_a_fresh_mount_that_fails_leaves_nothing(tmp_path: Path) -> None:
         in_two_stages(tmp_path, remount)
 
 
-def test_a_file_that_was_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
+def test_a_file_changed_between_write_and_read_is_detected(tmp_path: Path) -> None:
     def remount(_where: object) -> None:
         (data,) = tmp_path.glob(PREFIX + "*/data")
         data.write_bytes(bytes(4 * MIB))
@@ -258,9 +260,7 @@ def test_a_file_that_was_changed_meanwhile_is_noticed(tmp_path: Path) -> None:
         in_two_stages(tmp_path, remount)
 
 
-def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_faster_than_the_link_is_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int, float]] = []
 
     def link_to(address: str, port: int, *, override: LinkFacts | None, seconds: float = 1.0) -> LinkFacts:
@@ -289,7 +289,7 @@ def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
         return msgspec.structs.replace(done, where=find_mount(0), rounds=rounds)
 
     monkeypatch.setattr(runner._WorkerRun, "result", on_nfs)
-    result, _ = do(tmp_path, direction="read")
+    result, _ = run(tmp_path, direction="read")
     assert asked == [("192.0.2.7", 2050, 1.0)]
     assert result.link == LinkFacts(name="eth0", rate_bps=1e6)
     assert result.cache is not None
@@ -297,16 +297,14 @@ def test_the_way_to_the_server_is_found_and_a_read_faster_than_it_flagged(
     assert result.read is not None
     assert result.read.cached
     assert any("faster than the link" in note for note in result.notes)
-    # Where nobody asks for the round trip, the rest of the way is found all the same.
+    # Without a request for the round trip, the other facts on the link are still determined.
     spec = TestSpec(path=str(tmp_path), size=4096, direction="read")
     untimed = runner.run_test(spec, CancelToken(), lambda _event: None, round_trip=False)
     assert asked[1:] == [("192.0.2.7", 2050, 0.0)]
     assert untimed.link == result.link
 
 
-def test_the_network_alone_is_timed_where_it_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_round_trip_is_measured_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = MountOfPath(mount_id=1, device="0:1", mount_point="/m", share="nas:/a", fstype="nfs4", options="rw")
     asked: list[MountOfPath] = []
     monkeypatch.setattr(worker_process, "mount_of_directory", lambda _fd: row)

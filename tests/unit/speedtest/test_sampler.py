@@ -1,4 +1,4 @@
-"""Sampler: samples, signs of life, differences of recorded counters, load of the computer; the NULL RPC."""
+"""Sampler: samples, signs of life, differences of recorded counters, load of the host; the NULL RPC."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_sampler_thread_samples_and_stops(tmp_path: Path) -> None:
     assert any(item.alive for item in sent)
 
 
-def test_only_what_grows_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_growing_counters_are_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.speedtest.sampler._ALIVE_INTERVAL_S", 0.0)
     sent: list[WorkerMessage] = []
     meter = TransferSampler(FakeCounterReader(tcp=True), TransferProgress(), sent.append)
@@ -66,7 +66,7 @@ def test_only_what_grows_is_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> N
     assert not alive(tcp_bytes=10)
 
 
-def test_a_part_of_a_transfer_is_watched_alone() -> None:
+def test_load_of_a_part_of_a_transfer() -> None:
     probe = FakeCounterReader(tcp=True)
     meter = TransferSampler(probe, TransferProgress(), lambda _message: None)
     meter.start()
@@ -128,7 +128,7 @@ def tree(root: Path, **values: int) -> str:
     return str(root)
 
 
-def test_the_load_is_what_was_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_is_the_increase_of_counters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = read_host_counters
     monkeypatch.setattr(sampler, "read_host_counters", lambda: real(str(tmp_path)))
     tree(tmp_path, got=1000, sent=5)
@@ -150,14 +150,14 @@ def test_the_load_is_what_was_added(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (found.speed, found.trip_s, found.requests_in_flight) == (2048, 0.05, 0.25)
 
 
-def test_too_little_to_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_processor_load_for_too_few_ticks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampler, "read_host_counters", lambda: read_host_counters(tree(tmp_path)))
     watch = HostLoadSampler()
     found = watch.end(0.01, 1, TransferCounters())
     assert (found.cpu, found.core, found.interfaces) == (None, None, {})
 
 
-def test_damaged_and_absent_texts_are_passed_over(tmp_path: Path) -> None:
+def test_damaged_and_missing_files_are_ignored(tmp_path: Path) -> None:
     assert read_host_counters(str(tmp_path)).processors == {}
     tree(tmp_path)
     (tmp_path / "proc/stat").write_text("cpu  1 2\nnot cpu\n")
@@ -174,7 +174,7 @@ def where(port: int) -> MountOfPath:
     )
 
 
-def test_a_call_that_does_nothing_is_timed() -> None:
+def test_round_trip_of_null_rpc() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
@@ -192,7 +192,7 @@ def test_a_call_that_does_nothing_is_timed() -> None:
     assert 0 < found < 1
 
 
-def test_a_server_that_refuses_tells_no_time() -> None:
+def test_no_round_trip_from_a_refusing_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     assert null_rpc_round_trip(where(port)) is None

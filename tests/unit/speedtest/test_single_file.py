@@ -1,4 +1,4 @@
-"""The copy engine's parts: its data, its loops, and what counts of them; real files."""
+"""Single file workload: test data, read and write loops, and resulting figures; real files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_writes_and_reads_back(tmp_path: Path, pool: DataPool, size: int) -> Non
     ],
     ids=["shorter", "longer", "other"],
 )
-def test_another_file_is_noticed(tmp_path: Path, pool: DataPool, damage: object) -> None:
+def test_changed_contents_are_detected(tmp_path: Path, pool: DataPool, damage: object) -> None:
     path = tmp_path / "file"
     with path.open("wb", buffering=0) as file:
         write_blocks(file.fileno(), pool, 20 * BLOCK, TransferProgress())
@@ -94,7 +94,7 @@ def test_stopping_takes_one_block(tmp_path: Path, pool: DataPool) -> None:
     assert progress.bytes == BLOCK
 
 
-def test_a_pipe_takes_parts_of_blocks() -> None:
+def test_partial_writes_are_completed() -> None:
     big = DataPool(256 * 1024, "r1")
     reading, writing = os.pipe()
     progress = TransferProgress()
@@ -132,7 +132,7 @@ def copy_with(
 
 
 @pytest.mark.parametrize(("tcp", "source", "count"), [(True, "tcp_info", 7), (False, "mountstats", 3)])
-def test_retransmissions_come_from_where_they_show(
+def test_source_of_retransmission_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, tcp: bool, source: str, count: int
 ) -> None:
     probe = FakeCounterReader(tcp=tcp)
@@ -164,7 +164,7 @@ def test_retransmissions_come_from_where_they_show(
     assert phases == ["write", "fsync", "close"]
 
 
-def test_headline_counts_every_step(tmp_path: Path) -> None:
+def test_speed_includes_every_step(tmp_path: Path) -> None:
     copier, _, directory = copy_with(CounterReader(None), tmp_path)
     with directory:
         wrote = copier.write()
@@ -178,7 +178,7 @@ def test_headline_counts_every_step(tmp_path: Path) -> None:
     assert read.fsync_s == 0
 
 
-def test_direct_falls_back_where_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_direct_falls_back_if_unsupported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copier, _, directory = copy_with(CounterReader(None), tmp_path, cache="direct")
     real = TestDirectory.open
 
@@ -195,7 +195,7 @@ def test_direct_falls_back_where_it_is_refused(tmp_path: Path, monkeypatch: pyte
     assert "O_DIRECT" in copier.notes[0]
 
 
-def test_direct_reads_where_it_is_taken(tmp_path: Path) -> None:
+def test_direct_reads_if_supported(tmp_path: Path) -> None:
     copier, _, directory = copy_with(CounterReader(None), tmp_path, cache="direct", size=10 * BLOCK + 100)
     with directory:
         copier.prepare()

@@ -1,4 +1,4 @@
-"""Records in random order and several files at once: real files, and nothing left of them."""
+"""Random records and parallel streams: real files, none of which remain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BLOCK = 4096
 
 @pytest.mark.parametrize("direction", ["both", "write", "read"])
 @pytest.mark.parametrize(("workload", "count"), [("random", 1), ("streams", 1), ("streams", 5)])
-def test_what_is_moved_is_what_was_asked_for(
+def test_transferred_bytes_match_the_specification(
     tmp_path: Path, direction: Direction, workload: WorkloadKind, count: int
 ) -> None:
     size = 40 * BLOCK + 7
@@ -49,7 +49,7 @@ def test_what_is_moved_is_what_was_asked_for(
 
 
 @pytest.mark.parametrize(("kind", "name"), [(RandomRecordsWorkload, "data"), (StreamsWorkload, "s01")])
-def test_damage_is_noticed(
+def test_damage_is_detected(
     tmp_path: Path, kind: type[RandomRecordsWorkload | StreamsWorkload], name: str
 ) -> None:
     progress = TransferProgress()
@@ -77,7 +77,7 @@ def test_cancel_leaves_nothing(tmp_path: Path, workload: WorkloadKind) -> None:
     token = CancelToken()
     reached = threading.Event()
 
-    def seen(event: TestEvent) -> None:
+    def on_event(event: TestEvent) -> None:
         if event.sample is not None and event.sample.bytes and not reached.is_set():
             reached.set()
             threading.Thread(target=token.cancel).start()
@@ -87,7 +87,7 @@ def test_cancel_leaves_nothing(tmp_path: Path, workload: WorkloadKind) -> None:
         count=2 if workload == "streams" else 1,
     )  # fmt: skip
     with pytest.raises(CancelledError):
-        run_test(spec, token, seen)
+        run_test(spec, token, on_event)
     assert reached.is_set()
 
 

@@ -1,4 +1,4 @@
-"""Test files: always marked, always removed, and nothing else ever touched."""
+"""Test directory: marked, removed with its files, and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_directory_is_private_marked_and_removed(tmp_path: Path) -> None:
     directory.remove()
 
 
-def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
+def test_an_existing_directory_is_refused(tmp_path: Path) -> None:
     taken = tmp_path / (PREFIX + RUN)
     taken.mkdir()
     (taken / "mine").write_text("keep")
@@ -69,7 +69,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
     assert (taken / "mine").read_text() == "keep"
 
 
-def test_the_data_file_is_never_one_that_was_there(tmp_path: Path) -> None:
+def test_an_existing_data_file_is_refused(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("keep")
     with TestDirectory(str(tmp_path), RUN) as directory:
@@ -82,7 +82,7 @@ def test_the_data_file_is_never_one_that_was_there(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["victim"]
 
 
-def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
     leave_behind(tmp_path, marker(pid=NO_PROCESS))
     leave_behind(tmp_path, marker(run="b", boot="an earlier boot"), "b")
     leave_behind(tmp_path, marker(run="c", started=1), "c")
@@ -100,20 +100,20 @@ def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
     ],
     ids=["running", "another machine's", "marker of another directory", "not marked"],
 )
-def test_what_may_be_in_use_or_not_ours_stays(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+def test_foreign_or_active_directories_stay(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     directory = make(tmp_path)
     assert remove_leftovers(str(tmp_path), RUN) == 0
     assert (directory / DATA_FILE).exists()
 
 
 def run_of(pid: int) -> str:
-    """Return the name of a run that another process made."""
+    """Return a run's name as created by the process with this id."""
     made = marker_of_process("", pid)
     return f"{new_run_id().partition('p')[0]}p{made.pid:x}t{made.started:x}"
 
 
-def leave_bare(parent: Path, run: str, *names: str) -> Path:
-    """Leave what a process leaves that is killed before its marker is there, or after it is gone."""
+def leave_without_marker(parent: Path, run: str, *names: str) -> Path:
+    """Create what a process leaves if it is killed before the marker is written, or after its removal."""
     directory = parent / (PREFIX + run)
     directory.mkdir()
     for name in names:
@@ -121,14 +121,14 @@ def leave_bare(parent: Path, run: str, *names: str) -> Path:
     return directory
 
 
-def test_what_was_killed_without_a_marker_is_known_by_its_name(tmp_path: Path) -> None:
-    leave_bare(tmp_path, run_of(NO_PROCESS))
-    leave_bare(tmp_path, run_of(NO_PROCESS), MARKER_FILE + ".new")
+def test_leftovers_without_a_marker_are_identified_by_name(tmp_path: Path) -> None:
+    leave_without_marker(tmp_path, run_of(NO_PROCESS))
+    leave_without_marker(tmp_path, run_of(NO_PROCESS), MARKER_FILE + ".new")
     assert remove_leftovers(str(tmp_path), new_run_id()) == 2
-    # A process measures one thing at a time: what it made before its present run is over.
-    leave_bare(tmp_path, new_run_id())
+    # A process runs one test at a time: its directories of earlier runs are leftovers.
+    leave_without_marker(tmp_path, new_run_id())
     own = new_run_id()
-    present = leave_bare(tmp_path, own)
+    present = leave_without_marker(tmp_path, own)
     assert remove_leftovers(str(tmp_path), own) == 1
     assert list(tmp_path.iterdir()) == [present]
 
@@ -136,18 +136,16 @@ def test_what_was_killed_without_a_marker_is_known_by_its_name(tmp_path: Path) -
 @pytest.mark.parametrize(
     "make",
     [
-        lambda parent: leave_bare(parent, run_of(os.getppid())),
-        lambda parent: leave_bare(parent, run_of(NO_PROCESS), DATA_FILE),
-        lambda parent: leave_bare(parent, run_of(NO_PROCESS), MARKER_FILE),
-        lambda parent: leave_bare(parent, run_of(NO_PROCESS).replace("h", "h0", 1)),
-        lambda parent: leave_bare(parent, f"{RUN}h00000000p1t1"),
-        lambda parent: leave_bare(parent, "mine"),
+        lambda parent: leave_without_marker(parent, run_of(os.getppid())),
+        lambda parent: leave_without_marker(parent, run_of(NO_PROCESS), DATA_FILE),
+        lambda parent: leave_without_marker(parent, run_of(NO_PROCESS), MARKER_FILE),
+        lambda parent: leave_without_marker(parent, run_of(NO_PROCESS).replace("h", "h0", 1)),
+        lambda parent: leave_without_marker(parent, f"{RUN}h00000000p1t1"),
+        lambda parent: leave_without_marker(parent, "mine"),
     ],
     ids=["about to be marked", "not bare", "damaged", "no such name", "another machine's", "a person's"],
 )
-def test_what_has_no_marker_and_may_be_somebody_elses_stays(
-    tmp_path: Path, make: Callable[[Path], Path]
-) -> None:
+def test_foreign_directories_without_a_marker_stay(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     directory = make(tmp_path)
     assert remove_leftovers(str(tmp_path), new_run_id()) == 0
     assert directory.exists()
@@ -161,7 +159,7 @@ def test_a_damaged_marker_is_no_marker(tmp_path: Path, content: bytes) -> None:
     assert directory.exists()
 
 
-def test_what_takes_its_place_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_swapped_in_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = leave_behind(tmp_path, marker(pid=NO_PROCESS))
 
     def swap(_marker: Marker) -> bool:
@@ -188,7 +186,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert (target / DATA_FILE).exists()
 
 
-def test_somebody_elses_things_in_it_stay(tmp_path: Path) -> None:
+def test_foreign_entries_stay(tmp_path: Path) -> None:
     directory = leave_behind(tmp_path, marker(pid=NO_PROCESS))
     (directory / "photos").mkdir()
     (directory / "photos" / "one").write_text("keep")
@@ -212,17 +210,17 @@ def test_own_process_is_not_abandoned() -> None:
 @pytest.mark.parametrize(
     ("state", "began"),
     [
-        # A worker: as it writes, while it ends beside a server that is away, and when it has ended.
+        # States of a worker: running, exiting while its server is down, and a zombie.
         ("D 779 802 802 0 -1 4194624", 782),
         ("D 779 802 802 0 -1 4195660", None),
         ("Z 779 802 802 0 -1 4194624", None),
     ],
 )
-def test_a_process_that_ends_makes_no_more(state: str, began: int | None) -> None:
+def test_start_ticks_of_an_exiting_process(state: str, began: int | None) -> None:
     assert process_identity.began(f"802 (py) thon) {state} 0 0 0 0 1 2 0 0 20 0 1 0 782 0 0\n") == began
 
 
-def test_free_space_is_looked_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_free_space_is_checked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = SimpleNamespace(f_bavail=100, f_frsize=4096, f_blocks=1000)
     monkeypatch.setattr(os, "fstatvfs", lambda _fd: free)
     check_space(0, 300_000, str(tmp_path))

@@ -1,4 +1,4 @@
-"""An unmount after a cancelled test: it waits while the test's last data moves, and says why it is in use."""
+"""Unmount after a cancelled test: it waits while data moves, and reports why the mount is in use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def work() -> Iterator[threading.Event]:
-    """Clean-up work below /mnt/a, which ends when it is told."""
+    """Clean-up work below /mnt/a, which ends when the event is set."""
     over = threading.Event()
     run_in_background("work", lambda: over.wait(DEADLINE_S) and None, "/mnt/a/deep")
     yield over
@@ -31,7 +31,7 @@ def work() -> Iterator[threading.Event]:
 
 @pytest.fixture
 def moving(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What each look at the connection adds, bytes; short limits."""
+    """Increase of the connection's byte counter at each reading; the time limits are short."""
     step, sums = [0], [0]
 
     class Moving(unmount_wait.CounterReader):
@@ -64,15 +64,15 @@ def test_only_work_below_the_mount_counts(work: threading.Event) -> None:
         unmount(BUSY, "/mnt/b")
 
 
-def test_it_waits_until_the_work_is_done(work: threading.Event, moving: list[int]) -> None:
+def test_waits_until_the_work_is_done(work: threading.Event, moving: list[int]) -> None:
     moving[0] = 1000
     threading.Timer(0.4, work.set).start()
     with pytest.raises(AppError, match=r"In use\."):
-        unmount(BUSY)  # somebody else uses it
+        unmount(BUSY)  # another process uses the mount
     assert not has_pending_cleanup("/mnt/a")
 
 
-def test_what_is_still_being_sent_is_said(work: threading.Event, moving: list[int]) -> None:
+def test_busy_error_reports_data_still_being_sent(work: threading.Event, moving: list[int]) -> None:
     moving[0] = 1000
     with pytest.raises(AppError) as caught:
         unmount(BUSY)
@@ -80,12 +80,12 @@ def test_what_is_still_being_sent_is_said(work: threading.Event, moving: list[in
     assert "last data of a cancelled test is still being sent" in caught.value.message
     assert "kB/s" in caught.value.message
     assert caught.value.detail == BUSY.detail
-    unmount()  # and if it can be unmounted all the same, nothing is said
+    unmount()  # no error if the mount can be unmounted all the same
     with pytest.raises(AppError, match="Not that"):
         unmount(AppError(ErrorKind.NOT_MOUNTED, "Not that."))
 
 
-def test_a_server_that_takes_nothing_is_not_waited_for(work: threading.Event, moving: list[int]) -> None:
+def test_no_wait_for_a_server_without_progress(work: threading.Event, moving: list[int]) -> None:
     with pytest.raises(AppError, match="takes nothing"):
         unmount(BUSY)
 
@@ -97,7 +97,7 @@ def test_the_wait_can_be_cancelled(work: threading.Event, moving: list[int]) -> 
         raise AssertionError("not reached")
 
 
-def test_the_mount_at_a_place_is_found() -> None:
+def test_mount_at_a_mount_point() -> None:
     found = unmount_wait._mount_at("/proc")
     assert found is not None
     assert found.fstype == "proc"

@@ -1,4 +1,4 @@
-"""The worker process alone: it tidies up when it is told to end, and refuses what is no job."""
+"""Worker process: cleans up when it is terminated, and refuses an invalid job."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def worker_process(path: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, None], ids=["term", "int", "end of input"])
-def test_worker_alone_tidies_up(tmp_path: Path, how: signal.Signals | None) -> None:
+def test_worker_cleans_up(tmp_path: Path, how: signal.Signals | None) -> None:
     with worker_process(tmp_path) as process:
         assert process.stdout is not None
         assert process.stdin is not None
@@ -64,7 +64,7 @@ def test_worker_alone_tidies_up(tmp_path: Path, how: signal.Signals | None) -> N
     assert json.loads(last)["error"]["kind"] == "cancelled"
 
 
-def test_worker_refuses_what_is_no_job() -> None:
+def test_worker_refuses_an_invalid_job() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "app.speedtest.worker.worker_process"],
         input=b"no\n",
