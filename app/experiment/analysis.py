@@ -198,19 +198,19 @@ class LevelRow:
     ahead: bool
 
 
-def level_rows(found: FigureAnalysis) -> list[LevelRow]:
+def level_rows(analysis: FigureAnalysis) -> list[LevelRow]:
     """Return the effect of each level, the strongest factor first.
 
     The list is empty unless all combinations were measured and their values differ.
     """
-    if len({number for one in found.ranking.standings for number in one.values}) < 2:
+    if len({number for one in analysis.ranking.standings for number in one.values}) < 2:
         return []
-    effects = {one.factor: one for one in found.effects}
-    places = {one.factor: one for one in found.places}
+    effects = {one.factor: one for one in analysis.effects}
+    sums_by_factor = {one.factor: one for one in analysis.places}
     rows: list[LevelRow] = []
     # A figure that contains zeros (timeouts) has rank sums, but no ratios.
-    for factor in [name for name in dict.fromkeys([*effects, *places]) if name in places]:
-        effect, sums = effects.get(factor), places[factor]
+    for factor in [name for name in dict.fromkeys([*effects, *sums_by_factor]) if name in sums_by_factor]:
+        effect, sums = effects.get(factor), sums_by_factor[factor]
         ratios = {one.level: one.ratio for one in effect.levels} if effect is not None else {}
         best = effect.best if effect is not None and effect.notable else None
         rows += [
@@ -296,49 +296,52 @@ def analyze(
     experiment, base = plan.experiment, plan.sets[0].levels
     varied = levels_of_plan(plan)
     check_axes(plan, axes)
-    whole = outcomes_of_workload(outcomes, workload)
+    workload_outcomes = outcomes_of_workload(outcomes, workload)
     sizes = varied.get(FILE_SIZE, [])
     file_size = file_size if file_size in sizes else sizes[0] if sizes else ""
-    chosen = [one for one in whole if not sizes or one.levels.get(FILE_SIZE) == file_size]
+    chosen = [one for one in workload_outcomes if not sizes or one.levels.get(FILE_SIZE) == file_size]
     counted = counted and sync_time_matters(chosen, figure)
     chance = random.Random(experiment.seed)  # noqa: S311 - for a bootstrap
     ranked = rank_sets(chosen, figure, chance=chance, counted=counted)
-    effect = factor_effects(chosen, figure, chance=chance, counted=counted)
-    conclusion = with_effects(conclude(ranked, base, TEST_FACTORS), effect, base, TEST_FACTORS)
-    together = interactions(chosen, figure, chance=chance, counted=counted)
-    places = rank_sums(chosen, figure, counted=counted) if experiment.strategy == "full" else []
-    curves = _curves(experiment, whole, base, figure, chance, counted=counted)
-    drawn = _MatrixSet([], [], [])
+    effects = factor_effects(chosen, figure, chance=chance, counted=counted)
+    conclusion = with_effects(conclude(ranked, base, TEST_FACTORS), effects, base, TEST_FACTORS)
+    pair_effects = interactions(chosen, figure, chance=chance, counted=counted)
+    sums = rank_sums(chosen, figure, counted=counted) if experiment.strategy == "full" else []
+    curves = _curves(experiment, workload_outcomes, base, figure, chance, counted=counted)
+    matrix_set = _MatrixSet([], [], [])
     # One-at-a-time designs fill only a cross of the matrix, and a search only few of its cells.
     if experiment.strategy != "one-at-a-time" and experiment.recipe != SEARCH_NAME:
-        noise = estimate_error_model(repeats_by_set(whole, figure, counted=counted), chance)
-        order = _choose_axes(experiment, axes, _axis_candidates(effect, ranked), varied)
-        drawn = _build_matrices(whole, order, figure, noise, counted=counted)
-        if any(_has_effect(name, effect, together) for name in drawn.axes):
+        error_model = estimate_error_model(repeats_by_set(workload_outcomes, figure, counted=counted), chance)
+        order = _choose_axes(experiment, axes, _axis_candidates(effects, ranked), varied)
+        matrix_set = _build_matrices(workload_outcomes, order, figure, error_model, counted=counted)
+        if any(_has_effect(name, effects, pair_effects) for name in matrix_set.axes):
             # The effect is significant over all cells, although no single pair of cells differs by itself.
-            shown = [
+            marked = [
                 msgspec.structs.replace(one, differs=True, apart=None) if one.differs is False else one
-                for one in drawn.matrices
+                for one in matrix_set.matrices
             ]
-            drawn = drawn._replace(matrices=shown)
+            matrix_set = matrix_set._replace(matrices=marked)
     table: list[ComparisonRow] = []
     if len(varied_levels(chosen)) == 1:
         factor = next(iter(varied_levels(chosen)))
         table = compare_with_base(
             chosen, factor, base[factor], chance=chance, figures=(figure,), counted=counted
         )
-    found = FigureAnalysis(
+    analysis = FigureAnalysis(
         figure=figure, workload=workload, file_size=file_size, counted=counted, conclusion=conclusion,
-        headline=headline_text(conclusion, figure, written, names), said=[], ranking=ranked, effects=effect,
-        interactions=together[:_MAX_INTERACTIONS], places=places, curves=curves, comparison=table,
-        axes=drawn.axes, axis_choices=list(varied), pooled=drawn.pooled, matrices=drawn.matrices,
+        headline=headline_text(conclusion, figure, written, names), said=[], ranking=ranked, effects=effects,
+        interactions=pair_effects[:_MAX_INTERACTIONS], places=sums, curves=curves, comparison=table,
+        axes=matrix_set.axes, axis_choices=list(varied), pooled=matrix_set.pooled,
+        matrices=matrix_set.matrices,
     )  # fmt: skip
-    return msgspec.structs.replace(found, said=_messages(plan, found, outcomes, chosen, written, names=names))
+    return msgspec.structs.replace(
+        analysis, said=_messages(plan, analysis, outcomes, chosen, written, names=names)
+    )
 
 
 def _messages(
     plan: ExperimentPlan,
-    found: FigureAnalysis,
+    analysis: FigureAnalysis,
     outcomes: Sequence[TrialOutcome],
     chosen: Sequence[TrialOutcome],
     written: FigureFormat,
@@ -346,25 +349,25 @@ def _messages(
     names: FactorNames,
 ) -> list[tuple[Tone, str]]:
     """Return the sentences below the headline."""
-    experiment, ranked = plan.experiment, found.ranking
+    experiment, ranked = plan.experiment, analysis.ranking
     missing: list[tuple[Tone, str]] = [("warn", text) for text in (unmeasured_text(ranked),) if text]
     if experiment.recipe == SEARCH_NAME:
         # A search has too few trials for each level to estimate effects of factors.
         return [*missing, *(one for one in _warnings(outcomes) if one[0] == "warn")]
-    said = [*_infos(gain_text(found.conclusion), winner_text(ranked, written, names)), *missing]
-    said += _infos(compared_with_best_text(ranked, plan.sets[0].levels, "The reference", written))
-    if found.counted and ranked.standings:
-        said += _infos(_counted_in_text(chosen, ranked, written, names, experiment.seed))
-    said += _infos(*effect_texts(found.effects, names))
-    said += _infos(*(interaction_text(one, names) for one in found.interactions if one.notable))
-    said += _infos(*rank_texts(found.places, names))
-    if found.curves and experiment.strategy == "one-at-a-time":
-        said += _infos(best_levels_text(found.curves, names))
-    tables = found.matrices
-    if tables and _has_effect(tables[0].row_factor, found.effects, found.interactions):
-        said += _infos(consistency_text(level_consistency(tables), tables[0].row_factor, names))
-    said += _infos(*(comparison_text(row, written) for row in found.comparison))
-    return said + _warnings(outcomes)
+    messages = [*_infos(gain_text(analysis.conclusion), winner_text(ranked, written, names)), *missing]
+    messages += _infos(compared_with_best_text(ranked, plan.sets[0].levels, "The reference", written))
+    if analysis.counted and ranked.standings:
+        messages += _infos(_counted_in_text(chosen, ranked, written, names, experiment.seed))
+    messages += _infos(*effect_texts(analysis.effects, names))
+    messages += _infos(*(interaction_text(one, names) for one in analysis.interactions if one.notable))
+    messages += _infos(*rank_texts(analysis.places, names))
+    if analysis.curves and experiment.strategy == "one-at-a-time":
+        messages += _infos(best_levels_text(analysis.curves, names))
+    tables = analysis.matrices
+    if tables and _has_effect(tables[0].row_factor, analysis.effects, analysis.interactions):
+        messages += _infos(consistency_text(level_consistency(tables), tables[0].row_factor, names))
+    messages += _infos(*(comparison_text(row, written) for row in analysis.comparison))
+    return messages + _warnings(outcomes)
 
 
 def analyze_main_figures(
@@ -394,46 +397,49 @@ def figure_label(figure: str) -> str:
 
 
 def set_evidence_text(
-    found: FigureAnalysis,
+    analysis: FigureAnalysis,
     plan: ExperimentPlan,
     levels: dict[str, str],
     written: FigureFormat,
     names: FactorNames = RECIPE_NAMES,
 ) -> str:
     """Return a sentence on the evidence for one option set, compared with its reference."""
-    other = found.ranking.of(reference_levels(levels, plan.sets[0].levels, TEST_FACTORS))
-    one = found.ranking.of(levels)
-    if one is None or other is None:
+    reference = analysis.ranking.of(reference_levels(levels, plan.sets[0].levels, TEST_FACTORS))
+    ranked_set = analysis.ranking.of(levels)
+    if ranked_set is None or reference is None:
         return "It was not measured beside the reference."
-    if one is other:
+    if ranked_set is reference:
         return "It is the reference itself: nothing was gained by it."
-    medians = f"{written(found.figure, one.median)} against {written(found.figure, other.median)}"
-    with_it = f"{medians} with {set_text(other.levels, names=names)}"
-    if is_significantly_better(one, other, found.figure):
-        return f"Better by more than chance: {with_it} ({figure_label(found.figure).lower()})."
-    return f"Not proven: {with_it} may be chance ({figure_label(found.figure).lower()})."
+    medians = (
+        f"{written(analysis.figure, ranked_set.median)} against {written(analysis.figure, reference.median)}"
+    )
+    with_it = f"{medians} with {set_text(reference.levels, names=names)}"
+    if is_significantly_better(ranked_set, reference, analysis.figure):
+        return f"Better by more than chance: {with_it} ({figure_label(analysis.figure).lower()})."
+    return f"Not proven: {with_it} may be chance ({figure_label(analysis.figure).lower()})."
 
 
 def measured_options(
-    found: FigureAnalysis, plan: ExperimentPlan, chosen: OptionSet, written: FigureFormat
+    analysis: FigureAnalysis, plan: ExperimentPlan, chosen: OptionSet, written: FigureFormat
 ) -> tuple[MeasuredOption, ...]:
     """Return the measured effect of the options in which a set differs from the baseline, for the advisor.
 
     The options were measured together, so the text does not credit one of them alone. Only throughput counts:
     a set that is fastest in one phase (such as close) may be the slowest overall.
     """
-    if found.figure not in {WRITE, READ}:
+    if analysis.figure not in {WRITE, READ}:
         return ()
     levels = reference_levels(chosen.levels, plan.sets[0].levels, TEST_FACTORS)
     base = set_with_levels(levels, plan.sets)
-    one, other = found.ranking.of(chosen.levels), found.ranking.of(levels)
-    if one is None or other is None or base is None or chosen is base:
+    ranked_set, reference = analysis.ranking.of(chosen.levels), analysis.ranking.of(levels)
+    if ranked_set is None or reference is None or base is None or chosen is base:
         return ()
-    better = is_significantly_better(one, other, found.figure)
+    better = is_significantly_better(ranked_set, reference, analysis.figure)
     text = (
-        f"Your experiment: {written(found.figure, one.median)} with these settings, "
-        f"{written(found.figure, other.median)} with the reference ({figure_label(found.figure).lower()}, "
-        f"{found.part.label})."
+        f"Your experiment: {written(analysis.figure, ranked_set.median)} with these settings, "
+        f"{written(analysis.figure, reference.median)} with the reference "
+        f"({figure_label(analysis.figure).lower()}, "
+        f"{analysis.part.label})."
     )
     return _as_measured(base, chosen, text, better=better)
 
@@ -467,10 +473,14 @@ def _as_measured(
     )
 
 
-def _option_values(one: OptionSet) -> dict[str, str]:
+def _option_values(option_set: OptionSet) -> dict[str, str]:
     """Return canonical option names and values of a set, including the readahead in KiB."""
-    values = MountOptions.parse(one.options).values()
-    return values if one.read_ahead_kb is None else values | {"read_ahead_kb": str(one.read_ahead_kb)}
+    values = MountOptions.parse(option_set.options).values()
+    return (
+        values
+        if option_set.read_ahead_kb is None
+        else values | {"read_ahead_kb": str(option_set.read_ahead_kb)}
+    )
 
 
 class SearchAnalysis(msgspec.Struct, frozen=True, kw_only=True):
@@ -497,13 +507,16 @@ def analyze_search(
     """Analyze a search: the result of the re-test, and how the search reached its winner."""
     answer, retest = result.answer, result.retest
     verdict = search_verdict(answer, retest)
-    again = retest_texts(answer, retest, written)
+    retest_sentences = retest_texts(answer, retest, written)
     tone: Tone = "warn" if verdict == "untested" else "info"
     return SearchAnalysis(
         verdict=verdict,
         headline=search_headline(answer, retest, names),
-        retold=again if tone == "info" else [],
-        said=[*((tone, text) for text in again), *_infos(*search_texts(answer, WRITE, written, names))],
+        retold=retest_sentences if tone == "info" else [],
+        said=[
+            *((tone, text) for text in retest_sentences),
+            *_infos(*search_texts(answer, WRITE, written, names)),
+        ],
         retest=retest,
     )
 
@@ -538,18 +551,19 @@ def search_rows(result: BestSettings) -> list[SearchRow]:
         ("default", answer.default),
     )  # fmt: skip
     rows: list[SearchRow] = []
-    again: dict[str, tuple[list[float], dict[str, str]]] = {}
+    retested: dict[str, tuple[list[float], dict[str, str]]] = {}
     if retest is not None:
-        again["winner"] = retest.whole.after_values, retest.winner
-        again["present"] = retest.whole.before_values, retest.today
-    for name, found in named:
-        if name in again:
-            values, levels = again[name]
+        retested["winner"] = retest.whole.after_values, retest.winner
+        retested["present"] = retest.whole.before_values, retest.today
+    for name, estimate in named:
+        if name in retested:
+            values, levels = retested[name]
             low, high, _confidence = confidence_interval(values)
             rows.append(SearchRow(name, True, median(values), low, high, len(values), levels))  # noqa: FBT003
-        elif found is not None:
-            count = len(found.values)
-            rows.append(SearchRow(name, False, found.median, found.low, found.high, count, found.levels))  # noqa: FBT003
+        elif estimate is not None:
+            count = len(estimate.values)
+            interval = (estimate.median, estimate.low, estimate.high)
+            rows.append(SearchRow(name, False, *interval, count, estimate.levels))  # noqa: FBT003
     return rows
 
 
@@ -567,13 +581,13 @@ def _counted_in_text(
 ) -> str:
     """Return a sentence on how including sync time changes the set that leads by transfer speed alone."""
     chance = random.Random(seed)  # noqa: S311 - for a bootstrap
-    alone = rank_sets(chosen, ranked.figure, chance=chance)
-    first = alone.standings[0]
-    now = ranked.of(first.levels)
-    if now is None:
+    transfer_ranking = rank_sets(chosen, ranked.figure, chance=chance)
+    leader = transfer_ranking.standings[0]
+    with_sync = ranked.of(leader.levels)
+    if with_sync is None:
         return ""
-    name = set_text(first.levels, names=names)
-    return sync_time_text(name, ranked.figure, first.median, now.median, written)
+    name = set_text(leader.levels, names=names)
+    return sync_time_text(name, ranked.figure, leader.median, with_sync.median, written)
 
 
 def _curves(
@@ -586,27 +600,27 @@ def _curves(
     counted: bool,
 ) -> list[FactorCurve]:
     """Return the curve of each factor that has more than two levels, the other factors at their base."""
-    sure = bonferroni_confidence(len(experiment.factors))
-    found = (
-        factor_curve(chosen, factor.name, base, figure, chance=chance, counted=counted, confidence=sure)
+    confidence = bonferroni_confidence(len(experiment.factors))
+    curves = (
+        factor_curve(chosen, factor.name, base, figure, chance=chance, counted=counted, confidence=confidence)
         for factor in experiment.factors
     )
-    return [one for one in found if one is not None and len(one.points) > 2]
+    return [one for one in curves if one is not None and len(one.points) > 2]
 
 
 def _axis_candidates(effect: Sequence[FactorEffect], ranked: Ranking) -> list[str]:
     """Return the candidates for axes, strongest first, or in plan order if a zero value prevents ratios."""
     values = [number for one in ranked.standings for number in one.values]
     if values and min(values) <= 0 < max(values):
-        first = ranked.standings[0].levels
-        return [name for name in first if len({one.levels.get(name) for one in ranked.standings}) > 1]
+        levels = ranked.standings[0].levels
+        return [name for name in levels if len({one.levels.get(name) for one in ranked.standings}) > 1]
     return [one.factor for one in effect]
 
 
-def _has_effect(factor: str, alone: Sequence[FactorEffect], together: Sequence[Interaction]) -> bool:
+def _has_effect(factor: str, effects: Sequence[FactorEffect], pair_effects: Sequence[Interaction]) -> bool:
     """Return whether a factor has a significant effect, alone or in an interaction."""
-    return any(one.notable for one in alone if one.factor == factor) or any(
-        one.notable for one in together if factor in one.factors
+    return any(one.notable for one in effects if one.factor == factor) or any(
+        one.notable for one in pair_effects if factor in one.factors
     )
 
 
@@ -643,16 +657,16 @@ def _choose_axes(
     experiment: Experiment, axes: Sequence[str], strongest: Sequence[str], varied: dict[str, list[str]]
 ) -> list[str]:
     """Return the factors of rows and columns, followed by the others in the order in which they split."""
-    own = [name for name in experiment.axes if name in varied]
+    study_axes = [name for name in experiment.axes if name in varied]
     strongest = [name for name in strongest if name in varied]
     # NFS versions get a matrix each, to be compared side by side; file sizes are separate comparisons.
-    plain = [name for name in strongest if name not in {"vers", FILE_SIZE}]
-    first = list(axes) or (own[:2] if len(own) > 1 else []) or [*plain, *strongest]
-    chosen = list(dict.fromkeys(first))[:2]
+    preferred = [name for name in strongest if name not in {"vers", FILE_SIZE}]
+    candidates = list(axes) or (study_axes[:2] if len(study_axes) > 1 else []) or [*preferred, *strongest]
+    chosen = list(dict.fromkeys(candidates))[:2]
     if len(chosen) < 2:
         return []
     of_test = [name for name in varied if name in TEST_FACTORS]
-    order = [FILE_SIZE, *own, *of_test, "vers", *varied]
+    order = [FILE_SIZE, *study_axes, *of_test, "vers", *varied]
     return chosen + [name for name in dict.fromkeys(order) if name in varied and name not in chosen]
 
 
@@ -660,7 +674,7 @@ def _build_matrices(
     chosen: Sequence[TrialOutcome],
     axes: Sequence[str],
     figure: str,
-    noise: ErrorModel | None,
+    error_model: ErrorModel | None,
     *,
     counted: bool,
 ) -> _MatrixSet:
@@ -673,13 +687,13 @@ def _build_matrices(
     for name in axes[2:]:
         if name == FILE_SIZE or prod(len(varied[each]) for each in [*split, name]) <= _MAX_MATRICES:
             split.append(name)
-    found = matrices(chosen, axes[0], axes[1], figure, split=split, counted=counted, noise=noise)
-    return _MatrixSet(axes[:2], [name for name in axes[2:] if name not in split], found[:_MAX_MATRICES])
+    built = matrices(chosen, axes[0], axes[1], figure, split=split, counted=counted, noise=error_model)
+    return _MatrixSet(axes[:2], [name for name in axes[2:] if name not in split], built[:_MAX_MATRICES])
 
 
 def _warnings(outcomes: Sequence[TrialOutcome]) -> list[tuple[Tone, str]]:
     """Return warnings on drift of the baseline, failed trials and mismatched options."""
-    said: list[tuple[Tone, str]] = [
+    messages: list[tuple[Tone, str]] = [
         ("warn" if drift.notable else "info", drift_text(drift))
         for drift in baseline_drifts(outcomes, (WRITE, READ))
     ]
@@ -687,5 +701,5 @@ def _warnings(outcomes: Sequence[TrialOutcome]) -> list[tuple[Tone, str]]:
         notes = [outcome.note for outcome in outcomes if outcome.state == state]
         if notes:
             plural = "1 trial" if len(notes) == 1 else f"{len(notes)} trials"
-            said.append(("warn", f"{plural} {text}. The first: {notes[0]}"))
-    return list(dict.fromkeys(said))
+            messages.append(("warn", f"{plural} {text}. The first: {notes[0]}"))
+    return list(dict.fromkeys(messages))

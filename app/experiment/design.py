@@ -48,22 +48,24 @@ def level_combinations(experiment: Experiment, factors: Sequence[Factor]) -> lis
         factors: factors with their feasible levels.
     """
     base = {factor.name: factor.baseline for factor in factors}
-    found: list[dict[str, str]] = [base]
+    combinations: list[dict[str, str]] = [base]
     if experiment.strategy == "one-at-a-time":
-        found += [{**base, factor.name: level} for factor in factors for level in factor.levels]
+        combinations += [{**base, factor.name: level} for factor in factors for level in factor.levels]
     elif experiment.strategy == "rows":
         names = set(base)
         rows = [{name: level for name, level in row.items() if name in names} for row in experiment.rows]
         levels_by_factor = {factor.name: factor.levels for factor in factors}
-        found = [
+        combinations = [
             {**base, **row}
             for row in rows
             if all(level in levels_by_factor[name] for name, level in row.items())
         ]
     else:
         levels = [factor.levels for factor in factors]
-        found += [dict(zip(base, combination, strict=True)) for combination in itertools.product(*levels)]
-    return [dict(pairs) for pairs in dict.fromkeys(tuple(levels.items()) for levels in found)]
+        combinations += [
+            dict(zip(base, combination, strict=True)) for combination in itertools.product(*levels)
+        ]
+    return [dict(pairs) for pairs in dict.fromkeys(tuple(levels.items()) for levels in combinations)]
 
 
 def schedule_trials(plan: ExperimentPlan) -> list[Trial]:

@@ -44,19 +44,23 @@ _MIN_FILES = 10
 
 
 def trial_seconds(
-    experiment: Experiment, one: OptionSet, facts: Facts, overhead_s: float, costs: ServerCosts | None = None
+    experiment: Experiment,
+    option_set: OptionSet,
+    facts: Facts,
+    overhead_s: float,
+    costs: ServerCosts | None = None,
 ) -> list[float]:
     """Return the estimated duration of a trial of each workload with this set, in seconds.
 
     Args:
         experiment: experiment with the workloads.
-        one: option set.
+        option_set: option set.
         facts: facts on the link.
         overhead_s: time in addition to the transfers, s.
         costs: latencies of the server, None for typical ones.
     """
     return [
-        overhead_s + _copy_seconds(one, trial_spec(work, one.levels), facts, costs)
+        overhead_s + _copy_seconds(option_set, trial_spec(work, option_set.levels), facts, costs)
         for work in experiment.workloads
     ]
 
@@ -115,12 +119,13 @@ def _halved(work: WorkloadSpec, *, fixed: bool) -> WorkloadSpec:
     return work
 
 
-def _copy_seconds(one: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCosts | None) -> float:
+def _copy_seconds(option_set: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCosts | None) -> float:
     directions = ["write", "read"] if spec.direction != "write" else ["write"]
     if spec.workload == "random" and spec.direction != "read":
         directions.append("write")  # the file is written once before the random records
     seconds = sum(
-        direction_seconds(one, spec, facts, costs, write=direction == "write") for direction in directions
+        direction_seconds(option_set, spec, facts, costs, write=direction == "write")
+        for direction in directions
     )
     if spec.workload == "files":
         seconds += 2 * spec.count * _round_trip_s(facts)
@@ -128,10 +133,10 @@ def _copy_seconds(one: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCos
 
 
 def direction_seconds(
-    one: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCosts | None, *, write: bool
+    option_set: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCosts | None, *, write: bool
 ) -> float:
     """Return the estimated time to copy in one direction with this set, in seconds."""
-    options = MountOptions.parse(one.options)
+    options = MountOptions.parse(option_set.options)
     block = call_size(spec.block_size, options.values())
     copy = Copy(
         direction="write" if write else "read",
@@ -140,7 +145,9 @@ def direction_seconds(
         block=block,
         at_once=spec.count if spec.workload == "streams" else 1,
     )
-    read_ahead = 1024 * (one.read_ahead_kb if one.read_ahead_kb is not None else _KERNEL_READAHEAD_KB)
+    read_ahead = 1024 * (
+        option_set.read_ahead_kb if option_set.read_ahead_kb is not None else _KERNEL_READAHEAD_KB
+    )
     prediction = predict(options, facts, copy, read_ahead=read_ahead, costs=costs)
     if prediction is not None:
         seconds = prediction.seconds
@@ -227,10 +234,10 @@ def measured_costs(options: str, spec: TestSpec, result: TestResult, facts: Fact
         commit_s = (write.transfer_s - created_s - transfer_s) / calls - rtt_s
         costs = replace(costs, commit_s=_bounded(commit_s, usual.commit_s))
     if latencies.attributes:
-        one = OptionSet(levels={}, options=options)
+        option_set = OptionSet(levels={}, options=options)
         costs = replace(costs, attributes_s=rtt_s + usual.service_s, create_s=0.0, open_s=0.0)
         write_s, read_s = (
-            direction_seconds(one, spec, facts, costs, write=is_write) for is_write in (True, False)
+            direction_seconds(option_set, spec, facts, costs, write=is_write) for is_write in (True, False)
         )
         costs = replace(
             costs,

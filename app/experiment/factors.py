@@ -1,4 +1,4 @@
-"""Factors: what an experiment can vary, and how a level changes the mount or the test.
+"""Factors: options and test parameters that an experiment can vary, and the effect of their levels.
 
 A factor is an option of the catalog, or one of the names below. The level "default" omits the option, so that
 the kernel and the server decide.

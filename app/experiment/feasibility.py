@@ -181,8 +181,8 @@ class SetProber:
             reliable = top.error is None and not top.shared
             if reliable and _without_volatile(top.effective) == _without_volatile(base.effective | requested):
                 effective = top.effective | dict.fromkeys(_MONOTONIC_FACTORS[name], levels[name])
-                known = SetProbeResult(effective=effective, shared=top.shared, took_s=None)
-                self.tried.setdefault(checked_mount_settings(experiment, levels).options, known)
+                inferred = SetProbeResult(effective=effective, shared=top.shared, took_s=None)
+                self.tried.setdefault(checked_mount_settings(experiment, levels).options, inferred)
 
     def overhead_s(self) -> float:
         """Return the estimated overhead of a trial in addition to its transfers, in seconds."""
@@ -262,10 +262,10 @@ class SetProber:
         latencies = latencies_of(options)
         if latencies in self._costs:
             return
-        first = not self._costs
-        if first:
+        is_first = not self._costs
+        if is_first:
             self._free = mount.look_at(TestSpec(path=""), self._token).free
-            # The first test fills the server's caches, so it is repeated before anything is measured.
+            # The very first test is slower, as nothing is cached yet. It is repeated, and only then measured.
             mount.run_test(spec, self._token, _ignore_event, self._context.link, round_trip=False)
         began = self._context.now()
         try:
@@ -273,13 +273,13 @@ class SetProber:
         except CancelledError:
             raise
         except AppError:
-            if first:
+            if is_first:
                 raise
             self._costs[latencies] = ServerCosts()  # the trials will report the error
             return
         took_s = self._context.now() - began
         copied_s = transfer_seconds(result.write) + transfer_seconds(result.read)
-        if first:
+        if is_first:
             self._test_overhead_s = max(took_s - copied_s, 0.0)
         self._costs[latencies] = measured_costs(options, spec, result, self._context.facts)
 
@@ -309,7 +309,7 @@ def _excluded_sets(
 ) -> dict[int, Exclusion]:
     """Return the index of each set that cannot be mounted or equals an earlier set, with the reason."""
     excluded: dict[int, Exclusion] = {}
-    first: dict[object, int] = {}
+    first_by_key: dict[object, int] = {}
     for number, (levels, mount) in enumerate(zip(sets, mounts, strict=True)):
         result = tried[mount.options]
         if result.error is not None:
@@ -320,9 +320,9 @@ def _excluded_sets(
             mount.read_ahead_kb,
             _test_level_pairs(levels),
         )
-        other = first.setdefault(key, number)
-        if other != number:
-            differing = {name: level for name, level in sets[other].items() if levels[name] != level}
+        equivalent = first_by_key.setdefault(key, number)
+        if equivalent != number:
+            differing = {name: level for name, level in sets[equivalent].items() if levels[name] != level}
             excluded[number] = Exclusion(same_set_reason(differing, mount.options, result), differing)
     return excluded
 
@@ -387,30 +387,30 @@ def possible_factors(experiment: Experiment, facts: Facts) -> tuple[list[Factor]
         facts: facts on client and server; unknown ones exclude nothing.
     """
     factors: list[Factor] = []
-    struck: list[ExcludedSet] = []
+    exclusions: list[ExcludedSet] = []
     for factor in experiment.factors:
         levels: list[str] = []
         spelled_out = [row[factor.name] for row in experiment.rows if factor.name in row]
         for level in dict.fromkeys([*factor.levels, *spelled_out]):
             reason = _level_exclusion(factor.name, level, facts)
             if reason:
-                struck.append(ExcludedSet(levels={factor.name: level}, reason=reason))
+                exclusions.append(ExcludedSet(levels={factor.name: level}, reason=reason))
             else:
                 levels.append(level)
         if levels:
             base = factor.base if factor.base in levels else ""
             factors.append(msgspec.structs.replace(factor, levels=levels, base=base))
-    return factors, struck
+    return factors, exclusions
 
 
 def without_conflicts(sets: Sequence[Levels]) -> tuple[list[Levels], list[ExcludedSet]]:
     """Return the sets without conflicting levels, and the conflicting pairs of levels."""
-    bad = [pair for levels in sets if (pair := conflicting_levels(levels))]
-    struck = [
+    conflicts = [pair for levels in sets if (pair := conflicting_levels(levels))]
+    exclusions = [
         ExcludedSet(levels=dict(pair), reason="A record cannot be larger than its file.")
-        for pair in dict.fromkeys(tuple(pair.items()) for pair in bad)
+        for pair in dict.fromkeys(tuple(pair.items()) for pair in conflicts)
     ]
-    return [levels for levels in sets if not conflicting_levels(levels)], struck
+    return [levels for levels in sets if not conflicting_levels(levels)], exclusions
 
 
 def without_refused_tests(
@@ -428,8 +428,8 @@ def without_refused_tests(
         for number, levels in enumerate(tests)
         if (problem := next((found for work in works if (found := _refused_reason(work, levels))), ""))
     }
-    bad = [tests[number] for number in excluded]
-    return [levels for levels in sets if levels_of_test(levels) not in bad], explain_exclusions(
+    refused = [tests[number] for number in excluded]
+    return [levels for levels in sets if levels_of_test(levels) not in refused], explain_exclusions(
         tests, excluded
     )
 
@@ -457,14 +457,14 @@ def explain_exclusions(sets: Sequence[Levels], excluded: dict[int, Exclusion]) -
         excluded: index of each excluded set, with the reason.
     """
     feasible = [levels for number, levels in enumerate(sets) if number not in excluded]
-    struck: dict[tuple[tuple[str, str], ...], Exclusion] = {}
+    causes: dict[tuple[tuple[str, str], ...], Exclusion] = {}
     # Sets with the fewest possible causes come first, because their reasons are the most specific.
     for number in sorted(excluded, key=lambda number: _unused_levels(sets[number], feasible)):
         cause = _smallest_cause(sets[number], feasible)
-        struck.setdefault(cause, excluded[number])
+        causes.setdefault(cause, excluded[number])
     return [
-        ExcludedSet(levels=dict(cause), reason=why.reason, same_as=why.same_as)
-        for cause, why in struck.items()
+        ExcludedSet(levels=dict(cause), reason=exclusion.reason, same_as=exclusion.same_as)
+        for cause, exclusion in causes.items()
     ]
 
 

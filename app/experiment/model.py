@@ -16,7 +16,7 @@ from advisor.experiment.search import (
     SearchConclusion,  # noqa: TC001 - msgspec reads it at run time
 )
 from advisor.transfer_sizes import CP_CALL_SIZE
-from app.speedtest.model import Direction, Environment, TestEvent, WorkloadKind  # noqa: TC001 - likewise
+from app.speedtest.model import Direction, Environment, TestEvent, WorkloadKind  # noqa: TC001 - msgspec reads it
 from app.units import format_size
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ ExperimentPhase = Literal["trying", "warm-up", "trial", "retest", "done"]
 
 
 class Factor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A factor: what is varied.
+    """A factor of an experiment: an option or test parameter, with the levels to compare.
 
     Attributes:
         name: an option of the catalog, or a name defined in app.experiment.factors.
@@ -329,7 +329,7 @@ def counted_outcomes(outcomes: Iterable[TrialOutcome]) -> list[TrialOutcome]:
     Args:
         outcomes: outcomes of the search's trials.
     """
-    found = sorted(outcomes, key=lambda outcome: outcome.order)
-    while found and found[-1].state == "failed" and found[-1].left_s != 0:
-        del found[-1]
-    return found
+    valid = sorted(outcomes, key=lambda outcome: outcome.order)
+    while valid and valid[-1].state == "failed" and valid[-1].left_s != 0:
+        del valid[-1]
+    return valid

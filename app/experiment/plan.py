@@ -259,7 +259,7 @@ _MOUNT_OVERHEAD_S, _MOUNT_ROUND_TRIPS = 0.4, 50
 def estimated_plan(experiment: Experiment, facts: Facts) -> ExperimentPlan:
     """Return the plan of an experiment without mounting, as if every option set were feasible.
 
-    It does not contain what only mounting shows: infeasible or equivalent sets, options in use, free space.
+    Infeasible sets, equivalent sets, options in use and free space are unknown without mounting.
 
     Args:
         experiment: experiment as requested.
@@ -285,5 +285,7 @@ def _estimated_set(
     experiment: Experiment, levels: dict[str, str], facts: Facts, overhead_s: float
 ) -> OptionSet:
     mount = checked_mount_settings(experiment, levels)
-    one = OptionSet(levels=levels, options=mount.options, read_ahead_kb=mount.read_ahead_kb)
-    return msgspec.structs.replace(one, seconds=trial_seconds(experiment, one, facts, overhead_s))
+    option_set = OptionSet(levels=levels, options=mount.options, read_ahead_kb=mount.read_ahead_kb)
+    return msgspec.structs.replace(
+        option_set, seconds=trial_seconds(experiment, option_set, facts, overhead_s)
+    )

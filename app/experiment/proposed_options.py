@@ -49,7 +49,7 @@ class OptionProposal(msgspec.Struct, frozen=True, kw_only=True):
 
 def propose_options(
     plan: ExperimentPlan,
-    one: OptionSet,
+    option_set: OptionSet,
     options: str,
     *,
     read_ahead_kb: int | None = None,
@@ -59,7 +59,7 @@ def propose_options(
 
     Args:
         plan: plan that contains the set.
-        one: option set to adopt.
+        option_set: option set to adopt.
         options: present mount options.
         read_ahead_kb: present readahead, KiB; None if unknown.
         context: kind of configuration that contains the options, for lint.
@@ -72,10 +72,12 @@ def propose_options(
         for option in options_of_factor(name, factors.get(name, ())):
             after.remove(option)
     without_common = msgspec.structs.replace(plan.experiment, options="")
-    levels = {name: one.levels[name] for name in varied if name in one.levels and name != READ_AHEAD}
+    levels = {
+        name: option_set.levels[name] for name in varied if name in option_set.levels and name != READ_AHEAD
+    }
     chosen = {name: level for name, level in levels.items() if level != DEFAULT}
     after = MountOptions([*after, *MountOptions.parse(mount_settings(without_common, chosen).options)])
-    proposed_readahead = one.read_ahead_kb if READ_AHEAD in varied else None
+    proposed_readahead = option_set.read_ahead_kb if READ_AHEAD in varied else None
     old, new = before.values(), after.values()
     changes = [
         ProposedChange(option=name, before=old.get(name), after=new.get(name))

@@ -85,7 +85,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Attributes:
         title: title in a few words.
-        text: what it compares, and for which purpose.
+        text: description of the comparison and its purpose.
         options: mount options common to all sets.
         strategy: how the levels are combined.
         axes: factors of the study's own table: rows, columns, and those that split it into several tables.

@@ -215,12 +215,12 @@ class TrialContext(NamedTuple):
 
 
 def run_trial(
-    one: OptionSet, work: WorkloadSpec, empty_outcome: TrialOutcome, trial_context: TrialContext
+    option_set: OptionSet, work: WorkloadSpec, empty_outcome: TrialOutcome, trial_context: TrialContext
 ) -> TrialOutcome:
     """Run a trial.
 
     Args:
-        one: option set; its options in use are checked if they are known.
+        option_set: option set; its options in use are checked if they are known.
         work: workload to run.
         empty_outcome: outcome without figures.
         trial_context: experiment, token and listeners.
@@ -235,22 +235,22 @@ def run_trial(
     empty_outcome = msgspec.structs.replace(
         empty_outcome, started_at=datetime.now(UTC).isoformat(timespec="seconds")
     )
-    outcome = _run_trial(one, work, empty_outcome, trial_context)
+    outcome = _run_trial(option_set, work, empty_outcome, trial_context)
     took_s = trial_context.context.now() - began
     return msgspec.structs.replace(outcome, figures=outcome.figures | {measurements.TRIAL_S: took_s})
 
 
 def _run_trial(
-    one: OptionSet, work: WorkloadSpec, empty_outcome: TrialOutcome, trial_context: TrialContext
+    option_set: OptionSet, work: WorkloadSpec, empty_outcome: TrialOutcome, trial_context: TrialContext
 ) -> TrialOutcome:
     context, token = trial_context.context, trial_context.token
     try:
-        mount = context.open(one.options, one.read_ahead_kb, token)
+        mount = context.open(option_set.options, option_set.read_ahead_kb, token)
     except CancelledError:
         raise
     except AppError as error:
         return _failed_outcome(empty_outcome, error)
-    mismatch = _mismatch_text(one, mount)
+    mismatch = _mismatch_text(option_set, mount)
     outcome = msgspec.structs.replace(
         empty_outcome,
         effective=mount.effective,
@@ -268,7 +268,7 @@ def _run_trial(
     try:
         with token.on_cancel(test_token.cancel):
             result = mount.run_test(
-                trial_spec(work, one.levels), test_token, handle_event, context.link, round_trip=False
+                trial_spec(work, option_set.levels), test_token, handle_event, context.link, round_trip=False
             )
     except AppError as error:
         if token.cancelled:
@@ -298,13 +298,13 @@ def _close_mount(mount: OpenMount, token: CancelToken) -> UnmountTiming | None:
         return None
 
 
-def _mismatch_text(one: OptionSet, mount: OpenMount) -> str:
+def _mismatch_text(option_set: OptionSet, mount: OpenMount) -> str:
     """Return a sentence on options in use that differ from those at probing, or ""."""
-    known = one.effective.keys() | (mount.effective.keys() if one.whole else ())
+    known = option_set.effective.keys() | (mount.effective.keys() if option_set.whole else ())
     names = sorted(known - VOLATILE_OPTIONS)
-    pairs = [(name, one.effective.get(name, ""), mount.effective.get(name, "")) for name in names]
-    if one.read_ahead_kb is not None:
-        pairs.append(("read_ahead_kb", str(one.read_ahead_kb), str(mount.read_ahead_kb)))
+    pairs = [(name, option_set.effective.get(name, ""), mount.effective.get(name, "")) for name in names]
+    if option_set.read_ahead_kb is not None:
+        pairs.append(("read_ahead_kb", str(option_set.read_ahead_kb), str(mount.read_ahead_kb)))
     differing = [f"{name} is {in_use or 'absent'} instead of {planned or 'absent'}"
                  for name, planned, in_use in pairs if planned != in_use]  # fmt: skip
     return f"Not mounted as planned: {', '.join(differing)}." if differing else ""

@@ -73,7 +73,7 @@ class SearchState:
 
     @property
     def done(self) -> bool:
-        """Return whether the time is spent, or the winner is decided."""
+        """Whether the time is spent, or the winner is decided."""
         return self._optimizer.done
 
     def next(self) -> OptionSet:
@@ -82,38 +82,40 @@ class SearchState:
 
     def take(self, outcome: TrialOutcome) -> None:
         """Add the outcome of a trial."""
-        one = self._sets[set_key(outcome.levels)]
+        option_set = self._sets[set_key(outcome.levels)]
         cost_s = max(outcome.figures.get(TRIAL_S, 0.0), self._min_cost_s)
         self._trials += 1
         if self._is_transient_failure(outcome):
             self._optimizer.skip_trial(cost_s)
             return
-        if (struck := self._exclusion(one, outcome)) is not None:
-            self.struck[set_key(one.levels)] = struck
-            equivalent = self._sets.get(set_key({**one.levels, **struck.same_as})) if struck.same_as else None
+        if (struck := self._exclusion(option_set, outcome)) is not None:
+            self.struck[set_key(option_set.levels)] = struck
+            equivalent = (
+                self._sets.get(set_key({**option_set.levels, **struck.same_as})) if struck.same_as else None
+            )
             value = self._value(outcome)
             if equivalent is not None and value is not None:
                 self._optimizer.tell(equivalent.levels, value, cost_s)
                 cost_s = 0.0
-            self._optimizer.tell(one.levels, None, cost_s)
+            self._optimizer.tell(option_set.levels, None, cost_s)
             return
         reached = outcome.figures.get(PROJECTED_SPEED, 0.0)
         if outcome.state == "skipped" and reached > 0:
-            self._optimizer.tell(one.levels, reached, cost_s, partial=True)
+            self._optimizer.tell(option_set.levels, reached, cost_s, partial=True)
             return
         value = self._value(outcome)
         if value is not None:
-            self._failures[set_key(one.levels)] = 0
-        self._optimizer.tell(one.levels, value, cost_s)
+            self._failures[set_key(option_set.levels)] = 0
+        self._optimizer.tell(option_set.levels, value, cost_s)
 
-    def cannot_win(self, one: OptionSet, running: TrialProgress) -> bool:
+    def cannot_win(self, option_set: OptionSet, running: TrialProgress) -> bool:
         """Return whether a running trial cannot become the winner any more."""
         value, fraction = running.upper_bound(self._best)
-        return value is not None and self._optimizer.cannot_win(one.levels, value, fraction)
+        return value is not None and self._optimizer.cannot_win(option_set.levels, value, fraction)
 
-    def running(self, one: OptionSet) -> TrialProgress:
+    def running(self, option_set: OptionSet) -> TrialProgress:
         """Return a progress recorder for a trial that begins."""
-        return TrialProgress(self._names, trial_spec(self._work, one.levels).total)
+        return TrialProgress(self._names, trial_spec(self._work, option_set.levels).total)
 
     def learn(self, running: TrialProgress, outcome: TrialOutcome) -> None:
         """Update the best progress profiles from a finished trial."""
@@ -147,20 +149,20 @@ class SearchState:
         self._failures[key] += 1
         return self._failures[key] < _MAX_FAILURES
 
-    def _exclusion(self, one: OptionSet, outcome: TrialOutcome) -> ExcludedSet | None:
+    def _exclusion(self, option_set: OptionSet, outcome: TrialOutcome) -> ExcludedSet | None:
         if outcome.state == "mismatch":
-            return ExcludedSet(levels=one.levels, reason=outcome.note)
+            return ExcludedSet(levels=option_set.levels, reason=outcome.note)
         if outcome.state == "failed" and MOUNT_S not in outcome.figures:
-            return ExcludedSet(levels=one.levels, reason=f"It cannot be mounted. {outcome.note}")
+            return ExcludedSet(levels=option_set.levels, reason=f"It cannot be mounted. {outcome.note}")
         if not outcome.effective:
             return None
-        in_use = (mount_signature(one.options, outcome.effective), one.read_ahead_kb)
-        first = self._first_in_use.setdefault(in_use, one)
-        if first.levels == one.levels:
+        in_use = (mount_signature(option_set.options, outcome.effective), option_set.read_ahead_kb)
+        first = self._first_in_use.setdefault(in_use, option_set)
+        if first.levels == option_set.levels:
             return None
-        differing = {name: level for name, level in first.levels.items() if one.levels[name] != level}
-        reason = same_set_reason(differing, one.options, SetProbeResult(effective=outcome.effective))
-        return ExcludedSet(levels=one.levels, reason=reason, same_as=differing)
+        differing = {name: level for name, level in first.levels.items() if option_set.levels[name] != level}
+        reason = same_set_reason(differing, option_set.options, SetProbeResult(effective=outcome.effective))
+        return ExcludedSet(levels=option_set.levels, reason=reason, same_as=differing)
 
     def _value(self, outcome: TrialOutcome) -> float | None:
         """Return the objective: the harmonic mean of the speeds, None if the trial has none."""
@@ -178,7 +180,7 @@ def max_trials(plan: ExperimentPlan) -> int:
 
 
 def max_search_trials(plan: ExperimentPlan) -> int:
-    """Return the number of those trials that are not reserved for the re-test."""
+    """Return the number of trials within a search's byte limit that are not reserved for the re-test."""
     whole = max_trials(plan)
     return whole - int(retest_share(plan, float(whole), 1.0))
 

@@ -1,1 +1,1 @@
-"""Speed tests: one test from its plan through the worker process to its result and what may be said of it."""
+"""Speed tests: planning, running in a worker process, result and analysis."""

@@ -41,7 +41,7 @@ _STREAM_FILE_BYTES = 2**20
 
 def figures_of_repeats(rounds: Sequence[RepeatResult]) -> dict[str, Figure]:
     """Return each figure over the measured repeats, by name."""
-    found: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {}
     for name, transfers in (
         ("write", [item.write for item in rounds if item.write is not None]),
         ("read", [item.read for item in rounds if item.read is not None]),
@@ -49,7 +49,7 @@ def figures_of_repeats(rounds: Sequence[RepeatResult]) -> dict[str, Figure]:
     ):
         if transfers:
             figure = _figure([transfer.bytes_per_s for transfer in transfers])
-            found[name] = msgspec.structs.replace(
+            figures[name] = msgspec.structs.replace(
                 figure,
                 timeouts=sum(transfer.timeouts for transfer in transfers),
                 retransmissions=sum(transfer.retransmissions for transfer in transfers),
@@ -57,8 +57,8 @@ def figures_of_repeats(rounds: Sequence[RepeatResult]) -> dict[str, Figure]:
     for name in ("create", "stat", "delete"):
         values = [item.rates[name] for item in rounds if name in item.rates]
         if values:
-            found[name] = _figure(values)
-    return found
+            figures[name] = _figure(values)
+    return figures
 
 
 def median_transfer(transfers: Sequence[Transfer]) -> Transfer | None:
@@ -108,24 +108,24 @@ def transfer_bottleneck(
         link: facts on the link to the server.
     """
     directions: tuple[tuple[TransferDirection, Transfer | None], ...] = (("write", write), ("read", read))
-    known = [
+    bottlenecks = [
         (transfer.bytes_per_s, find_bottleneck(direction, transfer.load, link))
         for direction, transfer in directions
         if transfer is not None and transfer.load is not None and not transfer.cached
     ]
-    if not known:
+    if not bottlenecks:
         return None
-    (_, slower), *rest = sorted(known, key=lambda item: item[0])
+    (_, slower), *rest = sorted(bottlenecks, key=lambda item: item[0])
     others = [
         f"{DIRECTIONS[other.way]}: {BOTTLENECK_LABELS[other.kind]}. {other.evidence[0]}" for _, other in rest
     ]
     return replace(slower, evidence=[*slower.evidence, *others])
 
 
-def outlier_notes(found: dict[str, Figure]) -> list[str]:
+def outlier_notes(figures: dict[str, Figure]) -> list[str]:
     """Return a sentence for each figure with a single outlier among its repeats."""
     notes: list[str] = []
-    for name, figure in found.items():
+    for name, figure in figures.items():
         outlier = single_outlier(figure.values)
         if outlier is not None:
             format_value = format_speed if name in SPEED_FIGURES else _rate_text
@@ -143,7 +143,7 @@ def _rate_text(rate: float) -> str:
 
 
 def supported_uses(
-    spec: TestSpec, found: dict[str, Figure], *, own: UserFilesSize | None = None, cached: bool
+    spec: TestSpec, figures: dict[str, Figure], *, own: UserFilesSize | None = None, cached: bool
 ) -> list[str]:
     """Return the use cases supported by the speeds; for small files, by the rate of flushed files.
 
@@ -151,13 +151,13 @@ def supported_uses(
 
     Args:
         spec: specification of the test.
-        found: figures of the test; the low ends of their intervals count.
+        figures: figures of the test; the low ends of their intervals count.
         own: number and size of the user's own files, if they were copied. Small ones show no streaming speed.
         cached: whether the read came from the cache and is ignored.
     """
     amount = own.bytes if own is not None else spec.total
-    write = _reliable_speed(found.get("write"), amount)
-    read = _reliable_speed(found.get("read"), amount * spec.passes) if not cached else None
+    write = _reliable_speed(figures.get("write"), amount)
+    read = _reliable_speed(figures.get("read"), amount * spec.passes) if not cached else None
     if spec.workload == "files" and spec.size <= SMALL_WRITE_BYTES:
         return use_case_texts(flushes=write / spec.size if write is not None else None)
     if own is not None and own.bytes < own.files * _STREAM_FILE_BYTES:
@@ -204,14 +204,14 @@ _SERVER_MEMORY_NOTE = (
 
 def unmeasured_effects(result: TestResult) -> list[str]:
     """Return sentences on the limits of a test's figures: call sizes, and effects of disk and memory."""
-    found = [f"It copied in {call_size_text(result)}."] if not result.grid else []
-    found += _small_read_notes(result)
+    notes = [f"It copied in {call_size_text(result)}."] if not result.grid else []
+    notes += _small_read_notes(result)
     directions = {cell.way for cell in result.grid}
     if result.nfs and (result.write is not None or "write" in directions):
-        found.append(_FSYNC_NOTE)
+        notes.append(_FSYNC_NOTE)
     if result.nfs and ((result.read is not None and not result.read.cached) or "read" in directions):
-        found.append(_disk_read_note(result) or _SERVER_MEMORY_NOTE)
-    return found
+        notes.append(_disk_read_note(result) or _SERVER_MEMORY_NOTE)
+    return notes
 
 
 def _disk_read_note(result: TestResult) -> str:
@@ -234,7 +234,7 @@ def call_size_text(result: TestResult) -> str:
 def _small_read_notes(result: TestResult) -> list[str]:
     """Return how small reads compare with the copy, if both were measured and neither was cached."""
     copy, small = (result.figures.get(name) for name in ("read", SMALL_READS))
-    cached = any(one is None or one.cached for one in (result.read, result.small_read))
+    cached = any(transfer is None or transfer.cached for transfer in (result.read, result.small_read))
     if copy is None or small is None or cached or not copy.median:
         return []
     text = f"Small reads, in calls of {format_size(SMALL_READ_SIZE)}, reached "
@@ -270,10 +270,10 @@ def check_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]
 
 def cache_report(transfer: Transfer, method: CacheMethod, link: LinkFacts | None) -> CacheReport:
     """Return the cache method of a read, and whether it worked."""
-    cached, why = check_cached(transfer, link)
+    cached, reason = check_cached(transfer, link)
     checked = transfer.server_bytes is not None
     if cached:
-        note = f"{_CACHE_NOTES[method]} {why}"
+        note = f"{_CACHE_NOTES[method]} {reason}"
     elif checked:
         note = (
             f"{_CACHE_NOTES[method]} This computer's byte counter of the mount says that as much as was read "
@@ -296,19 +296,21 @@ def cells_with_bottleneck(cells: Sequence[GridCell], link: LinkFacts | None) -> 
         cells: cells as measured.
         link: facts on the link to the server.
     """
-    found: list[GridCell] = []
+    analyzed: list[GridCell] = []
     for cell in cells:
         run = cell.median_run
         load = run.load if run is not None else None
         verdict = find_bottleneck(cell.way, load, link) if load is not None else None
-        found.append(msgspec.structs.replace(cell, bottleneck=verdict))
-    return found
+        analyzed.append(msgspec.structs.replace(cell, bottleneck=verdict))
+    return analyzed
 
 
-def bottleneck_text(found: Bottleneck) -> str:
+def bottleneck_text(bottleneck: Bottleneck) -> str:
     """Return the bottleneck of one direction as a sentence, without a full stop."""
-    what = f"held back by {BOTTLENECK_LABELS[found.kind]} ({found.confidence} confidence)"
-    return f"{DIRECTIONS[found.way]}: {'what held it back is not clear' if found.kind == 'unclear' else what}"
+    phrase = f"held back by {BOTTLENECK_LABELS[bottleneck.kind]} ({bottleneck.confidence} confidence)"
+    if bottleneck.kind == "unclear":
+        phrase = "what held it back is not clear"
+    return f"{DIRECTIONS[bottleneck.way]}: {phrase}"
 
 
 def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
@@ -317,8 +319,8 @@ def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
     Args:
         cells: cells with their bottlenecks.
     """
-    known = _analyzed_cells(cells)
-    fastest = [found for direction in DIRECTIONS if (found := _fastest_cell(known, direction)) is not None]
+    analyzed = _analyzed_cells(cells)
+    fastest = [found for direction in DIRECTIONS if (found := _fastest_cell(analyzed, direction)) is not None]
     if not fastest:
         return None
     lead, *rest = sorted(fastest, key=lambda item: item.run.bytes_per_s)
@@ -326,7 +328,7 @@ def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
         f"{DIRECTIONS[item.cell.way]}: {BOTTLENECK_LABELS[item.verdict.kind]}. {item.fastest_text}"
         for item in rest
     ]
-    random = [line for direction in DIRECTIONS if (line := _random_access_text(known, direction))]
+    random = [line for direction in DIRECTIONS if (line := _random_access_text(analyzed, direction))]
     return replace(lead.verdict, evidence=[lead.fastest_text, *lead.verdict.evidence[1:], *others, *random])
 
 
@@ -336,17 +338,17 @@ def grid_use_cases(cells: Sequence[GridCell]) -> list[str]:
     Args:
         cells: cells with their bottlenecks.
     """
-    known = _analyzed_cells(cells)
+    analyzed = _analyzed_cells(cells)
     speeds = {
         direction: min(run.bytes_per_s for run in found.cell.runs)
         for direction in DIRECTIONS
-        if (found := _fastest_cell(known, direction)) is not None
+        if (found := _fastest_cell(analyzed, direction)) is not None
         and found.cell.is_sequential
         and not _is_wide(found.cell)
     }
     small = [
         min(run.iops for run in item.cell.runs)
-        for item in known
+        for item in analyzed
         if item.cell.pattern == "randwrite"
         and item.cell.record <= SMALL_WRITE_BYTES
         and item.cell.at_once == 1
@@ -399,9 +401,9 @@ def _depth_text(cell: GridCell) -> str:
     return f"{cell.at_once} at once" if cell.at_once > 1 else "one at a time"
 
 
-def _fastest_cell(known: Sequence[_AnalyzedCell], direction: TransferDirection) -> _AnalyzedCell | None:
+def _fastest_cell(analyzed: Sequence[_AnalyzedCell], direction: TransferDirection) -> _AnalyzedCell | None:
     """Return the fastest sequential cell of a direction, or the fastest random one without any."""
-    candidates = [item for item in known if item.cell.way == direction]
+    candidates = [item for item in analyzed if item.cell.way == direction]
     return max(
         [item for item in candidates if item.cell.is_sequential] or candidates,
         key=lambda item: item.run.bytes_per_s,
@@ -409,9 +411,9 @@ def _fastest_cell(known: Sequence[_AnalyzedCell], direction: TransferDirection) 
     )
 
 
-def _random_access_text(known: Sequence[_AnalyzedCell], direction: TransferDirection) -> str:
+def _random_access_text(analyzed: Sequence[_AnalyzedCell], direction: TransferDirection) -> str:
     """Return a sentence on the smallest random requests at low and high queue depth; "" without any."""
-    candidates = [item for item in known if item.cell.way == direction and not item.cell.is_sequential]
+    candidates = [item for item in analyzed if item.cell.way == direction and not item.cell.is_sequential]
     if not candidates:
         return ""
     record = min(item.cell.record for item in candidates)

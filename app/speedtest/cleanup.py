@@ -139,17 +139,17 @@ def _is_below(path: str, mount_point: str) -> bool:
     return bool(path) and (path + "/").startswith(mount_point.rstrip("/") + "/")
 
 
-def remove_run_files(path: str, run: str, place: PrivateMountHandle | None = None, share: str = "") -> bool:
+def remove_run_files(path: str, run: str, handle: PrivateMountHandle | None = None, share: str = "") -> bool:
     """Remove a run's files in a child process without a time limit; return whether they are gone.
 
     Args:
         path: the directory tested.
         run: name of the run.
-        place: handle of the private mount that contains the directory; None without a private mount.
+        handle: handle of the private mount that contains the directory; None without a private mount.
         share: share that the directory must be on, "" for any.
     """
     try:
-        child = start_program("cleaner", place)
+        child = start_program("cleaner", handle)
     except (AppError, OSError) as error:
         _log_failure(path, run, str(error))
         return False

@@ -84,18 +84,18 @@ def _record_path(name: str) -> Path:
     return records_directory() / f"{name}.json"
 
 
-def leftover_of_run(path: str, name: str, place: PrivateMountHandle | None) -> LeftoverFiles:
+def leftover_of_run(path: str, name: str, handle: PrivateMountHandle | None) -> LeftoverFiles:
     """Return the description of a run's test files.
 
     Args:
         path: the directory tested, as its worker saw it.
         name: name of the run.
-        place: handle of the private mount that contains the directory; None without a private mount.
+        handle: handle of the private mount that contains the directory; None without a private mount.
     """
     host = host_hash()
-    if place is not None:
-        below = posixpath.relpath(path, place.root)
-        return LeftoverFiles(run=name, host=host, share=place.share, below="" if below == "." else below)
+    if handle is not None:
+        below = posixpath.relpath(path, handle.root)
+        return LeftoverFiles(run=name, host=host, share=handle.share, below="" if below == "." else below)
     row = _mount_of(path)
     if row is None or row.fstype not in mountinfo.NFS_TYPES:
         return LeftoverFiles(run=name, host=host, path=path)
@@ -179,9 +179,9 @@ def finish_removal(name: str, *, removed: bool) -> None:
 def _retry_removal(leftover: LeftoverFiles) -> None:
     """Retry removal in an open private mount of the share, and whenever the share is mounted."""
     with _lock:
-        place = next((place for place in reversed(_open_mounts) if place.share == leftover.share), None)
-    if place is not None:
-        start_removal(leftover, posixpath.join(place.root, leftover.below).rstrip("/"), place)
+        handle = next((handle for handle in reversed(_open_mounts) if handle.share == leftover.share), None)
+    if handle is not None:
+        start_removal(leftover, posixpath.join(handle.root, leftover.below).rstrip("/"), handle)
     watch_mounts()
 
 
@@ -201,20 +201,20 @@ def leftovers_on_share(share: str) -> list[LeftoverFiles]:
         ]
 
 
-def register_mount(place: PrivateMountHandle) -> None:
+def register_mount(handle: PrivateMountHandle) -> None:
     """Remove leftover files of a private mount's share, now and while the mount is open."""
     with _lock:
-        _open_mounts.append(place)
-        waiting = leftovers_on_share(place.share)
+        _open_mounts.append(handle)
+        waiting = leftovers_on_share(handle.share)
     for leftover in waiting:
-        start_removal(leftover, posixpath.join(place.root, leftover.below).rstrip("/"), place)
+        start_removal(leftover, posixpath.join(handle.root, leftover.below).rstrip("/"), handle)
 
 
-def unregister_mount(place: PrivateMountHandle) -> None:
+def unregister_mount(handle: PrivateMountHandle) -> None:
     """Stop using a private mount for the removal of leftover files."""
     with _lock:
-        if place in _open_mounts:
-            _open_mounts.remove(place)
+        if handle in _open_mounts:
+            _open_mounts.remove(handle)
 
 
 def watch_mounts() -> None:
@@ -247,13 +247,13 @@ def _watch_loop() -> None:
         pause.wait(_POLL_INTERVAL_S)
 
 
-def start_removal(leftover: LeftoverFiles, path: str, place: PrivateMountHandle | None = None) -> None:
+def start_removal(leftover: LeftoverFiles, path: str, handle: PrivateMountHandle | None = None) -> None:
     """Remove the files of a recorded run in the background.
 
     Args:
         leftover: test files of the run.
         path: the directory tested, by its present path.
-        place: handle of the private mount that contains the directory; None without a private mount.
+        handle: handle of the private mount that contains the directory; None without a private mount.
     """
     with _lock:
         if leftover.run in _in_removal:
@@ -264,14 +264,16 @@ def start_removal(leftover: LeftoverFiles, path: str, place: PrivateMountHandle 
         removed = False
         try:
             # The kernel may show the share of a private mount by another name than the requested one.
-            removed = remove_run_files(path, leftover.run, place, "" if place is not None else leftover.share)
+            removed = remove_run_files(
+                path, leftover.run, handle, "" if handle is not None else leftover.share
+            )
         finally:
             with _lock:
                 _in_removal.discard(leftover.run)
             if removed:
                 finish_removal(leftover.run, removed=True)
 
-    run_in_background("bench-leftover", work, path, place.owner if place is not None else None)
+    run_in_background("bench-leftover", work, path, handle.owner if handle is not None else None)
 
 
 def _current_path(leftover: LeftoverFiles) -> str:

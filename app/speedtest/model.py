@@ -102,8 +102,8 @@ class TestSpec(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def reads_again(self) -> bool:
         """Whether the figure "small-read" is measured: for one file whose other reads use larger calls."""
-        asked = self.small_reads and self.workload == "file" and self.direction != "write"
-        return asked and (self.block_size == CP_CALL_SIZE or self.block_size > SMALL_READ_SIZE)
+        requested = self.small_reads and self.workload == "file" and self.direction != "write"
+        return requested and (self.block_size == CP_CALL_SIZE or self.block_size > SMALL_READ_SIZE)
 
     @property
     def total(self) -> int:
@@ -323,7 +323,7 @@ class TestPlanArgs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TestPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Plan of a test: what it will transfer, and how long that takes.
+    """Plan of a test: its sizes, the bytes to transfer and the estimated duration.
 
     Attributes:
         spec: specification with chosen sizes and repeats.
@@ -449,7 +449,7 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
 
     def problem(self, size: int) -> str:
         """Return why the grid cannot run on a file of this many bytes, "" if it can."""
-        wrong = (
+        checks = (
             (not all((self.patterns, self.records, self.depths, self.jobs)), "The grid has no cells."),
             (not _within(self.records, MIN_RECORD, MAX_RECORD), "A record must have 512 bytes to 64 MiB."),
             (not _within(self.depths, 1, MAX_DEPTH), f"A queue depth must be between 1 and {MAX_DEPTH}."),
@@ -461,7 +461,7 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True):
                 "The file is too small: each job needs room for a record.",
             ),
         )
-        return next((text for bad, text in wrong if bad), "")
+        return next((text for failed, text in checks if failed), "")
 
 
 def _within(values: tuple[int, ...], low: int, high: int) -> bool:

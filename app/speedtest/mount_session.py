@@ -242,12 +242,12 @@ class NamespaceProcess:
             reuse.close()
             return NamespaceProcess(pid, channel, errors)
         except BaseException:
-            for ours, _ in ends:
-                ours.close()
+            for parent_end, _ in ends:
+                parent_end.close()
             raise
         finally:
-            for _, theirs in ends:
-                theirs.close()
+            for _, child_end in ends:
+                child_end.close()
 
     def again(self) -> NamespaceProcess:
         """Start another test in this idle process; return a new object for it.

@@ -267,8 +267,8 @@ def grid_bytes(spec: TestSpec, grid: Grid, grid_link: GridLink) -> int:
 def grid_note(grid: Grid) -> str:
     """Return a sentence on the measurements of fio."""
     cells = len(grid.cells())
-    what = "one cell" if cells == 1 else f"{cells} cells, each"
-    return f"fio measures {what} for {grid.cell_s:g} s after a warm-up."
+    cells_text = "one cell" if cells == 1 else f"{cells} cells, each"
+    return f"fio measures {cells_text} for {grid.cell_s:g} s after a warm-up."
 
 
 def cells_note(grid: Grid) -> str:

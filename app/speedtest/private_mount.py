@@ -185,7 +185,7 @@ class PrivateMount:
                 round_trip=round_trip,
                 table=self._table,
                 remount=remount,
-                place=self._place,
+                handle=self._handle,
             )
         notes = [*result.notes, *self._notes()]
         return msgspec.structs.replace(result, path=spec.path, notes=notes)
@@ -197,7 +197,7 @@ class PrivateMount:
             AppError: as for :func:`app.speedtest.runner.inspect_target`.
         """
         with self._errors_named_by_share():
-            return inspect_target(self._below_mount(spec), token, place=self._place)
+            return inspect_target(self._below_mount(spec), token, handle=self._handle)
 
     @contextlib.contextmanager
     def _errors_named_by_share(self) -> Generator[None]:
@@ -252,7 +252,7 @@ class PrivateMount:
         remaining_s = timeout_s - (time.monotonic() - began)
         with self._helper_lock:
             active, self._active = self._active, None
-            leftover_files.unregister_mount(self._place)
+            leftover_files.unregister_mount(self._handle)
             if active is None or not self.session.running:
                 return UnmountTiming(None, None, gone=True)
             reply = self.session.close_mount(remaining_s, remaining_s + _HELPER_GRACE_S)
@@ -302,8 +302,8 @@ class PrivateMount:
         self.mount_s = float(reply["mount_ms"]) / 1000
         self.read_ahead_kb: int | None = reply["read_ahead_kb"]
         self.effective = values_in_use(self._active)
-        self._place = PrivateMountHandle(self._start, self._abort, self.share, self.path, self.session)
-        leftover_files.register_mount(self._place)
+        self._handle = PrivateMountHandle(self._start, self._abort, self.share, self.path, self.session)
+        leftover_files.register_mount(self._handle)
 
     def _abort(self) -> None:
         """Have the kernel abort I/O that waits for the server, once; see the helper's verb "abort"."""
@@ -323,7 +323,7 @@ class PrivateMount:
             try:
                 return self.session.start(program)
             except AppError as error:
-                # When the helper ends, its mount goes with it.
+                # The mount ends with its helper.
                 if error.kind is ErrorKind.NOT_MOUNTED or not self.session.running:
                     self._active = None
                 raise

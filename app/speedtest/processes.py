@@ -44,15 +44,15 @@ class PrivateMountHandle:
     owner: object
 
 
-def start_program(program: TestProgram, place: PrivateMountHandle | None = None) -> Child:
+def start_program(program: TestProgram, handle: PrivateMountHandle | None = None) -> Child:
     """Start a program of a test, by default as a child process.
 
     Raises:
         AppError: if it cannot be started in the private mount.
         OSError: if it cannot be started as a child process.
     """
-    if place is not None:
-        return place.start(program)
+    if handle is not None:
+        return handle.start(program)
     argv = [sys.executable, "-P", "-m", _MODULES[program]]
     # A cleaner's errors go to the standard error of the agent.
     return start(argv, stderr=PIPE if program == "worker" else None)

@@ -73,10 +73,10 @@ def shrunk_note(planned: TestSpec, done: TestSpec) -> list[str]:
     """Return a sentence if the repeats copied less than planned."""
     if done.total == planned.total:
         return []
-    what = f"{done.count} files, not {planned.count}"
+    amount = f"{done.count} files, not {planned.count}"
     if planned.workload == "file":
-        what = f"{format_size(done.size)}, not {format_size(planned.size)}"
-    return [f"It was slower than expected: each repeat copied {what}, for the time to be enough."]
+        amount = f"{format_size(done.size)}, not {format_size(planned.size)}"
+    return [f"It was slower than expected: each repeat copied {amount}, for the time to be enough."]
 
 
 def _time_left_s(seconds: float, warm_up_s: float) -> float:

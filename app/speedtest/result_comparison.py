@@ -97,15 +97,15 @@ def compare_results(before: Sequence[TestResult], after: Sequence[TestResult]) -
     Repeats within one test share the conditions of that minute. With enough tests on both sides, each counts
     once, by its median. Otherwise the repeats are pooled, and the result is valid only for those minutes.
     """
-    found: list[FigureComparison] = []
+    comparisons: list[FigureComparison] = []
     for figure in (*_FIGURE_NAMES, *dict.fromkeys(name for item in before for name in _cell_rates(item))):
         old, new = (
             [_repeat_values(item, figure) for item in before],
             [_repeat_values(item, figure) for item in after],
         )
         if old and new and all(old) and all(new):
-            found.append(_compare_figure(figure, old, new))
-    return found
+            comparisons.append(_compare_figure(figure, old, new))
+    return comparisons
 
 
 def measured_recommendations(
@@ -150,16 +150,16 @@ def _compare_figure(
         before, after = [median(values) for values in old], [median(values) for values in new]
     else:
         before, after = ([value for values in side for value in values] for side in (old, new))
-    found = compare_samples(before, after)
+    difference = compare_samples(before, after)
     return FigureComparison(
         figure=figure,
         before=median(before),
         after=median(after),
-        change=found.ratio - 1,
-        low=found.low - 1,
-        high=found.high - 1,
-        confidence=found.confidence,
-        verdict=_VERDICTS[found.verdict],
+        change=difference.ratio - 1,
+        low=difference.low - 1,
+        high=difference.high - 1,
+        confidence=difference.confidence,
+        verdict=_VERDICTS[difference.verdict],
         repeats=(len(before), len(after)),
     )
 

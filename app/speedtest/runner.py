@@ -96,7 +96,7 @@ def run_test(
     round_trip: bool = True,
     table: Callable[[], MountTable] = read_table,
     remount: Callable[[MountOfPath | None], None] | None = None,
-    place: PrivateMountHandle | None = None,
+    handle: PrivateMountHandle | None = None,
 ) -> TestResult:
     """Run a speed test in a worker process.
 
@@ -112,7 +112,7 @@ def run_test(
         table: returns the table of mounts, for requested options and options in use.
         remount: remounts the tested file system between write and read, for the cache method "fresh-mount".
             Its argument is the mount used for writing, None if unknown.
-        place: handle of the private mount that contains the directory; None without a private mount.
+        handle: handle of the private mount that contains the directory; None without a private mount.
 
     Raises:
         AppError: error of the worker; NOT_RESPONDING after STALL_TIMEOUT_S without a sign of life; IO if the
@@ -122,9 +122,9 @@ def run_test(
     token.check()
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     if spec.cache == "fresh-mount" and spec.direction != "write" and remount is not None:
-        result = _run_staged_repeats(spec, token, emit, remount, place)
+        result = _run_staged_repeats(spec, token, emit, remount, handle)
     else:
-        result = _WorkerRun(spec, token, emit, place=place, round_trip=round_trip).result()
+        result = _WorkerRun(spec, token, emit, handle=handle, round_trip=round_trip).result()
     notes = list(result.notes)
     where = result.where
     nfs = where is not None and where.nfs
@@ -143,8 +143,8 @@ def run_test(
         median_transfer([item.write for item in result.rounds if item.write is not None]),
         median_transfer(reads),
     )
-    found = figures_of_repeats(result.rounds)
-    notes += outlier_notes(found)
+    figures = figures_of_repeats(result.rounds)
+    notes += outlier_notes(figures)
     network = None
     if spec.network_alone and where is not None and nfs:
         network = measure_tcp_throughput(where.server[0], token)
@@ -173,8 +173,8 @@ def run_test(
         grid=cells,
         network=network,
         server_memory=spec.server_memory,
-        figures=found,
-        enough=supported_uses(final_spec, found, own=result.own, cached=cache is not None and cache.cached)
+        figures=figures,
+        enough=supported_uses(final_spec, figures, own=result.own, cached=cache is not None and cache.cached)
         + grid_use_cases(cells),
         bottleneck=transfer_bottleneck(write, read, link) or grid_bottleneck(cells),
         small_read=small,
@@ -193,7 +193,7 @@ def _find_link(
 
 
 def inspect_target(
-    spec: TestSpec, token: CancelToken, *, place: PrivateMountHandle | None = None
+    spec: TestSpec, token: CancelToken, *, handle: PrivateMountHandle | None = None
 ) -> WorkerResult:
     """Return the mount and the free space of a test's directory, from a worker process that may hang.
 
@@ -202,7 +202,7 @@ def inspect_target(
         CancelledError: if the token is set.
     """
     token.check()
-    return _WorkerRun(spec, token, lambda _event: None, stage="look", place=place).result()
+    return _WorkerRun(spec, token, lambda _event: None, stage="look", handle=handle).result()
 
 
 def _run_staged_repeats(
@@ -210,7 +210,7 @@ def _run_staged_repeats(
     token: CancelToken,
     emit: Callable[[TestEvent], None],
     remount: Callable[[MountOfPath | None], None],
-    place: PrivateMountHandle | None,
+    handle: PrivateMountHandle | None,
 ) -> WorkerResult:
     """Repeat a test whose file system is remounted in each repeat."""
     done: list[WorkerResult] = []
@@ -218,7 +218,7 @@ def _run_staged_repeats(
     planned = spec
     while not done or another_repeat_fits(spec, times_s):
         began = time.monotonic()
-        done.append(_run_two_stages(spec, token, _with_repeat_number(emit, len(done)), remount, place))
+        done.append(_run_two_stages(spec, token, _with_repeat_number(emit, len(done)), remount, handle))
         times_s.append(time.monotonic() - began)
         if len(done) == 1:
             spec = shrink_to_time(planned, times_s[0])
@@ -240,10 +240,10 @@ def _run_two_stages(
     token: CancelToken,
     emit: Callable[[TestEvent], None],
     remount: Callable[[MountOfPath | None], None],
-    place: PrivateMountHandle | None,
+    handle: PrivateMountHandle | None,
 ) -> WorkerResult:
     """Write with one worker, remount the file system, read with another worker."""
-    first = _WorkerRun(spec, token, emit, stage="keep", place=place)
+    first = _WorkerRun(spec, token, emit, stage="keep", handle=handle)
     written = first.result()
     try:
         emit(TestEvent(direction="read", phase="drop-cache"))
@@ -256,7 +256,7 @@ def _run_two_stages(
     except BaseException:
         first.abandon()
         raise
-    read = _WorkerRun(spec, token, emit, stage="kept", run_id=first.run_id, place=place).result()
+    read = _WorkerRun(spec, token, emit, stage="kept", run_id=first.run_id, handle=handle).result()
     both = [
         msgspec.structs.replace(reading, write=writing.write, rates=writing.rates | reading.rates)
         for writing, reading in zip(written.rounds, read.rounds, strict=True)
@@ -285,7 +285,7 @@ class _WorkerRun:
         *,
         stage: Stage = "whole",
         run_id: str | None = None,
-        place: PrivateMountHandle | None = None,
+        handle: PrivateMountHandle | None = None,
         round_trip: bool = True,
     ) -> None:
         self.run_id = run_id or new_run_id()
@@ -301,11 +301,11 @@ class _WorkerRun:
         self._keeps_files = False
         # None wakes the waiting thread: the token was set, or the worker's output has ended.
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
-        self._place = place
+        self._handle = handle
         #: State of the removal of a killed worker's files.
         self._removal: RemovalState = "under way"
         _check_utf8_names(spec)
-        self._child: Child = start_program("worker", place)
+        self._child: Child = start_program("worker", handle)
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()
 
     def result(self) -> WorkerResult:
@@ -334,7 +334,7 @@ class _WorkerRun:
 
     def _leftover(self) -> leftover_files.LeftoverFiles:
         directory = self._path if "\\x" not in self._path else str(Path(self._spec.path).absolute())
-        return leftover_files.leftover_of_run(directory, self.run_id, self._place)
+        return leftover_files.leftover_of_run(directory, self.run_id, self._handle)
 
     def _send_job(self) -> None:
         job = WorkerJob(
@@ -407,8 +407,10 @@ class _WorkerRun:
         return None
 
     def _in_background(self, work: Callable[[], None]) -> threading.Thread:
-        place = self._place
-        return run_in_background("bench-clean", work, self._path, place.owner if place is not None else None)
+        handle = self._handle
+        return run_in_background(
+            "bench-clean", work, self._path, handle.owner if handle is not None else None
+        )
 
     def _reap(self) -> None:
         # A worker that is reused for the next test counts as ended.
@@ -419,20 +421,20 @@ class _WorkerRun:
         removed = False
         try:
             # The killed worker may create or hold files until it has exited.
-            end = time.monotonic() + (_REAP_S if self._place is None else _EXIT_S)
+            end = time.monotonic() + (_REAP_S if self._handle is None else _EXIT_S)
             while wait(self._child, _ABORT_INTERVAL_S) is None and time.monotonic() < end:
                 self._abort()
-            removed = remove_run_files(self._spec.path, self.run_id, self._place)
+            removed = remove_run_files(self._spec.path, self.run_id, self._handle)
         finally:
             self._removal = "done" if removed else "failed"
             leftover_files.finish_removal(self.run_id, removed=removed)
 
     def _abort(self) -> None:
         """Have the kernel abort the killed worker's I/O in the private mount; its data is not needed."""
-        if self._place is None:
+        if self._handle is None:
             return
         try:
-            self._place.abort()
+            self._handle.abort()
         except AppError as error:
             log.info("what a killed test wrote is not given up: %s", error)
 
@@ -446,15 +448,15 @@ class _WorkerRun:
         except BlockingIOError:
             text = ""
         if code is not None and code < 0:
-            how = f"was ended by signal {-code}"
+            ending = f"was ended by signal {-code}"
             hint = "Out of memory? Try a smaller block size; the kernel's log (dmesg) tells."
         else:
-            how = "broke off"
+            ending = "broke off"
             hint = "If nobody ended it, this is a bug. Please report it with the details."
         text = (
             f"{text}\nWhat is left of {PREFIX}{self.run_id} is removed, by the next test there at the latest."
         )
-        return AppError(ErrorKind.IO, f"The process that ran the test {how}.", hint=hint, detail=text)
+        return AppError(ErrorKind.IO, f"The process that ran the test {ending}.", hint=hint, detail=text)
 
     def _read_messages(self) -> None:
         # The pipe is unbuffered, and a raw stream would read lines byte by byte.

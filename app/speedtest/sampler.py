@@ -111,32 +111,32 @@ class TransferSampler:
         self._thread.join()
         self.probe.close()
 
-    def phase(self, way: TransferDirection, phase: TestPhase) -> None:
+    def phase(self, direction: TransferDirection, phase: TestPhase) -> None:
         """Report the beginning of a phase."""
         with self._lock:
-            self._direction, self._phase = way, phase
-            self._send(WorkerMessage(event=TestEvent(direction=way, phase=phase, round=self.round)))
+            self._direction, self._phase = direction, phase
+            self._send(WorkerMessage(event=TestEvent(direction=direction, phase=phase, round=self.round)))
 
     def begin(
-        self, way: TransferDirection, phase: TestPhase, *, asleep: bool = False, total: int = 0
+        self, direction: TransferDirection, phase: TestPhase, *, asleep: bool = False, total: int = 0
     ) -> float:
         """Start a transfer and return its start time on the monotonic clock, s.
 
         Args:
-            way: direction of the transfer.
+            direction: direction of the transfer.
             phase: first phase of the transfer.
             asleep: another program makes the transfer and is still starting; time 0 is its first request.
             total: bytes that the transfer will move, 0 if unknown.
         """
         with self._lock:
-            self._direction, self._phase = way, phase
+            self._direction, self._phase = direction, phase
             self.progress.bytes = 0
             self._samples = []
             self.load.begin()
             self._base = self._last = self.probe.look()
             self._active = True
             self._waits_for_request = asleep and self.probe.nfs
-            event = TestEvent(direction=way, phase=phase, round=self.round, total=total)
+            event = TestEvent(direction=direction, phase=phase, round=self.round, total=total)
             self._send(WorkerMessage(event=event))
             self._add_sample(self._base, 0.0)
             self._began = time.monotonic()
@@ -476,50 +476,54 @@ class HostLoadSampler:
 
 def _cpu_shares(before: HostCounters, after: HostCounters, index: int) -> dict[str, float]:
     """Return the fraction of time in one tick counter, by processor; `index` selects the counter."""
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for name, ticks in after.processors.items():
         old = before.processors.get(name, (0, 0, 0))
         whole = ticks[-1] - old[-1]
         if whole >= _MIN_TICKS:
-            found[name] = max(0.0, ticks[index] - old[index]) / whole
-    return found
+            shares[name] = max(0.0, ticks[index] - old[index]) / whole
+    return shares
 
 
 def _interface_traffic(before: HostCounters, after: HostCounters) -> dict[str, InterfaceTraffic]:
     """Return the traffic of each active interface; those whose counters were reset are left out."""
-    found: dict[str, InterfaceTraffic] = {}
+    traffic: dict[str, InterfaceTraffic] = {}
     for name, counters in after.interfaces.items():
         received, sent, drops = (
             new - old for new, old in zip(counters, before.interfaces.get(name, (0, 0, 0)), strict=True)
         )
         if received >= 0 and sent >= 0 and received + sent:
-            found[name] = InterfaceTraffic(received=received, sent=sent, drops=max(drops, 0))
-    return found
+            traffic[name] = InterfaceTraffic(received=received, sent=sent, drops=max(drops, 0))
+    return traffic
 
 
 def _parse_proc_stat(text: str) -> dict[str, tuple[int, int, int]]:
-    found: dict[str, tuple[int, int, int]] = {}
+    processors: dict[str, tuple[int, int, int]] = {}
     for line in text.splitlines():
-        name, *words = line.split()
+        name, *fields = line.split()
         if not name.startswith("cpu"):
             break
-        ticks = [int(word) for word in words[:_STAT_FIELDS]]
+        ticks = [int(word) for word in fields[:_STAT_FIELDS]]
         if len(ticks) > _IOWAIT:
             busy = sum(ticks) - ticks[_IDLE] - ticks[_IOWAIT]
-            found[name] = (busy, sum(ticks[index] for index in _KERNEL if index < len(ticks)), sum(ticks))
-    return found
+            processors[name] = (
+                busy,
+                sum(ticks[index] for index in _KERNEL if index < len(ticks)),
+                sum(ticks),
+            )
+    return processors
 
 
 def _parse_net_dev(text: str) -> dict[str, tuple[int, int, int]]:
-    found: dict[str, tuple[int, int, int]] = {}
+    interfaces: dict[str, tuple[int, int, int]] = {}
     for line in text.splitlines():
         name, colon, rest = line.partition(":")
-        words = rest.split()
-        if colon and len(words) > _SENT_FIELDS + _DROP_FIELD and all(word.isdigit() for word in words):
-            numbers = [int(word) for word in words]
+        fields = rest.split()
+        if colon and len(fields) > _SENT_FIELDS + _DROP_FIELD and all(word.isdigit() for word in fields):
+            numbers = [int(word) for word in fields]
             drops = numbers[_DROP_FIELD] + numbers[_SENT_FIELDS + _DROP_FIELD]
-            found[name.strip()] = (numbers[0], numbers[_SENT_FIELDS], drops)
-    return found
+            interfaces[name.strip()] = (numbers[0], numbers[_SENT_FIELDS], drops)
+    return interfaces
 
 
 def _read_proc_file(root: str, path: str) -> str:

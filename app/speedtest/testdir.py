@@ -196,8 +196,8 @@ def check_space(directory_fd: int, size: int, path: str, count: int = 1) -> None
     """
     free = free_space(directory_fd)
     # A small file takes at least one block.
-    each = size if count == 1 else -(-size // _BLOCK_BYTES) * _BLOCK_BYTES
-    needed = int(each * count * (1 + SPACE_RESERVE))
+    file_bytes = size if count == 1 else -(-size // _BLOCK_BYTES) * _BLOCK_BYTES
+    needed = int(file_bytes * count * (1 + SPACE_RESERVE))
     if free is not None and free < needed:
         raise no_space_error(path, f"{free} bytes are free; {needed} are needed with a reserve of 10 %.")
     if count == 1:
@@ -283,18 +283,18 @@ def _is_unmarked(directory_fd: int) -> bool:
 
 def _is_run_over(run: str, present: str) -> bool:
     """Return whether the process that named a run has exited, or has begun another run."""
-    found, current = _RUN_NAME.fullmatch(run), _RUN_NAME.fullmatch(present)
-    if found is None or run == present or found["host"] != host_hash():
+    named, current = _RUN_NAME.fullmatch(run), _RUN_NAME.fullmatch(present)
+    if named is None or run == present or named["host"] != host_hash():
         return False
-    if current is not None and current["maker"] == found["maker"]:
+    if current is not None and current["maker"] == named["maker"]:
         return True
     return not maker_is_alive(run)
 
 
 def maker_is_alive(run: str) -> bool:
     """Return whether the process that named a run is still running on this host."""
-    found = _RUN_NAME.fullmatch(run)
-    return found is not None and start_ticks(int(found["pid"], 16)) == int(found["started"], 16)
+    match = _RUN_NAME.fullmatch(run)
+    return match is not None and start_ticks(int(match["pid"], 16)) == int(match["started"], 16)
 
 
 def _remove_entries(directory_fd: int) -> None:
@@ -350,7 +350,7 @@ def file_error(error: OSError, doing: str, path: str) -> AppError:
 
     Args:
         error: as raised.
-        doing: what was tried, to complete "While …" (writing the test file).
+        doing: failed step, such as "writing the test file", to complete "While …".
         path: the directory tested.
     """
     detail = f"{doing}: {error}"
@@ -369,10 +369,10 @@ def file_error(error: OSError, doing: str, path: str) -> AppError:
 
 def no_space_error(path: str, detail: str, *, quota: bool = False) -> AppError:
     """Return the error of a full file system or an exceeded quota."""
-    what = "Your quota is used up" if quota else "There is not enough free space"
+    cause = "Your quota is used up" if quota else "There is not enough free space"
     return AppError(
         ErrorKind.NO_SPACE,
-        f"{what} at {path} for the test file.",
+        f"{cause} at {path} for the test file.",
         hint="Choose a smaller size, or free some space on the server.",
         detail=detail,
     )

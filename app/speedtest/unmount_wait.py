@@ -93,9 +93,9 @@ def _mount_at(mount_point: str) -> MountOfPath | None:
         table = Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape")
     except OSError:
         return None
-    found: MountOfPath | None = None
+    mount: MountOfPath | None = None
     for line in table.splitlines():
         fields = line.split(" ", 5)
         if len(fields) > 5 and unescape_path(fields[4]) == mount_point:
-            found = mount_by_id(line, fields[0]) or found
-    return found
+            mount = mount_by_id(line, fields[0]) or mount
+    return mount

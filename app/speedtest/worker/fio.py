@@ -145,12 +145,12 @@ class FioGridRunner:
         return window.end() if self._meter.probe.nfs else None
 
     def _logs(self) -> list[str]:
-        found: list[str] = []
+        logs: list[str] = []
         for path in Path(self._directory.path).glob(f"{LOG_PREFIX}_bw*.log"):
             with contextlib.suppress(OSError):
-                found.append(path.read_text(encoding="ascii", errors="replace"))
+                logs.append(path.read_text(encoding="ascii", errors="replace"))
                 path.unlink()
-        return found
+        return logs
 
 
 class _MeasurementWindow:
@@ -244,17 +244,17 @@ def parse_run(text: str, logs: Iterable[str] = (), load: TransferLoad | None = N
     if job.get("error"):
         number = int(job["error"])
         raise OSError(number, f"fio ended with error {number}")
-    found = _measured_direction(job)
-    latency = _dict_of(found, "lat_ns") or _dict_of(found, "clat_ns")
+    section = _measured_direction(job)
+    latency = _dict_of(section, "lat_ns") or _dict_of(section, "clat_ns")
     percentiles = {str(key)[:2]: float(value) / 1e9 for key, value in _dict_of(latency, "percentile").items()}
     return GridRun(
-        iops=float(found["iops"]),
-        bytes_per_s=float(found["bw_bytes"]),
+        iops=float(section["iops"]),
+        bytes_per_s=float(section["bw_bytes"]),
         latency_s=float(latency.get("mean", 0.0)) / 1e9,
         p95_s=percentiles.get("95"),
         p99_s=percentiles.get("99"),
         curve=parse_bandwidth_logs(logs),
-        load=_load_with_fio(job, load, float(found["bw_bytes"])) if load is not None else None,
+        load=_load_with_fio(job, load, float(section["bw_bytes"])) if load is not None else None,
     )
 
 
@@ -267,17 +267,17 @@ def parse_bandwidth_logs(logs: Iterable[str]) -> list[tuple[float, float]]:
     sums: dict[int, float] = {}
     for text in logs:
         for line in text.splitlines():
-            words = [word.strip() for word in line.split(",")]
-            if len(words) > 1 and words[0].isdigit() and words[1].isdigit():
-                index = max(round(int(words[0]) / _LOG_MS), 1)
-                sums[index] = sums.get(index, 0.0) + int(words[1]) * 1024.0
+            fields = [word.strip() for word in line.split(",")]
+            if len(fields) > 1 and fields[0].isdigit() and fields[1].isdigit():
+                index = max(round(int(fields[0]) / _LOG_MS), 1)
+                sums[index] = sums.get(index, 0.0) + int(fields[1]) * 1024.0
     return [(index * _LOG_MS / 1e3, sums[index]) for index in sorted(sums)]
 
 
 def _first_job(text: str) -> dict[str, Any]:
-    start = text.find("{")
+    json_start = text.find("{")
     try:
-        parsed: Any = json.JSONDecoder().raw_decode(text, max(start, 0))[0]
+        parsed: Any = json.JSONDecoder().raw_decode(text, max(json_start, 0))[0]
         job = parsed["jobs"][0]
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise _unreadable_output_error(text, str(error)) from error
@@ -288,9 +288,9 @@ def _first_job(text: str) -> dict[str, Any]:
 
 def _measured_direction(job: dict[str, Any]) -> dict[str, Any]:
     for name in ("read", "write"):
-        found = _dict_of(job, name)
-        if found.get("total_ios"):
-            return found
+        section = _dict_of(job, name)
+        if section.get("total_ios"):
+            return section
     raise AppError(
         ErrorKind.IO,
         "fio measured nothing: not one request was answered in the time of a cell.",
@@ -305,8 +305,8 @@ def _load_with_fio(job: dict[str, Any], load: TransferLoad, bytes_per_s: float) 
 
 
 def _dict_of(values: dict[str, Any], name: str) -> dict[str, Any]:
-    found = values.get(name)
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    value = values.get(name)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _unreadable_output_error(text: str, reason: str) -> AppError:

@@ -1,4 +1,4 @@
-"""Many files workload: small files created, filled, read back, looked up and deleted one after the other.
+"""Many files workload: small files created, filled, read, looked up (stat) and deleted one after another.
 
 Round trips dominate here, not the link's rate: each file needs several of them to be created, filled, closed
 and deleted. Every file is flushed before it is closed, and its pages are dropped then, which costs no round

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.speedtest.sampler import TransferProgress
     from app.speedtest.worker.workload import DataPool
 
-#: One of this many read calls is verified, and this many bytes of its data.
+#: Verification of reads: one call in this many, and the number of its bytes that are compared.
 _CHECK_EVERY = 16
 _CHECK_BYTES = 64
 

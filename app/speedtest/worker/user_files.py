@@ -166,7 +166,7 @@ def _scan_directory(
                     state = entry.stat(follow_symlinks=False)
                     if not stat.S_ISDIR(state.st_mode):
                         _add_file(entry.path, state, files, skipped)
-                    elif state.st_dev == device:  # not of files: st_dev differs on overlayfs
+                    elif state.st_dev == device:  # not checked for files: on overlayfs theirs differ
                         directories.append(entry.path)
                     else:
                         skipped[_ELSEWHERE] += 1

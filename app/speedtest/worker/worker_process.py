@@ -151,8 +151,7 @@ def execute(
                 job, where, TransferSampler(CounterReader(where), progress, send), directory, source
             )
             if job.stage == "keep":
-                # From here on the agent's process is responsible for the files: its next worker or its
-                # cleaner.
+                # From here on the agent's process is responsible for the files.
                 directory.keep(job.owner)
             step = "removing the test file"
     except OSError as error:

@@ -185,10 +185,10 @@ def test_files_of_a_private_mount_are_named_by_their_share(monkeypatch: pytest.M
     def nothing(*_args: object) -> Any:
         raise AssertionError
 
-    place = PrivateMountHandle(nothing, nothing, "nas:/export", "/run/mountwright", object())
-    found = leftover_of_run("/run/mountwright/deep", RUN, place)
+    handle = PrivateMountHandle(nothing, nothing, "nas:/export", "/run/mountwright", object())
+    found = leftover_of_run("/run/mountwright/deep", RUN, handle)
     assert found.name == f"nas:/export/deep/{PREFIX}{RUN}"
-    assert leftover_of_run("/run/mountwright", RUN, place).name == f"nas:/export/{PREFIX}{RUN}"
+    assert leftover_of_run("/run/mountwright", RUN, handle).name == f"nas:/export/{PREFIX}{RUN}"
     mounted(monkeypatch)
     assert leftover_files._current_path(found) == ""
     mounted(monkeypatch, NAS)
@@ -204,13 +204,13 @@ def test_open_mount_is_used_after_a_failed_cleaner(tmp_path: Path) -> None:
     """The share was mounted again before the cleaner in the earlier mount failed."""
     left = files(tmp_path)
     root = left.parent
-    place = PrivateMountHandle(processes.start_program, lambda: None, "nas:/export", str(root), object())
-    assert record_leftover(leftover_of_run(str(root), RUN, place), under_way)
-    leftover_files.register_mount(place)
+    handle = PrivateMountHandle(processes.start_program, lambda: None, "nas:/export", str(root), object())
+    assert record_leftover(leftover_of_run(str(root), RUN, handle), under_way)
+    leftover_files.register_mount(handle)
     assert left.exists()
     finish_removal(RUN, removed=False)
     wait_for(lambda: not left.exists() and not leftover_files.has_leftovers())
-    leftover_files.unregister_mount(place)
+    leftover_files.unregister_mount(handle)
     assert leftover_files._open_mounts == []
 
 
