@@ -1,6 +1,6 @@
-"""The verbs of the agent that measure: tests and experiments, planned and run, one at a time on a host.
+"""Measuring verbs of the agent: plan and run speed tests and experiments, one at a time per host.
 
-Two at once would measure each other: MeasurementLock admits one.
+Simultaneous measurements would distort each other, so MeasurementLock admits one.
 """
 
 from __future__ import annotations
@@ -48,59 +48,59 @@ if TYPE_CHECKING:
 
 
 class TestVerbs:
-    """The measuring verbs of one host; methods take (args, context) and return the verb's result."""
+    """Speed test verbs of one host; methods take (args, context) and return the verb's result."""
 
     def __init__(
         self,
-        alone: MeasurementLock,
+        measurement_lock: MeasurementLock,
         requested: RecordedOptions,
         lab_link: Callable[[], LinkFacts | None],
-        mount_again: Callable[[str, str, str, Context], None],
+        remount: Callable[[str, str, str, Context], None],
         session: MountSession,
     ) -> None:
         """Create it.
 
         Args:
-            alone: lets one measure at a time, of all that measure on this host.
-            requested: the mounts with the options that were asked for.
-            lab_link: returns the link that the lab emulates now, None on any other host.
-            mount_again: unmounts and mounts (share, mount point, options, context).
+            measurement_lock: allows one measurement at a time on this host.
+            requested: mount table with the options requested for each mount.
+            lab_link: returns the link that the lab emulates at the moment, None on any other host.
+            remount: unmounts and mounts again; takes share, mount point, options and context.
             session: opens the private mounts.
         """
-        self._alone = alone
+        self._measurement_lock = measurement_lock
         self._requested = requested
         self._lab_link = lab_link
-        self._mount_again = mount_again
-        self._bench = session
+        self._remount = remount
+        self._session = session
 
     def handlers(self) -> dict[str, Handler]:
         """Return this part of the agent's verb table."""
         return {"test.plan": self.plan_test, "test.run": self.run_test}
 
     def plan_test(self, args: TestPlanArgs, context: Context) -> TestPlan:
-        """Say what a test will copy and how long it will take; with a preset, choose it."""
+        """Return the files a test will copy and its expected duration; a preset chooses the file sizes."""
         if args.spec.share:
-            # A test mount, however short, gives its connections to those that are made meanwhile.
-            planned = self._alone.acquire("A test is being planned", context.token)
-            with planned, self._mounted(args.spec, context) as mount:
-                looked = mount.look_at(args.spec, context.token)
+            # Even a short test mount needs the lock: a mount made at the same time shares its connections.
+            planned = self._measurement_lock.acquire("A test is being planned", context.token)
+            with planned, self._private_mount(args.spec, context) as mount:
+                target = mount.look_at(args.spec, context.token)
         else:
-            looked = inspect_target(args.spec, context.token)
+            target = inspect_target(args.spec, context.token)
         link = self._lab_link()
-        if link is None and looked.where is not None and looked.where.nfs:
-            address, port = looked.where.server
+        if link is None and target.where is not None and target.where.nfs:
+            address, port = target.where.server
             link = link_facts_of(address, port) if address else None
-        return plan_test(args, looked.free, link, looked.own)
+        return plan_test(args, target.free, link, target.own)
 
     def run_test(self, args: TestSpec, context: Context) -> TestResult:
         """Run a copy test in a worker process."""
-        with self._alone.acquire("A test is running", context.token):
+        with self._measurement_lock.acquire("A test is running", context.token):
             return self._run_test(args, context)
 
     def _run_test(self, args: TestSpec, context: Context) -> TestResult:
         link = self._lab_link()
         if args.share:
-            with self._mounted(args, context) as mount:
+            with self._private_mount(args, context) as mount:
                 result = mount.run_test(args, context.token, context.emit, link)
             return with_environment(result, mount.read_ahead_kb)
         if args.cache == "fresh-mount" and link is None:
@@ -110,35 +110,39 @@ class TestVerbs:
                 hint="Choose another way to keep the cache out of the read.",
             )
 
-        def remount(where: MountOfPath | None) -> None:
-            self._mount_afresh(where, context)
-
         table = self._requested.table
-        result = run_test(args, context.token, context.emit, link=link, table=table, remount=remount)
+        result = run_test(
+            args,
+            context.token,
+            context.emit,
+            link=link,
+            table=table,
+            remount=lambda mount: self._remount_for_test(mount, context),
+        )
         return with_environment(result, readahead_of_result(result, table()))
 
-    def _mounted(self, spec: TestSpec, context: Context) -> PrivateMount:
-        """Mount the share of a test where only the test sees it."""
-        return PrivateMount.open(spec.share, spec.options, token=context.token, session=self._bench)
+    def _private_mount(self, spec: TestSpec, context: Context) -> PrivateMount:
+        """Mount the share of a test as a private mount."""
+        return PrivateMount.open(spec.share, spec.options, token=context.token, session=self._session)
 
-    def _mount_afresh(self, where: MountOfPath | None, context: Context) -> None:
-        """Unmount and mount again what was mounted here with the options asked for."""
-        asked = self._requested.options(where.mount_id) if where is not None else None
-        if where is None or asked is None:
+    def _remount_for_test(self, mount: MountOfPath | None, context: Context) -> None:
+        """Unmount and mount again, with its requested options, a mount that Mountwright made."""
+        options = self._requested.options(mount.mount_id) if mount is not None else None
+        if mount is None or options is None:
             raise AppError(
                 ErrorKind.UNAVAILABLE,
                 "Only an NFS mount that was made here can be mounted afresh for the read.",
                 hint="Choose another way to keep the cache out of the read.",
             )
-        self._mount_again(where.share, where.mount_point, asked, context)
+        self._remount(mount.share, mount.mount_point, options, context)
 
 
 class ExperimentVerbs:
-    """The experiments of one host; methods take (args, context) and return the verb's result."""
+    """Experiment verbs of one host; methods take (args, context) and return the verb's result."""
 
     def __init__(
         self,
-        alone: MeasurementLock,
+        measurement_lock: MeasurementLock,
         lab_link: Callable[[], LinkFacts | None],
         session: MountSession,
         table: Callable[[], MountTable] = read_table,
@@ -146,15 +150,15 @@ class ExperimentVerbs:
         """Create it.
 
         Args:
-            alone: lets one measure at a time, of all that measure on this host.
-            lab_link: returns the link that the lab emulates now, None on any other host.
+            measurement_lock: allows one measurement at a time on this host.
+            lab_link: returns the link that the lab emulates at the moment, None on any other host.
             session: opens the private mounts.
             table: returns the mounts of this host.
         """
-        self._alone = alone
+        self._measurement_lock = measurement_lock
         self._lab_link = lab_link
         self._table = table
-        self._bench = session
+        self._session = session
 
     def handlers(self) -> dict[str, Handler]:
         """Return this part of the agent's verb table."""
@@ -166,63 +170,66 @@ class ExperimentVerbs:
         }
 
     def plan(self, args: ExperimentArgs, context: Context) -> ExperimentPlan:
-        """Try every option set, and say what can be measured here and what it will take."""
-        with self._alone.acquire("The option sets of an experiment are being tried", context.token):
-            hands = self._hands(args.experiment.share, facts=True)
-            plan = plan_experiment(args, hands, context.token, context.emit)
-            environment = environment_of(args.experiment.share, hands.facts.link, plan.sets[0].effective)
+        """Mount every option set once; return those that can be measured and the expected duration."""
+        with self._measurement_lock.acquire(
+            "The option sets of an experiment are being tried", context.token
+        ):
+            experiment = self._experiment_context(args.experiment.share, facts=True)
+            plan = plan_experiment(args, experiment, context.token, context.emit)
+            environment = environment_of(args.experiment.share, experiment.facts.link, plan.sets[0].effective)
             return msgspec.structs.replace(plan, environment=environment)
 
     def run(self, args: ExperimentRunArgs, context: Context) -> ExperimentResult:
-        """Run the trials of a plan that are not done; each outcome is an event."""
-        with self._alone.acquire("An experiment is running", context.token):
-            hands = self._hands(args.plan.experiment.share, facts=False)
-            return run_experiment(args, hands, context.token, context.emit)
+        """Run the trials of a plan that have no outcome yet; send each outcome as an event."""
+        with self._measurement_lock.acquire("An experiment is running", context.token):
+            experiment = self._experiment_context(args.plan.experiment.share, facts=False)
+            return run_experiment(args, experiment, context.token, context.emit)
 
     def best(self, args: SearchArgs, context: Context) -> BestSettings:
-        """Find the best setting within a time; the candidates, and each outcome, are events."""
-        with self._alone.acquire("An experiment is running", context.token):
-            hands = replace(
-                self._hands(args.share, facts=True), read_ahead_kb=_read_ahead_kb(self._table(), args.share)
+        """Search for the best settings within a time limit; send candidates and outcomes as events."""
+        with self._measurement_lock.acquire("An experiment is running", context.token):
+            experiment = replace(
+                self._experiment_context(args.share, facts=True),
+                read_ahead_kb=_read_ahead_kb(self._table(), args.share),
             )
 
-            def tell(event: ExperimentEvent) -> None:
+            def send(event: ExperimentEvent) -> None:
                 if event.plan is not None:
-                    environment = environment_of(args.share, hands.facts.link, {})
+                    environment = environment_of(args.share, experiment.facts.link, {})
                     plan = msgspec.structs.replace(event.plan, environment=environment)
                     event = msgspec.structs.replace(event, plan=plan)
                 context.emit(event)
 
-            return run_search(args, hands, context.token, tell)
+            return run_search(args, experiment, context.token, send)
 
     def search(self, args: ExperimentRunArgs, context: Context) -> BestSettings:
-        """Go on with a search that was begun; each outcome is an event."""
-        with self._alone.acquire("An experiment is running", context.token):
-            hands = self._hands(args.plan.experiment.share, facts=False)
-            return resume_search(args, hands, context.token, context.emit)
+        """Resume an interrupted search; send each outcome as an event."""
+        with self._measurement_lock.acquire("An experiment is running", context.token):
+            experiment = self._experiment_context(args.plan.experiment.share, facts=False)
+            return resume_search(args, experiment, context.token, context.emit)
 
-    def _hands(self, share: str, *, facts: bool) -> ExperimentContext:
-        """Return what an experiment works with; the facts, which take seconds, only if they are asked for."""
+    def _experiment_context(self, share: str, *, facts: bool) -> ExperimentContext:
+        """Return the dependencies of an experiment; ``facts`` also gathers facts, which takes seconds."""
         link = self._lab_link()
         known = gather_facts(share, link_override=link) if facts else Facts(client=ClientFacts(), link=link)
 
         def open_mount(options: str, read_ahead_kb: int | None, token: CancelToken) -> PrivateMount:
             return PrivateMount.open(
-                share, options, read_ahead_kb=read_ahead_kb, token=token, session=self._bench
+                share, options, read_ahead_kb=read_ahead_kb, token=token, session=self._session
             )
 
         return ExperimentContext(open=open_mount, facts=known, link=link)
 
 
 def _read_ahead_kb(table: MountTable, share: str) -> int | None:
-    """Return the readahead of a share's mount in use, KiB; None if it is not mounted, or nobody knows."""
+    """Return the readahead of a share's active mount, KiB; None if it is not mounted or not known."""
     return next(
         (row.active.read_ahead_kb for row in table.mounts if row.share == share and row.active is not None),
         None,
     )
 
 
-#: The beginning of the sentence that refuses the next one.
+#: Running measurement, as the beginning of the message that refuses a second one.
 Measurement = Literal[
     "A test is running",
     "A test is being planned",
@@ -231,48 +238,48 @@ Measurement = Literal[
 ]
 
 
-#: How often who waits looks whether it was cancelled itself.
+#: Interval at which a waiting request checks its own cancellation, s.
 _POLL_INTERVAL_S = 0.1
 
 
 class MeasurementLock:
-    """Lets one verb of a host measure at a time: two at once would measure each other."""
+    """Lock that allows one measurement at a time on a host, because two would distort each other."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._what: Measurement | None = None
+        self._running: Measurement | None = None
         self._token = CancelToken()
 
     @contextmanager
-    def acquire(self, what: Measurement, token: CancelToken) -> Generator[None]:
-        """Be the one that measures; wait for another one that is about to end.
+    def acquire(self, measurement: Measurement, token: CancelToken) -> Generator[None]:
+        """Hold the lock for a measurement; wait for a cancelled measurement or a test plan to end.
 
         Args:
-            what: is done.
-            token: of the request.
+            measurement: the measurement that begins.
+            token: cancels the request and the wait.
 
         Raises:
-            AppError: BUSY if another one measures; CANCELLED while it waits.
+            AppError: BUSY if another measurement runs, CANCELLED while waiting.
         """
         with self._changed:
-            while self._what is not None:
-                if not self._token.cancelled and self._what != "A test is being planned":
+            while self._running is not None:
+                if not self._token.cancelled and self._running != "A test is being planned":
                     raise AppError(
                         ErrorKind.BUSY,
-                        f"{self._what} here already.",
+                        f"{self._running} here already.",
                         hint="Two at once would measure each other. Wait for it, or cancel it.",
                     )
                 token.check()
                 self._changed.wait(_POLL_INTERVAL_S)
-            self._what, self._token = what, token
+            self._running, self._token = measurement, token
         try:
             yield
         finally:
             with self._changed:
-                self._what = None
+                self._running = None
                 self._changed.notify()
 
     def wait(self, timeout: float) -> bool:
-        """Wait until nothing measures; return whether that is so after so many seconds at most."""
+        """Wait until no measurement runs, at most ``timeout`` seconds; return whether none runs."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._what is None, timeout)
+            return self._changed.wait_for(lambda: self._running is None, timeout)

@@ -1,4 +1,4 @@
-"""The verbs of the agent: what each does on this host."""
+"""Agent verbs: the handler that carries out each verb of the protocol on this host."""
 
 from __future__ import annotations
 
@@ -126,24 +126,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agent")
 
-#: Why nobody could be asked to mount or unmount.
+#: Errors which mean that no privileged helper is available to mount or unmount.
 _HELPER_ABSENT = frozenset({
     ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED, ErrorKind.PKEXEC_MISSING,
     ErrorKind.POLKIT_AGENT_MISSING,
 })  # fmt: skip
-#: How long the end waits for a change to go back to what was: an unmount and a mount, at their slowest.
+#: Time that close() allows a change to roll back, s: one slow unmount and one slow mount.
 _ROLLBACK_TIMEOUT_S = 45.0
-#: The helper's own limit of an unmount.
+#: Timeout of an unmount, enforced by the helper, s.
 _UNMOUNT_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class LabInfo:
-    """What the lab's guest adds to an ordinary host.
+    """Lab data that the guest reports in addition to an ordinary host.
 
     Attributes:
-        share: its export, as the client mounts it.
-        link: returns the link as it is emulated now.
+        share: export of the lab's server, in the form server:/path.
+        link: function that returns the link emulated at the moment.
     """
 
     share: str
@@ -159,21 +159,23 @@ class HostVerbs:
         self._tune = HelperClient("tune")
         persist = HelperClient("persist")
         self._fstab = FstabStore(persist)
-        self._kept = ConfigStore(self._fstab, UnitStore(persist))
-        self._saved = ReadaheadStore(self._tune)
-        #: The changes under way, by the id of their requests; a second one is refused.
+        self._configs = ConfigStore(self._fstab, UnitStore(persist))
+        self._readaheads = ReadaheadStore(self._tune)
+        #: The running change by the id of its request; a second change is refused.
         self._changes: dict[int, ChangeRunner] = {}
-        self._changing = threading.Lock()
+        self._change_lock = threading.Lock()
         self._records = ChangeRecords()
         self._requested = RecordedOptions()
-        self._questions = ProbeExclusion()
-        self._space = SpaceReader(questions=self._questions)
-        self._health = HealthMonitor(questions=self._questions)
-        self._alone = alone = MeasurementLock()
-        # One for tests, plans and experiments: the person is asked once for all their mounts.
-        self._bench = MountSession()
-        self._measuring = TestVerbs(alone, self._requested, self._lab_link, self._mount_again, self._bench)
-        self._experimenting = ExperimentVerbs(alone, self._lab_link, self._bench)
+        self._probe_exclusion = ProbeExclusion()
+        self._space = SpaceReader(questions=self._probe_exclusion)
+        self._health = HealthMonitor(questions=self._probe_exclusion)
+        self._measurement_lock = measurement_lock = MeasurementLock()
+        # One session for tests, plans and experiments, so that one approval covers all their mounts.
+        self._session = MountSession()
+        self._test_verbs = TestVerbs(
+            measurement_lock, self._requested, self._lab_link, self._remount, self._session
+        )
+        self._experiment_verbs = ExperimentVerbs(measurement_lock, self._lab_link, self._session)
 
     def handlers(self) -> dict[str, Handler]:
         """Return the verb table for an :class:`app.service.server.AgentServer`."""
@@ -209,28 +211,29 @@ class HostVerbs:
             "tunables.get": self.get_tunables,
             "stats.watch": self.watch_stats,
             "stats.speeds": self.watch_speeds,
-            **self._measuring.handlers(),
-            **self._experimenting.handlers(),
+            **self._test_verbs.handlers(),
+            **self._experiment_verbs.handlers(),
         }
 
     def close(self) -> None:
-        """End the helpers; a change that goes back is waited for first.
+        """Wait for a change to roll back and for tests to clean up, then stop the helpers.
 
-        Tests must have been cancelled. They get ANSWER_S: files that cannot be removed by then are recorded.
+        The caller has cancelled all tests. They get CANCEL_TIMEOUT_S to remove their files; the rest is
+        recorded as left over.
         """
         end = time.monotonic() + CANCEL_TIMEOUT_S
-        if self._changing.acquire(timeout=_ROLLBACK_TIMEOUT_S):
-            self._changing.release()
-        self._alone.wait(max(0.0, end - time.monotonic()))
+        if self._change_lock.acquire(timeout=_ROLLBACK_TIMEOUT_S):
+            self._change_lock.release()
+        self._measurement_lock.wait(max(0.0, end - time.monotonic()))
         if not leftover_files.has_leftovers():
             wait_for_cleanups(max(0.0, end - time.monotonic()))
         self._helper.close()
         self._tune.close()
-        self._bench.close()
+        self._session.close()
         self._fstab.close()
 
     def hello(self, _args: Empty, _context: Context) -> HelloResult:
-        """Say who answers."""
+        """Return the versions of protocol, program and kernel, and the lab's data."""
         return HelloResult(
             protocol=PROTOCOL,
             version=VERSION,
@@ -243,26 +246,28 @@ class HostVerbs:
         )
 
     def list_mounts(self, args: ListArgs, context: Context) -> MountTable:
-        """Return the table; with ``watch`` send it again at each change until cancelled."""
+        """Return the mount table; with ``watch``, also send it at each change until cancelled."""
         if args.watch:
             watch_table(
-                context.token, lambda _table: context.emit(self._listed()), listen=self._health.watching
+                context.token,
+                lambda _table: context.emit(self._observed_table()),
+                listen=self._health.watching,
             )
-        return self._listed()
+        return self._observed_table()
 
     def mount(self, args: MountArgs, context: Context) -> MountReport:
-        """Mount through the helper and report requested against effective values."""
+        """Mount a share through the helper and report requested options beside those in use."""
         share = share_to_mount(args.share)
         options = parse_options(args.options)
-        needed = required_approval(
+        approval = required_approval(
             args.share, args.mount_point, mounts=True, options=options_for_mount(options)
         )
-        if needed is None:
+        if approval is None:
             problem = check_mount_point(args.share, args.mount_point, create=args.create)
             if problem is not None:
                 raise problem
         elif not args.approved:
-            raise not_approved_error(needed)
+            raise not_approved_error(approval)
         if find_program("mount.nfs") is None:
             raise AppError(
                 ErrorKind.MOUNT_NFS_MISSING,
@@ -277,19 +282,19 @@ class HostVerbs:
         try:
             self._check_server(share, options)
         finally:
-            context.token.check()  # who has cancelled meanwhile hears of that, not of the server
-        words = options_for_mount(options)
+            context.token.check()  # a cancellation takes precedence over an error of the server
+        mount_options = options_for_mount(options)
         if options.get("bg") == "bg":
-            words.set("bg", "bg")  # the helper mounts in the foreground all the same, and says so
-        wire = {
+            mount_options.set("bg", "bg")  # the helper mounts in the foreground and reports that it did
+        helper_args = {
             "share": args.share,
             "target": args.mount_point,
-            "options": str(words),
+            "options": str(mount_options),
             "create": args.create,
-            "hide": needed is not None and needed.hidden != 0,
+            "hide": approval is not None and approval.hidden != 0,
             "timeout_s": args.timeout_s,
         }
-        answer = self._call_mount("mount", wire, args.share, context.token, approved=args.approved)
+        answer = self._call_mount("mount", helper_args, args.share, context.token, approved=args.approved)
         self._requested.note(int(answer["mount_id"]), args.options)
         _add_recent_server(args.share)
         mount = _find(self._table(), args.mount_point)
@@ -310,14 +315,14 @@ class HostVerbs:
         )
 
     def unmount(self, args: UnmountArgs, context: Context) -> UnmountResult:
-        """Unmount through the helper; test files on their way out are waited for first."""
+        """Unmount through the helper, after files left by tests on the mount have been removed."""
         point = plain_path(args.mount_point)
         active = next((row.active for row in self._table().mounts if row.mount_point == point), None)
         share = active.share if active is not None else ""
-        needed = required_approval(share, args.mount_point, change="unmount")
-        if needed is not None and not args.approved:
-            raise not_approved_error(needed)
-        wire = {
+        approval = required_approval(share, args.mount_point, change="unmount")
+        if approval is not None and not args.approved:
+            raise not_approved_error(approval)
+        helper_args = {
             "target": args.mount_point,
             "force": args.force,
             "lazy": args.lazy,
@@ -325,81 +330,88 @@ class HostVerbs:
         }
         approved = args.approved and bool(share)
         try:
-            with self._settled(point, context.token):
-                answer = self._call_mount("unmount", wire, share, context.token, approved=approved)
+            with self._ready_to_unmount(point, context.token):
+                answer = self._call_mount("unmount", helper_args, share, context.token, approved=approved)
         except AppError as error:
             if active is None and error.kind in _HELPER_ABSENT:
                 raise AppError(ErrorKind.NOT_MOUNTED, f"No NFS mount is at “{args.mount_point}”.") from error
             if error.kind not in {ErrorKind.BUSY, ErrorKind.NOT_RESPONDING}:
                 raise
-            raise self._explained(error, args) from error
+            raise self._explain_unmount_error(error, args) from error
         return UnmountResult(removed_directory=bool(answer.get("removed_directory", False)))
 
     def check(self, args: CheckArgs, context: Context) -> CheckResult:
-        """Return what this computer lacks for a mount."""
+        """Return findings about programs, modules and services that a mount needs and this computer lacks."""
         context.token.check()
         return CheckResult(findings=missing_prerequisites(args.share, args.mount_point, args.options))
 
     def get_approval(self, args: ApprovalArgs, _context: Context) -> ApprovalResult:
-        """Return what has to be approved to mount a share, or to unmount what is there."""
+        """Return the approval that mounting a share, or unmounting a mount point, requires."""
         offer = home_link_offer(args.share, args.mount_point) if args.share else None
         if offer is not None:
-            place, link = offer
-            text = f"It can be mounted at {place}, with a link to that at {link}."
-            return ApprovalResult(instead=place, text=["No share is mounted in a home directory.", text])
+            suggested_point, link = offer
+            text = f"It can be mounted at {suggested_point}, with a link to that at {link}."
+            return ApprovalResult(
+                instead=suggested_point, text=["No share is mounted in a home directory.", text]
+            )
         change: ApprovalChange = "none" if args.share else "unmount"
         options = options_for_mount(parse_options(args.options))
-        needed = required_approval(
+        approval = required_approval(
             args.share, args.mount_point, mounts=bool(args.share), change=change, options=options
         )
-        return ApprovalResult(approval=needed, text=approval_sentences(needed) if needed is not None else [])
+        return ApprovalResult(
+            approval=approval, text=approval_sentences(approval) if approval is not None else []
+        )
 
     def link(self, args: LinkHomeArgs, _context: Context) -> Empty:
-        """Make a link to a mount point where the person wants to see the mount."""
+        """Create a symbolic link in a home directory that points to a mount point."""
         make_home_link(args.path, args.target)
         return Empty()
 
     def persist(self, args: PersistArgs, context: Context) -> SavedEntryReport:
-        """Write an entry to fstab, or show what would be written; a live mount is saved with what it has."""
+        """Write an entry to fstab, or preview it.
+
+        Without options in the request, an active mount is saved with the options it was mounted with.
+        """
         if args.options is None and not args.replaces and not self._fstab.share_at(args.mount_point):
             args = msgspec.structs.replace(args, options=self._live_options(args))
         written = self._fstab.reserved(args)
-        needed = required_approval(args.share, args.mount_point, keeps=True, written=written)
+        approval = required_approval(args.share, args.mount_point, keeps=True, written=written)
         moved = args.replaces not in {"", args.mount_point}
-        if moved and (needed is not None or required_approval("", args.replaces, keeps=True) is not None):
+        if moved and (approval is not None or required_approval("", args.replaces, keeps=True) is not None):
             raise move_error(args.replaces, args.mount_point)
-        if args.preview or needed is None:
+        if args.preview or approval is None:
             report = self._fstab.persist(args, context.token)
             missing = missing_prerequisites(args.share, args.mount_point, _options_of(report.line))
             return msgspec.structs.replace(
                 report,
-                approval=needed,
+                approval=approval,
                 findings=merge_findings(missing, report.findings),
                 given=args.options or "",
             )
         if not args.approved:
-            raise not_approved_error(needed)
+            raise not_approved_error(approval)
         requests = self._fstab.requests(args)
         helper = self._approve("persist-system", args.share, args.mount_point, requests)
         with contextlib.closing(helper):
             return self._fstab.persist(args, context.token, helper)
 
     def _live_options(self, args: PersistArgs) -> str | None:
-        """Return what the share was mounted with at the mount point, None if it is not mounted there."""
+        """Return the options the share was mounted with at the mount point; None if it is not mounted."""
         share = plain_share(args.share)
         for row in self._table().mounts:
-            here = row.mount_point == args.mount_point and row.active is not None
-            if here and row.active is not None and plain_share(row.active.share) == share:
+            mounted = row.mount_point == args.mount_point and row.active is not None
+            if mounted and row.active is not None and plain_share(row.active.share) == share:
                 return row.requested
         return None
 
     def forget(self, args: RemoveArgs, context: Context) -> SavedEntryReport:
-        """Take a mount out of fstab or out of our units, or show what would be taken out."""
-        return remove_saved_mount(args, context.token, self._kept, self._saved, self._start)
+        """Remove a mount from fstab or from Mountwright's systemd units, or preview the removal."""
+        return remove_saved_mount(args, context.token, self._configs, self._readaheads, self._start_helper)
 
     def save_readahead(self, args: ReadaheadArgs, context: Context) -> ReadaheadReport:
-        """Save the readahead of a mount point, or remove what is saved, or show what would be written."""
-        return self._saved.change(
+        """Save the readahead of a mount point, remove the saved value, or preview either."""
+        return self._readaheads.change(
             args.mount_point,
             args.read_ahead_kb,
             args.expected_sha256,
@@ -408,19 +420,24 @@ class HostVerbs:
         )
 
     def get_foreign(self, args: ForeignArgs, _context: Context) -> ForeignEntry:
-        """Return what an import can take over of an entry that others made."""
+        """Return the settings that can be imported from an entry not created by Mountwright."""
         return foreign_entry(self._table().mounts, args.mount_point)
 
     def plan(self, args: ApplyArgs, context: Context) -> ApplyPlan:
-        """Return what a change of a mount would do."""
+        """Return the steps, warnings and required approval of a change of a mount."""
         context.token.check()
-        return make_plan(args, self._surroundings())
+        return make_plan(args, self._host_view())
 
     def apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
-        """Make a change of a mount, or go back to what was."""
-        with self._one_change():
+        """Apply a change of a mount; roll it back if a step fails or the user does not confirm it."""
+        with self._exclusive_change():
             change = ChangeRunner(
-                args, self._surroundings(), self._hands(), context.token, context.emit, records=self._records
+                args,
+                self._host_view(),
+                self._mount_actions(),
+                context.token,
+                context.emit,
+                records=self._records,
             )
             self._changes[context.request_id] = change
             try:
@@ -432,13 +449,13 @@ class HostVerbs:
             return report
 
     @contextlib.contextmanager
-    def _one_change(self) -> Generator[None]:
-        """Let no other change begin meanwhile.
+    def _exclusive_change(self) -> Generator[None]:
+        """Hold the lock that allows one change at a time.
 
         Raises:
-            AppError: BUSY if one is under way.
+            AppError: BUSY if another change is running.
         """
-        if not self._changing.acquire(blocking=False):
+        if not self._change_lock.acquire(blocking=False):
             raise AppError(
                 ErrorKind.BUSY,
                 "Another change is being made at this moment.",
@@ -447,25 +464,25 @@ class HostVerbs:
         try:
             yield
         finally:
-            self._changing.release()
+            self._change_lock.release()
 
     def plan_import(self, args: ImportPlanArgs, context: Context) -> ImportPlan:
-        """Return what the entries of a file would change."""
-        return plan_import(args, self._surroundings(), context.token)
+        """Return the changes that importing the entries of a file would make."""
+        return plan_import(args, self._host_view(), context.token)
 
     def import_mounts(self, args: ImportArgs, context: Context) -> ImportReport:
-        """Write the chosen entries of a file, each whole or not at all."""
+        """Write the chosen entries of a file; an entry that fails is rolled back."""
 
         def apply(change: ApplyArgs) -> ApplyReport:
-            around, hands = self._surroundings(), self._hands()
-            silent: Callable[[object], None] = lambda _event: None  # noqa: E731 - a listener of steps
-            return ChangeRunner(change, around, hands, context.token, silent, records=self._records).run()
+            view, actions = self._host_view(), self._mount_actions()
+            ignore: Callable[[object], None] = lambda _event: None  # noqa: E731 - no one listens to the steps
+            return ChangeRunner(change, view, actions, context.token, ignore, records=self._records).run()
 
-        with self._one_change():
-            return run_import(args, self._surroundings(), apply, context.token, context.emit)
+        with self._exclusive_change():
+            return run_import(args, self._host_view(), apply, context.token, context.emit)
 
     def keep(self, args: KeepArgs, _context: Context) -> Empty:
-        """Let the change of a request stay."""
+        """Confirm the change of a running request, so that it is not rolled back."""
         change = self._changes.get(args.id)
         if change is None:
             raise AppError(
@@ -477,16 +494,16 @@ class HostVerbs:
         return Empty()
 
     def dismiss(self, args: DismissArgs, _context: Context) -> Empty:
-        """Tell of an interrupted change no more."""
+        """Remove the record of an interrupted change, so that the mount table no longer lists it."""
         self._records.dismiss(args.id)
         return Empty()
 
     def get_waiting(self, args: WaitingArgs, _context: Context) -> WaitingProcesses:
-        """Return the processes that wait for a mount, as far as this user may see them."""
+        """Return the processes blocked on a mount that this user may see."""
         return find_waiting_processes(args.mount_point)
 
     def get_space(self, args: SpaceArgs, context: Context) -> Space:
-        """Return the used and free space of a mount, as it was at most a minute ago."""
+        """Return the used and free space of a mount, at most a minute old."""
         return self._space.ask(args.mount_point, context.token)
 
     def get_log(self, args: LogArgs, context: Context) -> MountLog:
@@ -496,24 +513,24 @@ class HostVerbs:
         return LogReader().read(subject, context.token, since_s=args.since_s, lines=args.lines)
 
     def find_servers(self, args: ServersArgs, context: Context) -> ServersResult:
-        """Return the servers that are known here, and those that announce themselves on the network."""
+        """Return the servers of past and present mounts, and those announced by mDNS."""
         return find_servers(context.token, context.emit, browse=args.browse)
 
     def get_subnets(self, _args: Empty, _context: Context) -> Subnets:
-        """Return the networks that a scan would ask; nobody is asked."""
+        """Return the networks that a scan would cover; sends no packets."""
         return subnets()
 
     def scan(self, args: ScanArgs, context: Context) -> ServersResult:
-        """Ask the addresses of networks for NFS; the person has agreed to it."""
+        """Scan networks for NFS servers; the user has agreed to the scan."""
         return ServersResult(servers=scan_networks(args.networks, context.token, context.emit))
 
     def forget_servers(self, _args: Empty, _context: Context) -> Empty:
-        """Forget which servers were used recently."""
+        """Clear the list of recently used servers."""
         clear_recent_shares()
         return Empty()
 
     def find_exports(self, args: ExportsArgs, context: Context) -> ExportsResult:
-        """Ask a server what it exports."""
+        """Query the exports of a server."""
         result = ask_exports(
             args.server, context.token, port=args.port, mount_port=args.mount_port, seconds=args.seconds
         )
@@ -523,15 +540,15 @@ class HostVerbs:
         return with_test_mount(
             result,
             args.port,
-            lambda wire: self._helper.call("try", wire, token, timeout_s=TRY_S + 10),
+            lambda helper_args: self._helper.call("try", helper_args, token, timeout_s=TRY_S + 10),
         )
 
     def probe_server(self, args: ProbeArgs, context: Context) -> ProbeResult:
-        """Ask a server which NFS versions and services it offers."""
+        """Query the NFS versions and RPC services of a server."""
         return ask_versions(args.server, context.token, port=args.port, seconds=args.seconds)
 
     def get_facts(self, args: FactsArgs, context: Context) -> Facts:
-        """Return the facts of a share, of a mount point, or of the client alone."""
+        """Return the facts about a share, a mount point, or the client alone."""
         context.token.check()
         share = args.share
         if args.mount_point:
@@ -539,7 +556,7 @@ class HostVerbs:
         return gather_facts(share, link_override=self._lab_link())
 
     def get_advice(self, args: AdviceArgs, context: Context) -> AdviceResult:
-        """Return what to change on a mount and why; also for a machine that is described by hand."""
+        """Return recommendations for a mount, or for another computer described in the request."""
         context.token.check()
         table = self._table()
         mount = _find(table, args.mount_point) if args.mount_point else None
@@ -547,12 +564,12 @@ class HostVerbs:
         return advise(args, lambda share: gather_facts(share, link_override=link), mount, table.mounts)
 
     def get_tunables(self, args: TunablesArgs, _context: Context) -> TunablesResult:
-        """Return what stands beside the mount options."""
+        """Return kernel parameters outside the mount options, such as readahead and slot tables."""
         live = _find(self._table(), args.mount_point).active if args.mount_point else None
         return read_tunables(live.device if live is not None else "")
 
     def watch_stats(self, args: WatchArgs, context: Context) -> Empty:
-        """Send rates until cancelled."""
+        """Send the rates of one mount, one sample per interval, until cancelled."""
 
         def emit(sample: StatsSample) -> None:
             context.emit(sample)
@@ -561,79 +578,79 @@ class HostVerbs:
         return Empty()
 
     def watch_speeds(self, args: SpeedsArgs, context: Context) -> Empty:
-        """Send the speeds of all mounts until cancelled."""
+        """Send the speeds of all mounts, one sample per interval, until cancelled."""
         watch_speeds(args.interval_s, context.token, context.emit)
         return Empty()
 
     def _lab_link(self) -> LinkFacts | None:
         return self._lab.link() if self._lab is not None else None
 
-    def _mount_again(self, share: str, mount_point: str, options: str, context: Context) -> None:
+    def _remount(self, share: str, mount_point: str, options: str, context: Context) -> None:
         self.unmount(UnmountArgs(mount_point=mount_point), context)
         self.mount(MountArgs(share=share, mount_point=mount_point, options=options), context)
 
-    def _surroundings(self) -> HostView:
+    def _host_view(self) -> HostView:
         return HostView(
             table=self._table,
-            kept=self._kept,
+            kept=self._configs,
             probe=probe_server,
             check_point=lambda share, path: check_mount_point(share, path, create=True),
             holders=self._find_holders,
             has_client=kernel_has_client,
             added=added_to,
-            approval=partial(approval_of_change, kept=self._kept),
+            approval=partial(approval_of_change, kept=self._configs),
             missing_prerequisites=missing_prerequisites,
         )
 
     def _find_holders(self, path: str) -> list[Holder]:
-        with self._questions.without_probes(path):
+        with self._probe_exclusion.without_probes(path):
             return find_holders(path)
 
     @contextlib.contextmanager
-    def _settled(self, mount_point: str, token: CancelToken) -> Generator[None]:
-        """Wait for what this program itself does with a mount, then let it be unmounted."""
-        with flushed_before_unmount(mount_point, token), self._questions.without_probes(mount_point):
+    def _ready_to_unmount(self, mount_point: str, token: CancelToken) -> Generator[None]:
+        """Wait until this program's own tests and probes have left a mount; keep new probes away."""
+        with flushed_before_unmount(mount_point, token), self._probe_exclusion.without_probes(mount_point):
             yield
 
-    def _hands(self) -> MountActions:
+    def _mount_actions(self) -> MountActions:
         return MountActions(
             mount=self._helper,
             tune=self._tune,
-            kept=self._kept,
-            saved=self._saved,
-            settled=self._settled,
+            kept=self._configs,
+            saved=self._readaheads,
+            settled=self._ready_to_unmount,
             note_asked=self._requested.note,
-            start=self._start,
+            start=self._start_helper,
         )
 
-    def _start(
+    def _start_helper(
         self, action: str, plan: tuple[str, str, list[tuple[str, dict[str, Any]]]] | None
     ) -> HelperClient:
-        """Return a helper for an action, of a system action for these requests alone."""
+        """Return a helper for an action; a plan restricts it to one share and its requests."""
         return HelperClient(action) if plan is None else self._approve(action, *plan)
 
     def _approve(
         self, action: str, share: str, point: str, requests: list[tuple[str, dict[str, Any]]]
     ) -> HelperClient:
-        """Return a helper for these requests alone; an administrator approves them when it is first asked."""
+        """Return a helper restricted to these requests; polkit asks an administrator at the first call."""
         return HelperClient(action, plan=ApprovedPlan(share, point, requests))
 
     def _call_mount(
-        self, verb: str, wire: dict[str, Any], share: str, token: CancelToken, *, approved: bool
+        self, verb: str, helper_args: dict[str, Any], share: str, token: CancelToken, *, approved: bool
     ) -> dict[str, Any]:
-        timeout_s = wire["timeout_s"] + 10
+        timeout_s = helper_args["timeout_s"] + 10
         if not approved or mount_point.this_caller().uid == 0:
-            return self._helper.call(verb, wire, token, timeout_s=timeout_s)
+            return self._helper.call(verb, helper_args, token, timeout_s=timeout_s)
         with contextlib.closing(
-            self._approve("mount-system", share, wire["target"], [(verb, wire)])
+            self._approve("mount-system", share, helper_args["target"], [(verb, helper_args)])
         ) as helper:
-            return helper.call(verb, wire, token, timeout_s=timeout_s)
+            return helper.call(verb, helper_args, token, timeout_s=timeout_s)
 
     def _table(self) -> MountTable:
         return self._requested.table()
 
-    def _listed(self) -> MountTable:
-        """Return the mounts as they are observed, and what interrupted changes left."""
+    def _observed_table(self) -> MountTable:
+        """Return the mount table with server health and the records of interrupted changes."""
         table = self._table()
         troubles = self._health.troubles()
         return msgspec.structs.replace(
@@ -643,9 +660,12 @@ class HostVerbs:
             now=time.time(),
         )
 
-    def _explained(self, error: AppError, args: UnmountArgs) -> AppError:
-        """Return why an unmount failed, with who waits and what can be done where the server is silent."""
-        rows = [row for row in self._listed().mounts if row.mount_point == args.mount_point]
+    def _explain_unmount_error(self, error: AppError, args: UnmountArgs) -> AppError:
+        """Return the error of a failed unmount.
+
+        If the server does not respond, the error names the blocked processes and the possible remedies.
+        """
+        rows = [row for row in self._observed_table().mounts if row.mount_point == args.mount_point]
         if not rows or rows[0].state != "not-responding":
             return error
         return explain_unmount(
@@ -658,11 +678,15 @@ class HostVerbs:
         )
 
     def _check_server(self, share: Share, options: MountOptions) -> None:
-        """Fail early, in seconds, where mount.nfs would take minutes to give up."""
+        """Check that the server accepts connections: it takes seconds, where mount.nfs takes minutes.
+
+        Raises:
+            AppError: if the server cannot be reached.
+        """
         if (options.get("proto") or "tcp") not in {"tcp", "tcp6"}:
             return
         port = options.get("port") or "0"
-        # Version 3 may live on another port that only rpcbind knows: then it is rbind that must answer.
+        # Only rpcbind knows the port of NFSv3, so rpcbind (port 111) must answer.
         number = int(port) or (111 if options.get("vers") == "3" else 2049)
         error = probe_server(share.host, number)
         if error is not None:
@@ -670,13 +694,13 @@ class HostVerbs:
 
 
 def _options_of(line: str) -> str:
-    """Return the options of a line of fstab."""
+    """Return the options field of an fstab line, "" if it has none."""
     fields = line.split()
     return fields[3] if len(fields) > 3 else ""
 
 
 def _add_recent_server(share: str) -> None:
-    """Keep the share for the server field; a mount that succeeded is not spoiled by a home that is full."""
+    """Add the share to the recent servers; log a failure, because the mount itself has succeeded."""
     try:
         record_recent_share(share)
     except (AppError, OSError) as error:
