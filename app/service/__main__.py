@@ -1,4 +1,4 @@
-"""The local agent process: ``python -P -m app.service`` speaks the protocol on its standard streams."""
+"""Local agent process: ``python -P -m app.service`` serves the agent protocol on its standard streams."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 
 
 def main() -> int:
-    """Serve until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the terminal is the window's to handle
+    """Serve requests until standard input ends; return the exit status."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the window handles Ctrl-C and then ends the agent
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="agent: %(message)s")
-    # The protocol has standard output for itself: whatever prints by mistake goes to standard error.
+    # Standard output is reserved for the protocol; stray prints go to standard error.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     from app.service.server import AgentServer

@@ -1,4 +1,4 @@
-"""Advice for a mount of this computer, or for one that a person describes (the verb ``advice.get``)."""
+"""Advice for a mount of this computer, or for a mount described by the user (the verb ``advice.get``)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ExpectedFigure = Literal["write", "read", "small-read"]
 
 _CHOSEN_BY_HAND = "chosen by hand"
 _OTHER_MACHINE = "it is another machine, which was not asked"
-#: What is expected is told of large files, as cp copies them, and of small reads: direction and call size.
+#: Direction and call size (bytes) of each predicted speed: large files copied by cp, and small reads.
 _FIGURES: dict[ExpectedFigure, tuple[Direction, int]] = {
     "write": ("write", CP_CALL_SIZE),
     "read": ("read", CP_CALL_SIZE),
@@ -40,34 +40,34 @@ _FIGURES: dict[ExpectedFigure, tuple[Direction, int]] = {
 
 
 class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``advice.get``: for a share, a mount point, or another machine described by hand.
+    """``advice.get``: get recommendations for a share, a mount point, or another computer.
 
     Attributes:
-        share: server:/export; its link and server are looked at.
-        mount_point: of a mount whose options, share and readahead are taken.
-        options: instead of the mount's own.
-        workload: what it is for.
-        adapter: the client's network adapter, as a person calls it.
-        server_adapter: the server's.
-        server: what kind of server it is, an id of resources/servers.toml, instead of what was found.
-        transport: "tcp" or "udp", "" for what the options say.
-        link: a link profile or a link spelled out, as the lab takes it.
-        read_ahead_kb: instead of the mount's own.
-        measured: what tests on the mount have found.
+        share: server:/export whose link and server are examined.
+        mount_point: mount point of a mount, which supplies share, options and readahead.
+        options: option string that replaces the mount's own; None to use the mount's.
+        workload: intended use of the mount, one of advisor.rules.WORKLOADS.
+        adapter: name of the client's network adapter, instead of the detected one.
+        server_adapter: name of the server's network adapter.
+        server: kind of server, an id of resources/servers.toml, instead of the detected one.
+        transport: "tcp" or "udp"; "" to take it from the options.
+        link: link profile or link description in the lab's notation, instead of the detected link.
+        read_ahead_kb: readahead in KiB that replaces the mount's own; None to use the mount's.
+        measured: option values that tests on the mount have compared.
         without: options and tunables whose recommendations are left out.
         needed_at_boot: whether the computer cannot work without the mount.
-        encrypted: whether nobody on the network may read the data.
+        encrypted: whether the data must be encrypted on the network.
         travels: whether the computer sleeps or changes its network.
         server_sleeps: whether the server is off or asleep at times.
         firewall: whether only port 2049 of the server can be reached.
-        rdma: whether both ends speak RDMA.
+        rdma: whether both ends support RDMA.
         kerberos: whether Kerberos is set up.
         alone: whether no other computer uses the files.
         no_waiting: whether programs must get an error rather than wait.
         many_mounts: whether this computer mounts hundreds of shares.
-        kernel: release of the other machine's kernel, "" for what was found.
-        mtu: largest frame of the link by hand, bytes; None for what was found.
-        path_mtu: largest packet that reaches the server whole, likewise.
+        kernel: kernel release of the other computer, "" for the detected one.
+        mtu: MTU of the link in bytes, None for the detected one.
+        path_mtu: path MTU to the server in bytes, None for the detected one.
     """
 
     share: str = ""
@@ -98,13 +98,13 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What the throughput model expects, bytes per second; None where the link is not known.
+    """Speed predicted by the throughput model, bytes per second; None where the link is not known.
 
     Attributes:
-        figure: copying to the server or from it as cp does, or reading with small calls.
-        call_size: bytes of each call as advised.
-        now: with the options as they are.
-        advised: with the recommendations.
+        figure: predicted operation: copy to the server, copy from it, or small reads.
+        call_size: bytes per read or write call with the recommended options.
+        now: prediction for the present options.
+        advised: prediction for the recommended options.
     """
 
     figure: ExpectedFigure
@@ -114,22 +114,22 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer.
+    """Recommendations for one mount, with the facts they are based on.
 
     Attributes:
-        facts: on which it rests.
-        options: as they are asked for now.
-        advised_options: with the recommendations for the mount itself carried out.
-        workload: what it was asked for.
-        recommendations: changes, in the catalogue's order.
-        agreed: what is right as it is: name to reason.
-        not_recommended: values that one might expect, and why not.
-        unknown: facts that are not known: part and field, as in link.rtt_s, to why.
-        expected: speeds of large files.
-        attention: what no mount option mends.
-        curve: the expected speed over what decides it, None where the link is not known.
-        read_ahead_state: what becomes of the mount's readahead with the next mount; "" if there is none.
-        lacking: facts without which “nothing to change” cannot be said: part and field, as in link.rtt_s.
+        facts: observed and user-supplied facts.
+        options: requested options at present.
+        advised_options: options with the included recommendations applied.
+        workload: intended use of the mount.
+        recommendations: recommended changes, in the order of the option catalogue.
+        agreed: settings that are right already, by name, with the reason.
+        not_recommended: plausible values that are not recommended, with the reason.
+        unknown: reasons why facts are unknown, by group and field, for example link.rtt_s.
+        expected: predicted speeds, before and after the recommendations.
+        attention: problems that no mount option fixes.
+        curve: predicted speed over the limiting quantity, None where the link is not known.
+        read_ahead_state: what happens to the mount's readahead at the next mount; "" if not mounted.
+        lacking: unknown facts that may hide further recommendations, by group and field.
     """
 
     facts: Facts
@@ -148,7 +148,7 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def headline(result: AdviceResult) -> str:
-    """Return the answer as one sentence, or as a heading of how many changes there are."""
+    """Return a one-line summary: the number of changes, or a sentence why there are none."""
     server = result.facts.server
     count = len([item for item in result.recommendations if item.included])
     if "server.address" in result.lacking and server is not None and not count:
@@ -165,13 +165,13 @@ def headline(result: AdviceResult) -> str:
 
 
 def missing_facts_text(result: AdviceResult) -> str:
-    """Return what the facts are called without which “nothing to change” cannot be said."""
+    """Return the labels of the facts in ``lacking``, separated by commas."""
     names = [FACT_LABELS[cast("FactGroup", part)][name] for part, _, name in map(_fact_part, result.lacking)]
     return ", ".join(name[:1].lower() + name[1:] for name in names)
 
 
 def missing_facts_hint(result: AdviceResult) -> str:
-    """Return how to make up for facts that are lacking, "" if none is."""
+    """Return how the user can supply the facts in ``lacking``, "" if none is lacking."""
     if "server.address" in result.lacking:
         return "Check the name of the server, or describe the link and the kind of server by hand."
     return "Describe the link by hand to have it taken into account." if result.lacking else ""
@@ -187,16 +187,16 @@ def advise(
     mount: Mount | None,
     mounts: Iterable[Mount] = (),
 ) -> AdviceResult:
-    """Return advice.
+    """Return recommendations for a mount.
 
     Args:
-        args: the question; with ``mount_point``, ``mount`` is the mount there.
-        gather: returns the facts of a share.
-        mount: whose options are taken.
-        mounts: of this host; those of the same server have opened its connections.
+        args: arguments of the verb ``advice.get``.
+        gather: function that returns the facts about a share.
+        mount: mount at ``args.mount_point``, which supplies share, options and readahead; None without one.
+        mounts: all mounts of this host, because mounts of one server share their connections.
 
     Raises:
-        AppError: USAGE for an adapter, a server or a workload that is not known, LINK_INVALID.
+        AppError: USAGE for an unknown adapter, server kind or workload; LINK_INVALID for a bad link.
     """
     if args.workload not in get_args(Workload):
         raise AppError(
@@ -208,7 +208,7 @@ def advise(
     options = MountOptions.parse(_requested_options(args, mount))
     if args.transport in {"tcp", "udp"}:
         options.set("proto", args.transport)
-    facts = _described(args, gather(mount.share if mount is not None else args.share))
+    facts = _with_user_facts(args, gather(mount.share if mount is not None else args.share))
     tunables = _tunables(args, mount, facts.client)
     context = _context(args, facts, mount, mounts)
     advice = recommend(
@@ -216,15 +216,15 @@ def advise(
         context=context, tunables=tunables, measured=args.measured, without=args.without,
     )  # fmt: skip
     advised = advice.options
-    read_ahead, wanted = _read_aheads(tunables, advice)
+    read_ahead, advised_read_ahead = _read_aheads(tunables, advice)
     expected = {
         figure: Expected(
             figure=figure,
-            call_size=call_size(asked, advised.values()),
-            now=_predict(options, facts, _work(direction, asked, options), read_ahead),
-            advised=_predict(advised, facts, _work(direction, asked, advised), wanted),
+            call_size=call_size(size, advised.values()),
+            now=_predict(options, facts, _copy_spec(direction, size, options), read_ahead),
+            advised=_predict(advised, facts, _copy_spec(direction, size, advised), advised_read_ahead),
         )
-        for figure, (direction, asked) in _FIGURES.items()
+        for figure, (direction, size) in _FIGURES.items()
     }
     return AdviceResult(
         facts=facts,
@@ -241,7 +241,9 @@ def advise(
         unknown=dict(advice.unknown),
         expected=list(expected.values()),
         attention=advice.attention,
-        curve=predicted_curve(options, advised, facts, read_ahead=read_ahead, advised_read_ahead=wanted),
+        curve=predicted_curve(
+            options, advised, facts, read_ahead=read_ahead, advised_read_ahead=advised_read_ahead
+        ),
         read_ahead_state=mount.active.read_ahead_state
         if mount is not None and mount.active is not None
         else "",
@@ -273,7 +275,7 @@ def _context(args: AdviceArgs, facts: Facts, mount: Mount | None, mounts: Iterab
 
 
 def _kerberos_seen(facts: Facts) -> bool:
-    """Whether this computer is known to have what a mount with Kerberos needs."""
+    """Whether this computer has a keytab and a running rpc.gssd, which Kerberos mounts need."""
     known = facts.prerequisites
     return known is not None and known.keytab is True and known.gssd_running is True
 
@@ -296,11 +298,11 @@ def _tunables(args: AdviceArgs, mount: Mount | None, client: ClientFacts) -> dic
     return {name: str(value) for name, value in found.items() if value is not None}
 
 
-def _described(args: AdviceArgs, facts: Facts) -> Facts:
-    """Return the facts with what the person chose in the place of what was observed.
+def _with_user_facts(args: AdviceArgs, facts: Facts) -> Facts:
+    """Return the facts with the observed values replaced by those that the user described.
 
-    Another machine's kernel is not this one's: with an adapter or a link by hand and no share, nothing is
-    said of the client.
+    An adapter, link or server kind without a share describes another computer, so this client's facts are
+    dropped.
     """
     if (args.adapter or args.link or args.server) and not args.share and not args.mount_point:
         facts = Facts(client=ClientFacts(sources=dict.fromkeys(("udp", "kernel"), _OTHER_MACHINE)))
@@ -310,14 +312,14 @@ def _described(args: AdviceArgs, facts: Facts) -> Facts:
     if args.link:
         facts = replace(facts, link=_described_link(args.link))
     if args.adapter:
-        facts = replace(facts, link=_with_adapter(facts.link, _card(args.adapter), keep=bool(args.link)))
-    facts = replace(facts, link=_with_packets(facts.link, args))
+        facts = replace(facts, link=_with_adapter(facts.link, _card_id(args.adapter), keep=bool(args.link)))
+    facts = replace(facts, link=_with_mtus(facts.link, args))
     if args.server:
         facts = replace(facts, server=_described_server(facts.server, args.server))
     if args.server_adapter:
         server = facts.server or ServerFacts()
         sources = {**server.sources, "card": _CHOSEN_BY_HAND}
-        facts = replace(facts, server=replace(server, card=_card(args.server_adapter), sources=sources))
+        facts = replace(facts, server=replace(server, card=_card_id(args.server_adapter), sources=sources))
     return facts
 
 
@@ -335,7 +337,7 @@ def _described_server(server: ServerFacts | None, kind: str) -> ServerFacts:
 def _described_link(text: str) -> LinkFacts:
     link = parse_link(text).facts()
     sources = dict.fromkeys(link.sources, _CHOSEN_BY_HAND)
-    # The lab's profiles name the hardware that they stand for, which another machine need not have.
+    # The lab's profiles name the hardware they model, which the described computer may not have.
     unknown = dict.fromkeys(("driver", "bus", "bus_id", "interface"), _OTHER_MACHINE)
     return replace(
         link, interface=None, adapter="as described", driver=None, bus=None, bus_id=None, emulated=False,
@@ -344,7 +346,7 @@ def _described_link(text: str) -> LinkFacts:
 
 
 def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts:
-    """Return the link with this adapter: all of them are for 10 Mbit/s Ethernet."""
+    """Return the link with this adapter; every adapter in resources/cards.toml is 10 Mbit/s Ethernet."""
     title = network_cards()[card].title
     if link is not None and keep:
         return replace(link, card=card, adapter=title, sources={**link.sources, "card": _CHOSEN_BY_HAND})
@@ -355,8 +357,8 @@ def _with_adapter(link: LinkFacts | None, card: str, *, keep: bool) -> LinkFacts
     )  # fmt: skip
 
 
-def _with_packets(link: LinkFacts | None, args: AdviceArgs) -> LinkFacts | None:
-    """Return the link with the sizes of frames and packets that the person describes."""
+def _with_mtus(link: LinkFacts | None, args: AdviceArgs) -> LinkFacts | None:
+    """Return the link with the MTU and path MTU that the user described."""
     if args.mtu is None and args.path_mtu is None:
         return link
     link = link or LinkFacts()
@@ -367,7 +369,7 @@ def _with_packets(link: LinkFacts | None, args: AdviceArgs) -> LinkFacts | None:
     return link
 
 
-def _card(text: str) -> str:
+def _card_id(text: str) -> str:
     found = find_card(text)
     if found is None:
         names = ", ".join(f"{card.names[0]} ({card.title})" for card in network_cards().values())
@@ -380,18 +382,19 @@ def _card(text: str) -> str:
 
 
 def _read_aheads(tunables: Mapping[str, str], advice: Advice) -> tuple[int, int]:
-    """Return the readahead in force and the recommended one, bytes."""
+    """Return the present and the recommended readahead, bytes."""
     now = int(tunables.get("read_ahead_kb", DEFAULT_READAHEAD_BYTES // 1024))
     advised = {item.option: item.proposed for item in advice.recommendations if item.included}
     return now * 1024, int(advised.get("read_ahead_kb") or now) * 1024
 
 
-def _work(direction: Direction, asked: int, options: MountOptions) -> CopySpec:
-    return CopySpec(direction=direction, length=COPY_BYTES, block=call_size(asked, options.values()))
+def _copy_spec(direction: Direction, program_call_size: int, options: MountOptions) -> CopySpec:
+    block = call_size(program_call_size, options.values())
+    return CopySpec(direction=direction, length=COPY_BYTES, block=block)
 
 
 def _predict(options: MountOptions, facts: Facts, work: CopySpec, read_ahead: int) -> Prediction | None:
-    """Return what the model of TCP expects; over UDP and RDMA it does not hold."""
+    """Predict the speed over TCP; return None for UDP and RDMA, which the model does not cover."""
     if implied_values(options).get("proto", "").startswith(("udp", "rdma")):
         return None
     return predict(options, facts, work, read_ahead=read_ahead)

@@ -1,7 +1,7 @@
 """Client of an agent: one thread writes requests, one reads answers and completes their futures.
 
-The same for every agent, over any transport. Nobody who sends a request waits until it is written: the lab's
-line takes seconds for a long one.
+It works over any transport. Sending a request does not wait for the write, because a long request takes
+seconds on the lab's serial line.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agent")
 
-#: The end of the connection waits this long until what was sent is written.
-_STDERR_TIMEOUT_S = 10.0
+#: Time that close() allows for queued requests to be written, s.
+_WRITE_TIMEOUT_S = 10.0
 _RETRY_HINT = "Try again; restart the program if it happens again."
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Call:
-    """A request under way.
+    """A running request.
 
     Attributes:
-        id: its number on this connection.
+        id: number of the request on its connection.
+        verb: name of the verb.
         future: completes with the verb's result, or fails with an AppError.
     """
 
@@ -46,62 +47,65 @@ class Call:
         self.future: Future[Any] = Future()
         self.future.set_running_or_notify_cancel()
         self._on_event = on_event
-        #: How the listener failed.
-        self._broken: Exception | None = None
+        #: Exception raised by the event listener.
+        self._listener_error: Exception | None = None
         self._cancel: Callable[[], None] = _ignore
 
     def cancel(self) -> None:
-        """Ask the agent to end it; the future then fails with kind "cancelled" (or was done before)."""
+        """Cancel the request; the future fails with kind "cancelled" unless it completed before."""
         self._cancel()
 
     def bind(self, cancel: Callable[[], None]) -> None:
-        """Give the call its way to cancel; for the host that made it."""
+        """Set the function that cancels the request; called by the host."""
         self._cancel = cancel
 
     def tell(self, event: Any) -> None:
-        """Tell the listener; for the host that made it.
+        """Pass an event to the listener; called by the host.
 
-        A listener that fails hears no more: its request is cancelled, so that a change goes back, and ends
-        with that failure. The one who tells is spared, as other requests depend on that thread.
+        If the listener raises, its request is cancelled (which rolls back a change) and fails with that
+        exception. The calling thread does not see the exception, because it serves other requests too.
         """
-        if self._on_event is None or self._broken is not None:
+        if self._on_event is None or self._listener_error is not None:
             return
         try:
             self._on_event(event)
-        except Exception as error:  # noqa: BLE001 - it travels to whoever waits for the result
-            self._broken = error
+        except Exception as error:  # noqa: BLE001 - raised again by result()
+            self._listener_error = error
             self.cancel()
 
     def succeed(self, result: Any) -> None:
-        """End it with a result; for the host that made it."""
-        if self._broken is not None:
-            self.future.set_exception(self._broken)
+        """Complete the request with a result; called by the host."""
+        if self._listener_error is not None:
+            self.future.set_exception(self._listener_error)
         else:
             self.future.set_result(result)
 
     def fail(self, error: BaseException) -> None:
-        """End it with a failure; for the host that made it."""
-        self.future.set_exception(self._broken or error)
+        """Complete the request with an error; called by the host."""
+        self.future.set_exception(self._listener_error or error)
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the result.
 
+        Args:
+            timeout: longest wait, s; None to wait without limit.
+
         Raises:
-            AppError: as answered.
-            TimeoutError: after this many seconds.
+            AppError: the error that the host answered with.
+            TimeoutError: after ``timeout`` seconds.
         """
         return self.future.result(timeout)
 
 
 class Host(Protocol):
-    """Something that answers the agent's verbs: a local agent, the lab's guest, or this process itself."""
+    """Interface of a host: a local agent, the lab's guest, or this process itself."""
 
     def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
         """Start a request; ``args`` is the verb's argument struct. Events arrive on another thread."""
         ...
 
     def close(self) -> None:
-        """End the connection; what still runs is cancelled."""
+        """Cancel running requests and end the connection."""
         ...
 
 
@@ -124,11 +128,11 @@ class AgentClient:
         self._calls: dict[int, Call] = {}
         self._lock = threading.Lock()
         self._closed = False
-        #: The lines to write, in the order of their requests; None is the last.
+        #: Lines to write, in the order of their requests; None ends the queue.
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._sender = threading.Thread(target=self._write, name="agent-client-sender", daemon=True)
+        self._writer = threading.Thread(target=self._write, name="agent-client-sender", daemon=True)
         self._thread = threading.Thread(target=self._read, name="agent-client", daemon=True)
-        self._sender.start()
+        self._writer.start()
         self._thread.start()
 
     def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
@@ -151,12 +155,12 @@ class AgentClient:
         return call
 
     def close(self) -> None:
-        """Close the agent's input, which ends the agent, and fail what still runs.
+        """Close the agent's input, which ends the agent, and fail the running requests.
 
-        What was sent before is written first, unless the agent has stopped reading.
+        Queued requests are written first, unless the agent has stopped reading.
         """
         self._lines.put(None)
-        self._sender.join(_STDERR_TIMEOUT_S)
+        self._writer.join(_WRITE_TIMEOUT_S)
         self._transport.close()
         self._end()
 
@@ -181,19 +185,19 @@ class AgentClient:
     def _read(self) -> None:
         try:
             while line := self._transport.readline():
-                self._take(line)
+                self._handle_line(line)
         except (OSError, ValueError):
             log.debug("the agent's output broke off")
         finally:
-            # Nobody else would end the requests under way.
+            # No answer can arrive any more, so the running requests fail here.
             self._end()
             self._on_close()
 
-    def _take(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         try:
             answer = from_json(line, Answer)
         except _UNREADABLE:
-            # A serial line also carries what the guest's kernel prints.
+            # A serial line also carries messages of the guest's kernel.
             log.debug("not an answer: %r", line[:200])
             return
         if answer.id is None:
@@ -214,7 +218,7 @@ class AgentClient:
         try:
             event = from_json(answer.event, kind)
         except _UNREADABLE as error:
-            call.cancel()  # nobody can follow it any more
+            call.cancel()  # the client cannot follow its progress any more
             with self._lock:
                 known = self._calls.pop(call.id, None)
             if known is not None:

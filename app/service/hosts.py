@@ -1,4 +1,4 @@
-"""Ways to reach a host: a local agent as a child process, or this very process for the command line."""
+"""Hosts: a local agent in a child process, or the verbs inside this process for the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from app.service.verbs import HostVerbs
 
-#: How long an agent may take to clean up after its input ended: a change that nobody kept is taken back.
+#: Time an agent gets to clean up after its input ended, s; it may roll back an unconfirmed change.
 _EXIT_WAIT_S = 60.0
 
 
@@ -29,7 +29,7 @@ class LocalAgent:
     """An agent of this computer in a child process.
 
     Attributes:
-        client: the connection.
+        client: connection to the agent.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class LocalAgent:
         self.client = AgentClient(PipeTransport(self._out, cast("BinaryIO", self._child.stdin)))
 
     def close(self) -> None:
-        """End it: close its input, let it clean up, kill what is left."""
+        """Close the agent's input, wait until it has cleaned up, and kill it after a timeout."""
         self.client.close()
         if wait(self._child, _EXIT_WAIT_S) is None:
             kill_group(self._child)
@@ -49,17 +49,17 @@ class LocalAgent:
 
 
 class InProcessHost:
-    """The services of this process, with the interface of a connection (:class:`app.service.client.Host`)."""
+    """The verbs run inside this process, with the interface :class:`app.service.client.Host`."""
 
     def __init__(self, services: HostVerbs) -> None:
         self._services = services
         self._handlers = services.handlers()
         self._ids = itertools.count(1)
-        #: Of the requests that run.
+        #: Cancel tokens of the running requests.
         self._tokens: set[CancelToken] = set()
 
     def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
-        """Start a request on a thread of its own."""
+        """Start a request on its own thread."""
         call = Call(next(self._ids), verb, on_event)
         handler = self._handlers.get(verb)
         if handler is None:
@@ -77,7 +77,7 @@ class InProcessHost:
                 call.succeed(handler(Empty() if args is None else args, context))
             except AppError as error:
                 call.fail(error)
-            except Exception as error:  # noqa: BLE001 - told as a bug, with its traceback
+            except Exception as error:  # noqa: BLE001 - reported as a bug, with its traceback
                 call.fail(internal_error(error))
             finally:
                 self._tokens.discard(token)
@@ -86,7 +86,7 @@ class InProcessHost:
         return call
 
     def close(self) -> None:
-        """Cancel what runs and end the services."""
+        """Cancel the running requests and close the verbs."""
         for token in list(self._tokens):
             token.cancel()
         self._services.close()

@@ -1,8 +1,8 @@
-"""The agent's protocol: one JSON object a line, typed on both sides.
+"""Agent protocol: the verbs and message types, one JSON object per line.
 
 A request is ``{"id", "verb", "args"}``. The answer is any number of events ``{"id", "event"}`` and then
-exactly one ``{"id", "ok"}`` or ``{"id", "error": {"kind", "message", "hint", "detail"}}``. A line that is
-not such a request is answered with an error (``id`` null if it has none) and never ends the agent.
+exactly one ``{"id", "ok"}`` or ``{"id", "error": {"kind", "message", "hint", "detail"}}``. A malformed
+request is answered with an error (``id`` null if it has none) and never ends the agent.
 """
 
 from __future__ import annotations
@@ -58,15 +58,16 @@ from app.service.advice import AdviceArgs, AdviceResult
 from app.speedtest.model import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 
+#: Version of the protocol.
 PROTOCOL = 1
-#: A longer line is refused; results with 20 samples a second for an hour stay well below.
+#: Longest line accepted, bytes; results with 20 samples a second for an hour stay well below.
 MAX_LINE = 64 * 2**20
-#: So much output of a command in the lab may be under way to whoever prints it.
+#: Most output of a lab command that may be sent without an acknowledgement, bytes.
 SHELL_WINDOW_BYTES = 256 * 1024
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One request; ``args`` is decoded by the verb's own type."""
+    """A request to the agent; ``args`` is decoded later, as the argument type of the verb."""
 
     id: int
     verb: str
@@ -74,7 +75,7 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """An AppError on the wire."""
+    """An AppError as sent to the client."""
 
     kind: str
     message: str
@@ -84,7 +85,7 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line from the agent: exactly one of event, ok and error is set."""
+    """A line from the agent, of which exactly one of ``event``, ``ok`` and ``error`` is set."""
 
     id: int | None
     event: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -93,21 +94,21 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Empty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No arguments, or nothing to say."""
+    """Arguments or result without fields."""
 
 
 class HelloResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Who answers.
+    """``hello``: the agent's host and versions.
 
     Attributes:
         protocol: version of this protocol.
-        version: of the program.
-        host: its name.
-        kernel: release.
-        uid: the agent's.
-        lab: whether this is the lab's guest.
-        share: the lab's export (server:/path), "" elsewhere.
-        link: the lab's link, None elsewhere.
+        version: version of Mountwright.
+        host: host name.
+        kernel: kernel release.
+        uid: user ID that the agent runs as.
+        lab: whether the host is the lab's guest.
+        share: export of the lab's server (server:/path), "" on other hosts.
+        link: the lab's emulated link, None on other hosts.
     """
 
     protocol: int
@@ -121,22 +122,21 @@ class HelloResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.list``: with ``watch``, each change is an event (a whole MountTable) until cancelled."""
+    """``mounts.list``: return the mount table; with ``watch``, send the table at each change until cancelled."""
 
     watch: bool = False
 
 
 class MountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.mount``.
+    """``mounts.mount``: mount a share.
 
     Attributes:
         share: server:/export.
         mount_point: absolute path.
-        options: an option string as after ``mount -o``; "" for the defaults.
-        create: make the directory if it is missing; one made so is removed when mounting fails.
-        timeout_s: deadline for mount.nfs.
-        approved: the person has agreed to ask an administrator, where ``mounts.approval`` says that one has
-            to approve it by itself.
+        options: option string as after ``mount -o``; "" for the defaults.
+        create: whether to create a missing mount point; a created one is removed when mounting fails.
+        timeout_s: deadline for mount.nfs, s.
+        approved: whether the user agreed to ask an administrator, where ``mounts.approval`` requires it.
     """
 
     share: str
@@ -148,9 +148,13 @@ class MountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class UnmountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.unmount``: ``force`` aborts what waits for a dead server, ``lazy`` detaches at once.
+    """``mounts.unmount``: unmount a mount point.
 
-    ``approved`` is as in :class:`MountArgs`.
+    Attributes:
+        mount_point: absolute path.
+        force: abort requests that wait for the server (umount -f).
+        lazy: detach at once and clean up later (umount -l).
+        approved: whether the user agreed to ask an administrator, where ``mounts.approval`` requires it.
     """
 
     mount_point: str
@@ -160,12 +164,12 @@ class UnmountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ApprovalArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.approval``: what has to be approved to mount a share, or to unmount what is there.
+    """``mounts.approval``: query the approval that a mount or an unmount requires.
 
     Attributes:
         mount_point: absolute path.
-        share: server:/export; "" to unmount.
-        options: of the mount.
+        share: server:/export to mount; "" to unmount.
+        options: option string of the mount.
     """
 
     mount_point: str
@@ -174,12 +178,12 @@ class ApprovalArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class ApprovalResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What to ask the person.
+    """Approval that the user has to be asked for.
 
     Attributes:
-        approval: what an administrator has to approve by itself, None if nothing.
-        instead: a mount point to take instead, with a link to it, where no approval helps; "" elsewhere.
-        text: the same for a person, one sentence an item.
+        approval: operation that needs an administrator's separate approval, None if none does.
+        instead: alternative mount point, reached by a link, where no approval helps; "" otherwise.
+        text: explanation shown to the user, one sentence per item.
     """
 
     approval: Approval | None = None
@@ -188,7 +192,7 @@ class ApprovalResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.check``: what this computer lacks for a mount; nothing is mounted. Options as in fstab."""
+    """``mounts.check``: find missing prerequisites of a mount, without mounting. Options as in fstab."""
 
     share: str
     mount_point: str
@@ -196,33 +200,33 @@ class CheckArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """``findings``: of the rules that count before a mount, errors first."""
+    """Missing prerequisites of a mount, errors first."""
 
     findings: list[Finding] = []
 
 
 class LinkHomeArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.link``: make a link at ``path``, in a home directory, to the mount point ``target``."""
+    """``mounts.link``: create a symbolic link at ``path``, in a home directory, to the mount point ``target``."""
 
     path: str
     target: str
 
 
 class UnmountResult(msgspec.Struct, frozen=True, kw_only=True):
-    """``removed_directory``: whether the mount point that we had made was removed again."""
+    """``removed_directory``: whether the mount point, created by Mountwright, was removed again."""
 
     removed_directory: bool = False
 
 
 class FactsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``facts.get``: for a share, a mount point, or (both empty) the client alone."""
+    """``facts.get``: gather facts about a share, a mount point, or (both empty) the client alone."""
 
     share: str = ""
     mount_point: str = ""
 
 
 class CancelArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``cancel``: ends the request of this id, which answers with an error of kind "cancelled"."""
+    """``cancel``: cancel the request with this id; it then ends with an error of kind "cancelled"."""
 
     id: int
 
@@ -234,21 +238,21 @@ class CancelResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.link``: a profile's name or a link spelled out, ``rate=37mbit,delay=7ms,loss=0.2%``."""
+    """``lab.link``: emulate a link, given as a profile name or as ``rate=37mbit,delay=7ms,loss=0.2%``."""
 
     link: str
 
 
 class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.fault``.
+    """``lab.fault``: inject a fault into the lab's server or link, or undo one.
 
     Attributes:
         fault: link-down, link-up, server-stop, server-start, export-ro, export-rw, export-squash,
-            export-secure (version 4's root, for privileged ports only), export-none (withdrawn),
-            export-replaced (as another directory: what is mounted is stale),
-            fill (leave ``bytes`` free on the export), unfill, disk-slow (an empty disk that takes its
-            time to write; to be mounted afresh), disk-quick.
-        bytes: for fill.
+            export-secure (export as NFSv4 root, privileged ports only), export-none (withdraw the export),
+            export-replaced (export with another fsid, which makes mounts stale),
+            fill (leave ``bytes`` free on the export), unfill, disk-slow (export an empty, slow disk,
+            which needs a new mount), disk-quick (export memory again).
+        bytes: free bytes that ``fill`` leaves.
     """
 
     fault: str
@@ -256,13 +260,13 @@ class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class EchoArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.echo``: a text that comes back as the answer, to try the line to the guest."""
+    """``lab.echo``: return the text unchanged, to test the serial line to the guest."""
 
     text: str
 
 
 class HelperArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.helper``: a verb of the guest's helper as it is, where root is nobody's."""
+    """``lab.helper``: call a verb of the privileged helper inside the guest, without approval."""
 
     action: str
     verb: str
@@ -273,16 +277,16 @@ class HelperArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``lab.shell``: run a command, or a shell, as root in the guest.
 
-    Its output comes in events. Not more than SHELL_WINDOW_BYTES of it are under way: the caller tells with
-    ``lab.shell-control`` what it has taken. Cancelling kills the command.
+    Output arrives as events. At most SHELL_WINDOW_BYTES are sent without an acknowledgement by
+    ``lab.shell-control``. Cancelling the request kills the command.
 
     Attributes:
-        command: one word is a line for the shell, several are a program and its arguments, none is a shell.
-        terminal: give it a terminal, on which both kinds of output are one.
-        rows: of that terminal.
-        columns: of that terminal.
-        term: the terminal's kind, as in $TERM.
-        directory: working directory, where the guest has it.
+        command: one item is a shell command line, several are a program and its arguments, none is a shell.
+        terminal: whether to run on a terminal, which merges standard output and standard error.
+        rows: height of the terminal in characters.
+        columns: width of the terminal in characters.
+        term: type of the terminal, as in $TERM.
+        directory: working directory; "/" if the guest lacks it.
     """
 
     command: list[str] = []
@@ -294,9 +298,9 @@ class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ShellEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes that the command has printed, to its standard output or to standard error.
+    """Output of a command, from standard output or (``error``) standard error.
 
-    The first event has none: from then on the command takes input and signals.
+    The first event has no bytes and reports that the command accepts input and signals.
     """
 
     data: bytes
@@ -304,18 +308,18 @@ class ShellEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShellResult(msgspec.Struct, frozen=True, kw_only=True):
-    """``code``: exit status, 128 and the signal's number if a signal has ended the command."""
+    """``code``: exit status of the command; 128 plus the signal number if a signal ended it."""
 
     code: int
 
 
 class ShellInputArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.shell-input``: bytes for a command to read; answered when it, or the kernel, has taken them.
+    """``lab.shell-input``: send input to a command; answered when its pipe or terminal has taken the bytes.
 
     Attributes:
-        id: of the request ``lab.shell``.
-        data: see above.
-        end: no more will come.
+        id: id of the command's ``lab.shell`` request.
+        data: bytes for standard input.
+        end: whether this is the last input.
     """
 
     id: int
@@ -324,20 +328,22 @@ class ShellInputArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ShellInputResult(msgspec.Struct, frozen=True, kw_only=True):
-    """``closed``: whether nobody reads that input any more."""
+    """``closed``: whether the command has closed its input."""
 
     closed: bool = False
 
 
 class ShellControlArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.shell-control``: what else is told to a command; one that has ended takes no notice.
+    """``lab.shell-control``: acknowledge output, send a signal or resize the terminal.
+
+    A command that has ended ignores it.
 
     Attributes:
-        id: of the request ``lab.shell``.
-        taken: so many more bytes of its output have been taken.
-        signal: number of a signal for it and what it has started, 0 for none.
-        rows: of its terminal now, 0 for no change.
-        columns: of its terminal now.
+        id: id of the command's ``lab.shell`` request.
+        taken: number of output bytes consumed since the last acknowledgement.
+        signal: signal number for the command's process group, 0 for none.
+        rows: new height of the terminal in characters, 0 for no change.
+        columns: new width of the terminal in characters.
     """
 
     id: int
@@ -349,7 +355,7 @@ class ShellControlArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What a verb takes, answers, and says on the way."""
+    """Types of a verb: its arguments, its result, and its events (None if it sends none)."""
 
     args: type[Any]
     result: type[Any]
@@ -380,7 +386,7 @@ VERBS: dict[str, Verb] = {
     "discover.scan": Verb(ScanArgs, ServersResult, ServersEvent),
     "mounts.import-plan": Verb(ImportPlanArgs, ImportPlan),
     "mounts.import": Verb(ImportArgs, ImportReport, ImportProgress),
-    "discover.forget": Verb(Empty, Empty),  # the servers used recently
+    "discover.forget": Verb(Empty, Empty),  # clears the recently used servers
     "discover.exports": Verb(ExportsArgs, ExportsResult),
     "discover.probe": Verb(ProbeArgs, ProbeResult),
     "facts.get": Verb(FactsArgs, Facts),
@@ -393,13 +399,13 @@ VERBS: dict[str, Verb] = {
     "experiment.plan": Verb(ExperimentArgs, ExperimentPlan, ExperimentEvent),
     "experiment.run": Verb(ExperimentRunArgs, ExperimentResult, ExperimentEvent),
     "experiment.best": Verb(SearchArgs, BestSettings, ExperimentEvent),
-    # Goes on with a search of the history: its plan and all its outcomes.
+    # Resumes a search from the history, given its plan and all its outcomes.
     "experiment.search": Verb(ExperimentRunArgs, BestSettings, ExperimentEvent),
     "cancel": Verb(CancelArgs, CancelResult),
     # Only the lab's guest answers these.
     "lab.link": Verb(LinkArgs, LinkFacts),
     "lab.fault": Verb(FaultArgs, Empty),
-    "lab.ping": Verb(Empty, LinkFacts),  # the link with its round trip as measured now
+    "lab.ping": Verb(Empty, LinkFacts),  # the link with its measured round-trip time
     "lab.echo": Verb(EchoArgs, EchoArgs),
     "lab.helper": Verb(HelperArgs, dict[str, Any]),
     "lab.shell": Verb(ShellArgs, ShellResult, ShellEvent),
@@ -410,7 +416,7 @@ VERBS: dict[str, Verb] = {
 
 
 def to_body(error: AppError) -> ErrorBody:
-    """Return the error as it travels."""
+    """Encode an error for the wire, without control characters."""
     error = error.printable()
     return ErrorBody(
         kind=error.kind,
@@ -422,7 +428,7 @@ def to_body(error: AppError) -> ErrorBody:
 
 
 def from_body(body: ErrorBody) -> AppError:
-    """Return the error that travelled; an unknown kind becomes INTERNAL, its name kept in the detail."""
+    """Decode an error from the wire; an unknown kind becomes INTERNAL, with the kind in the detail."""
     try:
         kind = ErrorKind(body.kind)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Server of the agent's protocol: reads requests, runs each on a thread of its own, writes the answers."""
+"""Server of the agent protocol: reads requests, runs each on its own thread, writes the answers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,19 @@ _FIRST_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,18})\s*,')
 
 
 class _RequestId(msgspec.Struct):
-    """What is read of a line that is no request."""
+    """The id of a line that is not a valid request."""
 
     id: int | None = None
 
 
 class Context:
-    """What a handler has of its request: a way to send events, a token that ``cancel`` sets, and its id."""
+    """Context of a request, passed to its handler.
+
+    Attributes:
+        token: set when the request is cancelled.
+        emit: sends an event to the client.
+        request_id: id of the request.
+    """
 
     def __init__(self, token: CancelToken, emit: Callable[[Any], None], request_id: int = 0) -> None:
         self.token = token
@@ -43,10 +49,7 @@ class Context:
 
 
 class AgentServer:
-    """Serves one connection.
-
-    ``cancel`` is answered at once and never waits for the request that it ends.
-    """
+    """Serves one connection. The verb ``cancel`` is answered without waiting for the cancelled request."""
 
     def __init__(self, transport: Transport, handlers: Mapping[str, Handler]) -> None:
         self._transport = transport
@@ -56,11 +59,11 @@ class AgentServer:
         self._running: dict[int, CancelToken] = {}
 
     def serve(self) -> None:
-        """Answer requests until the input ends; then cancel what still runs and return."""
+        """Answer requests until the input ends, then cancel the running requests."""
         try:
             while line := self._transport.readline(MAX_LINE + 1):
                 if len(line) > MAX_LINE:
-                    self._fail(_id_of_beginning(line), _line_too_long())
+                    self._fail(_id_of_truncated(line), _line_too_long())
                     while not line.endswith(b"\n") and (line := self._transport.readline(MAX_LINE)):
                         pass
                 elif line.strip():
@@ -90,7 +93,7 @@ class AgentServer:
         except AppError as error:
             self._fail(request.id, error)
         except Exception as error:
-            # Such as no more threads: the other requests go on.
+            # For example, no thread could be started; other requests continue.
             log.exception("request %s did not begin", request.verb)
             self._fail(request.id, internal_error(error))
 
@@ -127,7 +130,7 @@ class AgentServer:
             except Exception as error:
                 log.exception("request %s failed", request.verb)
                 answer = Answer(id=request.id, error=to_body(internal_error(error)))
-            # Forgotten before it is answered, so that the caller may use the id again at once.
+            # Removed before the answer is sent, so that the client may reuse the id at once.
             with self._running_lock:
                 del self._running[request.id]
             self._send(answer)
@@ -143,7 +146,7 @@ class AgentServer:
         with self._running_lock:
             token = self._running.get(request_id)
         if token is not None:
-            # The callbacks may kill children: not on the reading thread.
+            # Cancellation may wait for killed child processes, so it runs off the reading thread.
             run_in_thread("agent-cancel", token.cancel)
         return CancelResult(found=token is not None)
 
@@ -156,7 +159,7 @@ class AgentServer:
             with self._write_lock:
                 self._transport.write(line)
         except (OSError, ValueError):
-            # The other side is gone; the reading side notices the same and ends.
+            # The client is gone; serve() ends when it reads the end of the input.
             log.debug("an answer had no reader")
 
 
@@ -173,14 +176,14 @@ def _line_too_long() -> AppError:
     )
 
 
-def _id_of_beginning(line: bytes) -> int | None:
-    """Return the id of a line of which only the beginning is here, if it stands first, as ours does."""
+def _id_of_truncated(line: bytes) -> int | None:
+    """Return the id of a truncated line, None unless it is the first member, as AgentClient writes it."""
     found = _FIRST_ID.match(line)
     return int(found[1]) if found is not None else None
 
 
 def _id_of(line: bytes) -> int | None:
-    """Return the id of a line that is no request, if it has one."""
+    """Return the id of an invalid request, None if it has none."""
     try:
         return from_json(line, _RequestId).id
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):

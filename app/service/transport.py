@@ -1,4 +1,4 @@
-"""Transports of the agent's protocol: one interface for sockets, the lab's serial line and others."""
+"""Transports of the agent protocol: the interface, and its implementation for pipes and sockets."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 
 
 class Transport(Protocol):
-    """A connection that carries bytes both ways, in order and whole.
+    """A reliable, ordered byte stream in both directions.
 
-    One thread reads and one writes at a time; they may be two.
+    At most one thread reads and one thread writes at a time.
 
     Attributes:
-        failure: why the connection ended, where the transport knows more than that it did.
+        failure: reason why the connection ended, None if the transport knows none.
     """
 
     @property
     def failure(self) -> AppError | None:
-        """See the class."""
+        """Reason why the connection ended, None if the transport knows none."""
         ...
 
     def readline(self, limit: int = -1, /) -> bytes:
-        """Return the next line, its first ``limit`` bytes if it is longer, or b"" at the end.
+        """Return the next line, cut to ``limit`` bytes; b"" at the end of the input.
 
         Raises:
             OSError: if the connection broke.
@@ -33,25 +33,25 @@ class Transport(Protocol):
         ...
 
     def write(self, data: bytes, /) -> None:
-        """Send all of it; wait while the other side takes no more.
+        """Send all bytes; block while the peer's buffer is full.
 
         Raises:
-            OSError: if the other side is gone.
-            ValueError: if it was closed.
+            OSError: if the peer is gone.
+            ValueError: if the transport was closed.
         """
         ...
 
     def close(self) -> None:
-        """End the sending side, which ends the agent at the other end."""
+        """Close the sending side, which ends the agent at the other end."""
         ...
 
 
 class PipeTransport:
-    """Two binary files as a transport: the sockets to a local agent, or its standard streams.
+    """Transport over two binary files: the sockets to a local agent, or its standard streams.
 
     Args:
-        reader: buffered; a raw one would read lines byte by byte.
-        writer: may be raw.
+        reader: buffered file; a raw file would read lines byte by byte.
+        writer: buffered or raw file.
     """
 
     failure: AppError | None = None
@@ -73,5 +73,5 @@ class PipeTransport:
 
     def close(self) -> None:
         """See :class:`Transport`."""
-        with contextlib.suppress(OSError):  # the other side was gone before it was told
+        with contextlib.suppress(OSError):  # buffered data cannot be flushed to a peer that is gone
             self._writer.close()
