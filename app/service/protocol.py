@@ -122,7 +122,7 @@ class HelloResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.list``: return the mount table; with ``watch``, send the table at each change until cancelled."""
+    """``mounts.list``: return the mount table; ``watch`` also sends it at each change until cancelled."""
 
     watch: bool = False
 
@@ -206,7 +206,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkHomeArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.link``: create a symbolic link at ``path``, in a home directory, to the mount point ``target``."""
+    """``mounts.link``: create a symbolic link ``path``, in a home directory, to mount point ``target``."""
 
     path: str
     target: str

@@ -1,1 +1,1 @@
-"""Statistics of mounts and connections, read from the kernel without touching a mount."""
+"""Statistics and health of mounts and connections, read from the kernel without accessing a mount."""

@@ -1,13 +1,13 @@
-"""Server health: whether an NFS server responds, decided from counters and calls; nothing is read here.
+"""Server health: decides from kernel counters and NULL calls whether an NFS server responds; does no I/O.
 
-Signs of life are what only a server can cause: replies that the kernel counted (the xprt lines of
-mountstats), bytes on a connection that the server acknowledged or sent (tcp_info), and an answered NULL call
-(RFC 1813 §3.3.0, RFC 7530 §15.1). A slow link, a slow disk and a full queue are not silence while one moves.
+Signs of life are events that only a server can cause: replies counted by the kernel (xprt lines of
+mountstats), bytes that the server acknowledged or sent (tcp_info), and an answered NULL call (RFC 1813
+§3.3.0, RFC 7530 §15.1). A slow link, a slow disk or a full queue is not silence while one of them grows.
 
-A server is said not to respond when NULL calls in a row went unanswered with no sign of life, or when data
-on a connection are not acknowledged although NULL calls are answered (a firewall that has forgotten it).
-Seconds are counted by looks, each at most MAX_STEP_S: a program that was not scheduled for a while does not
-take its own pause for silence.
+A server does not respond in two cases. Several NULL calls in a row went unanswered without a sign of life.
+Or data on a connection stay unacknowledged although NULL calls are answered, as when a firewall drops the
+connection. Durations are sums of steps between updates, each at most MAX_STEP_S, so that a pause of this
+program does not count as silence of the server.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ if TYPE_CHECKING:
 
     from app.mounts.model import TroubleReason
 
-#: From the first NULL call without an answer until the server is said not to respond.
+#: Time from the first unanswered NULL call until the server counts as not responding, s.
 SILENT_S = 4.5
-#: Sent data without an acknowledgement.
+#: Time without an acknowledgement of sent data until the connection counts as stuck, s.
 STUCK_S = 8.0
-#: Requests without a reply where NULL calls cannot tell: a disk may take its time.
+#: Time without replies until the server counts as not responding where NULL calls prove nothing, s.
 UNANSWERED_S = 30.0
-#: A server with nothing to do is called this often.
+#: Interval of NULL calls to an idle server, s.
 IDLE_CALL_S = 2.5
-#: One with requests that wait, after this long without a reply.
+#: Time without a reply after which a server with outstanding requests is called, s.
 WAITING_CALL_S = 1.0
-#: After a call without an answer.
+#: Interval of NULL calls after an unanswered one, s.
 RETRY_S = 0.5
-#: NULL calls are answered, but a mount's requests are not yet: the client connects again by itself.
+#: Time after an answered NULL call in which the kernel's client reconnects by itself, s.
 RECONNECT_S = 5.0
-#: The most that one look counts for.
+#: Longest time that one update adds to a duration, s.
 MAX_STEP_S = 1.0
+#: Unanswered NULL calls in a row until the server may count as not responding.
 _FAILURES = 2
 
 
 class ServerCounters(NamedTuple):
-    """One look at what the kernel counts of one server.
+    """Kernel counters of one server at one moment.
 
     Attributes:
-        progress: counters that grow by what the server does, by what they belong to.
-        outstanding: requests sent less replies, of each mount; what it was when nothing waited is the zero.
-        in_flight: whether a connection has sent data that are not acknowledged.
+        progress: counters that grow with the server's activity, by transport or connection.
+        outstanding: requests sent minus replies received, by mount; the idle value need not be zero.
+        in_flight: whether a connection has unacknowledged data.
     """
 
     progress: Mapping[Hashable, int]
@@ -53,17 +54,17 @@ class ServerCounters(NamedTuple):
 
 
 class ServerHealth:
-    """What is known of one server. Times are monotonic seconds.
+    """Health of one server. Times are monotonic seconds.
 
     Args:
-        now: when it is first looked at.
-        silent_s: as SILENT_S; a single look has less time.
-        called_by_tcp: whether an unanswered NULL call says anything at the beginning. It does not where the
-            mount uses another transport (RDMA) than the call.
+        now: time of creation.
+        silent_s: replaces SILENT_S, for a single check that must be quicker.
+        called_by_tcp: whether unanswered NULL calls (over TCP) count from the beginning. They do not where
+            the mount uses another transport, such as RDMA.
 
     Attributes:
-        down_since: when the first request without an answer was sent, None while the server responds.
-        reason: why, "" while it responds.
+        down_since: when the first unanswered request was sent, None while the server responds.
+        reason: reason why the server does not respond, "" while it responds.
         seen_alive: whether there has been a sign of life.
     """
 
@@ -72,108 +73,115 @@ class ServerHealth:
         self.reason: TroubleReason = ""
         self.seen_alive = False
         self._silent_s = silent_s
-        self._trusted = called_by_tcp
+        self._calls_conclusive = called_by_tcp
         self._counters = ServerCounters({}, {})
-        self._base: dict[str, int] = {}
-        self._looked = now
-        self._life = now - IDLE_CALL_S
-        self._called = now - IDLE_CALL_S
+        self._idle_outstanding: dict[str, int] = {}
+        self._updated_at = now
+        self._last_alive_at = now - IDLE_CALL_S
+        self._last_call_at = now - IDLE_CALL_S
         self._failures = 0
-        self._first_failed: float | None = None
+        self._first_failed_at: float | None = None
         self._last_reason: TroubleReason = ""
         self._silence_s = 0.0
         self._stuck_s = 0.0
         self._waiting_s = 0.0
-        self._answered_s: float | None = None
+        self._since_answer_s: float | None = None
 
     @property
     def is_suspect(self) -> bool:
         """Whether the last NULL call went unanswered, or the server does not respond."""
-        return self.down_since is not None or self._first_failed is not None
+        return self.down_since is not None or self._first_failed_at is not None
 
     @property
     def is_decided(self) -> bool:
         """Whether there has been a sign of life, or enough silence."""
-        return self.down_since is not None or (self.seen_alive and self._first_failed is None)
+        return self.down_since is not None or (self.seen_alive and self._first_failed_at is None)
 
     def look(self, now: float, counters: ServerCounters) -> None:
-        """Take in what the kernel counts now."""
-        step = min(max(now - self._looked, 0.0), MAX_STEP_S)
-        before, self._counters, self._looked = self._counters, counters, now
-        self._base = {
-            mount: min(self._base.get(mount, number), number)
+        """Update the health from the kernel's counters; growth of ``progress`` is a sign of life."""
+        step = min(max(now - self._updated_at, 0.0), MAX_STEP_S)
+        before, self._counters, self._updated_at = self._counters, counters, now
+        self._idle_outstanding = {
+            mount: min(self._idle_outstanding.get(mount, number), number)
             for mount, number in counters.outstanding.items()
         }
         if any(number > before.progress.get(key, number) for key, number in counters.progress.items()):
-            self._is_alive(now)
+            self._mark_alive(now)
             return
-        if self._first_failed is not None:
+        if self._first_failed_at is not None:
             self._silence_s += step
-        if self._answered_s is not None:
-            self._answered_s += step
+        if self._since_answer_s is not None:
+            self._since_answer_s += step
         self._stuck_s = self._stuck_s + step if counters.in_flight else 0.0
         self._waiting_s = self._waiting_s + step if self._is_waiting else 0.0
         self._judge(now)
 
     def answered(self, now: float) -> None:
-        """Take in that the server answered a NULL call."""
-        self._called = now
-        self._trusted = True
+        """Record an answered NULL call."""
+        self._last_call_at = now
+        self._calls_conclusive = True
         self.seen_alive = True
-        self._failures, self._first_failed, self._silence_s = 0, None, 0.0
+        self._failures, self._first_failed_at, self._silence_s = 0, None, 0.0
         if self.down_since is None:
-            self._life = now
-            self._base = dict(self._counters.outstanding)
+            self._last_alive_at = now
+            self._idle_outstanding = dict(self._counters.outstanding)
             return
-        if self._answered_s is None:
-            self._answered_s = 0.0
-        # Its own requests are what counts for a mount, unless they were given up and no reply will come.
-        if not self._counters.in_flight and (not self._is_waiting or self._answered_s >= RECONNECT_S):
-            self._is_alive(now)
+        if self._since_answer_s is None:
+            self._since_answer_s = 0.0
+        # The server counts as alive when the mounts' own requests are answered too, or when RECONNECT_S has
+        # passed and they were probably abandoned.
+        if not self._counters.in_flight and (not self._is_waiting or self._since_answer_s >= RECONNECT_S):
+            self._mark_alive(now)
 
     def failed(self, began: float, now: float, reason: TroubleReason) -> None:
-        """Take in that a NULL call, begun at that time, had no answer."""
-        self._called = now
-        self._answered_s = None
-        if self._life > began:
-            # Requests of the mounts were answered meanwhile: something stands in the way of the call alone.
-            self._trusted = False
+        """Record an unanswered NULL call.
+
+        Args:
+            began: when the call was sent.
+            now: present time.
+            reason: how the call failed.
+        """
+        self._last_call_at = now
+        self._since_answer_s = None
+        if self._last_alive_at > began:
+            # The mounts' requests were answered during the call, so only NULL calls are blocked.
+            self._calls_conclusive = False
             return
         self._failures += 1
         self._last_reason = reason
-        if self._first_failed is None:
-            self._first_failed = began
+        if self._first_failed_at is None:
+            self._first_failed_at = began
             self._silence_s = min(now - began, MAX_STEP_S)
         self._judge(now)
 
     def wants_call(self, now: float) -> bool:
-        """Whether a NULL call is due; the caller makes one at a time."""
-        rest = now - self._called
+        """Return whether a NULL call is due; the caller makes one at a time."""
+        rest = now - self._last_call_at
         if self.is_suspect:
             return rest >= RETRY_S
         if self._is_waiting or self._counters.in_flight:
-            return now - self._life >= WAITING_CALL_S and rest >= WAITING_CALL_S
-        return now - self._life >= IDLE_CALL_S and rest >= IDLE_CALL_S
+            return now - self._last_alive_at >= WAITING_CALL_S and rest >= WAITING_CALL_S
+        return now - self._last_alive_at >= IDLE_CALL_S and rest >= IDLE_CALL_S
 
     @property
     def _is_waiting(self) -> bool:
-        return any(number > self._base.get(mount, number) for mount, number in
+        return any(number > self._idle_outstanding.get(mount, number) for mount, number in
                    self._counters.outstanding.items())  # fmt: skip
 
-    def _is_alive(self, now: float) -> None:
+    def _mark_alive(self, now: float) -> None:
         self.seen_alive = True
-        self._life = now
-        self._failures, self._first_failed, self._answered_s = 0, None, None
+        self._last_alive_at = now
+        self._failures, self._first_failed_at, self._since_answer_s = 0, None, None
         self._silence_s = self._stuck_s = self._waiting_s = 0.0
         self.down_since, self.reason = None, ""
 
     def _judge(self, now: float) -> None:
         if self.down_since is not None:
             return
-        if self._first_failed is not None and self._failures >= _FAILURES:
-            if self._trusted and self._silence_s >= self._silent_s:
-                self.down_since, self.reason = self._first_failed, self._last_reason
-            elif not self._trusted and self._waiting_s >= UNANSWERED_S:
+        if self._first_failed_at is not None and self._failures >= _FAILURES:
+            if self._calls_conclusive and self._silence_s >= self._silent_s:
+                self.down_since, self.reason = self._first_failed_at, self._last_reason
+            elif not self._calls_conclusive and self._waiting_s >= UNANSWERED_S:
                 self.down_since, self.reason = now - self._waiting_s, self._last_reason
         if self.down_since is None and self._stuck_s >= STUCK_S:
             self.down_since, self.reason = now - self._stuck_s, "stuck"

@@ -1,7 +1,8 @@
-"""Health monitor: watches whether the servers of this host's mounts respond, and whether a mount is stale.
+"""Health monitor: watches whether the servers of this host's mounts respond, and which mounts are stale.
 
-Tables of the kernel are read, servers are called, and a child that can be abandoned asks the mounts: this
-process touches none. A mount below an automount is not asked: that would keep it from expiring, or wake it.
+This process reads kernel tables and calls servers, but never accesses a mount. A child process, which can
+be abandoned, accesses the mounts. Mounts below an automount are not checked, because access would keep
+them from expiring or trigger the automount.
 """
 
 from __future__ import annotations
@@ -35,39 +36,43 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount, TroubleReason
     from app.stats.stale_check import StaleAnswer
 
+#: Interval between updates, s.
 _TICK_S = 0.5
-#: Of one processor: with thousands of mounts, looks are taken less often.
+#: Largest part of one processor's time spent on updates; thousands of mounts are updated less often.
 _SHARE_OF_TIME = 0.02
+#: Timeout of a NULL call, s.
 _CALL_S = 2.0
-#: At most so many servers are called at once: a dead one holds a thread for a while.
+#: Most NULL calls running at once; each to a dead server blocks a thread.
 _CALLS_AT_ONCE = 32
-#: Hundreds of idle servers are called one after the other.
+#: Most NULL calls started per update, which spreads the calls to hundreds of idle servers.
 _CALLS_PER_TICK = 8
-#: A single look has less patience, because a person waits for it.
+#: Shorter silence, interval and time limit of a single check, for which a user waits, s.
 _ONCE_SILENT_S = 2.0
 _ONCE_TICK_S = 0.05
 _ONCE_LIMIT_S = 6.0
-#: Each mount is asked so often, and once more so soon if it says that it is stale: a server that restarts can
-#: answer before it has exported everything.
+#: Interval between stale checks of one mount, s.
 _STALE_S = 4.0
-#: With many mounts each waits longer: no more are asked than one in this time.
+#: Shortest mean interval between stale checks of any two mounts, s.
 _STALE_SHARE_S = 0.1
+#: Time until a stale answer is checked again, s: a restarting server may answer before it exports everything.
 _STALE_AGAIN_S = 1.0
+#: Timeout of a stale check, s.
 _STALE_ANSWER_S = 2.0
+#: Stale answers in a row until a mount counts as stale.
 _STALE_ANSWERS = 2
-#: A mount that did not answer the child is left alone for a while.
+#: Time until a mount that did not answer is checked again, s.
 _STALE_SILENT_S = 10.0
 _AUTOFS = "autofs"
 
 
 class WatchedServer(NamedTuple):
-    """A server as the clients here see it.
+    """An NFS server used by one or more mounts.
 
     Attributes:
-        address: numeric.
-        port: of NFS.
-        version: 3 or 4.
-        tcp: whether requests travel over TCP.
+        address: numeric address.
+        port: NFS port.
+        version: NFS major version, 3 or 4.
+        tcp: whether the mounts use TCP.
     """
 
     address: str
@@ -77,14 +82,14 @@ class WatchedServer(NamedTuple):
 
 
 class WatchedMount(NamedTuple):
-    """A mount that is watched.
+    """A mount whose health is monitored.
 
     Attributes:
-        server: whom it needs.
-        host: the server's name as the share has it.
-        mount_id: number of the mount.
-        askable: whether the child may ask it.
-        by_user: whether the server knows who asks by the user's number alone (sec=sys).
+        server: server of the mount.
+        host: server name in the share.
+        mount_id: mount ID from mountinfo.
+        askable: whether the stale check may access it.
+        by_user: whether the server identifies users by their user ID alone (sec=sys).
     """
 
     server: WatchedServer
@@ -94,19 +99,22 @@ class WatchedMount(NamedTuple):
     by_user: bool
 
     def reason(self, answer: StaleAnswer) -> TroubleReason | None:
-        """Return why the mount is stale by an answer of the child, None if it is not."""
+        """Return the reason why the answer of a stale check means stale, None if it does not."""
         if answer == "stale":
             return ""
         return "withdrawn" if answer == "refused" and self.by_user else None
 
 
 class ServerWatch:
-    """The servers that are watched, and what is known of each; for one thread.
+    """Watches the servers of all NFS mounts; used by one thread.
 
     Args:
-        root: where to look for proc and dev.
-        once: whether it is a single look, which has less patience, and knows since when only from the
-            connections and the kernel's log.
+        root: directory that contains proc and dev.
+        once: whether this is a single check. It has shorter timeouts, and knows the start of an outage only
+            from the connections and the kernel log.
+
+    Attributes:
+        targets: monitored mounts by mount point.
     """
 
     def __init__(self, root: str = "/", *, once: bool = False) -> None:
@@ -114,14 +122,14 @@ class ServerWatch:
         self._root = root
         self._once = once
         self._health: dict[WatchedServer, ServerHealth] = {}
-        self._since: dict[WatchedServer, float | None] = {}
-        #: Unix times: when a server was last heard while something waits for it, and of its last data.
-        self._add_discovered: dict[WatchedServer, float] = {}
-        self._data: dict[WatchedServer, float] = {}
+        self._down_since: dict[WatchedServer, float | None] = {}
+        #: Unix time of the last sign of life of each server with outstanding data, and of its last data.
+        self._last_heard: dict[WatchedServer, float] = {}
+        self._last_data: dict[WatchedServer, float] = {}
         self._calls: dict[WatchedServer, tuple[float, Future[TroubleReason]]] = {}
-        self._ports: set[int] = set()
+        self._own_ports: set[int] = set()
         self._diag: SockDiag | None = None
-        with contextlib.suppress(OSError):  # a sandbox without netlink: the rest is watched all the same
+        with contextlib.suppress(OSError):  # a sandbox may lack netlink; the other sources still work
             self._diag = SockDiag()
 
     def __enter__(self) -> Self:
@@ -133,27 +141,27 @@ class ServerWatch:
 
     @property
     def is_decided(self) -> bool:
-        """Whether each server is known to answer, or not to."""
+        """Whether each server is known to respond or known not to respond."""
         return all(health.is_decided for health in self._health.values())
 
     def suspects(self) -> set[str]:
-        """Return the mounts whose server may not answer."""
+        """Return the mount points whose server may not respond."""
         return {point for point, target in self.targets.items() if self._health[target.server].is_suspect}
 
     def troubles(self) -> dict[str, MountTrouble]:
-        """Return the mounts whose server does not answer."""
+        """Return the trouble of each mount whose server does not respond, by mount point."""
         found: dict[str, MountTrouble] = {}
         for point, target in self.targets.items():
             health = self._health[target.server]
             if health.down_since is not None:
-                since = self._since.get(target.server)
+                since = self._down_since.get(target.server)
                 found[point] = MountTrouble(
                     state="not-responding", since=since, reason=health.reason or "silent"
                 )
         return found
 
     def look(self) -> None:
-        """Read the tables, take in what calls came to, and call whom it is time for."""
+        """Read the kernel tables, record finished NULL calls and start those that are due."""
         self._read_targets()
         now = time.monotonic()
         self._record_calls(now)
@@ -165,26 +173,26 @@ class ServerWatch:
         due.sort(key=lambda server: not self._health[server].is_suspect)
         for server in due[: min(_CALLS_PER_TICK, _CALLS_AT_ONCE - len(self._calls))]:
             self._calls[server] = (now, run_in_thread("null-call", self._caller(server)))
-        self._note_since(now)
+        self._record_down_since(now)
 
     def _caller(self, server: WatchedServer) -> Callable[[], TroubleReason]:
-        return lambda: null_call(server.address, server.port, server.version, _CALL_S, self._ports)
+        return lambda: null_call(server.address, server.port, server.version, _CALL_S, self._own_ports)
 
     def _read_targets(self) -> None:
         info = mountinfo.read(self._root)
         self.targets = {
             printable(row.mount_point): target
             for row in info.nfs_rows()
-            if info.is_visible(row) and (target := _target(info, row)) is not None
+            if info.is_visible(row) and (target := _watched_mount(info, row)) is not None
         }
-        there = {target.server for target in self.targets.values()}
+        servers = {target.server for target in self.targets.values()}
         now = time.monotonic()
-        for server in there - self._health.keys():
+        for server in servers - self._health.keys():
             silent_s = _ONCE_SILENT_S if self._once else SILENT_S
             self._health[server] = ServerHealth(now, silent_s=silent_s, called_by_tcp=server.tcp)
-        for server in self._health.keys() - there:
+        for server in self._health.keys() - servers:
             del self._health[server]
-            for known in (self._calls, self._add_discovered, self._data):
+            for known in (self._calls, self._last_heard, self._last_data):
                 known.pop(server, None)
 
     def _record_calls(self, now: float) -> None:
@@ -214,70 +222,83 @@ class ServerWatch:
         }
 
     def _record_connections(self, server: WatchedServer, progress: dict[Hashable, int]) -> bool:
-        """Add what the server acknowledged and sent; return whether data wait for that."""
+        """Add the bytes acknowledged and received to ``progress``; return whether data are unacknowledged."""
         if self._diag is None or not server.tcp:
             return False
         with contextlib.suppress(OSError, ValueError):
             found = [
                 connection
                 for connection in self._diag.connections(server.address, server.port)
-                if connection.source_port not in self._ports  # a call of our own
+                if connection.source_port not in self._own_ports  # not a NULL call of this process
             ]
             for connection in found:
                 progress["tcp", connection.cookie] = connection.bytes_acked + connection.bytes_received
-            self._note_heard(server, found)
+            self._record_last_heard(server, found)
             return any(connection.unacked > 0 for connection in found)
         return False
 
-    def _note_heard(self, server: WatchedServer, connections: list[TcpConnection]) -> None:
-        """Keep when the server was last heard; without a connection, what the last one told."""
+    def _record_last_heard(self, server: WatchedServer, connections: list[TcpConnection]) -> None:
+        """Record when the server was last heard; without a connection, keep the previous times."""
         if not connections:
             return
         now = time.time()
-        self._data[server] = now - min(connection.last_data_ms for connection in connections) / 1000
-        # Nobody can tell of a connection that waits for nothing whether the server has gone since.
-        self._add_discovered.pop(server, None)
+        self._last_data[server] = now - min(connection.last_data_ms for connection in connections) / 1000
+        # An idle connection does not show whether the server has disappeared.
+        self._last_heard.pop(server, None)
         if any(connection.is_waiting for connection in connections):
-            self._add_discovered[server] = now - min(connection.heard_ms for connection in connections) / 1000
+            self._last_heard[server] = now - min(connection.heard_ms for connection in connections) / 1000
 
-    def _note_since(self, now: float) -> None:
-        """Keep since when, as Unix time, for as long as a server does not respond."""
+    def _record_down_since(self, now: float) -> None:
+        """Record the start of each outage as Unix time while it lasts."""
         down = {server for server, health in self._health.items() if health.down_since is not None}
-        self._since = {server: since for server, since in self._since.items() if server in down}
-        fresh = down - self._since.keys()
-        told = unresponsive_servers(self._root) if fresh else {}
+        self._down_since = {server: since for server, since in self._down_since.items() if server in down}
+        fresh = down - self._down_since.keys()
+        logged_times = unresponsive_servers(self._root) if fresh else {}
         for server in fresh:
             health = self._health[server]
-            seen = time.time() - (now - (health.down_since or now))
-            self._since[server] = seen if health.seen_alive else self._since_before(server, seen, told)
+            first_unanswered = time.time() - (now - (health.down_since or now))
+            self._down_since[server] = (
+                first_unanswered
+                if health.seen_alive
+                else self._estimate_down_since(server, first_unanswered, logged_times)
+            )
 
-    def _since_before(self, server: WatchedServer, seen: float, told: Mapping[str, float]) -> float | None:
-        """Return since when a server is silent that was so before anybody looked, None if nothing tells.
+    def _estimate_down_since(
+        self, server: WatchedServer, first_unanswered: float, logged_times: Mapping[str, float]
+    ) -> float | None:
+        """Return the Unix time at which a server that was down at the first update went down.
 
         Args:
-            server: which one.
-            seen: when the first call without an answer was sent.
-            told: what the kernel's log says.
+            server: the server.
+            first_unanswered: Unix time of the first unanswered NULL call.
+            logged_times: times of "server not responding" in the kernel log, by host.
+
+        Returns:
+            The best estimate; None for a single check without any record.
         """
-        if server in self._add_discovered:
-            return min(self._add_discovered[server], seen)
+        if server in self._last_heard:
+            return min(self._last_heard[server], first_unanswered)
         hosts = {target.host for target in self.targets.values() if target.server == server}
-        # A mount that was detached in an earlier silence leaves a last word in the log.
-        logged = [told[host] for host in hosts & told.keys() if told[host] >= self._data.get(server, 0.0)]
-        return min(logged, default=None if self._once else seen)
+        # A log entry older than the last data belongs to an earlier outage.
+        logged = [
+            logged_times[host]
+            for host in hosts & logged_times.keys()
+            if logged_times[host] >= self._last_data.get(server, 0.0)
+        ]
+        return min(logged, default=None if self._once else first_unanswered)
 
 
 class HealthMonitor:
-    """Says which mounts are in trouble; watches while somebody wants to know, or looks once.
+    """Reports mounts in trouble: monitors while there are listeners, checks once otherwise.
 
     Args:
-        root: where to look for proc and dev.
-        questions: which mounts may be asked.
+        root: directory that contains proc and dev.
+        questions: excludes mounts that must not be accessed at the moment, for example during an unmount.
     """
 
     def __init__(self, root: str = "/", questions: ProbeExclusion | None = None) -> None:
         self._root = root
-        self._questions = questions or ProbeExclusion()
+        self._probe_exclusion = questions or ProbeExclusion()
         self._lock = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
         self._stop: threading.Event | None = None
@@ -287,7 +308,7 @@ class HealthMonitor:
         self._stale: dict[str, MountTrouble] = {}
 
     def troubles(self) -> dict[str, MountTrouble]:
-        """Return mount point to what is wrong, of the mounts with which something is."""
+        """Return the trouble of each mount that has one, by mount point."""
         with self._lock:
             if self._stop is not None:
                 return {**self._stale, **self._silent}
@@ -295,7 +316,7 @@ class HealthMonitor:
 
     @contextlib.contextmanager
     def watching(self, changed: Callable[[], None]) -> Generator[None]:
-        """Watch while this lasts, and call the function, on another thread, at each change."""
+        """Monitor inside the ``with`` block; call ``changed`` on another thread at each change."""
         with self._lock:
             self._listeners.append(changed)
             if self._stop is None:
@@ -305,9 +326,9 @@ class HealthMonitor:
         try:
             yield
         finally:
-            self._unlisten(changed)
+            self._remove_listener(changed)
 
-    def _unlisten(self, changed: Callable[[], None]) -> None:
+    def _remove_listener(self, changed: Callable[[], None]) -> None:
         with self._lock:
             self._listeners.remove(changed)
             if not self._listeners and self._stop is not None:
@@ -316,7 +337,7 @@ class HealthMonitor:
                 self._silent, self._stale, self._suspects, self._targets = {}, {}, set(), {}
 
     def check_once(self) -> dict[str, MountTrouble]:
-        """Return what is wrong as of now: at once where all is well, after some seconds at most."""
+        """Check all mounts once and return the troubles by mount point; takes at most some seconds."""
         end = time.monotonic() + _ONCE_LIMIT_S
         with ServerWatch(self._root, once=True) as watched, contextlib.suppress(FileNotFoundError):
             watched.look()
@@ -329,20 +350,20 @@ class HealthMonitor:
                 for point, target in watched.targets.items()
                 if target.askable and point not in found
             }
-            return {**_stale_once(asked), **found}
+            return {**_check_stale_once(asked), **found}
         return {}
 
     def _watch_servers(self, stop: threading.Event) -> None:
         with ServerWatch(self._root) as watched:
             while True:
                 began = time.monotonic()
-                with contextlib.suppress(OSError):  # no client module yet, or no more
+                with contextlib.suppress(OSError):  # the kernel's NFS client module is not loaded
                     watched.look()
-                    self._put(stop, watched)
+                    self._publish(stop, watched)
                 if stop.wait(max(_TICK_S, (time.monotonic() - began) / _SHARE_OF_TIME)):
                     return
 
-    def _put(self, stop: threading.Event, watched: ServerWatch) -> None:
+    def _publish(self, stop: threading.Event, watched: ServerWatch) -> None:
         with self._lock:
             if stop.is_set():
                 return
@@ -351,16 +372,16 @@ class HealthMonitor:
             changed = now != self._silent
             self._silent = now
         if changed:
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._lock:
             listeners = list(self._listeners)
         for listener in listeners:
             listener()
 
     def _watch_stale(self, stop: threading.Event) -> None:
-        """Ask the mounts whose servers answer, one after the other."""
+        """Run stale checks on the mounts whose servers respond, one mount at a time."""
         check = StaleCheck()
         due: dict[str, float] = {}
         answers: dict[str, int] = {}
@@ -375,12 +396,12 @@ class HealthMonitor:
                 for point, target in asked.items():
                     if stop.is_set() or due.get(point, 0.0) > time.monotonic():
                         continue
-                    if not self._questions.begin(point):
+                    if not self._probe_exclusion.begin(point):
                         continue
                     try:
                         answer = check.ask(point, target.mount_id, _STALE_ANSWER_S)
                     finally:
-                        self._questions.end(point)
+                        self._probe_exclusion.end(point)
                     reason = target.reason(answer)
                     answers[point] = 0 if reason is None else answers.get(point, 0) + 1
                     self._record_answer(stop, point, reason, sure=answers[point] >= _STALE_ANSWERS)
@@ -409,18 +430,18 @@ class HealthMonitor:
                 self._stale[point] = MountTrouble(state="stale", since=since, reason=reason)
             else:
                 return
-        self._tell()
+        self._notify()
 
 
 def with_trouble(mount: Mount, troubles: Mapping[str, MountTrouble]) -> Mount:
-    """Return the row of a mount with what is wrong with it, if anything is."""
+    """Return the mount with the state, time and reason of its trouble, unchanged if it has none."""
     trouble = troubles.get(mount.mount_point)
     if trouble is None or mount.active is None:
         return mount
     return msgspec.structs.replace(mount, state=trouble.state, since=trouble.since, reason=trouble.reason)
 
 
-def _stale_once(asked: Mapping[str, WatchedMount]) -> dict[str, MountTrouble]:
+def _check_stale_once(asked: Mapping[str, WatchedMount]) -> dict[str, MountTrouble]:
     found: dict[str, MountTrouble] = {}
     check = StaleCheck()
     try:
@@ -438,8 +459,8 @@ def _stale_once(asked: Mapping[str, WatchedMount]) -> dict[str, MountTrouble]:
     return found
 
 
-def _target(info: MountInfo, row: MountRow) -> WatchedMount | None:
-    """Return what is watched of a mount, None if the kernel does not name its server's address."""
+def _watched_mount(info: MountInfo, row: MountRow) -> WatchedMount | None:
+    """Return the monitored mount of a mountinfo row, None if its options lack the server's address."""
     options = MountOptions.parse(row.super_options)
     address = options.get("addr") or ""
     if not address:
@@ -459,11 +480,11 @@ def _target(info: MountInfo, row: MountRow) -> WatchedMount | None:
 
 def _is_automounted(info: MountInfo, row: MountRow) -> bool:
     by_id = {each.mount_id: each for each in info.rows}
-    seen: set[int] = set()
+    visited: set[int] = set()
     above: MountRow | None = row
-    while above is not None and above.mount_id not in seen:
+    while above is not None and above.mount_id not in visited:
         if above.fstype == _AUTOFS:
             return True
-        seen.add(above.mount_id)
+        visited.add(above.mount_id)
         above = by_id.get(above.parent_id)
     return False

@@ -1,4 +1,4 @@
-"""Rates of a mount over one interval, and speeds of all mounts of a host: the structs."""
+"""Mount statistics: data types for the rates of one mount and the speeds of all mounts."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import msgspec
 
 
 class WatchArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``stats.watch``: rates of a mount, one event an interval, until cancelled."""
+    """``stats.watch``: send the rates of a mount as one event per ``interval_s`` seconds, until cancelled."""
 
     mount_point: str
     interval_s: float = 1.0
 
 
 class OperationRate(msgspec.Struct, frozen=True, kw_only=True):
-    """One RPC procedure over one interval; only those that were called are told.
+    """Rates of one RPC procedure over one interval.
 
     Attributes:
-        name: READ, WRITE, GETATTR, ….
-        ops_per_s: calls that were answered.
-        bytes_per_s: sent and received, RPC headers included.
-        queue_s: mean wait before it was sent.
-        rtt_s: mean round trip, as far as the kernel counts it.
-        execute_s: mean time from the call to its end: queue, round trip and what lies between.
-        timeouts: major time-outs.
-        retransmissions: transmissions beyond the first.
-        errors: replies with an error status, the harmless "no such file" of a look-up included; None where
-            the kernel does not count them (statvers 1.0).
+        name: procedure, for example READ, WRITE or GETATTR.
+        ops_per_s: answered calls per second.
+        bytes_per_s: bytes sent and received per second, RPC headers included.
+        queue_s: mean time in the send queue, s.
+        rtt_s: mean round-trip time as counted by the kernel, s.
+        execute_s: mean time from call to completion, s, which includes queue and round trip.
+        timeouts: major timeouts in the interval.
+        retransmissions: transmissions beyond the first of each call, in the interval.
+        errors: replies with an error status in the interval, including harmless "no such file" replies to
+            lookups; None where the kernel does not count them (statvers 1.0).
     """
 
     name: str
@@ -40,14 +40,14 @@ class OperationRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConnectionRate(msgspec.Struct, frozen=True, kw_only=True):
-    """One transport over one interval.
+    """Rates of one transport over one interval.
 
     Attributes:
         kind: tcp, udp, rdma or local.
-        sends_per_s: requests sent.
-        receives_per_s: replies received.
-        reconnections: connections made in the interval.
-        waiting: mean number of requests that waited for a slot, None if none was sent.
+        sends_per_s: requests sent per second.
+        receives_per_s: replies received per second.
+        reconnections: connections established in the interval.
+        waiting: mean number of requests that waited for a slot, None if no request was sent.
     """
 
     kind: str
@@ -58,28 +58,28 @@ class ConnectionRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates over one interval; None where nothing happened.
+    """Rates of one mount over one interval; means are None where no request was made.
 
     Attributes:
-        t_s: seconds since the watch began (monotonic).
-        read_bytes_per_s: from the server.
-        write_bytes_per_s: to the server.
-        ops_per_s: RPC operations of this mount.
-        rtt_s: mean RPC round trip.
-        queue_s: mean time a request waited to be sent.
-        timeouts: major time-outs in the interval.
-        retransmissions: RPC requests sent again in the interval. Over TCP that is 0, whatever is lost, while
-            the connection lives.
-        connections: xprt lines.
-        execute_s: mean time from call to end.
-        errors: replies with an error status, None where the kernel does not count them.
-        read_ahead_kb: of the mount's bdi, None if it is not known.
-        operations: the procedures that were called, the busiest first.
-        transports: one for each connection, in the kernel's order; empty if their number has changed.
-        segments: TCP segments sent again in the interval on the connections to the mount's server, which all
-            mounts of that server share; None where it is not TCP, or the kernel does not tell.
-        disordered: TCP segments received out of order on them, likewise: those that the server sent again are
-            among them.
+        t_s: time since the watch began, s (monotonic clock).
+        read_bytes_per_s: payload bytes per second from the server.
+        write_bytes_per_s: payload bytes per second to the server.
+        ops_per_s: RPC calls per second.
+        rtt_s: mean RPC round-trip time, s.
+        queue_s: mean time of a request in the send queue, s.
+        timeouts: major timeouts in the interval.
+        retransmissions: retransmitted RPC requests in the interval. Over TCP it stays 0 while the connection
+            lasts, because TCP itself retransmits lost segments.
+        connections: number of transports (xprt lines of mountstats).
+        execute_s: mean time from call to completion, s.
+        errors: replies with an error status in the interval, None where the kernel does not count them.
+        read_ahead_kb: readahead of the mount's backing device (bdi), KiB; None if it is not known.
+        operations: procedures called in the interval, the busiest first.
+        transports: rates of each connection, in the kernel's order; empty if their number has changed.
+        segments: TCP segments retransmitted in the interval on the connections to the server, which all its
+            mounts share. None without TCP or without kernel support.
+        disordered: TCP segments received out of order in the interval on these connections, including those
+            that the server retransmitted. None without TCP or without kernel support.
     """
 
     t_s: float
@@ -101,20 +101,20 @@ class StatsSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpeedsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``stats.speeds``: how busy each mount is, one event an interval, until cancelled."""
+    """``stats.speeds``: send the speeds of all mounts as one event per interval, until cancelled."""
 
     interval_s: float = 1.0
 
 
 class MountSpeed(msgspec.Struct, frozen=True, kw_only=True):
-    """How busy one mount was.
+    """Speeds of one mount over one interval.
 
     Attributes:
-        read_bytes_per_s: payload from the server.
-        write_bytes_per_s: payload to the server.
-        transfers_per_s: READ, READ_PLUS and WRITE requests.
-        rtt_s: their mean round trip, None if there was none.
-        timeouts: their major time-outs in the interval.
+        read_bytes_per_s: payload bytes per second from the server.
+        write_bytes_per_s: payload bytes per second to the server.
+        transfers_per_s: READ, READ_PLUS and WRITE requests per second.
+        rtt_s: mean round-trip time of these requests, s; None if there was none.
+        timeouts: major timeouts of these requests in the interval.
     """
 
     read_bytes_per_s: float
@@ -125,11 +125,11 @@ class MountSpeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpeedsSample(msgspec.Struct, frozen=True, kw_only=True):
-    """All mounts over one interval.
+    """Speeds of all mounts over one interval.
 
     Attributes:
-        t_s: seconds since the watch began (monotonic).
-        mounts: by mount point; one that did nothing is not among them.
+        t_s: time since the watch began, s (monotonic clock).
+        mounts: speeds by mount point, without idle mounts.
     """
 
     t_s: float

@@ -1,4 +1,4 @@
-"""Live rates of one mount, from its counters at two moments (the verb ``stats.watch``)."""
+"""Rates of one mount from successive readings of /proc/self/mountstats (the verb ``stats.watch``)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,27 @@ if TYPE_CHECKING:
     from app.kernel.mountstats import CounterTotals, MountStats, Xprt
     from app.tasks import CancelToken
 
-#: The first version of the format whose lines count errors (fs/nfs/super.c).
+#: First mountstats version (statvers) whose per-operation lines count errors (fs/nfs/super.c).
 _WITH_ERRORS = "1.1"
 
 
 class RateMeter:
-    """Turns looks at one mount into samples; a mount that began anew gives a new baseline, no sample."""
+    """Computes samples from successive readings of one mount's counters.
+
+    Counters that restarted, because the share was mounted again, set a new baseline and give no sample.
+    """
 
     def __init__(self) -> None:
         self._previous: tuple[MountStats, CounterTotals] | None = None
         self._previous_t_s = 0.0
 
     def update(self, stats: MountStats, t_s: float, read_ahead_kb: int | None = None) -> StatsSample | None:
-        """Return the rates since the last look, or None for a first look.
+        """Return the rates since the previous reading, None for the first one or after a restart.
 
         Args:
-            stats: the mount now.
-            t_s: seconds since the watch began (monotonic).
-            read_ahead_kb: of the mount now.
+            stats: present counters of the mount.
+            t_s: time since the watch began, s (monotonic clock).
+            read_ahead_kb: present readahead of the mount, KiB, None if it is not known.
         """
         now = totals(stats)
         previous, elapsed = self._previous, t_s - self._previous_t_s
@@ -83,7 +86,7 @@ def _sample(
 
 
 def _operations(old: MountStats, new: MountStats, elapsed: float) -> list[OperationRate]:
-    """Return the procedures that were called; one whose counters went back is left out (damaged text)."""
+    """Return the rates of the procedures called, without those whose counters decreased (damaged text)."""
     found: list[OperationRate] = []
     for name, now in new.ops.items():
         before = old.ops.get(name, OpCounters())
@@ -127,6 +130,7 @@ def _transports(old: tuple[Xprt, ...], new: tuple[Xprt, ...], elapsed: float) ->
     return found
 
 
+#: Shortest interval between two samples, s.
 MIN_INTERVAL_S = 0.05
 
 
@@ -137,17 +141,17 @@ def watch_rates(
     emit: Callable[[StatsSample], None],
     root: str = "/",
 ) -> None:
-    """Send the rates of a mount every interval; ends only by an error or the token.
+    """Send the rates of a mount at every interval until an error or cancellation.
 
     Args:
-        mount_point: of an NFS mount, as mountinfo spells it (unescaped).
-        interval_s: seconds, at least MIN_INTERVAL_S.
+        mount_point: mount point as in mountinfo, unescaped.
+        interval_s: interval between samples, s; raised to MIN_INTERVAL_S.
         token: ends the watch.
-        emit: gets each sample; the first comes after one interval.
-        root: of the /proc that is read.
+        emit: receives each sample, the first one after one interval.
+        root: directory that contains proc.
 
     Raises:
-        AppError: NOT_MOUNTED when no NFS is mounted there, now or any longer.
+        AppError: NOT_MOUNTED when no NFS share is mounted there, at the beginning or later.
         CancelledError: when the token is set.
     """
     meter = RateMeter()
@@ -160,24 +164,24 @@ def watch_rates(
             row = _row(mount_point, root)
             read_ahead = read_ahead_of_device(row.device, root) if row is not None else None
             sample = meter.update(_read_counters(mount_point, root), now, read_ahead)
-            again, disordered = segments.since_last(row)
+            retransmitted, disordered = segments.since_last(row)
             if sample is not None:
-                emit(msgspec.structs.replace(sample, segments=again, disordered=disordered))
-            # Kept to a grid, so that a slow reader does not stretch the intervals one after the other.
+                emit(msgspec.structs.replace(sample, segments=retransmitted, disordered=disordered))
+            # Due times are a grid from the beginning, so that the time of each reading does not add up.
             due = max(due + interval, now)
             token.wait(max(due - (time.monotonic() - began), 0.0))
 
 
 class _SegmentCounter:
-    """Counts what is lost on the TCP connections to the server of a mount; a context manager."""
+    """Counts retransmitted and disordered segments on a mount's TCP connections; a context manager."""
 
     def __init__(self) -> None:
         self._counter = RetransCounter()
-        self._told = (0, 0)
+        self._previous = (0, 0)
         self._diag: SockDiag | None = None
 
     def __enter__(self) -> Self:
-        with contextlib.suppress(OSError):  # a sandbox without netlink: the rest is watched all the same
+        with contextlib.suppress(OSError):  # a sandbox may lack netlink; the other rates still work
             self._diag = SockDiag()
         return self
 
@@ -186,25 +190,25 @@ class _SegmentCounter:
             self._diag.close()
 
     def since_last(self, row: MountRow | None) -> tuple[int | None, int | None]:
-        """Return what was sent again, and what came out of order, since the last call; None if unknown."""
+        """Return the segments retransmitted and received out of order since the last call; None if unknown."""
         if self._diag is None or row is None:
             return None, None
-        where = MountOfPath(
+        mount = MountOfPath(
             mount_id=row.mount_id, device=row.device, mount_point=row.mount_point, share=row.source,
             fstype=row.fstype, options=row.super_options,
         )  # fmt: skip
-        if not where.tcp:
+        if not mount.tcp:
             return None, None
         try:
-            self._counter.update(self._diag.connections(*where.server))
+            self._counter.update(self._diag.connections(*mount.server))
         except (OSError, ValueError):
             return None, None
-        told, self._told = self._told, (self._counter.segments, self._counter.disordered)
-        return self._told[0] - told[0], self._told[1] - told[1]
+        previous, self._previous = self._previous, (self._counter.segments, self._counter.disordered)
+        return self._previous[0] - previous[0], self._previous[1] - previous[1]
 
 
 def _row(mount_point: str, root: str) -> MountRow | None:
-    """Return the mount's row; reading mountinfo asks no server."""
+    """Return the mount's row of mountinfo, None if there is none; reading it contacts no server."""
     try:
         rows = [row for row in mountinfo.read(root).nfs_rows() if row.mount_point == mount_point]
     except OSError:

@@ -1,8 +1,7 @@
-"""Speeds of all NFS mounts at little cost (the verb ``stats.speeds``).
+"""Speeds of all NFS mounts, read at low cost from /proc/self/mountstats (the verb ``stats.speeds``).
 
-A computer may have hundreds of mounts, and each one's block in mountstats has a hundred lines. Only the few
-lines that say how busy a mount is are looked for and parsed; :mod:`app.kernel.mountstats` parses whole
-blocks.
+A computer may have hundreds of mounts, each with a hundred lines in mountstats. This module parses only the
+few lines needed for the speeds; :mod:`app.kernel.mountstats` parses whole blocks.
 """
 
 from __future__ import annotations
@@ -21,29 +20,30 @@ if TYPE_CHECKING:
 
     from app.tasks import CancelToken
 
+#: Shortest interval between two samples, s.
 MIN_INTERVAL_S = 0.25
-#: Of one processor: with thousands of mounts, looks are taken less often.
+#: Largest part of one processor's time spent on reading; thousands of mounts are read less often.
 _SHARE_OF_TIME = 0.02
 
 _NEXT = b"\ndevice "
 _NFS = b" with fstype nfs"
 _BYTES = b"\n\tbytes:\t"
-#: With the space before and the colon after, no name is found inside of another.
+#: Leading space and trailing colon keep a name from matching inside another.
 _OPERATIONS = (b" READ: ", b" READ_PLUS: ", b" WRITE: ")
-#: The fewest numbers of an operation's line (statvers 1.0).
+#: Numbers on the line of an operation, at least (statvers 1.0).
 _OPERATION_FIELDS = 8
 
 
 class MountCounters(NamedTuple):
-    """What is looked at of one mount. All but the share only grow while it stays mounted.
+    """Counters of one mount, which only grow while it stays mounted.
 
     Attributes:
-        share: source as the kernel prints it, escaped.
+        share: source as printed by the kernel, escaped.
         server_read: payload bytes from the server.
         server_written: payload bytes to the server.
-        calls: READ, READ_PLUS (a 4.2 client may use either) and WRITE requests.
-        rtt_ms: sum of their round trips.
-        timeouts: their major time-outs.
+        calls: READ, READ_PLUS (used by NFS 4.2) and WRITE requests.
+        rtt_ms: sum of the round-trip times of these requests, ms.
+        timeouts: major timeouts of these requests.
     """
 
     share: bytes
@@ -55,7 +55,11 @@ class MountCounters(NamedTuple):
 
 
 def read_bytes(root: str = "/") -> bytes:
-    """Return this process's mountstats, b"" if there is none (the client's module is not loaded)."""
+    """Return /proc/self/mountstats, b"" if it does not exist because the NFS module is not loaded.
+
+    Args:
+        root: directory that contains proc.
+    """
     try:
         return Path(root, "proc/self/mountstats").read_bytes()
     except FileNotFoundError:
@@ -63,15 +67,15 @@ def read_bytes(root: str = "/") -> bytes:
 
 
 def parse_counters(data: bytes) -> dict[bytes, MountCounters]:
-    """Return each NFS mount by its escaped mount point; torn blocks are passed over.
+    """Return the counters of each NFS mount by escaped mount point; truncated blocks are skipped.
 
-    Of mounts stacked on one point the last counts, which is the one that is seen.
+    Of several mounts on one mount point, the last is returned, because it is the visible one.
     """
     found: dict[bytes, MountCounters] = {}
     for block in (b"\n" + data).split(_NEXT)[1:]:
         head, _, _rest = block.partition(b"\n")
-        place, nfs, _version = head.partition(_NFS)
-        share, on, point = place.partition(b" mounted on ")
+        mounted, nfs, _version = head.partition(_NFS)
+        share, on, point = mounted.partition(b" mounted on ")
         numbers = _numbers(block, _BYTES, 0) if nfs and on else []
         if len(numbers) < 6:
             continue
@@ -90,14 +94,22 @@ def parse_counters(data: bytes) -> dict[bytes, MountCounters]:
 def mount_speeds(
     before: dict[bytes, MountCounters], now: dict[bytes, MountCounters], elapsed_s: float
 ) -> dict[str, MountSpeed]:
-    """Return the mounts that were busy in between; one that was mounted anew is left out this time."""
+    """Return the speeds of the mounts active between two readings, without those mounted again.
+
+    Args:
+        before: counters of the previous reading, by escaped mount point.
+        now: counters of the present reading, by escaped mount point.
+        elapsed_s: time between the readings, s.
+    """
     found: dict[str, MountSpeed] = {}
     for point, new in now.items():
         old = before.get(point)
         if old is None or old == new or old.share != new.share:
             continue
         read, written, calls, rtt_ms, timeouts = (b - a for a, b in zip(old[1:], new[1:], strict=True))
-        if min(read, written, calls, rtt_ms, timeouts) < 0:  # it began anew, or the text was damaged
+        if (
+            min(read, written, calls, rtt_ms, timeouts) < 0
+        ):  # the share was mounted again, or the text was damaged
             continue
         found[printable(unescape_path(os.fsdecode(point)))] = MountSpeed(
             read_bytes_per_s=read / elapsed_s,
@@ -112,32 +124,32 @@ def mount_speeds(
 def watch_speeds(
     interval_s: float, token: CancelToken, emit: Callable[[SpeedsSample], None], root: str = "/"
 ) -> None:
-    """Send the speeds of all mounts every interval until the token is set; never fails for want of mounts.
+    """Send the speeds of all mounts at every interval until cancelled, even if there are no mounts.
 
     Args:
-        interval_s: seconds, at least MIN_INTERVAL_S; longer by itself where a look costs much.
+        interval_s: interval between samples, s; raised to MIN_INTERVAL_S, and where reading is expensive.
         token: ends the watch.
-        emit: gets each sample; the first comes after one interval.
-        root: of the /proc that is read.
+        emit: receives each sample, the first one after one interval.
+        root: directory that contains proc.
 
     Raises:
         CancelledError: when the token is set.
     """
-    began = looked = time.monotonic()
+    began = read_at = time.monotonic()
     before = parse_counters(read_bytes(root))
     while True:
-        cost = time.monotonic() - looked
+        cost = time.monotonic() - read_at
         token.wait(max(interval_s, MIN_INTERVAL_S, cost / _SHARE_OF_TIME))
-        elapsed = -looked
-        looked = time.monotonic()
-        elapsed += looked
+        elapsed = -read_at
+        read_at = time.monotonic()
+        elapsed += read_at
         now = parse_counters(read_bytes(root))
-        emit(SpeedsSample(t_s=looked - began, mounts=mount_speeds(before, now, elapsed)))
+        emit(SpeedsSample(t_s=read_at - began, mounts=mount_speeds(before, now, elapsed)))
         before = now
 
 
 def _numbers(block: bytes, name: bytes, start: int) -> list[int]:
-    """Return the whole numbers behind a name, [] if it is not there or its line is torn."""
+    """Return the integers after a name, [] if it is missing or its line is truncated."""
     at = block.find(name, start)
     end = block.find(b"\n", at + len(name))
     if at < 0 or end < 0:

@@ -1,8 +1,8 @@
-"""Stale mounts: whether what is mounted is still there, by fstatvfs(2) in a child that can be abandoned.
+"""Stale check: detects stale mounts by fstatvfs(2) in a child process that can be abandoned.
 
-A handle is stale (ESTALE, RFC 1813 §2.6) if the server has replaced or removed what was mounted. Linux's
-server answers EACCES where it has withdrawn the export. No other rights are needed for this question (RFC
-1813 §3.3.18), but with Kerberos a missing ticket has the same error.
+A file handle is stale (ESTALE, RFC 1813 §2.6) if the server has replaced or removed the mounted directory.
+The Linux server answers EACCES if it has withdrawn the export. The call needs no other permission (RFC 1813
+§3.3.18), but with Kerberos a missing ticket causes the same error.
 """
 
 from __future__ import annotations
@@ -19,23 +19,28 @@ from app import process
 if TYPE_CHECKING:
     from app.process import Child
 
-#: How long Python may take to start on a slow machine; no server has a part in it.
+#: Time that Python may take to start on a slow computer, s.
 _START_S = 20.0
 
-#: fine; the server has replaced or removed it; it refuses access; no answer in time.
+#: Result of a check: fine, stale (replaced or removed), refused (access denied), silent (no answer in time).
 StaleAnswer = Literal["fine", "stale", "refused", "silent"]
 _ANSWERS: dict[int, StaleAnswer] = {errno.ESTALE: "stale", errno.EACCES: "refused", errno.EPERM: "refused"}
 
 
 class StaleCheck:
-    """Asks for one mount after the other, by a child that lives as long as it answers. For one thread."""
+    """Checks mounts one at a time in a child process, which is replaced when it hangs; for one thread."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
         self._abandoned: list[Child] = []
 
     def ask(self, mount_point: str, mount_id: int, timeout_s: float) -> StaleAnswer:
-        """Return what the mount says of itself, "silent" if it does not answer in time; then the child goes.
+        """Check one mount; after a timeout, return "silent" and abandon the child.
+
+        Args:
+            mount_point: absolute path.
+            mount_id: expected mount ID; another mount at the path is not checked.
+            timeout_s: longest wait for the answer, s.
 
         Raises:
             OSError: if no child can be started.
@@ -53,18 +58,18 @@ class StaleCheck:
                 child.stdin.write(json.dumps([mount_point, mount_id]).encode() + b"\n")
                 line = _line(child, timeout_s)
         if not line.strip():
-            self._leave(child)
+            self._abandon(child)
             return "silent"
         return _ANSWERS.get(int(line), "fine")
 
     def close(self) -> None:
-        """End the child; one that waits for a server is left to the kernel."""
+        """End the child processes; those blocked on a server end when the kernel releases them."""
         if self._child is not None:
-            self._leave(self._child)
+            self._abandon(self._child)
         for child in self._abandoned:
             process.wait(child, 0.2)
 
-    def _leave(self, child: Child) -> None:
+    def _abandon(self, child: Child) -> None:
         self._child = None
         process.kill_group(child)
         for pipe in (child.stdin, child.stdout):
@@ -76,7 +81,7 @@ class StaleCheck:
 
 
 def _line(child: Child, timeout_s: float) -> bytes:
-    """Return what the child writes next, b"" if nothing comes in time."""
+    """Return the next line of the child's output, b"" after the timeout or at its end."""
     ready = select.select([child.stdout], [], [], timeout_s)[0]
     line: bytes = child.stdout.readline() if ready else b""
     return line

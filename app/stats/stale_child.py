@@ -1,9 +1,9 @@
-"""Child process of the stale check: it asks mounts for their file system, and may wait for ever.
+"""Child process of the stale check: calls fstatvfs(3) on mounts, and may block forever.
 
-It writes an empty line when it is there. Then it reads one mount a line (JSON: mount point and number of the
-mount) and answers each with one line: 0, or the errno of the server. It ends with its input. The mount point
-is opened with O_PATH, which wakes no automount (open(2)). Another mount than the one that was meant is not
-asked. One that waits is ended from outside.
+It writes an empty line when it is ready. Then it reads one mount per line (JSON: mount point and mount ID)
+and answers each with one line: 0, or the errno. It ends with its input. The mount point is opened with
+O_PATH, which triggers no automount (open(2)). A path with another mount ID is not checked. The parent kills
+a child that blocks.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Say that it is there, and answer until the input ends."""
+    """Report readiness, then check mounts until the input ends."""
     sys.stdout.write("\n")
     sys.stdout.flush()
     for line in sys.stdin.buffer:
         mount_point, mount_id = json.loads(line)
         number = 0
         try:
-            _ask(mount_point, mount_id)
+            _check(mount_point, mount_id)
         except OSError as error:
             number = error.errno or -1
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
 
 
-def _ask(mount_point: str, mount_id: int) -> None:
-    """Ask the server for the file system of the mount's root.
+def _check(mount_point: str, mount_id: int) -> None:
+    """Request the file system statistics of the mount's root from the server.
 
     Raises:
-        OSError: as the server answers.
+        OSError: with the server's error.
     """
     fd = os.open(os.fsencode(mount_point), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
