@@ -1,1 +1,1 @@
-"""What servers offer, asked without root and without mounting: exports, versions, services, names."""
+"""Discovery of NFS servers: names, exports, versions and services, without root and without mounting."""

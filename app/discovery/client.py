@@ -1,8 +1,8 @@
-"""Discovery client: exports, versions and servers, asked for by a child process that is ended in time.
+"""Discovery client: queries exports, versions and servers in a child process with a deadline.
 
-The name is looked up and the server is asked in children that can be killed
-(:mod:`app.discovery.query_process`). A test mount shows the NFSv4 root of servers that answer only
-privileged ports or have no version 4.0.
+Name resolution and queries run in child processes that can be killed
+(:mod:`app.discovery.query_process`). A test mount lists the NFSv4 root of servers that answer only
+privileged ports or lack version 4.0.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from app.process import Child
     from app.tasks import CancelToken
 
-#: The name service gets this much of the deadline, so that something is left for the server.
+#: Longest time of name resolution, s; the rest of the deadline is for the server.
 _RESOLVE_S = 1.4
+#: Longest deadline accepted, s.
 _MAX_S = 60.0
-#: Listening for announcements: most answer within a second, and the question is repeated after one.
+#: Time to listen for mDNS announcements, s: most arrive within 1 s, and the query is repeated after 1 s.
 BROWSE_S = 2.5
 
 
@@ -61,21 +62,21 @@ def ask_exports(
     rpcbind_port: int = RPCBIND_PORT,
     seconds: float = DEADLINE_S,
 ) -> ExportsResult:
-    """Return what a server exports.
+    """Query the exports of a server.
 
     Args:
         server: name, address or share.
-        token: ends it early.
-        port: of NFS, 0 for 2049.
-        mount_port: TCP port of the MOUNT service, 0 to ask rpcbind.
-        rpcbind_port: of rpcbind.
-        seconds: deadline for the name service and the server together.
+        token: cancels the query.
+        port: NFS port, 0 for 2049.
+        mount_port: TCP port of the MOUNT service, 0 to query rpcbind for it.
+        rpcbind_port: port of rpcbind.
+        seconds: deadline for name resolution and server together, s.
 
     Raises:
         AppError: SHARE_INVALID, SERVER_UNKNOWN, SERVER_SILENT, SERVER_REFUSED or CANCELLED.
     """
     ports = {"port": port, "mount_port": mount_port, "rpcbind_port": rpcbind_port}
-    reply = _ask("exports", server, token, **ports, seconds=seconds)
+    reply = _query_server("exports", server, token, **ports, seconds=seconds)
     if reply.exports is None:
         raise no_answer(server)
     return reply.exports
@@ -89,15 +90,28 @@ def ask_versions(
     rpcbind_port: int = RPCBIND_PORT,
     seconds: float = DEADLINE_S,
 ) -> ProbeResult:
-    """Return which NFS versions and RPC services a server offers; arguments and errors as above."""
-    reply = _ask("probe", server, token, port=port, mount_port=0, rpcbind_port=rpcbind_port, seconds=seconds)
+    """Query the NFS versions and RPC services of a server.
+
+    Args:
+        server: name, address or share.
+        token: cancels the query.
+        port: NFS port, 0 for 2049.
+        rpcbind_port: port of rpcbind.
+        seconds: deadline for name resolution and server together, s.
+
+    Raises:
+        AppError: SHARE_INVALID, SERVER_UNKNOWN, SERVER_SILENT, SERVER_REFUSED or CANCELLED.
+    """
+    reply = _query_server(
+        "probe", server, token, port=port, mount_port=0, rpcbind_port=rpcbind_port, seconds=seconds
+    )
     if reply.probe is None:
         raise no_answer(server)
     return _with_client_limits(reply.probe)
 
 
 def _with_client_limits(result: ProbeResult) -> ProbeResult:
-    """Say beside what a server offers over UDP that this computer's kernel cannot use it."""
+    """Add a note if this computer's kernel cannot mount NFS over UDP."""
     usable, source = udp_support(platform.release())
     if usable is not False:
         return result
@@ -111,46 +125,52 @@ def browse_network(
     *,
     seconds: float = BROWSE_S,
 ) -> list[KnownServer]:
-    """Return the servers that announce themselves on the network.
+    """Return the servers that announce themselves by mDNS on the local network.
 
     Args:
-        token: ends it early.
-        tell: is told of each server as soon as it is known.
-        seconds: to listen.
+        token: cancels the query.
+        tell: receives an event with each server as soon as it is found.
+        seconds: time to listen, s.
 
     Raises:
         AppError: UNAVAILABLE without a network, CANCELLED.
     """
-    return _ask_for_servers(Query(kind="announced", server="", addresses=[], seconds=seconds), token, tell)
+    return _query_servers(Query(kind="announced", server="", addresses=[], seconds=seconds), token, tell)
 
 
 def scan_networks(
     networks: list[str], token: CancelToken, tell: Callable[[ServersEvent], None], *, port: int = NFS_PORT
 ) -> list[KnownServer]:
-    """Return the servers that answer on the networks that the person has agreed to; arguments as above.
+    """Scan networks and return the NFS servers that answer.
+
+    Args:
+        networks: networks that the user agreed to scan, for example 10.9.0.0/24; [] for all attached ones.
+        token: cancels the scan.
+        tell: receives events with each server and the progress.
+        port: NFS port.
 
     Raises:
         AppError: UNAVAILABLE if this computer is not attached to them, CANCELLED.
     """
     chosen = [subnet.network for subnet in chosen_subnets(networks)]
-    question = Query(kind="scan", server="", addresses=[], port=port, seconds=SCAN_S, networks=chosen)
-    return _ask_for_servers(question, token, tell)
+    query = Query(kind="scan", server="", addresses=[], port=port, seconds=SCAN_S, networks=chosen)
+    return _query_servers(query, token, tell)
 
 
-def _ask_for_servers(
-    question: Query, token: CancelToken, tell: Callable[[ServersEvent], None]
+def _query_servers(
+    query: Query, token: CancelToken, tell: Callable[[ServersEvent], None]
 ) -> list[KnownServer]:
-    reply = run_child(question, token, tell)
+    reply = run_child(query, token, tell)
     if reply.announced is None:
         raise reply.problem.error() if reply.problem is not None else no_answer("")
     return reply.announced
 
 
 def parse_server_name(text: str) -> str:
-    """Return the host that a person wrote: a name, an address with or without brackets, or a share.
+    """Return the host of a user's entry: a name, an address with or without brackets, or a share.
 
     Raises:
-        AppError: SHARE_INVALID.
+        AppError: SHARE_INVALID if the entry is none of these.
     """
     text = text.strip()
     try:
@@ -167,10 +187,10 @@ def parse_server_name(text: str) -> str:
 
 
 def idna_name(host: str) -> str:
-    """Return the name as the name service knows it: letters beyond ASCII in their xn-- form (IDNA).
+    """Return a host name in ASCII form; non-ASCII labels become xn-- labels (IDNA).
 
     Raises:
-        AppError: SHARE_INVALID if there is no such form.
+        AppError: SHARE_INVALID if the name has no ASCII form.
     """
     if host.isascii():
         return host
@@ -185,7 +205,7 @@ def idna_name(host: str) -> str:
         ) from error
 
 
-def _ask(
+def _query_server(
     kind: QueryKind,
     server: str,
     token: CancelToken,
@@ -206,7 +226,7 @@ def _ask(
     began = time.monotonic()
     addresses = resolve_host(idna_name(host), min(_RESOLVE_S, seconds))
     token.check()
-    question = Query(
+    query = Query(
         kind=kind,
         server=host,
         addresses=addresses,
@@ -215,43 +235,43 @@ def _ask(
         rpcbind_port=rpcbind_port,
         seconds=max(0.1, seconds - (time.monotonic() - began)),
     )
-    reply = run_child(question, token)
+    reply = run_child(query, token)
     if reply.problem is not None:
         raise _with_host_name(host, reply.problem.error())
     return reply
 
 
 def _with_host_name(host: str, error: AppError) -> AppError:
-    """Return the error with the server's name before it."""
+    """Return the error with the server's name in front of its message."""
     return AppError(error.kind, f"{host}: {error.message}", hint=error.hint, detail=error.detail)
 
 
-#: How long Python may take to start and to end, on a slow machine; the server has no part in it.
+#: Time that Python may take to start and to end on a slow computer, s.
 _START_S = 6.0
-#: More than any answer has: a list of ten thousand exports.
+#: Longest output of the child, bytes; a list of ten thousand exports is shorter.
 _MAX_BYTES = 64 * 2**20
-_PIECE = 65536
+_READ_BYTES = 65536
 
 
 def run_child(
-    question: Query, token: CancelToken, tell: Callable[[ServersEvent], None] = lambda _event: None
+    query: Query, token: CancelToken, tell: Callable[[ServersEvent], None] = lambda _event: None
 ) -> QueryReply:
-    """Return the last line of the child's answer.
+    """Run a query in a child process and return its final reply.
 
     Args:
-        question: what is asked.
-        token: ends it early.
-        tell: is told the events before the last line.
+        query: the query.
+        token: cancels the query.
+        tell: receives the events sent before the final reply.
 
     Raises:
-        AppError: SERVER_SILENT if the child does not end in time, CANCELLED, INTERNAL if it says nothing.
+        AppError: SERVER_SILENT if the child does not end in time, CANCELLED, INTERNAL if it sends no reply.
     """
     child = process.start([sys.executable, "-P", "-m", "app.discovery.query_process"], stderr=process.PIPE)
     try:
         with token.on_cancel(lambda: process.kill_group(child)):
-            reply, errors = _follow(child, question, tell)
+            reply, errors = _read_replies(child, query, tell)
     finally:
-        process.kill_group(child)  # it has ended, or its time has
+        process.kill_group(child)  # no effect if it has ended
         process.wait(child, 1)
         for pipe in (child.stdin, child.stdout, child.stderr):
             if pipe is not None:
@@ -267,38 +287,38 @@ def run_child(
     return reply
 
 
-def _follow(
-    child: Child, question: Query, tell: Callable[[ServersEvent], None]
+def _read_replies(
+    child: Child, query: Query, tell: Callable[[ServersEvent], None]
 ) -> tuple[QueryReply | None, bytes]:
-    """Return the answer, None if there is none, and what the child said on its standard error."""
-    end = time.monotonic() + question.seconds + _START_S
-    with suppress(BrokenPipeError):  # it was ended at once
-        child.stdin.write(msgspec.json.encode(question))
+    """Return the final reply of the child (None if there is none) and its standard error."""
+    end = time.monotonic() + query.seconds + _START_S
+    with suppress(BrokenPipeError):  # the child was killed at once
+        child.stdin.write(msgspec.json.encode(query))
         child.stdin.close()
-    said = {"out": bytearray(), "err": bytearray()}
+    output = {"out": bytearray(), "err": bytearray()}
     reply: QueryReply | None = None
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ, "out")
         selector.register(child.stderr, selectors.EVENT_READ, "err")
-        while selector.get_map() and len(said["out"]) <= _MAX_BYTES:
+        while selector.get_map() and len(output["out"]) <= _MAX_BYTES:
             ready = selector.select(max(0.0, end - time.monotonic()))
             if not ready:
-                raise no_answer(question.server)
+                raise no_answer(query.server)
             for key, _ in ready:
-                piece = os.read(key.fd, _PIECE)
-                said[key.data] += piece
-                if not piece:
+                data = os.read(key.fd, _READ_BYTES)
+                output[key.data] += data
+                if not data:
                     selector.unregister(key.fileobj)
-            *lines, rest = said["out"].split(b"\n")
-            said["out"] = rest
+            *lines, rest = output["out"].split(b"\n")
+            output["out"] = rest
             for line in lines:
-                reply = _read(line)
+                reply = _decode_reply(line)
                 if reply is not None and reply.event is not None:
                     tell(reply.event)
-    return (reply if reply is not None and reply.event is None else None), bytes(said["err"])
+    return (reply if reply is not None and reply.event is None else None), bytes(output["err"])
 
 
-def _read(line: bytes | bytearray) -> QueryReply | None:
+def _decode_reply(line: bytes | bytearray) -> QueryReply | None:
     try:
         return from_json(bytes(line), QueryReply)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -306,7 +326,11 @@ def _read(line: bytes | bytearray) -> QueryReply | None:
 
 
 def no_answer(host: str) -> AppError:
-    """Return the error of a child that took too long."""
+    """Return the error for a query process that exceeded its deadline.
+
+    Args:
+        host: server of the query, "" for a query of the network.
+    """
     about = f"{host}: It" if host else "The network"
     return AppError(
         ErrorKind.SERVER_SILENT,
@@ -315,28 +339,32 @@ def no_answer(host: str) -> AppError:
     )
 
 
-#: For the mount; soft, so that a server that dies meanwhile ends in an error (nfs(5)).
+#: Timeout of the test mount, s.
 TRY_S = 10.0
+#: Options of the test mount; soft, so that a server that stops responding causes an error (nfs(5)).
 _OPTIONS = "vers=4,ro,soft,timeo=20,retrans=1"
 
 
 def with_test_mount(
     result: ExportsResult, port: int, attempt: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> ExportsResult:
-    """Return the answer with version 4's root, if it was unknown and a test mount shows it.
+    """Add the NFSv4 root to a result that lacks it, by means of a test mount.
 
     Args:
-        result: what is known without mounting.
-        port: of NFS, 0 for 2049.
-        attempt: carries out the helper's verb "try" with these arguments.
+        result: result of the query without mounting.
+        port: NFS port, 0 for 2049.
+        attempt: calls the helper's verb "try" with the given arguments.
+
+    Raises:
+        AppError: CANCELLED; other errors of the mount become ``root_problem`` of the result.
     """
     if result.root is not None:
         return result
     host = f"[{result.address}]" if ":" in result.address else result.address
     options = f"{_OPTIONS},port={port}" if port else _OPTIONS
-    wire = {"share": f"{host}:/", "options": options, "names": True, "timeout_s": TRY_S}
+    helper_args = {"share": f"{host}:/", "options": options, "names": True, "timeout_s": TRY_S}
     try:
-        found = attempt(wire)
+        found = attempt(helper_args)
     except AppError as error:
         if error.kind is ErrorKind.CANCELLED:
             raise

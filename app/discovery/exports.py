@@ -22,37 +22,37 @@ _MAX_PATH = 1024
 _MAX_NAME = 255
 
 
-def find_exports(question: Query, address: str, deadline: Deadline) -> ExportsResult:
-    """Ask both sources at once; what one of them does not tell in time is a problem in the result."""
+def find_exports(query: Query, address: str, deadline: Deadline) -> ExportsResult:
+    """Query MOUNT service and NFSv4 root in parallel; errors become problems in the result."""
     exports, root = run_parts(
         deadline,
-        lambda: mount_exports(address, question, deadline),
-        lambda: list_root(address, question.port, deadline),
+        lambda: mount_exports(address, query, deadline),
+        lambda: list_root(address, query.port, deadline),
     )
-    walked = None if isinstance(root, AppError) else root
+    listing = None if isinstance(root, AppError) else root
     return ExportsResult(
-        server=question.server,
+        server=query.server,
         address=address,
         exports=None if isinstance(exports, AppError) else exports,
         exports_problem=Problem.of(exports) if isinstance(exports, AppError) else None,
-        root=walked.entries if walked else None,
-        root_complete=walked.complete if walked else True,
+        root=listing.entries if listing else None,
+        root_complete=listing.complete if listing else True,
         root_problem=Problem.of(root) if isinstance(root, AppError) else None,
     )
 
 
-def mount_exports(address: str, question: Query, deadline: Deadline) -> list[ExportedPath]:
-    """Return the MOUNT service's list, in its order.
+def mount_exports(address: str, query: Query, deadline: Deadline) -> list[ExportedPath]:
+    """Return the exports listed by the MOUNT service, in its order.
 
     Raises:
-        AppError: if it cannot be had.
+        AppError: if the MOUNT service cannot be found or does not answer.
     """
-    port = question.mount_port or _mount_port(address, question.rpcbind_port, deadline)
+    port = query.mount_port or _mount_port(address, query.rpcbind_port, deadline)
     with RpcConnection(address, port, "tcp", deadline) as mountd:
         try:
             body = mountd.call(MOUNT_PROGRAM, _VERSION, _EXPORT)
         except VersionMismatchError:
-            # The list looks the same in version 1 (RFC 1094, appendix A), which version 2 of NFS had.
+            # MOUNT version 1, which belongs to NFSv2, has the same list format (RFC 1094, appendix A).
             body = mountd.call(MOUNT_PROGRAM, _OLD_VERSION, _EXPORT)
     return decode(body, lambda reply: reply.chain(_export, _MAX_EXPORTS))
 
@@ -85,5 +85,5 @@ def _mount_port(address: str, rpcbind_port: int, deadline: Deadline) -> int:
 def _export(reply: Unpacker) -> ExportedPath:
     path = readable(reply.opaque(_MAX_PATH))
     clients = reply.chain(lambda item: readable(item.opaque(_MAX_NAME)), _MAX_CLIENTS)
-    # mountd writes "*" for everyone, others an empty list.
+    # For an export without restriction, rpc.mountd sends "*", other servers send an empty list.
     return ExportedPath(path=path, clients=[] if clients == ["*"] else clients)

@@ -1,8 +1,8 @@
-"""Host names as the network gives them: which are valid, and what the name service knows of an address.
+"""Host names: validation, and forward and reverse lookup.
 
-Anybody on the network can announce anything. A name that is shown and offered for a share has the letters of
-RFC 952 and RFC 1123 (and the underscore, which is common), in labels of at most 63 bytes, 253 in all (RFC
-1035 §2.3.4).
+Any computer on the network can announce any name. A name offered for a share consists of the characters of
+RFC 952 and RFC 1123 (and the underscore, which is common), in labels of at most 63 bytes, 253 bytes in all
+(RFC 1035 §2.3.4).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MAX_NAME = 253
 
 
 def is_host_name(name: str) -> bool:
-    """Whether a text can be the name of a host; the root's dot must be off, and an address is none."""
+    """Return whether the text is a valid host name, without a trailing dot; addresses are not names."""
     if not 0 < len(name) <= _MAX_NAME or is_address(name):
         return False
     labels = name.split(".")
@@ -24,7 +24,7 @@ def is_host_name(name: str) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an IPv4 or IPv6 address; the latter may have a zone."""
+    """Return whether the text is an IPv4 address, or an IPv6 address with or without a zone."""
     try:
         ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -33,7 +33,7 @@ def is_address(text: str) -> bool:
 
 
 def reverse_name(address: str) -> str:
-    """Return the name of an address, "" if the name service knows none; it may take as long as that likes."""
+    """Return the name of an address by reverse lookup, "" if it has none; may block for many seconds."""
     try:
         name = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)[0]
     except (OSError, UnicodeError):
@@ -42,7 +42,7 @@ def reverse_name(address: str) -> str:
 
 
 def leads_to(name: str, address: str) -> bool:
-    """Whether the name service gives this address for a name; it may take as long as that likes."""
+    """Return whether the name resolves to the address; may block for many seconds."""
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

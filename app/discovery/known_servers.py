@@ -1,6 +1,6 @@
-"""Known servers: from fstab, the mount table, shares mounted recently, and announcements on the network.
+"""Known servers: from fstab, the mount table, recently mounted shares, and mDNS announcements.
 
-The shares mounted recently are a file in the person's state directory.
+The recently mounted shares are stored in a file in the user's state directory.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def find_servers(
     *,
     browse: bool = True,
 ) -> ServersResult:
-    """Return the servers of mounts, earlier ones too, and those that announce themselves.
+    """Return the servers of present and recent mounts, and those announced by mDNS.
 
-    What fails is a warning.
+    A source that fails adds a warning to the result.
 
     Args:
-        token: ends it early.
-        tell: is told of each server that announces itself as soon as it is known.
-        browse: listen on the network.
+        token: cancels the search.
+        tell: receives an event with each announced server as soon as it is found.
+        browse: whether to listen for mDNS announcements.
     """
     known = _with_recent(known_servers())
     if not browse:
@@ -62,7 +62,7 @@ def _with_recent(known: ServersResult) -> ServersResult:
 
 
 def merge_servers(servers: list[KnownServer]) -> list[KnownServer]:
-    """Return one entry a name, with what all of that name know."""
+    """Merge servers of the same name, ignoring case, and return them in alphabetical order."""
     found: dict[str, KnownServer] = {}
     for server in servers:
         key = server.name.casefold()
@@ -81,10 +81,10 @@ def merge_servers(servers: list[KnownServer]) -> list[KnownServer]:
 
 
 def known_servers(root: str = "/") -> ServersResult:
-    """Return the servers of configured and active mounts, with their exports that are known from there.
+    """Return the servers of configured and active mounts, with the exports used by these mounts.
 
     Args:
-        root: where to look for etc/fstab and proc; tests give a folder of recorded files.
+        root: directory that contains etc/fstab and proc; tests pass a directory of recorded files.
     """
     table = read_table(root)
     sources: dict[str, set[str]] = {}
@@ -108,25 +108,26 @@ def known_servers(root: str = "/") -> ServersResult:
     return ServersResult(servers=servers, warnings=table.warnings)
 
 
-#: Older ones are forgotten.
+#: Number of recent shares stored.
 _MAX_SHARES = 30
 _MAX_BYTES = 64 * 1024
-_WHAT = "The list of servers used recently"
+#: Name of the file in error messages.
+_FILE_TITLE = "The list of servers used recently"
 _file_lock = threading.Lock()
 
 
 def state_file() -> Path:
-    """Return where the shares are kept."""
+    """Return the path of the file with the recently mounted shares."""
     return state_directory() / "recent-shares.json"
 
 
 def recent_shares() -> list[str]:
-    """Return the shares, the latest first; a file that is damaged counts as empty.
+    """Return the recently mounted shares, the latest first; a damaged file counts as empty.
 
     Raises:
         AppError: NOT_RESPONDING or IO if the file cannot be read.
     """
-    text = read_state_file(state_file(), _WHAT, _MAX_BYTES)
+    text = read_state_file(state_file(), _FILE_TITLE, _MAX_BYTES)
     try:
         return from_json(text, list[str])[:_MAX_SHARES]
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -134,28 +135,32 @@ def recent_shares() -> list[str]:
 
 
 def record_recent_share(share: str) -> None:
-    """Put a share first.
+    """Record a share as the most recent one.
 
     Raises:
         AppError: NOT_RESPONDING or IO if it cannot be written.
     """
     with _file_lock:
         shares = [share, *(known for known in recent_shares() if known != share)]
-        write_state_file(state_file(), _WHAT, msgspec.json.encode(shares[:_MAX_SHARES]))
+        write_state_file(state_file(), _FILE_TITLE, msgspec.json.encode(shares[:_MAX_SHARES]))
 
 
 def clear_recent_shares() -> None:
-    """Forget every share.
+    """Clear the list of recently mounted shares.
 
     Raises:
         AppError: NOT_RESPONDING or IO if it cannot be written.
     """
     with _file_lock:
-        remove_state_file(state_file(), _WHAT)
+        remove_state_file(state_file(), _FILE_TITLE)
 
 
 def recent_servers() -> list[KnownServer]:
-    """Return one entry a share; errors as above."""
+    """Return one server entry for each recently mounted share.
+
+    Raises:
+        AppError: NOT_RESPONDING or IO if the file cannot be read.
+    """
     found: list[KnownServer] = []
     for text in recent_shares():
         try:

@@ -1,8 +1,8 @@
-"""mDNS: NFS servers that announce themselves on the local network, _nfs._tcp by DNS-SD (RFC 6763, 6762).
+"""mDNS: finds NFS servers announced on the local network as _nfs._tcp (DNS-SD, RFC 6763; mDNS, RFC 6762).
 
-zeroconf speaks the protocol: it reads packets that anybody on the network may have sent, and so is a library
-that many use. Here only what it made of them is looked at. Avahi is not asked: it need not run, and answers
-no more than its packets do.
+The library zeroconf implements the protocol, because it parses packets from untrusted computers and is
+widely tested. This module reads only its results. Avahi is not used: it may not run, and knows no more than
+its packets contain.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from zeroconf import ServiceInfo
 
 _SERVICE = "_nfs._tcp.local."
-#: How long one announcement may take to tell its host and path.
+#: Time to resolve the host and path of one announcement, s.
 _DETAILS_S = 0.6
-#: How long the name service may take to know the name that was announced.
+#: Timeout of the forward lookup of an announced name, s.
 _NAME_S = 0.8
-#: More announcements than any network has are somebody's trick.
+#: Most announcements handled; a larger number is probably an attack.
 _MAX_ANNOUNCEMENTS = 200
 _MAX_PATHS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What is used of one announcement.
+    """Data of one announcement.
 
     Attributes:
-        host: name of the host, without the root's dot.
-        address: the first of its addresses, or "".
-        path: what the TXT record calls the path of the export, or "".
+        host: host name without trailing dot, "" if it is invalid.
+        address: first address of the host, "" if there is none.
+        path: path of the export from the TXT record, "" if there is none.
     """
 
     host: str
@@ -50,25 +50,25 @@ class Announcement:
 
 
 def browse(seconds: float, found: Callable[[KnownServer], None]) -> list[KnownServer]:
-    """Return who announces an NFS service, after listening for this long.
+    """Listen for announcements of NFS services and return the servers.
 
     Args:
-        seconds: to listen; what was announced last takes a second and a half more at most.
-        found: is told of a server as soon as it is known, and again when more is known of it.
+        seconds: time to listen, s; resolving the last announcements takes at most 1.5 s more.
+        found: receives each server as soon as it is found, and again with each additional export.
 
     Raises:
-        OSError: there is no network that could be listened to.
+        OSError: if there is no network to listen on.
     """
-    # Half a second to import, and only needed here.
+    # Imported here because the import takes half a second.
     from zeroconf import ServiceBrowser, Zeroconf
 
-    # Names that were announced, and what became of each: one that tells nothing must not hold up the others.
+    # Announced names and, later, their resolved data; threads keep a slow announcement from delaying others.
     events: queue.SimpleQueue[str | _Named | None] = queue.SimpleQueue()
 
-    def note(name: str, **_change: object) -> None:
+    def on_announcement(name: str, **_change: object) -> None:
         events.put(name)
 
-    def look(name: str) -> None:
+    def resolve(name: str) -> None:
         events.put(_named(read(network.get_service_info(_SERVICE, name, int(_DETAILS_S * 1000)))))
 
     servers = _Servers(found)
@@ -76,7 +76,7 @@ def browse(seconds: float, found: Callable[[KnownServer], None]) -> list[KnownSe
     seen: set[str] = set()
     pending = 0
     with Zeroconf() as network:
-        browser = ServiceBrowser(network, _SERVICE, handlers=[note])
+        browser = ServiceBrowser(network, _SERVICE, handlers=[on_announcement])
         while (left := end + (_DETAILS_S + _NAME_S if pending else 0.0) - time.monotonic()) > 0:
             try:
                 event = events.get(timeout=left)
@@ -89,13 +89,13 @@ def browse(seconds: float, found: Callable[[KnownServer], None]) -> list[KnownSe
             elif event not in seen and len(seen) < _MAX_ANNOUNCEMENTS and time.monotonic() < end:
                 seen.add(event)
                 pending += 1
-                run_in_thread("announcement", partial(look, event))
+                run_in_thread("announcement", partial(resolve, event))
         browser.cancel()
         return servers.all()
 
 
 def read(service: ServiceInfo | None) -> Announcement | None:
-    """Return what is used of an announcement, None if it names no host that could be mounted from."""
+    """Return the data of an announcement, None if it has neither a valid host name nor an address."""
     if service is None or not service.server:
         return None
     host = service.server.rstrip(".")
@@ -105,55 +105,55 @@ def read(service: ServiceInfo | None) -> Announcement | None:
     if not host and not addresses:
         return None
     path = service.properties.get(b"path") or b""
-    # A text has 255 bytes at most, so no path is too long to be shown.
+    # A TXT string has at most 255 bytes, so every path is short enough to display.
     shown = readable(path) if path.startswith(b"/") else ""
     return Announcement(host, addresses[0] if addresses else "", shown)
 
 
 class _Named(NamedTuple):
-    """An announcement, and the name or address that a mount can use."""
+    """An announcement with the name or address that a mount can use."""
 
     name: str
     announcement: Announcement
 
 
-def _named(one: Announcement | None) -> _Named | None:
-    """Return the name where it is known here, else the address.
+def _named(announcement: Announcement | None) -> _Named | None:
+    """Return the announcement with its host name if that resolves here, else with its address.
 
-    Names below .local are known only where the name service asks by mDNS too (nss-mdns, systemd-resolved).
+    Names below .local resolve only with mDNS in the name service (nss-mdns, systemd-resolved).
     """
-    if one is None:
+    if announcement is None:
         return None
-    if not one.host or not one.address:
-        return _Named(one.host or one.address, one)
-    known: Future[bool] = run_in_thread("name", lambda: leads_to(one.host, one.address))
+    if not announcement.host or not announcement.address:
+        return _Named(announcement.host or announcement.address, announcement)
+    resolves: Future[bool] = run_in_thread("name", lambda: leads_to(announcement.host, announcement.address))
     try:
-        return _Named(one.host if known.result(_NAME_S) else one.address, one)
+        return _Named(announcement.host if resolves.result(_NAME_S) else announcement.address, announcement)
     except TimeoutError:
-        return _Named(one.address, one)
+        return _Named(announcement.address, announcement)
 
 
 class _Servers:
-    """One entry a host, told as it grows."""
+    """Servers found so far, one entry per host; reports each change."""
 
     def __init__(self, found: Callable[[KnownServer], None]) -> None:
         self._found = found
         self._known: dict[str, KnownServer] = {}
 
     def add(self, named: _Named) -> None:
-        """Take an announcement."""
-        one = named.announcement
+        """Add an announcement to the entry of its host."""
+        announcement = named.announcement
         key = named.name.casefold()
         before = self._known.get(key)
         paths = set(before.exports if before is not None else [])
-        if one.path and len(paths) < _MAX_PATHS:
-            paths.add(one.path)
+        if announcement.path and len(paths) < _MAX_PATHS:
+            paths.add(announcement.path)
         server = KnownServer(
             name=before.name if before is not None else named.name,
             sources=["mdns"],
             exports=sorted(paths),
-            address=one.address,
-            calls_itself=one.host if key != one.host.casefold() else "",
+            address=announcement.address,
+            calls_itself=announcement.host if key != announcement.host.casefold() else "",
         )
         if server != before:
             self._known[key] = server

@@ -1,4 +1,4 @@
-"""Discovery: the structs of its answers, and of the queries to its child process."""
+"""Discovery data types: the verbs' arguments and results, and the queries to the child process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from app.errors import AppError, ErrorKind
 
-#: From the moment that the server's address is asked for, in seconds.
+#: Default deadline of a query, s, name resolution included.
 DEADLINE_S = 3.0
 NFS_PORT = 2049
 RPCBIND_PORT = 111
@@ -17,7 +17,7 @@ QueryKind = Literal["exports", "probe", "announced", "scan"]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a part of an answer is unknown: an AppError as data."""
+    """Reason why part of a result is unknown: an AppError as data."""
 
     kind: str
     message: str
@@ -26,24 +26,24 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: AppError) -> Problem:
-        """Return the error as data."""
+        """Convert an AppError to data."""
         return cls(kind=error.kind, message=error.message, hint=error.hint, detail=error.detail)
 
     def error(self) -> AppError:
-        """Return it as the error that it was."""
+        """Convert back to an AppError."""
         return AppError(ErrorKind(self.kind), self.message, hint=self.hint, detail=self.detail)
 
 
 class ExportsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``discover.exports``: what a server exports.
+    """``discover.exports``: query the exports of a server.
 
     Attributes:
-        server: name, address, or a whole share.
-        port: of NFS, 0 for 2049.
-        mount_port: TCP port of the MOUNT service, 0 to ask rpcbind.
-        seconds: deadline for the name service and the server together.
-        test_mount: where version 4's root is not told without mounting, mount it where nobody sees it, with
-            administrator rights, and list what lies there.
+        server: name, address, or share.
+        port: NFS port, 0 for 2049.
+        mount_port: TCP port of the MOUNT service, 0 to query rpcbind for it.
+        seconds: deadline for name resolution and server together, s.
+        test_mount: whether to list an NFSv4 root that cannot be read without mounting by a private mount,
+            which needs administrator rights.
     """
 
     server: str
@@ -54,7 +54,13 @@ class ExportsArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ProbeArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``discover.probe``: which versions and services a server offers; see ExportsArgs."""
+    """``discover.probe``: query the NFS versions and RPC services of a server.
+
+    Attributes:
+        server: name, address, or share.
+        port: NFS port, 0 for 2049.
+        seconds: deadline for name resolution and server together, s.
+    """
 
     server: str
     port: int = 0
@@ -62,31 +68,31 @@ class ProbeArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ServersArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``discover.servers``: which servers are known; ``browse`` listens on the network for a moment too."""
+    """``discover.servers``: list known servers; ``browse`` also listens for mDNS announcements."""
 
     browse: bool = True
 
 
 class ScanArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``discover.scan``: ask the addresses of networks for NFS.
+    """``discover.scan``: scan networks for NFS servers.
 
     Attributes:
-        networks: those that the person has agreed to, as ``discover.subnets`` names them; [] for all of them.
+        networks: networks that the user agreed to scan, as in ``Subnet.network``; [] for all.
     """
 
     networks: list[str] = []
 
 
 class Subnet(msgspec.Struct, frozen=True, kw_only=True):
-    """A network that this computer is attached to, and that may be scanned.
+    """A network attached to this computer that can be scanned.
 
     Attributes:
-        interface: that is attached to it.
-        network: as 10.9.0.0/24.
-        first: address that is asked.
-        last: likewise.
-        count: how many are asked.
-        cut_from: the whole network, where it is larger than what is asked; else "".
+        interface: network interface attached to it.
+        network: addresses to scan in CIDR notation, for example 10.9.0.0/24.
+        first: first address scanned.
+        last: last address scanned.
+        count: number of addresses scanned.
+        cut_from: whole network in CIDR notation, if only a part of it is scanned; else "".
     """
 
     interface: str
@@ -98,24 +104,29 @@ class Subnet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Subnets(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to ``discover.subnets``; ``left_out`` are networks that would be too many addresses."""
+    """Result of ``discover.subnets``.
+
+    Attributes:
+        subnets: networks that a scan covers.
+        left_out: networks that would exceed the limit of addresses, in CIDR notation.
+    """
 
     subnets: list[Subnet]
     left_out: list[str] = []
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child is asked, one JSON object on its standard input.
+    """Query to the child process, one JSON object on its standard input.
 
     Attributes:
-        kind: what is wanted; "announced" and "scan" are asked of the network, not of a server.
-        server: the name, for messages.
-        addresses: the server's, numeric, in the resolver's order.
-        port: of NFS.
-        mount_port: TCP port of the MOUNT service, 0 to ask rpcbind.
-        rpcbind_port: of rpcbind.
-        seconds: the deadline.
-        networks: of a scan, for example 10.9.0.0/24.
+        kind: type of query; "announced" and "scan" query the network, the others one server.
+        server: name of the server, for messages.
+        addresses: numeric addresses of the server, in the resolver's order.
+        port: NFS port.
+        mount_port: TCP port of the MOUNT service, 0 to query rpcbind for it.
+        rpcbind_port: port of rpcbind.
+        seconds: time limit, s.
+        networks: networks of a scan in CIDR notation, for example 10.9.0.0/24.
     """
 
     kind: QueryKind
@@ -129,11 +140,11 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportedPath(msgspec.Struct, frozen=True, kw_only=True):
-    """One export, as the MOUNT service lists it.
+    """One export in the list of the MOUNT service.
 
     Attributes:
-        path: on the server.
-        clients: who may mount it: names, networks, patterns; empty for everyone.
+        path: path on the server.
+        clients: clients that may mount it, as names, networks or patterns; empty for all.
     """
 
     path: str
@@ -141,12 +152,12 @@ class ExportedPath(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RootEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One directory below version 4's root.
+    """One directory below the NFSv4 root.
 
     Attributes:
-        path: from that root.
-        export: whether another file system begins there: what is exported.
-        note: why it could not be looked at, or "".
+        path: path from the NFSv4 root.
+        export: whether the directory is an export, because another file system begins there.
+        note: reason why it could not be listed, "" if it could.
     """
 
     path: str
@@ -155,17 +166,17 @@ class RootEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExportsResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server exports, from two sources; each is None where it is unknown, and a problem says why.
+    """Exports of a server, from the MOUNT service and from the NFSv4 root.
 
     Attributes:
-        server: the name.
-        address: the one that answered.
-        exports: what the MOUNT service lists, [] if it exports nothing.
-        exports_problem: why that is unknown.
-        root: directories of version 4's root and below, as an ordinary user sees them without mounting.
-        root_complete: False if there are more than were read.
-        root_problem: why that is unknown.
-        root_by_mount: whether a test mount told it: what lies right in the root, and nothing deeper.
+        server: name of the server.
+        address: address that answered.
+        exports: list of the MOUNT service, [] if the server exports nothing, None if unknown.
+        exports_problem: reason why ``exports`` is unknown.
+        root: directories of the NFSv4 root and below, visible to an ordinary user; None if unknown.
+        root_complete: whether all directories were read.
+        root_problem: reason why ``root`` is unknown.
+        root_by_mount: whether a test mount listed ``root``, which then has only the top level.
     """
 
     server: str
@@ -184,8 +195,8 @@ class VersionOffer(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         transport: tcp or udp.
         version: 3, 4.0, 4.1 or 4.2.
-        offered: None if it could not be found out.
-        note: how that is known, or why it is not.
+        offered: whether the server offers the version, None if unknown.
+        note: evidence, or the reason why it is unknown.
     """
 
     transport: str
@@ -195,16 +206,16 @@ class VersionOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of rpcbind's list.
+    """One RPC service registered with rpcbind.
 
     Attributes:
         program: RPC program number.
-        name: its usual name, or "".
-        version: of the program.
+        name: usual name of the program, "" if unknown.
+        version: version of the program.
         transport: tcp or udp.
-        port: where it listens.
-        answers: whether it answered just now; None if it could not be asked in time.
-        note: why it did not.
+        port: port number.
+        answers: whether its NULL procedure answered, None if there was no time to call it.
+        note: reason why it did not answer.
     """
 
     program: int
@@ -220,17 +231,15 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     """Which NFS versions a server offers, and which RPC services answer.
 
     Attributes:
-        server: the name.
-        address: the one that answered.
-        port: where NFS was asked.
-        versions: every version over every transport.
-        services: rpcbind's list, None if it is unknown.
-        services_problem: why.
-        notes: what is to be said beside it, one sentence each.
-        clock_ahead_s: how far the server's clock is ahead of this computer's, whole seconds; None if it does
-            not tell.
-        reverse_name: the name that the name service gives for the address, "" if it knows none, None if it
-            did not answer in time.
+        server: name of the server.
+        address: address that answered.
+        port: NFS port.
+        versions: offer of every version over every transport.
+        services: services registered with rpcbind, None if unknown.
+        services_problem: reason why ``services`` is unknown.
+        notes: additional remarks, one sentence each.
+        clock_ahead_s: server's clock minus this computer's, in whole seconds; None if unknown.
+        reverse_name: name of the address by reverse lookup, "" if it has none, None after a timeout.
     """
 
     server: str
@@ -245,16 +254,15 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A name for the server field.
+    """A server offered for selection.
 
     Attributes:
-        name: as a share spells it, without brackets.
-        sources: where it is known from: fstab, mounted, recent (mounted
-            lately), mdns (it announces itself on the network), scan (it answered a scan).
-        exports: its exports that are known from there.
-        address: where it announced itself or answered, else "".
-        calls_itself: the host name that it announces, where the name service here does not know it and the
-            name is an address; else "".
+        name: name or address as in a share, without brackets.
+        sources: origins of the name: fstab, mounted, recent (mounted recently), mdns (announced by mDNS),
+            scan (answered a scan).
+        exports: exports known from these origins.
+        address: address announced or scanned, else "".
+        calls_itself: announced host name, if it does not resolve here and ``name`` is an address; else "".
     """
 
     name: str
@@ -265,12 +273,12 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServersEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Servers as they are found.
+    """Progress of a search for servers.
 
     Attributes:
-        servers: found since the last event; one that is known already has more to it now.
-        asked: of a scan: how many addresses are decided.
-        total: of a scan: how many there are.
+        servers: servers found, or found to have more exports, since the last event.
+        asked: number of addresses scanned so far, 0 outside a scan.
+        total: number of addresses to scan, 0 outside a scan.
     """
 
     servers: list[KnownServer] = []
@@ -282,8 +290,8 @@ class ServersResult(msgspec.Struct, frozen=True, kw_only=True):
     """Servers known to this computer.
 
     Attributes:
-        servers: in alphabetical order.
-        warnings: what could not be read, one sentence each.
+        servers: servers in alphabetical order.
+        warnings: sources that could not be read, one sentence each.
     """
 
     servers: list[KnownServer]
@@ -291,7 +299,17 @@ class ServersResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueryReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child prints, one JSON object a line; the last one has another field than ``event`` set."""
+    """Output of the child process, one JSON object per line.
+
+    Exactly one field is set. ``event`` is progress; any other field is the final reply.
+
+    Attributes:
+        event: servers found so far.
+        exports: result of an "exports" query.
+        probe: result of a "probe" query.
+        announced: servers found by an "announced" or "scan" query.
+        problem: reason why the query failed.
+    """
 
     event: ServersEvent | None = None
 

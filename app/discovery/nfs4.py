@@ -1,6 +1,7 @@
-"""NFSv4 root and the directories that lead to the exports, listed without mounting (RFC 7530 §7).
+"""NFSv4 pseudo file system: lists the root and the directories that lead to exports, without mounting.
 
-COMPOUND requests (RFC 7530 §15.2) that need no client id: minor versions, and READDIR from the root.
+It sends COMPOUND requests (RFC 7530 §15.2) that need no client ID: READDIR from the root (RFC 7530 §7), and
+empty ones that test minor versions.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _TYPE, _FSID, _RDATTR_ERROR = 1, 8, 11
 DIRECTORY = 2
 _MAX_NAME, _MAX_ATTRIBUTES, _MAX_TAG = 1024, 4096, 1024
 _MAX_PAGE_ENTRIES = 4096
-#: What one READDIR may answer with, in bytes: fits any server, and several dozen names.
+#: Size limit of one READDIR reply, bytes; any server accepts it, and it holds several dozen names.
 _PAGE = 32768
 
 
@@ -41,7 +42,7 @@ class NfsError(AppError):
     """The server answered with an NFS error.
 
     Attributes:
-        status: nfsstat4.
+        status: status code nfsstat4 (RFC 7530 §13).
     """
 
     def __init__(self, status: int) -> None:
@@ -75,7 +76,14 @@ _STATUS = {
 
 
 class DirectoryEntry(NamedTuple):
-    """One entry of a directory; ``fsid`` and ``kind`` are None where the server tells only an error."""
+    """One entry of a directory.
+
+    Attributes:
+        name: file name.
+        kind: file type nfs_ftype4, None if the server sent only an error.
+        fsid: ID of the entry's file system, None if the server sent only an error.
+        status: status code nfsstat4 of the entry.
+    """
 
     name: bytes
     kind: int | None
@@ -84,7 +92,15 @@ class DirectoryEntry(NamedTuple):
 
 
 class DirectoryPage(NamedTuple):
-    """One answer of READDIR, with the directory's own file system."""
+    """Result of one READDIR call.
+
+    Attributes:
+        fsid: ID of the directory's file system.
+        entries: directory entries.
+        verifier: cookie verifier for the next call.
+        cookie: position for the next call.
+        end: whether this is the last page.
+    """
 
     fsid: tuple[int, int]
     entries: list[DirectoryEntry]
@@ -94,10 +110,10 @@ class DirectoryPage(NamedTuple):
 
 
 def minor_status(connection: RpcConnection, minor: int) -> int:
-    """Send an empty COMPOUND and return its status: OK or MINOR_MISMATCH.
+    """Send an empty COMPOUND with a minor version and return its status, OK or MINOR_MISMATCH.
 
     Raises:
-        AppError: if there is no version 4, or no answer.
+        AppError: if the server lacks NFSv4 or does not answer.
     """
     body = connection.call(NFS_PROGRAM, VERSION, _COMPOUND, opaque(b"") + u32(minor, 0))
     return decode(body, lambda reply: reply.u32())
@@ -106,11 +122,17 @@ def minor_status(connection: RpcConnection, minor: int) -> int:
 def read_directory(
     connection: RpcConnection, path: tuple[bytes, ...], cookie: int = 0, verifier: bytes = bytes(8)
 ) -> DirectoryPage:
-    """Return a page of a directory below version 4's root, asked with minor version 0.
+    """Read one page of a directory below the NFSv4 root, with minor version 0.
+
+    Args:
+        connection: connection to the NFS port.
+        path: names from the root to the directory.
+        cookie: position from the previous page, 0 for the first page.
+        verifier: cookie verifier from the previous page.
 
     Raises:
-        NfsError: the server refuses.
-        AppError: there is no version 4, or no answer.
+        NfsError: if the server answers with an NFS error.
+        AppError: if the server lacks NFSv4 or does not answer.
     """
     operations = [u32(_PUTROOTFH), *(u32(_LOOKUP) + opaque(name) for name in path)]
     operations.append(u32(_GETATTR) + _bitmap(_FSID))
@@ -126,8 +148,8 @@ def _page(reply: Unpacker, depth: int, cookie: int) -> DirectoryPage:
     status = reply.u32()
     reply.opaque(_MAX_TAG)
     count = reply.u32()
-    for wanted in [_PUTROOTFH, *[_LOOKUP] * depth, _GETATTR]:
-        _result(reply, wanted, status, count)
+    for expected in [_PUTROOTFH, *[_LOOKUP] * depth, _GETATTR]:
+        _result(reply, expected, status, count)
     fsid = _attributes(reply).fsid
     if fsid is None:
         raise XdrError("it does not say the file system that was asked for.")
@@ -148,21 +170,26 @@ def _page(reply: Unpacker, depth: int, cookie: int) -> DirectoryPage:
     return DirectoryPage(fsid, entries, verifier, last, end)
 
 
-def _result(reply: Unpacker, wanted: int, status: int, count: int) -> None:
-    """Read an operation's head; raise what it, or the whole COMPOUND, says."""
+def _result(reply: Unpacker, expected: int, status: int, count: int) -> None:
+    """Decode the head of an operation's result.
+
+    Raises:
+        NfsError: if the operation or the whole COMPOUND failed.
+        XdrError: if the reply does not match the request.
+    """
     if count == 0:
         if status == OK:
             raise XdrError("it answers no operation.")
         raise NfsError(status)
     operation, own_status = reply.u32(), reply.u32()
-    if operation != wanted:
-        raise XdrError(f"it answers operation {operation}, asked was {wanted}.")
+    if operation != expected:
+        raise XdrError(f"it answers operation {operation}, asked was {expected}.")
     if own_status != OK:
         raise NfsError(own_status)
 
 
 def _attributes(reply: Unpacker) -> DirectoryEntry:
-    """Read fattr4: attributes stand in the order of their numbers."""
+    """Decode a fattr4: a bitmap of attributes, then their values in the order of their numbers."""
     words = reply.words(8)
     present = {32 * at + bit for at, word in enumerate(words) for bit in range(32) if word >> bit & 1}
     if not present <= {_TYPE, _FSID, _RDATTR_ERROR}:
@@ -178,24 +205,26 @@ def _bitmap(*bits: int) -> bytes:
     return u32(1, sum(1 << bit for bit in bits))
 
 
-#: A pseudo file system is small; a real one at the root is not searched through.
+#: Limits of the search: a pseudo file system is small, and a real one at the root is not searched fully.
 _MAX_DIRECTORIES = 64
 _MAX_ENTRIES = 1000
 _MAX_DEPTH = 8
+#: Time until a request is repeated that the server answered with NFS4ERR_DELAY, s.
 _TRY_AGAIN_S = 0.1
 
 
 class RootListing(NamedTuple):
-    """What was found; ``complete`` is False if a limit ended it."""
+    """Directories found below the NFSv4 root; ``complete`` is False if a limit ended the search."""
 
     entries: list[RootEntry]
     complete: bool
 
 
 def list_root(address: str, port: int, deadline: Deadline) -> RootListing:
-    """List the root and walk on as far as the same file system goes: what lies beyond is an export.
+    """List the directories of the root's file system; a directory on another file system is an export.
 
-    A directory that holds anything but directories belongs to a real file system and is not entered further.
+    A directory with other files than directories belongs to a real file system; its subdirectories are not
+    searched.
 
     Raises:
         AppError: if the root itself cannot be listed.
@@ -213,15 +242,15 @@ class _Walk:
 
     def run(self) -> RootListing:
         waiting: deque[tuple[bytes, ...]] = deque([()])
-        looked = 0
+        listed = 0
         while waiting:
             path = waiting.popleft()
-            if looked == _MAX_DIRECTORIES or len(path) > _MAX_DEPTH:
+            if listed == _MAX_DIRECTORIES or len(path) > _MAX_DEPTH:
                 self._complete = False
                 break
-            looked += 1
+            listed += 1
             try:
-                waiting += self._look(path)
+                waiting += self._list(path)
             except NfsError as error:
                 if not path:
                     raise
@@ -229,9 +258,9 @@ class _Walk:
         entries = sorted(self._found.values(), key=lambda entry: entry.path)
         return RootListing(entries, self._complete)
 
-    def _look(self, path: tuple[bytes, ...]) -> list[tuple[bytes, ...]]:
-        """Note the directories in this one and return those to enter."""
-        inside: list[tuple[bytes, ...]] = []
+    def _list(self, path: tuple[bytes, ...]) -> list[tuple[bytes, ...]]:
+        """Record the subdirectories of a directory and return those to search."""
+        to_enter: list[tuple[bytes, ...]] = []
         pseudo = True
         page = self._page(path, 0, bytes(8))
         while True:
@@ -239,17 +268,17 @@ class _Walk:
                 if entry.kind not in {DIRECTORY, None}:
                     pseudo = False
                     continue
-                self._note((*path, entry.name), entry, page.fsid, inside)
+                self._add((*path, entry.name), entry, page.fsid, to_enter)
             if page.end or not self._complete:
-                return inside if pseudo else []
+                return to_enter if pseudo else []
             page = self._page(path, page.cookie, page.verifier)
 
-    def _note(
+    def _add(
         self,
         path: tuple[bytes, ...],
         entry: DirectoryEntry,
         parent: tuple[int, int],
-        inside: list[tuple[bytes, ...]],
+        to_enter: list[tuple[bytes, ...]],
     ) -> None:
         if len(self._found) == _MAX_ENTRIES:
             self._complete = False
@@ -260,10 +289,10 @@ class _Walk:
         export = entry.fsid != parent
         self._found[path] = RootEntry(path=_text(path), export=export, note=note)
         if not export:
-            inside.append(path)
+            to_enter.append(path)
 
     def _page(self, path: tuple[bytes, ...], cookie: int, verifier: bytes) -> DirectoryPage:
-        """Read a page; a server that still has to ask its mountd says that it should be tried again."""
+        """Read a page; repeat on NFS4ERR_DELAY, which servers send while they query their mountd."""
         while True:
             try:
                 return read_directory(self._connection, path, cookie, verifier)

@@ -1,8 +1,7 @@
-"""Query process: a query on its standard input, lines of answers on its standard output.
+"""Query process: reads a query from standard input and writes replies to standard output.
 
-It is started by :mod:`app.discovery.client`, which kills it at its deadline: whatever a server does, and
-wherever a system call gets stuck, only this process waits. Of a server's addresses it asks the first one
-that answers.
+:mod:`app.discovery.client` starts it and kills it at its deadline, so that a stuck system call blocks only
+this process. It queries the first address of a server that answers.
 """
 
 from __future__ import annotations
@@ -28,118 +27,128 @@ _MAX_ADDRESSES = 8
 
 
 def first_reachable(addresses: list[str], ports: list[int], deadline: Deadline) -> str:
-    """Return the first address where one of these TCP ports accepts a connection; all are tried at once.
+    """Return the first address where one of these TCP ports accepts a connection; tries all in parallel.
 
     Raises:
-        AppError: SERVER_SILENT, SERVER_REFUSED or SERVER_UNKNOWN, with what each address said in the detail.
+        AppError: SERVER_SILENT, SERVER_REFUSED or SERVER_UNKNOWN, with each address's error in the detail.
     """
-    tries = _Tries()
+    connects = _Connects()
     try:
         for address in addresses[:_MAX_ADDRESSES]:
             for port in ports:
-                found = tries.start(address, port)
+                found = connects.start(address, port)
                 if found:
                     return found
-        while tries.open:
+        while connects.open:
             if not deadline.left():
                 break
-            found = tries.wait(deadline.left())
+            found = connects.wait(deadline.left())
             if found:
                 return found
-        raise tries.failure(deadline.seconds)
+        raise connects.failure(deadline.seconds)
     finally:
-        tries.close()
+        connects.close()
 
 
-class _Tries:
-    """Connections that are being made."""
+class _Connects:
+    """Parallel connection attempts.
+
+    Attributes:
+        open: socket, address and port of each running attempt, by file descriptor.
+    """
 
     def __init__(self) -> None:
         self.open: dict[int, tuple[socket.socket, str, int]] = {}
         self._poll = select.poll()
         self._failed: list[tuple[str, int, int]] = []
-        self._odd: AppError | None = None
+        self._invalid_address: AppError | None = None
 
     def start(self, address: str, port: int) -> str:
-        """Begin one; return the address if it is there at once."""
+        """Start a connection; return the address if it succeeds at once, else ""."""
         try:
-            family, where = socket_address(address, port)
-            link = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            family, socket_addr = socket_address(address, port)
+            connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         except AppError as error:
-            self._odd = error
+            self._invalid_address = error
             return ""
         except OSError as error:
             self._failed.append((address, port, error.errno or errno.EIO))
             return ""
-        self.open[link.fileno()] = (link, address, port)
-        self._poll.register(link, select.POLLOUT)
+        self.open[connection.fileno()] = (connection, address, port)
+        self._poll.register(connection, select.POLLOUT)
         try:
-            number = link.connect_ex(where)
-        except OSError as error:  # what connect_ex does not put into its result
+            number = connection.connect_ex(socket_addr)
+        except OSError as error:  # connect_ex raises some errors instead of returning them
             number = error.errno or errno.EIO
-        return "" if number == errno.EINPROGRESS else self._done(link.fileno(), number)
+        return "" if number == errno.EINPROGRESS else self._finish(connection.fileno(), number)
 
     def wait(self, seconds: float) -> str:
-        """Wait until one is decided; return the address if it is connected."""
+        """Wait until an attempt ends; return its address if it succeeded, else ""."""
         for number, _ in self._poll.poll(seconds * 1000):
-            link = self.open[number][0]
-            found = self._done(number, link.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+            connection = self.open[number][0]
+            found = self._finish(number, connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
             if found:
                 return found
         return ""
 
-    def _done(self, descriptor: int, number: int) -> str:
+    def _finish(self, descriptor: int, number: int) -> str:
         self._poll.unregister(descriptor)
-        link, address, port = self.open.pop(descriptor)
-        link.close()
+        connection, address, port = self.open.pop(descriptor)
+        connection.close()
         if number == 0:
             return address
         self._failed.append((address, port, number))
         return ""
 
     def failure(self, seconds: float) -> AppError:
-        """Return what was wrong; a refusal says more than silence, as the host is up."""
-        said = self._failed + [(address, port, errno.ETIMEDOUT) for _, address, port in self.open.values()]
-        if not said:
-            return self._odd or connection_error(errno.EHOSTUNREACH, seconds)
-        numbers = [number for _, _, number in said]
-        best = errno.ECONNREFUSED if errno.ECONNREFUSED in numbers else max(numbers, key=_telling)
+        """Return the most informative error; a refusal beats a timeout, because it shows that the host is up.
+
+        Args:
+            seconds: timeout for the message, s.
+        """
+        failures = self._failed + [
+            (address, port, errno.ETIMEDOUT) for _, address, port in self.open.values()
+        ]
+        if not failures:
+            return self._invalid_address or connection_error(errno.EHOSTUNREACH, seconds)
+        numbers = [number for _, _, number in failures]
+        best = errno.ECONNREFUSED if errno.ECONNREFUSED in numbers else max(numbers, key=_is_timeout)
         error = connection_error(best, seconds)
         message, hint = error.message, error.hint
         if best == errno.ECONNREFUSED:
-            ports = " and ".join(str(port) for port in dict.fromkeys(port for _, port, _ in said))
+            ports = " and ".join(str(port) for port in dict.fromkeys(port for _, port, _ in failures))
             message = f"The server is up but refuses connections to TCP port {ports}."
             hint = "Start its NFS server (systemctl start nfs-server), or name the port where it listens."
-        detail = "\n".join(f"{address} port {port}: {errno.errorcode.get(n, n)}" for address, port, n in said)
+        detail = "\n".join(
+            f"{address} port {port}: {errno.errorcode.get(n, n)}" for address, port, n in failures
+        )
         return AppError(ErrorKind(error.kind), message, hint=hint, detail=detail)
 
     def close(self) -> None:
-        """Close what is still open."""
-        for link, _, _ in self.open.values():
-            link.close()
+        """Close the sockets of running attempts."""
+        for connection, _, _ in self.open.values():
+            connection.close()
 
 
-def _telling(number: int) -> bool:
+def _is_timeout(number: int) -> bool:
     return number == errno.ETIMEDOUT
 
 
-def answer_query(question: Query) -> QueryReply:
-    """Return the answer; a failure is one."""
-    if question.kind == "announced":
-        return _announced_servers(question.seconds)
-    if question.kind == "scan":
-        return QueryReply(
-            announced=scan(question.networks, _send_event, port=question.port, seconds=question.seconds)
-        )
-    deadline = Deadline(question.seconds)
-    ports = [question.port, question.rpcbind_port]
-    if question.mount_port:
-        ports.append(question.mount_port)
+def answer_query(query: Query) -> QueryReply:
+    """Run a query and return its reply; an AppError becomes the reply's problem."""
+    if query.kind == "announced":
+        return _announced_servers(query.seconds)
+    if query.kind == "scan":
+        return QueryReply(announced=scan(query.networks, _send_event, port=query.port, seconds=query.seconds))
+    deadline = Deadline(query.seconds)
+    ports = [query.port, query.rpcbind_port]
+    if query.mount_port:
+        ports.append(query.mount_port)
     try:
-        address = first_reachable(question.addresses, ports, deadline)
-        if question.kind == "exports":
-            return QueryReply(exports=find_exports(question, address, deadline))
-        return QueryReply(probe=probe_versions(question, address, deadline))
+        address = first_reachable(query.addresses, ports, deadline)
+        if query.kind == "exports":
+            return QueryReply(exports=find_exports(query, address, deadline))
+        return QueryReply(probe=probe_versions(query, address, deadline))
     except AppError as error:
         return QueryReply(problem=Problem.of(error))
 
@@ -167,9 +176,9 @@ def _write_reply(reply: QueryReply) -> None:
 
 
 def main() -> None:
-    """Answer the question and end at once, whatever threads still wait."""
-    question = from_json(sys.stdin.buffer.read(), Query)
-    _write_reply(answer_query(question))
+    """Answer the query and exit without waiting for blocked threads."""
+    query = from_json(sys.stdin.buffer.read(), Query)
+    _write_reply(answer_query(query))
     os._exit(0)
 
 

@@ -1,8 +1,7 @@
 """ONC RPC client (RFC 5531) over TCP and UDP, with the few XDR types (RFC 4506) that NFS queries need.
 
-It asks as an ordinary user, from an ordinary port. A server may send anything and be as slow as it likes:
-each call ends by its deadline with the reply's body or an AppError. Several queries to a server can be made
-at once.
+It uses unprivileged ports and needs no root. Whatever a server sends and however slow it is, each call ends
+by its deadline with the body of the reply or an AppError. Several queries can run at once.
 """
 
 from __future__ import annotations
@@ -28,48 +27,48 @@ Item = TypeVar("Item")
 
 
 class XdrError(ValueError):
-    """The bytes are not what they should be; the message says why, as the end of a sentence."""
+    """Malformed XDR data; the message is the end of a sentence that gives the reason."""
 
 
 def u32(*values: int) -> bytes:
-    """Return unsigned numbers of 32 bits."""
+    """Encode unsigned 32-bit integers."""
     return struct.pack(f">{len(values)}I", *values)
 
 
 def u64(value: int) -> bytes:
-    """Return an unsigned number of 64 bits."""
+    """Encode an unsigned 64-bit integer."""
     return struct.pack(">Q", value)
 
 
 def opaque(data: bytes) -> bytes:
-    """Return bytes with their length before them, filled up to a multiple of four."""
+    """Encode variable-length opaque data: the length, then the bytes padded to a multiple of four."""
     return u32(len(data)) + data + bytes(-len(data) % 4)
 
 
 class Unpacker:
-    """Reads one value after the other; each method raises XdrError where the bytes end too early."""
+    """XDR decoder; each method reads the next value and raises XdrError at the end of the data."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
     def u32(self) -> int:
-        """Return an unsigned number of 32 bits."""
+        """Decode an unsigned 32-bit integer."""
         return int.from_bytes(self.fixed(4), "big")
 
     def u64(self) -> int:
-        """Return an unsigned number of 64 bits."""
+        """Decode an unsigned 64-bit integer."""
         return int.from_bytes(self.fixed(8), "big")
 
     def boolean(self) -> bool:
-        """Return a boolean: 0 or 1, nothing else."""
+        """Decode a boolean, 0 or 1; raise XdrError for any other value."""
         value = self.u32()
         if value > 1:
             raise XdrError(f"{value} stands where only 0 or 1 may.")
         return value == 1
 
     def fixed(self, size: int) -> bytes:
-        """Return this many bytes; what fills them up to a multiple of four is passed over."""
+        """Decode fixed-length opaque data of ``size`` bytes and skip the padding to a multiple of four."""
         end = self._at + size
         if end + (-size % 4) > len(self._data):
             raise XdrError("it ends too early.")
@@ -78,25 +77,25 @@ class Unpacker:
         return found
 
     def opaque(self, limit: int) -> bytes:
-        """Return bytes that have their length before them, at most ``limit``."""
+        """Decode variable-length opaque data of at most ``limit`` bytes."""
         size = self.u32()
         if size > limit:
             raise XdrError(f"a field of {size} bytes, where at most {limit} are allowed.")
         return self.fixed(size)
 
     def words(self, limit: int) -> list[int]:
-        """Return an array of numbers of 32 bits, at most ``limit`` of them."""
+        """Decode a variable-length array of at most ``limit`` unsigned 32-bit integers."""
         count = self.u32()
         if count > limit:
             raise XdrError(f"a list of {count} numbers, where at most {limit} are allowed.")
         return [self.u32() for _ in range(count)]
 
     def chain(self, read: Callable[[Unpacker], Item], limit: int) -> list[Item]:
-        """Return a linked list: before each entry stands whether there is one.
+        """Decode a linked list (RFC 4506 §4.19), in which a boolean precedes each entry.
 
         Args:
-            read: reads one entry.
-            limit: how many entries are allowed.
+            read: decodes one entry.
+            limit: largest number of entries.
         """
         found: list[Item] = []
         while self.boolean():
@@ -106,14 +105,14 @@ class Unpacker:
         return found
 
     def rest(self) -> bytes:
-        """Return what has not been read."""
+        """Return the bytes not decoded yet."""
         return self._data[self._at :]
 
 
 def readable(raw: bytes) -> str:
-    r"""Return a name that a server sent as text that is safe to show.
+    r"""Decode a name sent by a server into text that is safe to display.
 
-    Bytes that are not UTF-8 and control characters become ``\xNN``: a terminal must not obey them.
+    Invalid UTF-8 and control characters become ``\xNN``, because a terminal would interpret them.
     """
     text = raw.decode(errors="backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -122,13 +121,13 @@ def readable(raw: bytes) -> str:
 T = TypeVar("T")
 Transport = Literal["tcp", "udp"]
 
-#: A list of some thousand exports stays below.
+#: Longest reply accepted, bytes; a list of some thousand exports is shorter.
 MAX_REPLY = 4 * 2**20
 _MAX_FRAGMENTS = 4096
 _MAX_DATAGRAM = 65536
 _LAST_FRAGMENT = 0x8000_0000
 _MAX_AUTH = 400
-#: A datagram without an answer is sent again after this time, then after twice as long, and so on.
+#: Time until the first retransmission of a datagram, s; it doubles each time.
 _RESEND_S = 0.25
 
 NULL_PROCEDURE = 0
@@ -142,11 +141,11 @@ _AUTH = {1: "bad credential", 2: "rejected credential", 5: "authentication too w
 
 
 class VersionMismatchError(AppError):
-    """The server has the program, but not in this version.
+    """The server offers the program in other versions only (PROG_MISMATCH).
 
     Attributes:
-        lowest: lowest version that it has.
-        highest: highest one.
+        lowest: lowest version offered.
+        highest: highest version offered.
     """
 
     def __init__(self, program: int, version: int, lowest: int, highest: int) -> None:
@@ -160,14 +159,14 @@ class VersionMismatchError(AppError):
 
 
 class ProgramMissingError(AppError):
-    """The server listens, but not for this program, or not for this procedure of it."""
+    """The server offers no such program or procedure (PROG_UNAVAIL, PROC_UNAVAIL)."""
 
 
 class Deadline:
-    """A moment until which everything has to be done.
+    """Deadline for a sequence of operations.
 
     Args:
-        seconds: from now.
+        seconds: time from now until the deadline, s.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -175,14 +174,14 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds that are left, 0 if it has passed."""
+        """Return the remaining time in seconds, 0 after the deadline."""
         return max(0.0, self._end - time.monotonic())
 
     def check(self) -> float:
-        """Return the seconds that are left.
+        """Return the remaining time in seconds.
 
         Raises:
-            AppError: SERVER_SILENT if none are.
+            AppError: SERVER_SILENT after the deadline.
         """
         left = self.left()
         if left <= 0:
@@ -190,16 +189,16 @@ class Deadline:
         return left
 
     def within(self, seconds: float) -> Deadline:
-        """Return one that ends after this many seconds, but not later than this one."""
+        """Return a deadline ``seconds`` from now, but not later than this one."""
         return Deadline(min(seconds, self.left()))
 
     def pause(self, seconds: float) -> None:
-        """Wait, but not beyond the deadline."""
+        """Sleep for ``seconds``, but not beyond the deadline."""
         threading.Event().wait(min(seconds, self.left()))
 
 
 def timeout_error(seconds: float) -> AppError:
-    """Return the error of a server that did not answer in time."""
+    """Return the error for a server that did not answer within ``seconds``."""
     return AppError(
         ErrorKind.SERVER_SILENT,
         f"No answer within {seconds:.2g} seconds.",
@@ -208,7 +207,7 @@ def timeout_error(seconds: float) -> AppError:
 
 
 def unreadable_answer_error(why: str) -> AppError:
-    """Return the error of an answer that cannot be read."""
+    """Return the error for a malformed reply; ``why`` becomes its detail."""
     return AppError(
         ErrorKind.SERVER_GARBLED,
         "The server's answer cannot be read: it does not follow the protocol.",
@@ -218,10 +217,10 @@ def unreadable_answer_error(why: str) -> AppError:
 
 
 def decode(body: bytes, read: Callable[[Unpacker], T]) -> T:
-    """Return what ``read`` makes of a reply's body.
+    """Decode the body of a reply with ``read``.
 
     Raises:
-        AppError: SERVER_GARBLED if it cannot be read.
+        AppError: SERVER_GARBLED if the body is malformed.
     """
     try:
         return read(Unpacker(body))
@@ -230,16 +229,16 @@ def decode(body: bytes, read: Callable[[Unpacker], T]) -> T:
 
 
 def auth_sys() -> bytes:
-    """Return the credential AUTH_SYS of this process's own user (RFC 5531, appendix A)."""
+    """Return the AUTH_SYS credential of this process's user (RFC 5531, appendix A)."""
     body = u32(0) + opaque(b"") + u32(os.getuid(), os.getgid(), 0)
     return u32(1) + opaque(body)
 
 
 def socket_address(address: str, port: int) -> tuple[socket.AddressFamily, tuple[str | int | bytes, ...]]:
-    """Return the family and the address that the socket calls want; IPv6 ones may have a zone.
+    """Return the address family and the socket address of a numeric address; IPv6 may have a zone.
 
     Raises:
-        AppError: SERVER_UNKNOWN if it is not an address, or its zone is no interface here.
+        AppError: SERVER_UNKNOWN if the address is malformed, or its zone names no interface.
     """
     try:
         found = socket.getaddrinfo(
@@ -257,7 +256,12 @@ def socket_address(address: str, port: int) -> tuple[socket.AddressFamily, tuple
 
 
 def connection_error(number: int, seconds: float) -> AppError:
-    """Return the error for an errno of a socket."""
+    """Return the error for the errno of a socket call.
+
+    Args:
+        number: errno.
+        seconds: timeout for the message, s.
+    """
     if number == errno.ECONNREFUSED:
         return AppError(ErrorKind.SERVER_REFUSED, "The server refuses the connection: nothing listens there.")
     if number in {errno.ETIMEDOUT, errno.EAGAIN}:
@@ -275,16 +279,16 @@ def connection_error(number: int, seconds: float) -> AppError:
 
 
 class RpcConnection:
-    """One socket to one port of one server, closed at the end of a ``with``.
+    """RPC connection to one port of a server; a context manager that closes the socket.
 
     Args:
-        address: numeric, an IPv6 one without brackets.
-        port: its port.
+        address: numeric address, IPv6 without brackets.
+        port: port number.
         transport: tcp or udp.
-        deadline: for connecting and for all calls together.
+        deadline: deadline for the connection and all calls together.
 
     Raises:
-        AppError: if it cannot be connected.
+        AppError: if the connection fails.
     """
 
     def __init__(self, address: str, port: int, transport: Transport, deadline: Deadline) -> None:
@@ -319,9 +323,16 @@ class RpcConnection:
     ) -> bytes:
         """Call a procedure and return the body of its reply.
 
+        Args:
+            program: RPC program number.
+            version: version of the program.
+            procedure: procedure number.
+            arguments: encoded arguments.
+            credential: encoded credential, AUTH_NONE by default.
+
         Raises:
-            VersionMismatchError: the program is there in other versions.
-            ProgramMissingError: the program or the procedure is not there.
+            VersionMismatchError: the server offers the program in other versions only.
+            ProgramMissingError: the server offers no such program or procedure.
             AppError: SERVER_SILENT, SERVER_REFUSED, SERVER_GARBLED or ACCESS_DENIED.
         """
         xid = next(self._xids) & 0xFFFF_FFFF
@@ -329,12 +340,12 @@ class RpcConnection:
         with self._failures():
             reply = self._over_tcp(message) if self._transport == "tcp" else self._over_udp(message, xid)
         try:
-            return _accepted(Unpacker(reply), xid, program, version)
+            return _reply_body(Unpacker(reply), xid, program, version)
         except XdrError as error:
             raise unreadable_answer_error(str(error)) from error
 
     def _over_tcp(self, message: bytes) -> bytes:
-        """Send one record and return the next one that comes (RFC 5531 §11)."""
+        """Send one record and return the next record received (record marking, RFC 5531 §11)."""
         self._socket.settimeout(self._deadline.check())
         self._socket.sendall(u32(_LAST_FRAGMENT | len(message)) + message)
         record = bytearray()
@@ -363,14 +374,14 @@ class RpcConnection:
         return bytes(found)
 
     def _over_udp(self, message: bytes, xid: int) -> bytes:
-        """Send a datagram, again and again, until one with the same number comes back."""
+        """Send a datagram, with retransmissions, until a reply with the same xid arrives."""
         wait_s = _RESEND_S
         while True:
             self._deadline.check()
             self._socket.send(message)
-            again = self._deadline.within(wait_s)
+            resend_at = self._deadline.within(wait_s)
             wait_s *= 2
-            while left := again.left():
+            while left := resend_at.left():
                 self._socket.settimeout(left)
                 try:
                     reply = self._socket.recv(_MAX_DATAGRAM)
@@ -389,15 +400,15 @@ class RpcConnection:
             raise connection_error(error.errno or errno.EIO, self._deadline.seconds) from error
 
 
-def _accepted(reply: Unpacker, xid: int, program: int, version: int) -> bytes:
-    """Return the body of a reply that was accepted and successful."""
+def _reply_body(reply: Unpacker, xid: int, program: int, version: int) -> bytes:
+    """Return the body of an accepted, successful reply; raise the error that any other reply reports."""
     if reply.u32() != xid:
         raise XdrError("it carries the number of another call.")
     if reply.u32() != _REPLY:
         raise XdrError("it is not a reply.")
     state = reply.u32()
     if state == _DENIED:
-        raise _denied(reply)
+        raise _denial_error(reply)
     if state != _ACCEPTED:
         raise XdrError(f"it has the unknown state {state}.")
     reply.u32()  # the flavour of the verifier
@@ -419,7 +430,7 @@ def _accepted(reply: Unpacker, xid: int, program: int, version: int) -> bytes:
     raise XdrError(f"it has the unknown state {state}.")
 
 
-def _denied(reply: Unpacker) -> AppError:
+def _denial_error(reply: Unpacker) -> AppError:
     if reply.u32() == 0:
         return unreadable_answer_error(
             f"The server speaks version {reply.u32()} to {reply.u32()} of RPC, not 2."
@@ -436,7 +447,7 @@ def _denied(reply: Unpacker) -> AppError:
 A = TypeVar("A")
 B = TypeVar("B")
 
-#: The parts keep to the deadline themselves; this is for a thread that the system does not let run.
+#: Time beyond the deadline for threads that the system scheduled late, s; the parts observe the deadline.
 _GRACE_S = 0.2
 
 
@@ -451,13 +462,17 @@ def run_parts(deadline: Deadline, /, *parts: Callable[[], A]) -> tuple[A | AppEr
 
 
 def run_parts(deadline: Deadline, /, *parts: Callable[[], object]) -> tuple[object, ...]:
-    """Run each on a thread of its own; return its result, or the AppError that it raised or that is due."""
+    """Run each part on its own thread and return the results in order.
+
+    The result of a part is its return value, the AppError that it raised, or a timeout error after the
+    deadline.
+    """
     futures = [run_in_thread(f"discover-{number}", part) for number, part in enumerate(parts)]
     return tuple(_outcome(future, deadline) for future in futures)
 
 
 def run_all(deadline: Deadline, parts: Sequence[Callable[[], A]]) -> list[A | AppError]:
-    """Do the same for any number of parts."""
+    """Run a sequence of parts of one type like :func:`run_parts` and return the list of results."""
     return list(run_parts(deadline, *parts))
 
 

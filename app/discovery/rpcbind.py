@@ -1,6 +1,6 @@
-"""rpcbind (RFC 1833): where services listen, and the time of the server.
+"""rpcbind client (RFC 1833): finds the ports of RPC services and the server's time.
 
-Version 2, the portmapper, is asked over IPv4, version 3 over IPv6 and for the time.
+It uses version 2 (portmapper) over IPv4, and version 3 over IPv6 and for the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PORTMAPPER, _RPCBIND = 2, 3
 _GET, _DUMP, _GET_TIME = 3, 4, 6
 _TRANSPORTS: dict[int, Transport] = {6: "tcp", 17: "udp"}
 _NUMBERS = {name: number for number, name in _TRANSPORTS.items()}
-#: netid(5) names of version 3; "local" and others are not reachable from here.
+#: Address family and transport of the network IDs (netid(5)) that are reachable over the network.
 _NETIDS: dict[str, tuple[int, Transport]] = {
     "tcp": (4, "tcp"),
     "udp": (4, "udp"),
@@ -31,7 +31,15 @@ _MAX_TEXT = 256
 
 
 class Registration(NamedTuple):
-    """One registration; ``family`` is 4 or 6."""
+    """One registered service.
+
+    Attributes:
+        program: RPC program number.
+        version: version of the program.
+        transport: tcp or udp.
+        port: port number.
+        family: IP version, 4 or 6.
+    """
 
     program: int
     version: int
@@ -48,12 +56,13 @@ def find_port(address: str, rpcbind_port: int, program: int, version: int, deadl
     """
     with RpcConnection(address, rpcbind_port, "tcp", deadline) as rpcbind:
         if ":" not in address:
-            asked = u32(program, version, _NUMBERS["tcp"], 0)
-            port = decode(rpcbind.call(PROGRAM, _PORTMAPPER, _GET, asked), lambda reply: reply.u32())
+            arguments = u32(program, version, _NUMBERS["tcp"], 0)
+            port = decode(rpcbind.call(PROGRAM, _PORTMAPPER, _GET, arguments), lambda reply: reply.u32())
         else:
-            asked = u32(program, version) + opaque(b"tcp6") + opaque(b"") + opaque(b"")
+            arguments = u32(program, version) + opaque(b"tcp6") + opaque(b"") + opaque(b"")
             port = decode(
-                rpcbind.call(PROGRAM, _RPCBIND, _GET, asked), lambda reply: _port_of(reply.opaque(_MAX_TEXT))
+                rpcbind.call(PROGRAM, _RPCBIND, _GET, arguments),
+                lambda reply: _port_of(reply.opaque(_MAX_TEXT)),
             )
     if port > 0xFFFF:
         raise AppError(ErrorKind.SERVER_GARBLED, f"The server's rpcbind names the impossible port {port}.")
@@ -61,13 +70,13 @@ def find_port(address: str, rpcbind_port: int, program: int, version: int, deadl
 
 
 def registered(address: str, rpcbind_port: int, deadline: Deadline) -> list[Registration]:
-    """Return what is registered for the address's own family.
+    """Return the services registered for the address family of ``address``.
 
     Raises:
         AppError: if rpcbind does not answer.
     """
     family = 6 if ":" in address else 4
-    version, read = (_RPCBIND, _new_row) if family == 6 else (_PORTMAPPER, _old_row)
+    version, read = (_RPCBIND, _rpcbind_row) if family == 6 else (_PORTMAPPER, _portmapper_row)
     with RpcConnection(address, rpcbind_port, "tcp", deadline) as rpcbind:
         body = rpcbind.call(PROGRAM, version, _DUMP)
     rows = decode(body, lambda reply: reply.chain(read, _MAX_ROWS))
@@ -75,20 +84,20 @@ def registered(address: str, rpcbind_port: int, deadline: Deadline) -> list[Regi
 
 
 def clock_ahead_s(address: str, rpcbind_port: int, deadline: Deadline) -> float:
-    """Return how far the server's clock is ahead of this computer's, to the second (RPCBPROC_GETTIME).
+    """Return the server's clock minus this computer's, in whole seconds (RPCBPROC_GETTIME).
 
     Raises:
         AppError: if rpcbind does not answer, or has no version 3.
     """
     with RpcConnection(address, rpcbind_port, "tcp", deadline) as rpcbind:
         before = time.time()
-        there = decode(rpcbind.call(PROGRAM, _RPCBIND, _GET_TIME), lambda reply: reply.u32())
+        server_time = decode(rpcbind.call(PROGRAM, _RPCBIND, _GET_TIME), lambda reply: reply.u32())
         after = time.time()
-    # The server tells whole seconds, cut off.
-    return float(round(there + 0.5 - (before + after) / 2))
+    # The server sends its time rounded down to whole seconds.
+    return float(round(server_time + 0.5 - (before + after) / 2))
 
 
-def _old_row(reply: Unpacker) -> Registration | None:
+def _portmapper_row(reply: Unpacker) -> Registration | None:
     program, version, number, port = reply.u32(), reply.u32(), reply.u32(), reply.u32()
     transport = _TRANSPORTS.get(number)
     if transport is None or not 0 < port <= 0xFFFF:
@@ -96,15 +105,15 @@ def _old_row(reply: Unpacker) -> Registration | None:
     return Registration(program, version, transport, port)
 
 
-def _new_row(reply: Unpacker) -> Registration | None:
+def _rpcbind_row(reply: Unpacker) -> Registration | None:
     program, version = reply.u32(), reply.u32()
     netid = _NETIDS.get(reply.opaque(_MAX_TEXT).decode(errors="replace"))
-    where = reply.opaque(_MAX_TEXT)
+    universal_address = reply.opaque(_MAX_TEXT)
     reply.opaque(_MAX_TEXT)  # its owner
     if netid is None:
         return None
     family, transport = netid
-    return Registration(program, version, transport, _port_of(where), family)
+    return Registration(program, version, transport, _port_of(universal_address), family)
 
 
 def _port_of(universal: bytes) -> int:

@@ -1,8 +1,8 @@
-"""Subnet scan: the addresses of attached networks are asked on the port of NFS.
+"""Subnet scan: finds NFS servers by connecting to each address of the attached networks.
 
-Only after the person has agreed to it: to whoever watches the network it looks like an attack. At most 1,022
-addresses, the most of one /22, are asked, 200 a second, with a connection to TCP port 2049 and, where one
-comes about, the NULL call of NFS (RFC 1813, RFC 7530).
+It runs only with the user's consent, because network monitors may take it for an attack. It covers at most
+1,022 addresses, the hosts of a /22, at 200 addresses per second. Each address gets a connection to TCP port
+2049 and, if that succeeds, the NULL call of NFS (RFC 1813, RFC 7530).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
 
-#: Of one network, and of all together: the hosts of a /22.
+#: Largest network, as a prefix length, and most addresses of all networks: the hosts of a /22.
 MAX_PREFIX = 22
 MAX_ADDRESSES = 1022
 _PER_SECOND = 200
@@ -43,15 +43,15 @@ _CONNECT_S = 1.0
 _CALL_S = 1.5
 _NAME_S = 1.0
 _PROGRESS_S = 0.25
-#: All of it, also on a machine that is very busy.
+#: Time limit of a scan, s, also on a very busy computer.
 SCAN_S = 20.0
 
 
 def subnets(net: str = "/sys/class/net") -> Subnets:
-    """Return the networks that may be scanned, those of physical adapters first, and what is left out.
+    """Return the networks that can be scanned, those of physical adapters first, and those left out.
 
     Args:
-        net: where the kernel lists the interfaces.
+        net: directory in which the kernel lists the interfaces.
     """
     states = psutil.net_if_stats()
     found: list[Subnet] = []
@@ -69,15 +69,15 @@ def subnets(net: str = "/sys/class/net") -> Subnets:
     for subnet in found:
         if any(subnet.network == other.network for other in chosen):
             continue
-        room = MAX_ADDRESSES - sum(other.count for other in chosen)
-        (chosen if subnet.count <= room else left_out).append(subnet)
+        remaining = MAX_ADDRESSES - sum(other.count for other in chosen)
+        (chosen if subnet.count <= remaining else left_out).append(subnet)
     return Subnets(subnets=chosen, left_out=[subnet.network for subnet in left_out])
 
 
 def subnet_of(interface: str, address: str, netmask: str) -> Subnet | None:
-    """Return the network around an own address, None where there is nothing to scan.
+    """Return the network of an interface's address, None if it has no other hosts to scan.
 
-    A network that is larger than a /22 is cut down to the /22 around the address.
+    A network larger than a /22 is reduced to the /22 around the address.
     """
     try:
         own = ipaddress.IPv4Interface(f"{address}/{netmask}")
@@ -99,10 +99,10 @@ def subnet_of(interface: str, address: str, netmask: str) -> Subnet | None:
 
 
 def chosen_subnets(wanted: list[str]) -> list[Subnet]:
-    """Return the subnets that the person has agreed to, all if none is named.
+    """Return the subnets with these names, all if ``wanted`` is empty.
 
     Raises:
-        AppError: UNAVAILABLE if this computer is not attached to one, or to none at all.
+        AppError: UNAVAILABLE if this computer is not attached to one of them, or to no network at all.
     """
     known = subnets().subnets
     chosen = [subnet for subnet in known if not wanted or subnet.network in wanted]
@@ -129,26 +129,26 @@ def scan(
     port: int = NFS_PORT,
     seconds: float = SCAN_S,
 ) -> list[KnownServer]:
-    """Return the NFS servers on these networks, in the order of their addresses.
+    """Scan networks and return their NFS servers, in the order of their addresses.
 
     Args:
-        networks: as :func:`subnets` names them.
-        tell: is told of each server as soon as it is known, and how far the scan is.
-        port: of NFS.
-        seconds: for all of it; what has not answered by then is left out.
+        networks: networks in CIDR notation, as in ``Subnet.network``.
+        tell: receives events with each server and the progress.
+        port: NFS port.
+        seconds: time limit of the whole scan, s; later answers are ignored.
     """
     addresses = [str(address) for text in networks for address in ipaddress.IPv4Network(text).hosts()]
     return _Scan(addresses[:MAX_ADDRESSES], tell, port, Deadline(seconds)).run()
 
 
 class _Scan:
-    """One scan: connections that are being made, and calls that are under way on threads."""
+    """One scan: running connection attempts, and NULL calls on threads."""
 
     def __init__(
         self, addresses: list[str], tell: Callable[[ServersEvent], None], port: int, deadline: Deadline
     ) -> None:
         self._addresses = addresses
-        self._tell = tell
+        self._listener = tell
         self._port = port
         self._deadline = deadline
         self._poll = select.poll()
@@ -156,10 +156,10 @@ class _Scan:
         self._calls: list[Future[KnownServer | None]] = []
         self._found: list[KnownServer] = []
         self._decided = 0
-        self._told_at = 0.0
+        self._reported_at = 0.0
 
     def run(self) -> list[KnownServer]:
-        """Ask every address."""
+        """Scan every address and return the servers found."""
         began, started = time.monotonic(), 0
         while (started < len(self._addresses) or self._open or self._calls) and self._deadline.left():
             due = int((time.monotonic() - began) * _PER_SECOND) + 1
@@ -167,55 +167,59 @@ class _Scan:
                 self._start(self._addresses[started])
                 started += 1
             for number, _ in self._poll.poll(1000 / _PER_SECOND):
-                link, address, _end = self._open[number]
-                self._decide(number, link.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), address)
-            self._give_up()
-            self._collect()
-        for link, _, _ in self._open.values():
-            link.close()
-        self._say([], last=True)
+                connection, address, _end = self._open[number]
+                self._finish_connect(
+                    number, connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), address
+                )
+            self._time_out_connects()
+            self._collect_calls()
+        for connection, _, _ in self._open.values():
+            connection.close()
+        self._report([], last=True)
         return sorted(self._found, key=lambda server: ipaddress.ip_address(server.address))
 
     def _start(self, address: str) -> None:
-        link = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
-        self._open[link.fileno()] = (link, address, time.monotonic() + _CONNECT_S)
-        self._poll.register(link, select.POLLOUT)
+        connection = socket.socket(
+            socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+        )
+        self._open[connection.fileno()] = (connection, address, time.monotonic() + _CONNECT_S)
+        self._poll.register(connection, select.POLLOUT)
         try:
-            number = link.connect_ex((address, self._port))
+            number = connection.connect_ex((address, self._port))
         except OSError as error:
             number = error.errno or errno.EIO
         if number != errno.EINPROGRESS:
-            self._decide(link.fileno(), number, address)
+            self._finish_connect(connection.fileno(), number, address)
 
-    def _decide(self, descriptor: int, number: int, address: str) -> None:
+    def _finish_connect(self, descriptor: int, number: int, address: str) -> None:
         self._poll.unregister(descriptor)
         self._open.pop(descriptor)[0].close()
         self._decided += 1
         if number == 0:
             self._calls.append(run_in_thread("scan", lambda: ask_address(address, self._port)))
 
-    def _give_up(self) -> None:
+    def _time_out_connects(self) -> None:
         now = time.monotonic()
         for number, (_link, address, end) in list(self._open.items()):
             if end < now:
-                self._decide(number, errno.ETIMEDOUT, address)
+                self._finish_connect(number, errno.ETIMEDOUT, address)
 
-    def _collect(self) -> None:
+    def _collect_calls(self) -> None:
         done = [call for call in self._calls if call.done()]
         self._calls = [call for call in self._calls if call not in done]
         found = [server for call in done if (server := call.result()) is not None]
         self._found += found
-        self._say(found)
+        self._report(found)
 
-    def _say(self, found: list[KnownServer], *, last: bool = False) -> None:
+    def _report(self, found: list[KnownServer], *, last: bool = False) -> None:
         now = time.monotonic()
-        if found or last or now - self._told_at >= _PROGRESS_S:
-            self._told_at = now
-            self._tell(ServersEvent(servers=found, asked=self._decided, total=len(self._addresses)))
+        if found or last or now - self._reported_at >= _PROGRESS_S:
+            self._reported_at = now
+            self._listener(ServersEvent(servers=found, asked=self._decided, total=len(self._addresses)))
 
 
 def ask_address(address: str, port: int = NFS_PORT) -> KnownServer | None:
-    """Return the server at an address, None if what listens there is no NFS."""
+    """Return the server at an address, None if it is not an NFS server."""
     if not is_nfs(address, port):
         return None
     naming = run_in_thread("name", lambda: _name_of(address))
@@ -227,7 +231,7 @@ def ask_address(address: str, port: int = NFS_PORT) -> KnownServer | None:
 
 
 def is_nfs(address: str, port: int = NFS_PORT) -> bool:
-    """Whether NFS answers its NULL call there, in whatever version."""
+    """Return whether an NFS service of any version answers a NULL call at the address."""
     try:
         with RpcConnection(address, port, "tcp", Deadline(_CALL_S)) as connection:
             connection.call(NFS_PROGRAM, 4, NULL_PROCEDURE)
@@ -236,11 +240,11 @@ def is_nfs(address: str, port: int = NFS_PORT) -> bool:
     except ProgramMissingError:
         return False
     except AppError as error:
-        return error.kind is ErrorKind.ACCESS_DENIED  # it is RPC, and wants to know who asks
+        return error.kind is ErrorKind.ACCESS_DENIED  # an RPC service that requires authentication
     return True
 
 
 def _name_of(address: str) -> str:
-    """Return the name of an address, "" unless it leads back to it."""
+    """Return the reverse lookup name of an address, "" unless the name resolves to the address."""
     name = reverse_name(address)
     return name if name and leads_to(name, address) else ""

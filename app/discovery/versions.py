@@ -1,7 +1,7 @@
-"""NFS versions that a server offers over each transport, and which of its RPC services answer.
+"""NFS versions offered over each transport, and RPC services that answer.
 
-A version is offered if its NULL procedure (RFC 1813, RFC 7530) succeeds; a server that refuses it says which
-range it has. Minor versions are asked with an empty COMPOUND (RFC 7530 §15.2).
+A version is offered if its NULL procedure (RFC 1813, RFC 7530) succeeds; a server that refuses it reports the
+range it offers. Minor versions are tested with an empty COMPOUND (RFC 7530 §15.2).
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ A = TypeVar("A")
 VERSIONS = ("3", "4.0", "4.1", "4.2")
 _MINORS = {"4.0": 0, "4.1": 1, "4.2": 2}
 _TRANSPORTS: tuple[Transport, ...] = ("tcp", "udp")
-#: RFC 7530 §3.1 wants a transport "that is specified to avoid network congestion"; so do 8881 and 7862.
+#: RFC 7530 §3.1, RFC 8881 and RFC 7862 require a transport "that is specified to avoid network congestion".
 _NOT_OVER_UDP = "version 4 needs a transport that avoids congestion, as TCP does (RFC 7530 §3.1)"
-#: Of the deadline: a firewall that drops datagrams must not hold up what is known already.
+#: Timeout of the UDP queries, s, so that a firewall that drops datagrams does not delay the other results.
 _UDP_S = 1.2
-#: What is left for the services' NULL calls when rpcbind has answered.
+#: Timeout of the NULL calls to the services, s.
 _SERVICE_S = 1.0
-#: More ports than any server has are not all asked.
+#: Most ports that get NULL calls; real servers have fewer.
 _MAX_PORTS = 48
 _NAMES = {
     rpcbind.PROGRAM: "rpcbind",
@@ -56,17 +56,19 @@ _NAMES = {
 }
 
 
-def probe_versions(question: Query, address: str, deadline: Deadline) -> ProbeResult:
-    """Ask NFS and rpcbind at once; what does not answer in time is unknown, with the reason."""
-    soon = deadline.within(_SERVICE_S)
-    clock = run_in_thread("clock", partial(rpcbind.clock_ahead_s, address, question.rpcbind_port, soon))
+def probe_versions(query: Query, address: str, deadline: Deadline) -> ProbeResult:
+    """Query NFS and rpcbind in parallel; what does not answer in time is unknown, with a reason."""
+    service_deadline = deadline.within(_SERVICE_S)
+    clock = run_in_thread(
+        "clock", partial(rpcbind.clock_ahead_s, address, query.rpcbind_port, service_deadline)
+    )
     name = run_in_thread("reverse-name", partial(reverse_name, address))
     tables, services = run_parts(
         deadline,
         lambda: run_all(
-            deadline, [partial(_offers, address, question.port, kind, deadline) for kind in _TRANSPORTS]
+            deadline, [partial(_offers, address, query.port, kind, deadline) for kind in _TRANSPORTS]
         ),
-        lambda: _services(address, question.rpcbind_port, deadline),
+        lambda: _services(address, query.rpcbind_port, deadline),
     )
     versions: list[VersionOffer] = []
     for transport, table in zip(
@@ -75,19 +77,19 @@ def probe_versions(question: Query, address: str, deadline: Deadline) -> ProbeRe
         versions += _unknown(transport, table) if isinstance(table, AppError) else table
     versions = [_over_udp(offer) for offer in versions]
     return ProbeResult(
-        server=question.server,
+        server=query.server,
         address=address,
-        port=question.port,
+        port=query.port,
         versions=versions,
         services=None if isinstance(services, AppError) else services,
         services_problem=Problem.of(services) if isinstance(services, AppError) else None,
-        clock_ahead_s=_in_time(clock, soon),
-        reverse_name=_in_time(name, soon),
+        clock_ahead_s=_in_time(clock, service_deadline),
+        reverse_name=_in_time(name, service_deadline),
     )
 
 
 def _in_time(future: Future[A], deadline: Deadline) -> A | None:
-    """Return what has come by the deadline, else None; the process ends with whatever still waits."""
+    """Return the result available by the deadline, else None; exiting the process ends the thread."""
     try:
         return future.result(deadline.left())
     except (AppError, TimeoutError):
@@ -95,7 +97,7 @@ def _in_time(future: Future[A], deadline: Deadline) -> A | None:
 
 
 def _unknown(transport: Transport, error: AppError) -> list[VersionOffer]:
-    """Return a table without an answer; a refused connection is one: nothing is offered there."""
+    """Return the offers of a transport that failed: not offered if refused, else unknown."""
     offered = False if error.kind is ErrorKind.SERVER_REFUSED else None
     return [
         VersionOffer(transport=transport, version=version, offered=offered, note=error.message)
@@ -104,7 +106,7 @@ def _unknown(transport: Transport, error: AppError) -> list[VersionOffer]:
 
 
 def _over_udp(offer: VersionOffer) -> VersionOffer:
-    """Say why version 4 is missing over UDP: the standard rules it out, nothing is wrong with the server."""
+    """Explain a missing version 4 over UDP: the standard excludes it, so the server is not at fault."""
     if offer.transport != "udp" or offer.version == "3" or offer.offered:
         return offer
     return msgspec.structs.replace(offer, note=_NOT_OVER_UDP)
@@ -118,10 +120,10 @@ def _offers(address: str, port: int, transport: Transport, deadline: Deadline) -
 
 
 def _offer(connection: RpcConnection, transport: Transport, version: str) -> VersionOffer:
-    """Ask for one version.
+    """Test whether one version is offered.
 
     Raises:
-        AppError: no answer; the further versions need not be asked then.
+        AppError: if the server does not answer; then the other versions will not answer either.
     """
     try:
         if version == "3":
@@ -139,22 +141,22 @@ def _offer(connection: RpcConnection, transport: Transport, version: str) -> Ver
 
 
 def _services(address: str, rpcbind_port: int, deadline: Deadline) -> list[Service]:
-    """Return rpcbind's list, each row asked whether it answers."""
+    """Return the services registered with rpcbind, with the result of a NULL call to each."""
     rows = rpcbind.registered(address, rpcbind_port, deadline)
-    by_place: dict[tuple[Transport, int], list[rpcbind.Registration]] = defaultdict(list)
+    by_port: dict[tuple[Transport, int], list[rpcbind.Registration]] = defaultdict(list)
     for row in rows:
-        by_place[row.transport, row.port].append(row)
-    soon = deadline.within(_SERVICE_S)
-    groups = list(by_place.items())[:_MAX_PORTS]
-    parts = [partial(_ask_port, address, *place, group, soon) for place, group in groups]
-    answers = dict(zip((place for place, _ in groups), run_all(soon, parts), strict=True))
+        by_port[row.transport, row.port].append(row)
+    service_deadline = deadline.within(_SERVICE_S)
+    groups = list(by_port.items())[:_MAX_PORTS]
+    parts = [partial(_call_services, address, *key, group, service_deadline) for key, group in groups]
+    answers = dict(zip((key for key, _ in groups), run_all(service_deadline, parts), strict=True))
     return [_service(row, answers.get((row.transport, row.port))) for row in rows]
 
 
-def _ask_port(
+def _call_services(
     address: str, transport: Transport, port: int, rows: list[rpcbind.Registration], deadline: Deadline
 ) -> dict[rpcbind.Registration, str]:
-    """Call the NULL procedure of each service of one port; return why those that fail do, "" for the rest."""
+    """Call the NULL procedure of each service on one port; return each one's error, "" for success."""
     found: dict[rpcbind.Registration, str] = {}
     with RpcConnection(address, port, transport, deadline) as connection:
         for row in rows:

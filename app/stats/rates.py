@@ -190,7 +190,7 @@ class _SegmentCounter:
             self._diag.close()
 
     def since_last(self, row: MountRow | None) -> tuple[int | None, int | None]:
-        """Return the segments retransmitted and received out of order since the last call; None if unknown."""
+        """Return segments retransmitted and received out of order since the last call, None if unknown."""
         if self._diag is None or row is None:
             return None, None
         mount = MountOfPath(
