@@ -1,1 +1,1 @@
-"""Facts: what can be observed of the client, the link and the server before anything is advised."""
+"""Facts about the client, the link and the server, observed without root and without accessing a mount."""

@@ -1,4 +1,4 @@
-"""Facts of this computer as an NFS client: kernel, nfs-utils, memory, limits, nfsmount.conf."""
+"""Client facts: kernel, nfs-utils, memory, kernel limits and nfsmount.conf of this computer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _DEADLINE_S = 1.0
 _VERSION = re.compile(r"nfs-utils ([0-9][0-9A-Za-z.~+-]*)")
-#: ClientFacts field to the file that tells it, and which of its numbers.
+#: File of each limit, by ClientFacts field, and the index of the number in it.
 _LIMITS = {
     "tcp_slots": ("proc/sys/sunrpc/tcp_max_slot_table_entries", 0),
     "session_slots": ("sys/module/nfs/parameters/max_session_slots", 0),
@@ -29,10 +29,10 @@ _LIMITS = {
 
 
 def client_facts(root: str = "/") -> ClientFacts:
-    """Return what is known of this machine; takes at most a second.
+    """Gather the facts about this computer; takes at most 1 s.
 
     Args:
-        root: where to look for the configuration of the kernel and of mount.nfs.
+        root: directory that contains proc, sys, etc and the kernel's configuration.
     """
     release = platform.release()
     program = find_program("mount.nfs")

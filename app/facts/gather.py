@@ -1,4 +1,4 @@
-"""All facts of one share, within three seconds whatever the server does."""
+"""Fact gathering: all facts about one share, within three seconds even if the server does not answer."""
 
 from __future__ import annotations
 
@@ -24,37 +24,39 @@ if TYPE_CHECKING:
 
     from advisor.facts import PrerequisiteFacts
 
+#: Time limit of all queries, s.
 _BUDGET_S = 2.7
-#: The name service gets this much of it, so that something is left for the server.
+#: Longest time of name resolution, s; the rest of the time limit is for the server.
 _RESOLVE_S = 1.4
-#: What this computer tells of itself gets this much of it at least.
+#: Shortest time granted to the prerequisites of this computer, s.
 _LOCAL_S = 0.3
-#: What the round trips to a server that is known to answer may take.
+#: Time limit of the round-trip measurement to a mounted server, s.
 _LINK_S = 1.0
 
 
 def gather_facts(
     share: str = "", *, link_override: LinkFacts | None = None, client: ClientFacts | None = None
 ) -> Facts:
-    """Return what can be observed for a share; nothing on NFS is touched.
+    """Gather the facts about a share without accessing a mount.
 
-    A server that does not resolve or answer is a fact, not an error.
+    A server whose name does not resolve or that does not answer is a fact, not an error.
 
     Args:
         share: server:/export, or "" for the client alone.
-        link_override: the lab's emulated link: its figures are kept, and the measured round trip is added.
-        client: the client's facts, if they are known already.
+        link_override: the lab's emulated link, whose figures replace the detected ones, except the measured
+            round-trip time.
+        client: facts about the client; None to gather them.
 
     Raises:
-        AppError: SHARE_INVALID.
+        AppError: SHARE_INVALID if the share is malformed.
     """
     end = time.monotonic() + _BUDGET_S
     host, export = _host(share)
     client = client or client_facts()
-    # The kernel is asked by a child, the first time; a busy machine must not lose the server's time by it.
-    needed = run_in_thread("prerequisites", prerequisite_facts)
+    # Started first and in parallel, because the first call starts a child process, which takes time.
+    prerequisites = run_in_thread("prerequisites", prerequisite_facts)
     if not host:
-        return Facts(client=client, link=link_override, prerequisites=_in_time(needed, end))
+        return Facts(client=client, link=link_override, prerequisites=_in_time(prerequisites, end))
     try:
         addresses = resolve_host(host, min(_RESOLVE_S, end - time.monotonic()))
     except AppError as error:
@@ -67,15 +69,15 @@ def gather_facts(
                 "same_subnet": "its address is not known",
             },
         )
-        # A vendor's name tells what it is, also where it does not resolve, as outside of a cloud's network.
+        # A vendor's domain identifies the server even if the name resolves only inside a cloud network.
         server = with_identity(server, export, ServerMounts((), ""))
-        unknown = "the server's address is not known"
-        link = link_override or LinkFacts(sources=_with_reasons({}, unknown))
-        return Facts(client=client, link=link, server=server, prerequisites=_in_time(needed, end))
-    question = VersionQuery(host, end)
-    address, route, trip = _first_reachable(addresses, end)
+        reason = "the server's address is not known"
+        link = link_override or LinkFacts(sources=_with_reasons({}, reason))
+        return Facts(client=client, link=link, server=server, prerequisites=_in_time(prerequisites, end))
+    query = VersionQuery(host, end)
+    address, route, round_trip = _first_reachable(addresses, end)
     mounts = server_mounts(host, address)
-    answered = question.answer(_server(host, address, route, trip))
+    answered = query.answer(_server(host, address, route, round_trip))
     return Facts(
         client=replace(
             client,
@@ -83,15 +85,15 @@ def gather_facts(
             sources=client.sources
             | {"sharing": "mounts of the same server by its name or address (mountinfo)"},
         ),
-        link=_link(route, trip, link_override),
-        server=with_identity(answered, export, mounts, question.ports),
-        prerequisites=_in_time(needed, end),
+        link=_link(route, round_trip, link_override),
+        server=with_identity(answered, export, mounts, query.ports),
+        prerequisites=_in_time(prerequisites, end),
     )
 
 
-def _in_time(needed: Future[PrerequisiteFacts], end: float) -> PrerequisiteFacts | None:
+def _in_time(prerequisites: Future[PrerequisiteFacts], end: float) -> PrerequisiteFacts | None:
     try:
-        return needed.result(max(_LOCAL_S, end - time.monotonic()))
+        return prerequisites.result(max(_LOCAL_S, end - time.monotonic()))
     except TimeoutError:
         return None
 
@@ -99,21 +101,22 @@ def _in_time(needed: Future[PrerequisiteFacts], end: float) -> PrerequisiteFacts
 def link_facts_of(
     address: str, port: int = NFS_PORT, *, override: LinkFacts | None = None, seconds: float = _LINK_S
 ) -> LinkFacts:
-    """Return what is known of the way to an address; nobody is asked but the kernel and that port.
+    """Gather the facts about the link to an address, from the kernel and by connections to one port.
 
     Args:
-        address: of the server, as the kernel prints it.
-        port: TCP port that the round trips are measured with.
-        override: as for :func:`gather_facts`.
-        seconds: for all of them; a server that is silent costs no more.
+        address: numeric address of the server, as printed by the kernel.
+        port: TCP port for the round-trip measurement.
+        override: the lab's emulated link, whose figures replace the detected ones, except the measured
+            round-trip time.
+        seconds: time limit of the measurement, s.
     """
     route = find_route(address)
-    trip = measure_round_trip(address, seconds if route else 0.0, port=port)
-    return _link(route, trip, override, port)
+    round_trip = measure_round_trip(address, seconds if route else 0.0, port=port)
+    return _link(route, round_trip, override, port)
 
 
 def _host(share: str) -> tuple[str, str]:
-    """Return the host and the path of a share, both empty for none."""
+    """Return host and path of a share, both "" for an empty share."""
     if not share:
         return "", ""
     try:
@@ -128,28 +131,31 @@ def _host(share: str) -> tuple[str, str]:
 
 
 def _first_reachable(addresses: list[str], end: float) -> tuple[str, Route | None, RoundTrip]:
-    """Return the first address that answers, or the first one that was tried."""
+    """Return the first address that accepts connections, with its route and round trip.
+
+    Without such an address, return the first that refused a connection, else the first address.
+    """
     tried: list[tuple[str, Route | None, RoundTrip]] = []
-    for place, address in enumerate(addresses[:4]):
+    for index, address in enumerate(addresses[:4]):
         left = end - time.monotonic()
         route = find_route(address)
-        # Every address that is still to come gets its part of the time.
-        share_s = left / (min(len(addresses), 4) - place)
-        trip = measure_round_trip(address, share_s if route else 0.0)
-        tried.append((address, route, trip))
-        if trip.reachable:
+        # The remaining time is divided equally among the remaining addresses.
+        share_s = left / (min(len(addresses), 4) - index)
+        round_trip = measure_round_trip(address, share_s if route else 0.0)
+        tried.append((address, route, round_trip))
+        if round_trip.reachable:
             return tried[-1]
     answered = [attempt for attempt in tried if attempt[2].times]
     return (answered or tried)[0]
 
 
-def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> ServerFacts:
-    if trip.reachable:
+def _server(host: str, address: str, route: Route | None, round_trip: RoundTrip) -> ServerFacts:
+    if round_trip.reachable:
         reached = "TCP port 2049 accepts connections"
     elif route is None:
         reached = "there is no route to it"
     else:
-        reached = f"TCP port 2049: {os.strerror(trip.error)}"
+        reached = f"TCP port 2049: {os.strerror(round_trip.error)}"
     subnet = "the kernel's route, and the interface's address and netmask"
     if route is None:
         subnet = "there is no route to it"
@@ -158,7 +164,7 @@ def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> Se
     return ServerFacts(
         name=host,
         address=address,
-        reachable=trip.reachable,
+        reachable=round_trip.reachable,
         same_subnet=route.same_subnet if route else None,
         sources={
             "name": "the share",
@@ -171,21 +177,23 @@ def _server(host: str, address: str, route: Route | None, trip: RoundTrip) -> Se
 
 
 def _link(
-    route: Route | None, trip: RoundTrip, override: LinkFacts | None, port: int = NFS_PORT
+    route: Route | None, round_trip: RoundTrip, override: LinkFacts | None, port: int = NFS_PORT
 ) -> LinkFacts:
-    if trip.times:
-        rtt_source = f"median of {len(trip.times)} TCP connections to port {port}"
-        p95_source = f"19th of {len(trip.times)} TCP connections to port {port}, the slowest last"
-        if trip.p95_s is None:
-            slowest = format_duration(max(trip.times))
-            p95_source = f"{len(trip.times)} TCP connections are too few for it; the slowest took {slowest}"
+    if round_trip.times:
+        rtt_source = f"median of {len(round_trip.times)} TCP connections to port {port}"
+        p95_source = f"19th of {len(round_trip.times)} TCP connections to port {port}, the slowest last"
+        if round_trip.p95_s is None:
+            slowest = format_duration(max(round_trip.times))
+            p95_source = (
+                f"{len(round_trip.times)} TCP connections are too few for it; the slowest took {slowest}"
+            )
     else:
         rtt_source = p95_source = "the server does not answer"
     if override is not None:
         if route is not None and route.interface is not None:
             sources = override.sources | {"interface": "the route to the server"}
             override = replace(override, interface=route.interface, sources=sources)
-        return _measured(override, trip, rtt_source, p95_source)
+        return _with_round_trip(override, round_trip, rtt_source, p95_source)
     if route is None:
         return LinkFacts(sources=_with_reasons({}, "there is no route to the server"))
     sources = {
@@ -200,7 +208,7 @@ def _link(
     if route.interface is None:
         sources["interface"] = f"no interface has the address {route.source}"
         sources = _with_reasons(sources, "the interface is not known")
-        return LinkFacts(rtt_s=trip.median_s, rtt_p95_s=trip.p95_s, sources=sources)
+        return LinkFacts(rtt_s=round_trip.median_s, rtt_p95_s=round_trip.p95_s, sources=sources)
     facts = interface_facts(route.interface)
     return LinkFacts(
         name=route.interface,
@@ -221,22 +229,22 @@ def _link(
         receive_ring=facts.receive_ring,
         errors=facts.errors,
         drops=facts.drops,
-        rtt_s=trip.median_s,
-        rtt_p95_s=trip.p95_s,
+        rtt_s=round_trip.median_s,
+        rtt_p95_s=round_trip.p95_s,
         sources=_with_reasons(facts.sources | sources, "not known"),
     )
 
 
-def _measured(link: LinkFacts, trip: RoundTrip, rtt_source: str, p95_source: str) -> LinkFacts:
-    """Return an emulated link with the round trip that was measured over it, if one was."""
+def _with_round_trip(link: LinkFacts, round_trip: RoundTrip, rtt_source: str, p95_source: str) -> LinkFacts:
+    """Return an emulated link with its measured round-trip time, unchanged without a measurement."""
     sources = _with_reasons(link.sources, "nothing is said of it for this link")
-    if not trip.times:
+    if not round_trip.times:
         return replace(link, sources=sources | {"rtt_p95_s": p95_source})
     sources |= {"rtt_s": rtt_source, "rtt_p95_s": p95_source}
-    return replace(link, rtt_s=trip.median_s, rtt_p95_s=trip.p95_s, sources=sources)
+    return replace(link, rtt_s=round_trip.median_s, rtt_p95_s=round_trip.p95_s, sources=sources)
 
 
 def _with_reasons(sources: dict[str, str], reason: str) -> dict[str, str]:
-    """Return the sources with a reason for every field of a link that has none."""
+    """Add ``reason`` as the source of every LinkFacts field that has no source."""
     names = (field.name for field in fields(LinkFacts) if field.name not in {"name", "emulated", "sources"})
     return dict.fromkeys(names, reason) | sources

@@ -1,7 +1,7 @@
 """Network interface: its kind, adapter, bit rate, receive ring and losses.
 
-They come from sysfs (/sys/class/net, sysfs-class-net), the receive ring and a radio's present bit rate from
-the driver (ioctl; linux/ethtool.h, linux/wireless.h).
+Most facts come from sysfs (/sys/class/net, Documentation/ABI/testing/sysfs-class-net). The receive ring and
+the present Wi-Fi bit rate come from the driver by ioctl (linux/ethtool.h, linux/wireless.h).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from advisor.identify import identify_card, network_cards
 from app.kernel.netlink import station_rate_bps
 
 _NAME = re.compile(r"[^/\s]{1,15}")
-#: ARPHRD_ numbers of if_arp.h for what is not Ethernet.
+#: Interface types other than Ethernet (ARPHRD_ numbers of linux/if_arp.h).
 _LOOPBACK, _NONE, _INFINIBAND = 772, 65534, 32
 _BUSES = {
     "pci": "pci",
@@ -33,21 +33,21 @@ _FIELDS = (
     "kind", "adapter", "driver", "bus", "bus_id", "rate_bps", "duplex", "mtu", "card", "via", "members",
     "port", "receive_ring", "errors", "drops",
 )  # fmt: skip
-#: Files of /sys/class/net/…/statistics that count what did not arrive whole, and what there was no room for.
+#: Files of /sys/class/net/…/statistics that count damaged packets, and packets dropped for lack of space.
 _ERRORS = ("rx_errors", "collisions")
 _DROPS = ("rx_dropped", "rx_missed_errors")
-_IDS_FOLDERS = ("usr/share/misc", "usr/share/hwdata", "var/lib/usbutils")
+_IDS_DIRECTORIES = ("usr/share/misc", "usr/share/hwdata", "var/lib/usbutils")
 
 
-#: More layers than this lie above no card.
-_DEEPEST = 6
-#: Column of the mask in /proc/net/route.
+#: Most layers (such as VLAN on bridge on bond) above an adapter.
+_MAX_LAYERS = 6
+#: Index of the netmask column in /proc/net/route.
 _MASK = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterfaceFacts:
-    """One interface; the fields are those of LinkFacts, with their sources."""
+    """Facts about one interface; the fields have the meaning of those in LinkFacts."""
 
     kind: str | None = None
     adapter: str | None = None
@@ -68,15 +68,15 @@ class InterfaceFacts:
 
 
 def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
-    """Return what is known of an interface.
+    """Gather the facts about an interface.
 
-    What is no card itself is described by the card below it: a VLAN, a bridge by its one port that is a
-    card, a bond by its active or first one, with the bond's own rate. What is below a tunnel only its own
-    program knows: it is taken to be the port of the default route.
+    A virtual interface is described by the adapter below it: a VLAN by its parent, a bridge by the first port
+    that leads to an adapter, a bond by its active port or its first, with the bit rate of the bond. The
+    kernel does not know the adapter below a tunnel, so that of the default route is assumed.
 
     Args:
-        name: the interface.
-        root: where proc, sys and usr are.
+        name: interface name.
+        root: directory that contains proc, sys and usr.
     """
     if not _NAME.fullmatch(name) or not Path(root, "sys/class/net", name).is_dir():
         return InterfaceFacts(sources=dict.fromkeys(_FIELDS, f"{name} is not in /sys/class/net"))
@@ -85,36 +85,36 @@ def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
     card = chain[-1]
     via, members = _layers(chain)
     kind, kind_source = _kind(card)
-    through = _through(name, card.name, members)
-    bonds = [folder for folder in chain if _layer(folder) in {"bond", "team"}]
+    suffix = _source_suffix(name, card.name, members)
+    bonds = [directory for directory in chain if _layer(directory) in {"bond", "team"}]
     rate, rate_source = _rate(bonds[0] if bonds else card, kind)
     if kind == "vpn":
         carrier = _default_port(name, root)
         if carrier is not None:
             card = _chain(carrier)[-1]
-            through = f" of {card.name}, which has the default route and so most likely carries the tunnel"
+            suffix = f" of {card.name}, which has the default route and so most likely carries the tunnel"
     duplex = _read(card / "duplex")
     mtu = _number(top / "mtu")
     sources = {
         "kind": kind_source,
-        "rate_bps": rate_source if bonds or kind == "vpn" else rate_source + through,
+        "rate_bps": rate_source if bonds or kind == "vpn" else rate_source + suffix,
         "mtu": "sysfs",
-        "duplex": f"sysfs{through}" if duplex in {"full", "half"} else "the driver does not say",
+        "duplex": f"sysfs{suffix}" if duplex in {"full", "half"} else "the driver does not say",
     }
     hardware = _hardware(card, root)
     known = identify_card(
         product=hardware.adapter or "", driver=hardware.driver or "", bus_id=hardware.bus_id or ""
     )
     adapter = hardware.adapter
-    sources |= {field: f"{source}{through}" for field, source in hardware.sources.items()}
+    sources |= {field: f"{source}{suffix}" for field, source in hardware.sources.items()}
     if adapter is None and known is not None:
-        adapter, sources["adapter"] = network_cards()[known].title, f"its driver or number{through}"
+        adapter, sources["adapter"] = network_cards()[known].title, f"its driver or number{suffix}"
     port = card.name if (card / "device").exists() else None
     ring = receive_ring(card.name) if root == "/" else None
     errors, drops = _sum(card, _ERRORS), _sum(card, _DROPS)
     counted = f"counters of {card.name} since it came up"
     sources |= {
-        "port": ("sysfs" + through) if port else "there is no card behind it",
+        "port": ("sysfs" + suffix) if port else "there is no card behind it",
         "card": "its driver, number and name" if known else "it is none of those of resources/cards.toml",
         "via": "sysfs",
         "members": "sysfs",
@@ -142,54 +142,54 @@ def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
     )
 
 
-def _through(name: str, port: str, members: int) -> str:
+def _source_suffix(name: str, port: str, members: int) -> str:
     if port == name:
         return ""
     return f" of {port}, below {name}" if members == 1 else f" of {port}, one of {members} below {name}"
 
 
 def _layers(chain: list[Path]) -> tuple[tuple[str, ...], int]:
-    """Return what lies between an interface and its port, outermost first, and how many ports there are."""
-    found = [(layer, folder) for folder in chain if (layer := _layer(folder))]
-    counts = [len(_lower(folder)) for layer, folder in found if layer in {"bond", "team"}]
+    """Return the layers above the adapter, outermost first, and the number of bond or team ports."""
+    found = [(layer, directory) for directory in chain if (layer := _layer(directory))]
+    counts = [len(_lower(directory)) for layer, directory in found if layer in {"bond", "team"}]
     return tuple(layer for layer, _folder in found), max([1, *counts])
 
 
-def _lower(folder: Path) -> list[str]:
-    return sorted(path.name.removeprefix("lower_") for path in folder.glob("lower_*"))
+def _lower(directory: Path) -> list[str]:
+    return sorted(path.name.removeprefix("lower_") for path in directory.glob("lower_*"))
 
 
 def _chain(top: Path) -> list[Path]:
-    """Return an interface and what lies below it, down to the card if there is one.
+    """Return the directories of an interface and of those below it, down to the adapter if there is one.
 
-    A bond goes on with its active port, and whatever has several with the first that leads to a card; a
-    bridge of nothing but virtual machines is the end.
+    A bond continues with its active port. Other interfaces with several ports continue with the first that
+    leads to an adapter. A bridge with only virtual machines ends the chain.
     """
-    chain, folder = [top], top
-    while not (folder / "device").exists():
-        below = [folder.parent / name for name in _lower(folder)]
-        active = _read(folder / "bonding/active_slave")
+    chain, directory = [top], top
+    while not (directory / "device").exists():
+        below = [directory.parent / name for name in _lower(directory)]
+        active = _read(directory / "bonding/active_slave")
         best = [path for path in below if path.name == active] or [
             path for path in below if _leads_to_card(path)
         ]
         best = best or (below if len(below) == 1 else [])
         if not best or best[0] in chain:
             break
-        folder = best[0]
-        chain.append(folder)
+        directory = best[0]
+        chain.append(directory)
     return chain
 
 
-def _leads_to_card(folder: Path, depth: int = 0) -> bool:
-    if (folder / "device").exists():
+def _leads_to_card(directory: Path, depth: int = 0) -> bool:
+    if (directory / "device").exists():
         return True
-    return depth < _DEEPEST and any(
-        _leads_to_card(folder.parent / name, depth + 1) for name in _lower(folder)
+    return depth < _MAX_LAYERS and any(
+        _leads_to_card(directory.parent / name, depth + 1) for name in _lower(directory)
     )
 
 
 def _default_port(tunnel: str, root: str) -> Path | None:
-    """Return the interface of the default route, if it is no tunnel itself (proc(5), net/route)."""
+    """Return the directory of the interface with the default route, None if it is a tunnel (proc(5))."""
     found: list[tuple[int, str]] = []
     for line in _read(Path(root, "proc/net/route")).splitlines()[1:]:
         words = line.split()
@@ -197,28 +197,32 @@ def _default_port(tunnel: str, root: str) -> Path | None:
         if len(words) > _MASK and (words[1], words[_MASK]) == ("00000000", "00000000"):
             found.append((int(words[6]), words[0]))
     for _metric, name in sorted(found):
-        folder = Path(root, "sys/class/net", name)
+        directory = Path(root, "sys/class/net", name)
         if (
             name != tunnel
             and _NAME.fullmatch(name)
-            and folder.is_dir()
-            and _kind(_chain(folder)[-1])[0] != "vpn"
+            and directory.is_dir()
+            and _kind(_chain(directory)[-1])[0] != "vpn"
         ):
-            return folder
+            return directory
     return None
 
 
-def _layer(folder: Path) -> str:
-    """Return the kind of a layer, or "" for a port (sysfs-class-net, uevent: DEVTYPE)."""
-    match = re.search(r"^DEVTYPE=(\S+)$", _read(folder / "uevent"), re.MULTILINE)
+def _layer(directory: Path) -> str:
+    """Return the kind of a virtual interface, "" for an adapter (DEVTYPE in uevent)."""
+    match = re.search(r"^DEVTYPE=(\S+)$", _read(directory / "uevent"), re.MULTILINE)
     kind = match[1] if match else ""
-    if (folder / "bonding").is_dir():
+    if (directory / "bonding").is_dir():
         return "bond"
-    if (folder / "bridge").is_dir():
+    if (directory / "bridge").is_dir():
         return "bridge"
     if kind in {"vlan", "team", "macvlan", "vxlan"}:
         return kind
-    if (folder / "tun_flags").exists() or kind in {"wireguard", "ppp"} or _number(folder / "type") == _NONE:
+    if (
+        (directory / "tun_flags").exists()
+        or kind in {"wireguard", "ppp"}
+        or _number(directory / "type") == _NONE
+    ):
         return "vpn"
     return ""
 
@@ -229,33 +233,37 @@ def _sum(card: Path, names: tuple[str, ...]) -> int | None:
     return sum(known) if known else None
 
 
-def _kind(folder: Path) -> tuple[str, str]:
-    number = _number(folder / "type")
+def _kind(directory: Path) -> tuple[str, str]:
+    number = _number(directory / "type")
     if number == _LOOPBACK:
         return "loopback", "interface type"
-    if (folder / "wireless").exists() or (folder / "phy80211").exists():
+    if (directory / "wireless").exists() or (directory / "phy80211").exists():
         return "wifi", "it has a radio"
-    if (folder / "tun_flags").exists() or number == _NONE or "DEVTYPE=wireguard" in _read(folder / "uevent"):
+    if (
+        (directory / "tun_flags").exists()
+        or number == _NONE
+        or "DEVTYPE=wireguard" in _read(directory / "uevent")
+    ):
         return "vpn", "it is a tunnel"
     if number == _INFINIBAND:
         return "infiniband", "interface type"
-    if not (folder / "device").exists():
+    if not (directory / "device").exists():
         return "virtual", "there is no card behind it"
     return "ethernet", "interface type"
 
 
-def _rate(folder: Path, kind: str) -> tuple[float | None, str]:
-    megabits = _number(folder / "speed")
+def _rate(directory: Path, kind: str) -> tuple[float | None, str]:
+    megabits = _number(directory / "speed")
     if kind == "vpn":
-        # Its driver makes one up: 10 Mbit/s (drivers/net/tun.c).
+        # The driver reports an arbitrary 10 Mbit/s (drivers/net/tun.c).
         return None, "a tunnel has no rate of its own"
-    if kind == "virtual" and _layer(folder) not in {"bond", "team"}:
-        # So does that of a pair of virtual ports: 10 Gbit/s (drivers/net/veth.c).
+    if kind == "virtual" and _layer(directory) not in {"bond", "team"}:
+        # The driver of veth pairs reports an arbitrary 10 Gbit/s (drivers/net/veth.c).
         return None, "there is no card behind it"
     if megabits is not None and 0 < megabits < 2**31 - 1:
         return megabits * 1e6, "sysfs"
     if kind == "wifi":
-        rate = station_rate_bps(folder.name) or radio_rate_bps(folder.name)
+        rate = station_rate_bps(directory.name) or radio_rate_bps(directory.name)
         return rate, "the radio's bit rate just now" if rate else "a radio link has no fixed rate"
     return None, "the driver does not say"
 
@@ -272,7 +280,7 @@ def _hardware(card: Path, root: str) -> InterfaceFacts:
     bus = _BUSES.get(subsystem or "", subsystem)
     bus_id = _bus_id(device, subsystem)
     if subsystem == "pcmcia":
-        # The card's own tuples (pcmcia: prod_id1 is the maker, prod_id2 the product).
+        # Strings stored on the card: prod_id1 is the manufacturer, prod_id2 the product.
         names = [_read(device / name) for name in ("prod_id1", "prod_id2")]
         adapter, adapter_source = " ".join(filter(None, names)) or None, "what the card says of itself"
     else:
@@ -298,7 +306,7 @@ def _bus_id(device: Path, subsystem: str | None) -> str | None:
     names = {"pci": ("vendor", "device"), "usb": ("../idVendor", "../idProduct")}.get(subsystem or "")
     if names is None:
         return None
-    # The device is a link: ".." of its target is the USB device that the interface belongs to.
+    # The path is a symbolic link; the parent of its target is the USB device of the interface.
     numbers = [_read(device.resolve() / name).removeprefix("0x") for name in names]
     return ":".join(numbers) if all(re.fullmatch(r"[0-9a-f]{4}", number) for number in numbers) else None
 
@@ -308,16 +316,16 @@ def _adapter(bus_id: str | None, subsystem: str | None, root: str) -> tuple[str 
         return "virtio network card", "it is a virtual machine's"
     if bus_id is None or subsystem not in {"pci", "usb"}:
         return None, "this bus does not say what the card is"
-    for folder in _IDS_FOLDERS:
-        path = Path(root, folder, f"{subsystem}.ids")
-        name = _look_up(path, bus_id)
+    for directory in _IDS_DIRECTORIES:
+        path = Path(root, directory, f"{subsystem}.ids")
+        name = _device_name(path, bus_id)
         if name:
             return name, f"{subsystem}.ids"
     return None, f"{bus_id} is not in a list of {subsystem.upper()} cards here (packages pci.ids, usb.ids)"
 
 
-def _look_up(path: Path, bus_id: str) -> str | None:
-    r"""Return vendor and device from a list of lines ``vvvv  name`` and ``\tdddd  name``."""
+def _device_name(path: Path, bus_id: str) -> str | None:
+    r"""Return vendor and device name from a file with lines ``vvvv  name`` and ``\tdddd  name``."""
     vendor, _, device = bus_id.partition(":")
     found: str | None = None
     try:
@@ -343,7 +351,7 @@ def _link_name(path: Path) -> str | None:
 
 
 def _read(path: Path) -> str:
-    # Reading the speed of an interface that is down fails with EINVAL.
+    # Some files cannot be read at times; the speed of an interface that is down fails with EINVAL.
     try:
         return path.read_text(encoding="ascii", errors="replace").strip()
     except OSError:
@@ -359,22 +367,22 @@ def _number(path: Path) -> int | None:
 _SIOCETHTOOL = 0x8946
 _ETHTOOL_GRINGPARAM = 0x10
 _SIOCGIWRATE = 0x8B21
-#: struct ethtool_ringparam: cmd, four greatest values, then rx, rx_mini, rx_jumbo and tx as they are.
+#: struct ethtool_ringparam: cmd, four maximums, then the present rx, rx_mini, rx_jumbo and tx.
 _RING = struct.Struct("9I")
-#: struct ifreq: the name, then a union of 24 bytes.
+#: struct ifreq: interface name, then a union of 24 bytes.
 _REQUEST = struct.Struct("16s24s")
 
 
 def receive_ring(interface: str) -> int | None:
-    """Return how many packets a port can hold for the kernel, or None if its driver does not say."""
+    """Return the size of an interface's receive ring in packets, None if the driver does not report it."""
     ring = bytearray(_RING.pack(_ETHTOOL_GRINGPARAM, *[0] * 8))
-    if not _ask_driver(interface, _SIOCETHTOOL, ring):
+    if not _call_driver(interface, _SIOCETHTOOL, ring):
         return None
     return _RING.unpack(ring)[5] or None
 
 
 def radio_rate_bps(interface: str) -> float | None:
-    """Return the bit rate that a radio uses now, bits per second, or None (wireless.h: struct iw_param)."""
+    """Return the present bit rate of a Wi-Fi interface, bit/s, None if unknown (struct iw_param)."""
     request = bytearray(_REQUEST.pack(interface.encode(), b""))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
         try:
@@ -385,9 +393,9 @@ def radio_rate_bps(interface: str) -> float | None:
     return float(rate) if rate > 0 else None
 
 
-def _ask_driver(interface: str, number: int, data: bytearray) -> bool:
-    """Pass a buffer to a driver; its address stands in the ifreq."""
-    # ctypes knows where a bytearray is; the buffer must not move while the kernel writes to it.
+def _call_driver(interface: str, number: int, data: bytearray) -> bool:
+    """Call an ioctl whose ifreq holds the address of ``data``; return whether it succeeded."""
+    # from_buffer gives the address and keeps the bytearray from moving while the kernel writes to it.
     buffer = (ctypes.c_char * len(data)).from_buffer(data)
     request = _REQUEST.pack(interface.encode(), struct.pack("P", ctypes.addressof(buffer)))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:

@@ -1,4 +1,4 @@
-"""Missing prerequisites of a mount, as findings of the lint, before the mount is tried."""
+"""Missing prerequisites of a mount, as lint findings, before mount.nfs runs."""
 
 from __future__ import annotations
 
@@ -21,35 +21,36 @@ if TYPE_CHECKING:
 
 
 def missing_prerequisites(share: str, mount_point: str, options: str) -> list[Finding]:
-    """Return what this computer lacks for a mount, errors first; most mounts need nothing, and cost nothing.
+    """Return findings about missing prerequisites of a mount, errors first.
 
-    The server is asked only where Kerberos needs to know its clock and its name, for three seconds at most.
+    Most mounts have no prerequisites and return at once. The server is queried only for Kerberos, whose rules
+    need its clock and name; that takes at most three seconds.
 
     Args:
         share: server:/export.
         mount_point: absolute path.
-        options: as in fstab; what nfsmount.conf adds to them counts too.
+        options: option string as in fstab; options added by nfsmount.conf are checked too.
     """
-    asked = MountOptions.parse(options)
-    for extra in added_to(share, mount_point, options_for_mount(asked)):
+    requested = MountOptions.parse(options)
+    for extra in added_to(share, mount_point, options_for_mount(requested)):
         if not extra.beats:
-            asked.set(extra.name, MountOptions.parse(extra.item).values().get(extra.name, ""))
+            requested.set(extra.name, MountOptions.parse(extra.item).values().get(extra.name, ""))
     context = LintContext(share=share, mount_point=mount_point)
-    at_worst = prerequisite_findings(asked, context=context, facts=_nothing_there())
-    if not at_worst:
+    worst_case = prerequisite_findings(requested, context=context, facts=_facts_without_prerequisites())
+    if not worst_case:
         return []
-    if any(finding.options == ("sec",) for finding in at_worst) and is_share(share):
+    if any(finding.options == ("sec",) for finding in worst_case) and is_share(share):
         facts = gather_facts(share)
-        if facts.prerequisites is None:  # they came after the server's time, and here they are the point
+        if facts.prerequisites is None:  # gather_facts timed out, but this check cannot do without them
             facts = replace(facts, prerequisites=prerequisite_facts())
     else:
         facts = Facts(client=client_facts(), prerequisites=prerequisite_facts())
-    return prerequisite_findings(asked, context=context, facts=facts)
+    return prerequisite_findings(requested, context=context, facts=facts)
 
 
 @cache
-def _nothing_there() -> Facts:
-    """Return the facts of a computer that lacks everything, and a server without clock and name."""
+def _facts_without_prerequisites() -> Facts:
+    """Return facts in which every prerequisite is missing and the server's clock and name are wrong."""
     absent: dict[str, Any] = {
         field.name: False for field in fields(PrerequisiteFacts) if field.type == "bool | None"
     }

@@ -1,9 +1,9 @@
-"""Prerequisites of Kerberos, TLS, RDMA and new mount options, as far as a user of this computer can know.
+"""Prerequisites of Kerberos, TLS, RDMA and new mount options, as far as an ordinary user can check them.
 
-Nothing of a server and nothing on NFS is touched: /proc, /sys, /etc/krb5.keytab and modules.dep(5) are read.
-A ticket cache may lie on a file system that hangs, so klist(1) looks at it, a child with a deadline. Which
-options the running kernel knows, it says itself (:mod:`app.kernel.fsconfig`): a release says less, for
-distributors bring options to older kernels of theirs.
+They are read from /proc, /sys, /etc/krb5.keytab and modules.dep(5), without accessing a server or a mount. A
+ticket cache may be on a file system that hangs, so klist(1) reads it in a child process with a deadline. The
+running kernel itself reports the options it supports (:mod:`app.kernel.fsconfig`), because distributors
+backport options to older releases.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ KEYTAB = "etc/krb5.keytab"
 _CONFIGURATIONS = ("etc/nfs.conf", "etc/nfs.conf.d/*.conf", "etc/krb5.conf", "etc/krb5.conf.d/*")
 _NAMES_KEYTAB = re.compile(r"^\s*(keytab-file|default_keytab_name)\s*=", re.MULTILINE)
 _MAX_KEYTAB = 1 << 20
-#: Version 2 of the file format (MIT krb5, doc/formats/keytab_file_format.rst).
+#: First bytes of a keytab, format version 2 (MIT krb5, doc/formats/keytab_file_format.rst).
 _KEYTAB_MARK = b"\x05\x02"
-#: First parts of the principals that rpc.gssd(8) looks for; beside them HOST$.
+#: First components of the principals that rpc.gssd(8) searches for, in addition to HOST$.
 _SERVICES = frozenset({"root", "nfs", "host"})
+#: Timeout of klist, s.
 _KLIST_S = 1.0
-#: Where a kernel's modules are; the second one is the lab's.
+#: Module directories of a kernel release; the second one is used in the lab.
 _MODULES = ("lib/modules/{release}", "usr/lib/uml/modules/{release}")
 _LISTS = ("modules.dep", "modules.builtin")
 
 
 def prerequisite_facts(root: str = "/") -> PrerequisiteFacts:
-    """Return what is known; takes a second at most, the first time five on a very busy machine.
+    """Gather the prerequisites; takes at most 1 s, the first time up to 5 s on a very busy computer.
 
     Args:
-        root: where proc, sys, etc and lib are.
+        root: directory that contains proc, sys, etc and lib.
     """
     release = platform.release()
     running = running_services(root)
@@ -95,40 +96,47 @@ def prerequisite_facts(root: str = "/") -> PrerequisiteFacts:
 
 
 def _all_of(known: list[bool | None]) -> bool | None:
-    """Return whether all are there; one that is not decides, one that is not known leaves it open."""
+    """Return the three-valued conjunction: False if any value is False, else None if any is None."""
     return False if False in known else None if None in known else True
 
 
-def _has_entries(folder: Path) -> bool:
+def _has_entries(directory: Path) -> bool:
     try:
-        return any(folder.iterdir())
+        return any(directory.iterdir())
     except OSError:
         return False
 
 
 def running_services(root: str = "/") -> set[str] | None:
-    """Return the names of the processes, None where those of others are hidden (hidepid of proc(5))."""
+    """Return the names of all processes, None if other users' processes are hidden (hidepid, proc(5))."""
     names: set[str] = set()
     try:
         Path(root, "proc/1/comm").read_bytes()
-        folders = [folder for folder in Path(root, "proc").iterdir() if folder.name.isdecimal()]
+        directories = [directory for directory in Path(root, "proc").iterdir() if directory.name.isdecimal()]
     except OSError:
         return None
-    for folder in folders:
-        with suppress(OSError):  # it has ended
-            names.add((folder / "comm").read_text(errors="replace").strip())
+    for directory in directories:
+        with suppress(OSError):  # the process has ended
+            names.add((directory / "comm").read_text(errors="replace").strip())
     return names
 
 
 def has_module(name: str, release: str, root: str = "/") -> bool | None:
-    """Return whether the kernel has a module, loaded, built in or at hand; None if nothing tells."""
+    """Return whether a kernel module is loaded, built in or installed; None if the lists are missing.
+
+    Args:
+        name: module name, with underscores.
+        release: kernel release.
+        root: directory that contains sys and lib.
+    """
     if Path(root, "sys/module", name).is_dir():
         return True
     answer: bool | None = None
-    for place in _MODULES:
-        for listed in _LISTS:
+    for module_directory in _MODULES:
+        for list_name in _LISTS:
             with suppress(OSError):
-                text = Path(root, place.format(release=release), listed).read_text(errors="replace")
+                path = Path(root, module_directory.format(release=release), list_name)
+                text = path.read_text(errors="replace")
                 if any(_module_of(line) == name for line in text.splitlines()):
                     return True
                 answer = False
@@ -136,18 +144,21 @@ def has_module(name: str, release: str, root: str = "/") -> bool | None:
 
 
 def _module_of(line: str) -> str:
-    """Return the module that a line of modules.dep or modules.builtin is about."""
+    """Return the module name in a line of modules.dep or modules.builtin."""
     return line.partition(":")[0].rpartition("/")[2].partition(".ko")[0].replace("-", "_")
 
 
 def read_keytab(root: str = "/") -> tuple[bool | None, bool | None, str]:
-    """Return whether there is a keytab, whether rpc.gssd would take a key of it, and how that is known."""
+    """Return whether a keytab exists, whether rpc.gssd can use one of its keys, and the source.
+
+    The first two are None if unknown.
+    """
     path = Path(root, KEYTAB)
     try:
         if path.stat().st_size <= len(_KEYTAB_MARK):
             return False, None, f"/{KEYTAB} is empty"
     except FileNotFoundError:
-        other = _other_keytab(root)
+        other = _file_naming_keytab(root)
         return (
             (None, None, f"{other} names another one") if other else (False, None, f"/{KEYTAB} is not there")
         )
@@ -164,8 +175,8 @@ def read_keytab(root: str = "/") -> tuple[bool | None, bool | None, str]:
     return True, usable, f"the principals in /{KEYTAB}"
 
 
-def _other_keytab(root: str) -> str:
-    """Return the file that names a keytab elsewhere, "" for none (nfs.conf(5), krb5.conf(5))."""
+def _file_naming_keytab(root: str) -> str:
+    """Return the configuration file that sets another keytab, "" if none (nfs.conf(5), krb5.conf(5))."""
     for pattern in _CONFIGURATIONS:
         for path in sorted(Path(root).glob(pattern)):
             with suppress(OSError):
@@ -181,32 +192,32 @@ def _is_usable(principal: list[str]) -> bool:
 
 
 def principals(data: bytes) -> Iterator[list[str]]:
-    """Yield the parts of each principal of a keytab, without the realm; a damaged end is passed over."""
-    place = len(_KEYTAB_MARK)
+    """Yield the components of each principal in a keytab, without the realm; ignore a truncated end."""
+    offset = len(_KEYTAB_MARK)
     with suppress(struct.error):
         while True:
-            (size,) = struct.unpack_from(">i", data, place)
-            place += 4
+            (size,) = struct.unpack_from(">i", data, offset)
+            offset += 4
             if size == 0:
                 return
             if size > 0:
-                yield _principal(data[place : place + size])
-            place += abs(size)  # a negative size is that of a hole
+                yield _principal(data[offset : offset + size])
+            offset += abs(size)  # a negative size marks a deleted entry
 
 
 def _principal(entry: bytes) -> list[str]:
     (count,) = struct.unpack_from(">H", entry)
     parts: list[str] = []
-    place = 2
+    offset = 2
     for _ in range(count + 1):  # the realm comes first
-        (size,) = struct.unpack_from(">H", entry, place)
-        parts.append(entry[place + 2 : place + 2 + size].decode(errors="replace"))
-        place += 2 + size
+        (size,) = struct.unpack_from(">H", entry, offset)
+        parts.append(entry[offset + 2 : offset + 2 + size].decode(errors="replace"))
+        offset += 2 + size
     return parts[1:]
 
 
 def _ticket() -> tuple[bool | None, str]:
-    """Return whether the caller has a valid ticket, and how that is known."""
+    """Return whether the user has a valid Kerberos ticket (None if unknown), and the source."""
     if os.geteuid() == 0:
         return None, "root uses the keytab"
     program = find_program("klist")
@@ -222,62 +233,61 @@ def _ticket() -> tuple[bool | None, str]:
     return outcome.ok, "klist -s"
 
 
-#: Python takes this long to start on a busy machine at most; the kernel answers at once, or loads its module.
+#: Deadline of the child process, s; Python may start slowly, and the kernel may load a module.
 _DEADLINE_S = 10.0
-#: Options that the kernel takes as flags of mount(2), not as options of NFS.
+#: Scopes of the options that the kernel's NFS client parses.
 _SCOPES = frozenset({"client", "superblock"})
 
 _answers: dict[tuple[tuple[str, str], ...], dict[str, bool]] = {}
 
 
 def newer_options(release: str) -> dict[str, bool]:
-    """Return the options that came with a later kernel than this release, and whether the kernel has them.
+    """Return whether the kernel supports each option that is newer than its release.
 
-    A value that is younger than its option stands for itself, as its word: softerr, rdirplus=force.
-
-    What it does not tell is left out: where user namespaces are forbidden an ordinary user learns nothing. An
-    answer is kept for the life of this process; where there was none, the next call asks again.
+    A value that is newer than its option has its own key, as in an option string: softerr, rdirplus=force.
+    Options that the kernel does not report are left out; without user namespaces an ordinary user gets no
+    report. Results are cached for the life of this process; a timeout is not.
 
     Args:
-        release: of the running kernel.
+        release: release of the running kernel.
     """
-    questions: dict[str, tuple[str, str]] = {}
+    queries: dict[str, tuple[str, str]] = {}
     for option in catalogue():
         if option.scope not in _SCOPES:
             continue
         if option.newer_than(release):
-            questions[option.name] = _query_of(option)
+            queries[option.name] = _query_of(option)
         for value in option.newer_values(release):
-            word = option.word_for(value) or f"{option.name}={value}"
-            name, _, text = word.partition("=")
-            questions[word] = (name, text)
-    if not questions:
+            key = option.word_for(value) or f"{option.name}={value}"
+            name, _, text = key.partition("=")
+            queries[key] = (name, text)
+    if not queries:
         return {}
-    known = _kernel_options(tuple(questions.values()))
-    return {word: known[name] for word, (name, _) in questions.items() if name in known}
+    known = _kernel_options(tuple(queries.values()))
+    return {key: known[name] for key, (name, _) in queries.items() if name in known}
 
 
 def _query_of(option: Option) -> tuple[str, str]:
-    """Return the option's name and a value that it takes, "" for a flag."""
+    """Return the option's name and one valid value, "" for a flag."""
     if not option.takes_value:
         return option.name, ""
     return option.name, option.values[0] if option.values else "1"
 
 
-def _kernel_options(questions: tuple[tuple[str, str], ...]) -> dict[str, bool]:
-    if questions not in _answers:
-        answer = _ask_kernel(questions)
+def _kernel_options(queries: tuple[tuple[str, str], ...]) -> dict[str, bool]:
+    if queries not in _answers:
+        answer = _query_kernel(queries)
         if answer is None:
             return {}
-        _answers[questions] = answer
-    return _answers[questions]
+        _answers[queries] = answer
+    return _answers[queries]
 
 
-def _ask_kernel(questions: tuple[tuple[str, str], ...]) -> dict[str, bool] | None:
-    """Return what a child learns of the kernel, {} if it may not ask; None if it does not end in time."""
+def _query_kernel(queries: tuple[tuple[str, str], ...]) -> dict[str, bool] | None:
+    """Query the kernel in a child process; return {} if that is not permitted, None after a timeout."""
     argv = [sys.executable, "-P", "-m", "app.kernel.fsconfig"]
     try:
-        outcome = run(argv, timeout=_DEADLINE_S, input_data=msgspec.json.encode(questions))
+        outcome = run(argv, timeout=_DEADLINE_S, input_data=msgspec.json.encode(queries))
         if outcome.timed_out:
             return None
         return from_json(outcome.stdout.encode(), dict[str, bool]) if outcome.ok else {}

@@ -1,4 +1,4 @@
-"""Route to a server: the interface that leads there, its MTU, and the round-trip time by TCP connections."""
+"""Route to a server: outgoing interface, path MTU, and round-trip time measured by TCP connections."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NFS_PORT = 2049
-#: So many make a 95th percentile: the last but one of them.
+#: Number of connections; of 20 values, the 19th is the 95th percentile.
 _CONNECTS = 20
-#: So many will do for a median where each takes long, and so long is waited for more, seconds.
+#: Number of connections that suffice for a median on a slow link, and the time after which they do, s.
 _FEW, _FEW_S = 7, 1.0
 # linux/in.h, linux/in6.h
 _IP_MTU, _IPV6_MTU = 14, 24
@@ -30,13 +30,13 @@ _IP_MTU, _IPV6_MTU = 14, 24
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way to an address.
+    """Route to an address.
 
     Attributes:
-        source: this machine's address on it.
-        interface: the interface that the kernel sends through, or None.
-        same_subnet: whether the server is in the interface's own network; None if that is not known.
-        path_mtu: largest packet of the route, bytes, as far as the kernel has learned (ip(7), IP_MTU).
+        source: source address of this computer.
+        interface: outgoing interface, None if unknown.
+        same_subnet: whether the address is in the interface's subnet, None if unknown.
+        path_mtu: path MTU known to the kernel (ip(7), IP_MTU), bytes; None if unknown.
     """
 
     source: str
@@ -47,11 +47,11 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """The round trips that were measured by TCP connections, seconds.
+    """Round-trip times measured by TCP connections.
 
     Attributes:
-        times: of each connection that was answered, refused ones included.
-        error: errno of the last one, 0 if it was accepted, ETIMEDOUT for silence.
+        times: duration of each accepted or refused connection, s.
+        error: errno of the last connection, 0 if it was accepted, ETIMEDOUT without an answer.
     """
 
     times: tuple[float, ...]
@@ -59,26 +59,26 @@ class RoundTrip:
 
     @property
     def reachable(self) -> bool:
-        """Whether the port accepts connections."""
+        """Whether the last connection was accepted."""
         return self.error == 0
 
     @property
     def median_s(self) -> float | None:
-        """The median."""
+        """Median of the times, s; None if there are none."""
         return statistics.median(self.times) if self.times else None
 
     @property
     def p95_s(self) -> float | None:
-        """The 95th percentile by nearest rank, None where so few have none."""
+        """95th percentile of the times by nearest rank, s; None for fewer than 20 times."""
         count = len(self.times)
         return sorted(self.times)[math.ceil(0.95 * count) - 1] if count >= _CONNECTS else None
 
 
 def find_route(address: str) -> Route | None:
-    """Return the way to an address, or None if there is none; no packet is sent.
+    """Return the route to an address, None if there is none; sends no packet.
 
-    A connected UDP socket has the source address that the kernel's routing chose, and netlink tells the
-    interface: two of them may have the same address, and one may have none.
+    The source address comes from a connected UDP socket. The interface comes from netlink, because addresses
+    do not identify it: two interfaces may share an address, and an interface may have none.
     """
     host, _, zone = address.partition("%")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -91,11 +91,12 @@ def find_route(address: str) -> Route | None:
             path_mtu = _path_mtu(probe)
     except OSError:
         return None
-    found = replace(_match(source.partition("%")[0], host, zone), path_mtu=path_mtu)
-    way = kernel_route(host, zone)
-    if way is None:
-        return found
-    return replace(found, interface=way.interface, same_subnet=False if way.gateway else found.same_subnet)
+    route = replace(_route_by_source(source.partition("%")[0], host, zone), path_mtu=path_mtu)
+    known = kernel_route(host, zone)
+    if known is None:
+        return route
+    same_subnet = False if known.gateway else route.same_subnet
+    return replace(route, interface=known.interface, same_subnet=same_subnet)
 
 
 def _path_mtu(probe: socket.socket) -> int | None:
@@ -108,7 +109,7 @@ def _path_mtu(probe: socket.socket) -> int | None:
         return None
 
 
-def _match(source: str, host: str, zone: str) -> Route:
+def _route_by_source(source: str, host: str, zone: str) -> Route:
     interface: str | None = None
     same_subnet: bool | None = None
     own = False
@@ -119,14 +120,14 @@ def _match(source: str, host: str, zone: str) -> Route:
             if plain == source and (not zone or zone == name) and interface is None:
                 interface = name
                 same_subnet = _in_network(plain, entry.netmask, host)
-    # Packets to an address of one's own take the loopback, whichever interface has the address.
+    # Packets to an address of this computer use the loopback, whichever interface has the address.
     return Route(source, "lo", same_subnet=True) if own else Route(source, interface, same_subnet)
 
 
 def _in_network(address: str, netmask: str | None, host: str) -> bool | None:
     if not netmask:
         return None
-    # psutil writes the masks of both families as addresses.
+    # psutil returns netmasks of both families as addresses.
     bits = int(ipaddress.ip_address(netmask)).bit_count()
     return ipaddress.ip_address(host) in ipaddress.ip_network(f"{address}/{bits}", strict=False)
 
@@ -139,18 +140,17 @@ def measure_round_trip(
     clock: Callable[[], float] = time.monotonic,
     try_connect: Callable[[str, int, float], int] = connect_tcp,
 ) -> RoundTrip:
-    """Connect up to twenty times and time each; stop at the deadline or at the first silence.
+    """Measure the round-trip time by up to 20 TCP connections, each of which takes one round trip.
 
-    Seven will do if that took a second.
-
-    A TCP connection is made in one round trip. A refusal takes one too, and says that no NFS is there.
+    A refused connection takes one round trip too. The measurement stops at the deadline, at the first
+    connection without an answer, or after seven connections if they took 1 s.
 
     Args:
-        address: of the server.
-        deadline_s: seconds for all of it.
+        address: numeric address of the server.
+        deadline_s: time limit of the measurement, s.
         port: TCP port.
-        clock: returns seconds.
-        try_connect: address, port and seconds to errno.
+        clock: function that returns a time, s.
+        try_connect: function that connects to an address and port with a timeout (s) and returns errno.
     """
     began = clock()
     end = began + deadline_s
@@ -162,7 +162,7 @@ def measure_round_trip(
             break
         number = try_connect(address, port, end - start)
         if number not in {0, errno.ECONNREFUSED}:
-            # Silence after answers is the deadline, not the server.
+            # A missing answer after others means that the deadline cut the connection off.
             error = error if times else number
             break
         error = number

@@ -1,6 +1,6 @@
-"""Facts of a server: its name, kind and mounts, known without asking it, and the NFS versions it offers.
+"""Server facts: name, kind and mounts, known without a query, and the NFS versions offered.
 
-The versions are asked for while everything else is found out: an answer that comes late counts as unknown.
+The version query runs in parallel with the other queries; a late answer counts as unknown.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class ServerMounts(NamedTuple):
-    """What the kernel tells of a server that is mounted.
+    """Active mounts of one server.
 
     Attributes:
-        points: where.
-        implementation: what an NFS 4.1 server calls itself, or "".
+        points: mount points.
+        implementation: implementation ID sent by the server (NFS 4.1 and later), "" if unknown.
     """
 
     points: tuple[str, ...]
@@ -38,7 +38,13 @@ class ServerMounts(NamedTuple):
 
 
 def server_mounts(host: str, address: str = "", root: str = "/") -> ServerMounts:
-    """Return the mounts of a server, known by the same name or address; nothing on NFS is touched."""
+    """Return the mounts of a server, matched by name or address, without accessing them.
+
+    Args:
+        host: server name as in the share.
+        address: numeric address of the server, "" to match by name alone.
+        root: directory that contains proc.
+    """
     at_address = {
         row.mount_point
         for row in mountinfo.read(root).rows
@@ -63,29 +69,35 @@ def _host(share: str) -> str:
 def with_identity(
     server: ServerFacts, export: str, mounts: ServerMounts, ports: Mapping[str, int] | None = None
 ) -> ServerFacts:
-    """Return the server with its kind and what it calls itself, or why they are not known.
+    """Add the kind of server and its implementation ID, or the reasons why they are unknown.
 
     Args:
-        server: as far as it is known.
-        export: the path on it.
-        mounts: that it serves already.
-        ports: of its RPC services, if it was asked for them.
+        server: facts known so far.
+        export: path of the share on the server.
+        mounts: active mounts of the server.
+        ports: port of each RPC service by name, None if they were not queried.
     """
-    found = identify_server(
+    identity = identify_server(
         host=server.name, export=export, implementation=mounts.implementation, ports=ports
     )
-    told = "mountstats: implementation id" if mounts.implementation else "NFS 4.1 tells it of what is mounted"
-    kind = found[1] if found is not None else "neither its name nor what it tells is one that is known here"
+    implementation_source = (
+        "mountstats: implementation id" if mounts.implementation else "NFS 4.1 tells it of what is mounted"
+    )
+    kind_source = (
+        identity[1]
+        if identity is not None
+        else "neither its name nor what it tells is one that is known here"
+    )
     return replace(
         server,
-        kind=found[0] if found is not None else None,
+        kind=identity[0] if identity is not None else None,
         implementation=mounts.implementation or None,
-        sources=server.sources | {"kind": kind, "implementation": told},
+        sources=server.sources | {"kind": kind_source, "implementation": implementation_source},
     )
 
 
 def _implementation(impl_id: str) -> str:
-    """Return name and domain of ``name='…',domain='…',date='…'`` (fs/nfs/super.c: show_implementation_id)."""
+    """Return name and domain of ``name='…',domain='…',date='…'`` (fs/nfs/super.c, show_implementation_id)."""
     words = [part.partition("=")[2].strip("'") for part in impl_id.split("',")[:2]]
     return ", ".join(word for word in words if word)
 
@@ -95,25 +107,27 @@ _REVERSE = "the name service, for the server's address"
 
 
 class VersionQuery:
-    """A question that is under way; :meth:`answer` ends it, in time or not.
+    """A running query of a server's NFS versions; :meth:`answer` waits for its result.
 
     Args:
-        host: the server.
-        end: moment (monotonic) by which the answer must be there.
+        host: name or address of the server.
+        end: deadline on the monotonic clock, s.
+
+    Attributes:
+        ports: port of each RPC service by name, filled by :meth:`answer`.
     """
 
     def __init__(self, host: str, end: float) -> None:
         self._end = end
         self._token = CancelToken()
         seconds = max(0.1, end - time.monotonic())
-        #: RPC services of the server and the port of each, once it has answered.
         self.ports: dict[str, int] = {}
         self._future: Future[ProbeResult] = run_in_thread(
             "versions", lambda: ask_versions(host, self._token, seconds=seconds)
         )
 
     def answer(self, server: ServerFacts) -> ServerFacts:
-        """Return the server with its versions, or why they are not known."""
+        """Add the NFS versions, clock and reverse name, or the reasons why they are unknown."""
         try:
             result = self._future.result(max(0.0, self._end - time.monotonic()))
         except TimeoutError:
@@ -122,7 +136,7 @@ class VersionQuery:
         except AppError as error:
             return _unknown(server, error.message)
         self.ports = {service.name: service.port for service in result.services or () if service.name}
-        found = {
+        offered = {
             transport: [
                 offer.version for offer in result.versions if offer.transport == transport and offer.offered
             ]
@@ -134,16 +148,16 @@ class VersionQuery:
             )
             for transport in ("tcp", "udp")
         }
-        how = "NULL calls and empty COMPOUNDs"
-        silent = "the server did not answer in time"
+        source = "NULL calls and empty COMPOUNDs"
+        timeout_reason = "the server did not answer in time"
         return replace(
             server,
-            tcp_versions=tuple(found["tcp"]) if asked["tcp"] else None,
-            udp_versions=tuple(found["udp"]) if asked["udp"] else None,
+            tcp_versions=tuple(offered["tcp"]) if asked["tcp"] else None,
+            udp_versions=tuple(offered["udp"]) if asked["udp"] else None,
             clock_ahead_s=result.clock_ahead_s,
             reverse_name=result.reverse_name,
             sources=server.sources
-            | {f"{name}_versions": how if asked[name] else silent for name in ("tcp", "udp")}
+            | {f"{name}_versions": source if asked[name] else timeout_reason for name in ("tcp", "udp")}
             | {"clock_ahead_s": _CLOCK, "reverse_name": _REVERSE},
         )
 

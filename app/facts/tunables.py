@@ -1,4 +1,4 @@
-"""Tunables of the host beside a mount's options: their present values (resources/tunables.toml)."""
+"""Tunables: present values of kernel parameters outside the mount options (resources/tunables.toml)."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import msgspec
 
 from advisor.tunables import Tunable, tunables
 
-#: No file of sysfs or sysctl that is read here is longer.
-_MAX = 4096
+#: Longest value read from a file of sysfs or sysctl, characters.
+_MAX_CHARACTERS = 4096
 
 
 class TunablesArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``tunables.get``: of the host, and of a mount point too if one is named."""
+    """``tunables.get``: read the tunables of the host and, with ``mount_point``, those of a mount."""
 
     mount_point: str = ""
 
 
 class TunableValue(msgspec.Struct, frozen=True, kw_only=True):
-    """One tunable as it is.
+    """Present value of one tunable.
 
     Attributes:
-        name: of the tunable.
-        value: now, None if it is unknown.
-        why: why it is unknown, or "".
-        path: the file that has it.
+        name: name of the tunable.
+        value: present value, None if unknown.
+        why: reason why the value is unknown, or "".
+        path: file that holds the value.
     """
 
     name: str
@@ -35,17 +35,17 @@ class TunableValue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TunablesResult(msgspec.Struct, frozen=True, kw_only=True):
-    """All of them, in the order in which they are shown."""
+    """Present values of all tunables, in display order."""
 
     values: list[TunableValue]
 
 
 def read_tunables(device: str = "", root: str = "/") -> TunablesResult:
-    """Return the values now; nothing on NFS is touched.
+    """Read the present values without accessing a mount.
 
     Args:
-        device: major:minor of a mount's superblock; "" leaves out what belongs to a mount.
-        root: where proc and sys are.
+        device: major:minor of a mount's superblock; "" leaves out the tunables of mounts.
+        root: directory that contains proc and sys.
     """
     return TunablesResult(
         values=[
@@ -62,7 +62,7 @@ def _read_value(tunable: Tunable, device: str, root: str) -> TunableValue:
     why = ""
     try:
         with Path(root, path.lstrip("/")).open(encoding="ascii", errors="replace") as file:
-            value = file.read(_MAX).strip()
+            value = file.read(_MAX_CHARACTERS).strip()
     except FileNotFoundError:
         why = "this kernel has no such file; its module may not be loaded"
     except OSError as error:
