@@ -1,1 +1,1 @@
-"""The lab: a real NFS client, server and emulated link in a User-Mode Linux guest."""
+"""Lab: a real NFS client, server and emulated link in a User-Mode Linux guest."""

@@ -1,4 +1,4 @@
-"""The guest's agent: the services of any host, and the lab's own verbs, over the serial line."""
+"""Lab agent: serves the verbs of any host and those of the lab over the guest's serial line."""
 
 from __future__ import annotations
 
@@ -25,25 +25,31 @@ if TYPE_CHECKING:
     from app.lab.server_host import ServerHost
     from app.service.server import Context, Handler
 
-#: How long the last answer may take to arrive before the guest is powered off.
+#: Time for the last answer to arrive before the guest is powered off, s.
 _DRAIN_TIMEOUT_S = 5.0
 
 
 class LabAgent:
-    """Answers until it is told to power off or its input ends."""
+    """Agent inside the guest; serves requests until "lab.power-off" or the end of its input.
+
+    Args:
+        server: host of the NFS server.
+        link: link emulated at the beginning.
+        own_delay_s: one-way delay that the guest itself adds to the link, s.
+    """
 
     def __init__(self, server: ServerHost, link: Link, own_delay_s: float) -> None:
         self._server = server
         self._link = link
         self._own_delay_s = own_delay_s
-        self._switching = threading.Lock()
+        self._change_lock = threading.Lock()
         self._services = HostVerbs(LabInfo(share=SHARE, link=self._current_facts))
         self._shells = Shells()
-        self._over = threading.Event()
-        self._last: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._power_off_thread: threading.Thread | None = None
 
     def serve(self, line: SerialLine) -> None:
-        """Say that the guest is ready, answer, and return when it is over."""
+        """Report that the guest is ready, serve requests, and return when the guest is to power off."""
         logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="agent: %(message)s")
         server = AgentServer(line, self._handlers())
 
@@ -51,15 +57,15 @@ class LabAgent:
             try:
                 server.serve()
             finally:
-                self._over.set()
+                self._ended.set()
 
         threading.Thread(target=answer, name="agent-server", daemon=True).start()
         line.write_boot_report(READY)
-        self._over.wait()
+        self._ended.wait()
         server.cancel_all()
         self._services.close()
-        if self._last is not None:
-            self._last.join()  # it has the answer still to write
+        if self._power_off_thread is not None:
+            self._power_off_thread.join()  # the thread still has to send its answer
         line.drain(_DRAIN_TIMEOUT_S)
 
     def _current_facts(self) -> LinkFacts:
@@ -72,20 +78,20 @@ class LabAgent:
             "lab.fault": self._set_fault,
             "lab.ping": self._ping,
             "lab.echo": self._echo,
-            "lab.helper": self._ask_helper,
+            "lab.helper": self._call_helper,
             **self._shells.handlers(),
             "lab.power-off": self._power_off,
         }
 
     def _set_link(self, args: LinkArgs, _context: Context) -> LinkFacts:
         link = parse_link(args.link)
-        with self._switching:
+        with self._change_lock:
             network.emulate(self._server, link, self._own_delay_s)
             self._link = link
         return link.facts()
 
     def _set_fault(self, args: FaultArgs, _context: Context) -> Empty:
-        with self._switching:
+        with self._change_lock:
             apply_fault(self._server, args.fault, args.bytes)
         return Empty()
 
@@ -100,7 +106,7 @@ class LabAgent:
     def _echo(self, args: EchoArgs, _context: Context) -> EchoArgs:
         return args
 
-    def _ask_helper(self, args: HelperArgs, context: Context) -> dict[str, Any]:
+    def _call_helper(self, args: HelperArgs, context: Context) -> dict[str, Any]:
         helper = HelperClient(args.action)
         try:
             return helper.call(args.verb, args.args, context.token, args.timeout_s)
@@ -108,6 +114,6 @@ class LabAgent:
             helper.close()
 
     def _power_off(self, _args: Empty, _context: Context) -> Empty:
-        self._last = threading.current_thread()
-        self._over.set()
+        self._power_off_thread = threading.current_thread()
+        self._ended.set()
         return Empty()

@@ -1,4 +1,4 @@
-"""Faults of the lab's server and link, made and undone on demand."""
+"""Fault injection into the lab's server and link."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
-    """Make a fault, or undo one.
+    """Inject a fault, or undo one.
 
     Args:
-        host: the server.
-        fault: as :class:`app.service.protocol.FaultArgs` lists them.
-        free_bytes: for ``fill``: what the export has left afterwards.
+        host: host of the NFS server.
+        fault: name of the fault, see :class:`app.service.protocol.FaultArgs`.
+        free_bytes: free bytes that the fault ``fill`` leaves on the export.
 
     Raises:
-        AppError: USAGE for an unknown fault, LAB_FAILED if it could not be made.
+        AppError: USAGE for an unknown fault, LAB_FAILED if it could not be injected.
     """
     link_faults = {"link-down": False, "link-up": True}
     if fault in link_faults:

@@ -1,4 +1,4 @@
-"""The host's side of the lab: boots the guest, speaks with its agent, ends it."""
+"""Guest: boots the lab's guest, connects to its agent and powers it off; runs on the host."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from app.tasks import CancelToken
 
 _SERVER_PACKAGE = "nfs-kernel-server"
-#: The programs that the guest needs, and the Debian package of each.
+#: Debian package of each program that the guest needs.
 _PACKAGES = {
     "linux.uml": "user-mode-linux",
     "modprobe": "kmod",
@@ -48,18 +48,18 @@ _PACKAGES = {
 }
 _UML_MODULES = Path("/usr/lib/uml/modules")
 _TAIL_BYTES = 8000
-#: A guest that does not power itself off in this time is ended from outside.
+#: Time that a guest gets to power itself off before it is killed, s.
 _POWER_OFF_S = 3.0
 _TERMINATE_S = 2.0
 
 
 class Guest:
-    """A running guest. Make one with :meth:`boot`, and close it; it is a context manager.
+    """A running guest, created by :meth:`boot`; a context manager that powers it off.
 
     Attributes:
-        client: the connection to its agent.
-        hello: what the agent said of itself.
-        pid: of the supervisor, the only child of this process.
+        client: connection to the guest's agent.
+        hello: description of the agent's host, from the verb "hello".
+        pid: process ID of the guest's supervisor.
     """
 
     def __init__(
@@ -76,27 +76,27 @@ class Guest:
         self._child = child
         self._log = log
         self._monitor = monitor
-        self._closing = threading.Lock()
+        self._close_lock = threading.Lock()
         self._closed = False
 
     @classmethod
     def boot(
         cls, link: Link, *, timeout_s: float = 60.0, memory: str = "1G", token: CancelToken | None = None
     ) -> Self:
-        """Start a guest with this link and wait for its agent.
+        """Start a guest and wait for its agent.
 
         Args:
-            link: between its client and its server.
-            timeout_s: how long it may take.
-            memory: of the guest; half of it and a bit is the export's.
-            token: ends the wait, and the guest.
+            link: link to emulate between client and server.
+            timeout_s: timeout of the boot, s.
+            memory: memory size of the guest; the export takes at most 60 % of it.
+            token: cancels the boot and ends the guest.
 
         Raises:
-            AppError: LAB_MISSING naming the packages, LAB_FAILED with the end of the guest's log.
+            AppError: LAB_MISSING with the missing packages, LAB_FAILED with the end of the guest's log.
             CancelledError: if the token was set.
         """
         check_installed()
-        log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - nameless: nothing to leave behind
+        log = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - unnamed, so nothing remains
         with contextlib.ExitStack() as undo:
             undo.callback(log.close)
             child = start(
@@ -104,7 +104,9 @@ class Guest:
             )
             undo.callback(_end, child)
             monitor = GuestMonitor(child.pid, link.name, log)
-            line = SerialLine.open_host_end(_take_over(child.stdout), _take_over(child.stdin), monitor)
+            line = SerialLine.open_host_end(
+                _detach_descriptor(child.stdout), _detach_descriptor(child.stdin), monitor
+            )
             undo.callback(line.close)
             try:
                 _wait_ready(line, time.monotonic() + timeout_s, token)
@@ -119,25 +121,25 @@ class Guest:
 
     @property
     def share(self) -> str:
-        """The export as its client mounts it, server:/export."""
+        """Export of the lab's server, server:/export."""
         return self.hello.share
 
     @property
     def log(self) -> str:
-        """The end of what the guest's kernel and init printed."""
+        """End of the output of the guest's kernel and init, "" after the guest was closed."""
         return console_text(self._log, _TAIL_BYTES) if not self._closed else ""
 
     @property
     def state(self) -> GuestState:
-        """Whether it answers, is slow, or is dead."""
+        """Present state of the guest: answering, slow or dead."""
         return self._monitor.state
 
     def listen(self, listener: Callable[[GuestState], None]) -> None:
-        """Call this with each new state, on another thread; at once if the state is not ANSWERING."""
+        """Call ``listener`` with each new state on another thread, and at once unless ANSWERING."""
         self._monitor.listen(listener)
 
     def write_report(self, reason: str) -> Path:
-        """Write what a bug report needs about the guest to a file and return its path.
+        """Write a bug report about the guest to a file and return its path.
 
         Raises:
             AppError: if the file cannot be written.
@@ -145,11 +147,11 @@ class Guest:
         return self._monitor.write_report(reason)
 
     def close(self) -> None:
-        """Power the guest off and wait until nothing of it is left. Later calls do nothing.
+        """Power the guest off and wait until all its processes have ended. Later calls do nothing.
 
-        All of it is memory, so one that does not answer is killed, and nothing is lost.
+        A guest that does not answer is killed; all its data are in memory, so nothing is lost.
         """
-        with self._closing:
+        with self._close_lock:
             if self._closed:
                 return
             self._monitor.stop()
@@ -176,10 +178,10 @@ class Guest:
 
 
 def check_installed() -> None:
-    """Check that every program of the lab is there.
+    """Check that every program the lab needs is installed.
 
     Raises:
-        AppError: LAB_MISSING naming the Debian packages.
+        AppError: LAB_MISSING with the missing Debian packages.
     """
     needed = _PACKAGES | ({"cc": "gcc"} if xstate.needs_compiler() else {})
     missing = sorted({package for program, package in needed.items() if find_server_program(program) is None})
@@ -201,7 +203,7 @@ def _install_hint(missing: list[str]) -> str:
     if packages:
         hints.append(f"On Debian: sudo apt-get install --no-install-recommends {' '.join(packages)}.")
     if _SERVER_PACKAGE in missing:
-        # Installing it would start an NFS server on the person's machine.
+        # Installing this package would start an NFS server on the user's computer.
         hints.append(f"Start the program with ./run: it fetches {_SERVER_PACKAGE} for the lab alone.")
     return " ".join(hints)
 
@@ -217,9 +219,9 @@ def _wait_ready(line: SerialLine, deadline: float, token: CancelToken | None) ->
             break
     if not report:
         raise AppError(ErrorKind.LAB_FAILED, "The lab's guest ended while it started.")
-    words = report.decode(errors="replace").strip()
-    if words != READY:
-        raise AppError(ErrorKind.LAB_FAILED, f"The lab's guest could not start: {words}")
+    message = report.decode(errors="replace").strip()
+    if message != READY:
+        raise AppError(ErrorKind.LAB_FAILED, f"The lab's guest could not start: {message}")
 
 
 def _boot_failed(error: Exception, log: BinaryIO) -> AppError:
@@ -234,15 +236,15 @@ def _boot_failed(error: Exception, log: BinaryIO) -> AppError:
     )
 
 
-def _take_over(stream: IO[bytes] | None) -> int:
-    """Return a descriptor of our own for a child's pipe, which is closed."""
+def _detach_descriptor(stream: IO[bytes] | None) -> int:
+    """Return a duplicate descriptor of a child's pipe and close the stream."""
     assert stream is not None  # noqa: S101 - the child was started with pipes
     with stream:
         return os.dup(stream.fileno())
 
 
 def _end(child: Popen[bytes]) -> None:
-    """End the supervisor, which ends the guest; it has usually ended by itself."""
+    """Terminate the supervisor, and so the guest, unless it has ended by itself."""
     if wait(child, 0) is None:
         kill_group(child, signal.SIGTERM)
         if wait(child, _TERMINATE_S) is None:

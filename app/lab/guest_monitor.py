@@ -1,4 +1,4 @@
-"""Monitor of one guest: whether it answers, is slow, or is dead, and why its line ended."""
+"""Guest monitor: decides whether a guest answers, is slow, or is dead, and explains the end of its line."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO
 
-#: The guest sends something every second. From this silence on it is shown as slow.
+#: Silence after which a guest counts as slow, s; a guest sends something every second.
 SLOW_S = 5.0
-#: A guest that is silent for so long is dead.
+#: Silence after which a guest counts as dead, s.
 DEAD_S = 15.0
-#: The same for a guest that waits for a processor of this computer most of that time.
+#: Silence after which a guest counts as dead if it mostly waited for a processor of this computer, s.
 STARVED_DEAD_S = 30.0
-#: From this part of the silence on, waiting for a processor explains it.
-_STARVED_PART = 0.5
+#: Fraction of the silence spent waiting for a processor from which on the guest counts as starved.
+_STARVED_FRACTION = 0.5
 
 
 class GuestState(StrEnum):
-    """How a guest behaves."""
+    """Responsiveness of a guest."""
 
     ANSWERING = "answering"
     SLOW = "slow"
@@ -33,12 +33,12 @@ class GuestState(StrEnum):
 
 
 class GuestMonitor:
-    """The :class:`app.lab.serial_line.LineWatch` of a guest.
+    """Monitors one guest, as the :class:`app.lab.serial_line.LineWatch` of its serial line.
 
     Args:
-        pid: of the guest's supervisor.
-        link: name of the link that it was booted with.
-        console: what its kernel and init print.
+        pid: process ID of the guest's supervisor.
+        link: name of the link that the guest was booted with.
+        console: file with the output of the guest's kernel and init.
     """
 
     def __init__(self, pid: int, link: str, console: BinaryIO) -> None:
@@ -48,25 +48,25 @@ class GuestMonitor:
         self._lock = threading.Lock()
         self._state = GuestState.ANSWERING
         self._listeners: list[Callable[[GuestState], None]] = []
-        #: Whether its silence counts: not while it boots or is told to end.
+        #: Whether silence counts; it does not during boot and power-off.
         self._watching = False
-        self._waited_before_s = 0.0
+        self._processor_wait_before_s = 0.0
 
     @property
     def state(self) -> GuestState:
-        """How the guest behaves now."""
+        """Present state of the guest."""
         return self._state
 
     def start(self) -> None:
-        """Watch from now on; the guest has booted."""
+        """Start monitoring, after the guest has booted."""
         self._watching = True
 
     def stop(self) -> None:
-        """Take the guest's silence and end as expected from now on."""
+        """Stop monitoring, before the guest is powered off."""
         self._watching = False
 
     def listen(self, listener: Callable[[GuestState], None]) -> None:
-        """Call this with each new state, on the line's thread; at once if the state is not ANSWERING."""
+        """Call ``listener`` with each new state on the line's thread, and at once unless ANSWERING."""
         with self._lock:
             self._listeners.append(listener)
             state = self._state
@@ -78,7 +78,7 @@ class GuestMonitor:
         if not self._watching:
             return None
         if silent_s < SLOW_S:
-            self._waited_before_s = _processor_wait_s(self._pid)
+            self._processor_wait_before_s = _processor_wait_s(self._pid)
             self._change(GuestState.ANSWERING)
             return None
         if silent_s >= STARVED_DEAD_S or (silent_s >= DEAD_S and not self._is_starved(silent_s)):
@@ -93,7 +93,7 @@ class GuestMonitor:
         return self._declare_dead("The lab's guest ended unexpectedly.")
 
     def write_report(self, reason: str) -> Path:
-        """Write what a bug report needs about the guest to a file and return its path.
+        """Write a bug report about the guest to a file and return its path.
 
         Raises:
             AppError: if the file cannot be written.
@@ -104,7 +104,9 @@ class GuestMonitor:
         return guest_report.write_report(self._pid, self._link, self._console, reason, dead=dead)
 
     def _is_starved(self, silent_s: float) -> bool:
-        return _processor_wait_s(self._pid) - self._waited_before_s >= _STARVED_PART * (silent_s - SLOW_S)
+        return _processor_wait_s(self._pid) - self._processor_wait_before_s >= _STARVED_FRACTION * (
+            silent_s - SLOW_S
+        )
 
     def _declare_dead(self, message: str) -> AppError:
         hint = "Restart the lab."
@@ -126,14 +128,14 @@ class GuestMonitor:
 
 
 def _processor_wait_s(supervisor: int) -> float:
-    """Return how long the guest's processes were ready to run and had no processor, summed up.
+    """Return the time that the guest's processes waited for a processor, in total, s.
 
-    The second figure of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst), nanoseconds.
+    Source: second number of /proc/PID/schedstat, in ns (Documentation/scheduler/sched-stats.rst).
     """
     total_ns = 0
     for pid in guest_report.guest_processes(supervisor):
         try:
             total_ns += int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
         except (OSError, IndexError):
-            continue  # it has just ended, or this kernel does not count
+            continue  # the process has just ended, or this kernel keeps no statistics
     return total_ns / 1e9

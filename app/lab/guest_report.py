@@ -1,4 +1,4 @@
-"""The report on a guest that stopped: console, kernel messages and process states, for a bug report."""
+"""Guest report: console, kernel messages and process states of a guest, for a bug report."""
 
 from __future__ import annotations
 
@@ -22,28 +22,30 @@ if TYPE_CHECKING:
 
 _KEPT_REPORTS = 10
 _CONSOLE_BYTES = 200_000
-#: Questions to the guest's kernel (uml_mconsole(1), Documentation/admin-guide/sysrq.rst).
+#: Commands to the guest's kernel (uml_mconsole(1), Documentation/admin-guide/sysrq.rst).
 _CONSOLE_COMMANDS = ("version", "proc loadavg", "proc mounts", "sysrq m")
-#: The same of a dead guest: have everything printed, then the blocked processes. User-Mode Linux 6.1 panics
-#: if one of these is a kernel worker, and always at the list of all processes (SysRq t).
+#: Additional commands for a dead guest: raise the console log level, then list the blocked processes.
+#: User-Mode Linux 6.1 panics if one of these is a kernel worker, and always at the list of all processes
+#: (SysRq t).
 _LAST_CONSOLE_COMMANDS = ("sysrq 8", "sysrq w")
+#: Timeout of one reply of the guest's kernel, s.
 _KERNEL_TIMEOUT_S = 1.0
 #: struct mconsole_request and mconsole_reply, linux/arch/um/drivers/mconsole.h.
 _REQUEST = struct.Struct("=III512s")
 _REPLY = struct.Struct("=III")
 _MAGIC, _VERSION = 0xCAFEBABE, 2
-#: What of /proc/PID tells how a process of this computer is: its state, what it waits in, its times.
+#: Files of /proc/PID with the state of a process, the kernel function it waits in, its times and its stack.
 _PROCESS_FILES = ("stat", "wchan", "schedstat", "stack")
 
 
 def guest_processes(supervisor: int) -> list[int]:
-    """Return the supervisor and all processes below it, by the kernel's lists of children (proc(5))."""
+    """Return the process IDs of the supervisor and all its descendants (proc(5), task/TID/children)."""
     found: list[int] = []
     waiting = [supervisor]
     while waiting:
         pid = waiting.pop()
         found.append(pid)
-        # Each look-up fails where a process or its thread has just ended.
+        # Each lookup fails if the process or thread has just ended.
         with contextlib.suppress(OSError):
             threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - one failure must not hide the others
             for thread in threads:
@@ -54,21 +56,26 @@ def guest_processes(supervisor: int) -> list[int]:
 
 
 def console_text(console: BinaryIO, size: int = _CONSOLE_BYTES) -> str:
-    """Return the end of what the guest's kernel and init have printed into this file."""
+    """Return the last ``size`` bytes of the console output as text.
+
+    Args:
+        console: file with the output of the guest's kernel and init.
+        size: number of bytes.
+    """
     end = os.fstat(console.fileno()).st_size
     data = os.pread(console.fileno(), size, max(0, end - size))
     return data.decode(errors="replace").replace("\r\n", "\n")
 
 
 def write_report(supervisor: int, link: str, console: BinaryIO, reason: str, *, dead: bool) -> Path:
-    """Write a report into the person's state folder and return its path; only the newest ten are kept.
+    """Write a report into the user's state directory and return its path; keep the newest ten reports.
 
     Args:
-        supervisor: process of this computer that the guest runs below.
+        supervisor: process ID of the guest's supervisor.
         link: name of the link that the guest was booted with.
-        console: what it has printed.
-        reason: a sentence.
-        dead: whether nobody needs the guest any more; questions that may end it are asked then, too.
+        console: file with the output of the guest's kernel and init.
+        reason: reason for the report, as a sentence.
+        dead: whether the guest is dead, so that commands that may crash it are sent too.
 
     Raises:
         AppError: if the file cannot be written.
@@ -83,7 +90,7 @@ def write_report(supervisor: int, link: str, console: BinaryIO, reason: str, *, 
         f"\n== Console\n{console_text(console)}",
     ]
     write_state_file(path, "The lab report", "".join(parts).encode(errors="replace"))
-    with contextlib.suppress(AppError):  # the report itself is there
+    with contextlib.suppress(AppError):  # old reports that remain do no harm
         remove_old_state_files(path.parent, _KEPT_REPORTS)
     return path
 
@@ -100,33 +107,33 @@ def _process_states(supervisor: int) -> Iterator[str]:
 
 
 def _kernel_answers(supervisor: int, *, dead: bool) -> Iterator[str]:
-    """Ask the guest's kernel over its management console (uml_mconsole(1)); it may not answer any more."""
+    """Query the guest's kernel over its management console (uml_mconsole(1)); it may not answer."""
     yield "\n== Answers of the guest's kernel\n"
-    # The supervisor starts the kernel in the guest's private folder, where its socket is.
+    # The supervisor starts the kernel in the guest's private directory, which contains its socket.
     kernels = guest_processes(supervisor)[1:]
     try:
         if not kernels:
             raise ProcessLookupError(errno.ESRCH, "The guest's kernel has ended")
-        # A descriptor makes the socket's name short, whatever the folder.
-        folder = os.open(f"/proc/{kernels[0]}/cwd/guest", os.O_PATH | os.O_DIRECTORY)
+        # The path by descriptor fits the length limit of socket names.
+        directory = os.open(f"/proc/{kernels[0]}/cwd/guest", os.O_PATH | os.O_DIRECTORY)
     except OSError as error:
         yield f"{error}\n"
         return
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as kernel:
-            kernel.bind("")  # the kernel chooses a name to answer to
+            kernel.bind("")  # an automatic name, so that the guest's kernel can reply
             kernel.settimeout(_KERNEL_TIMEOUT_S)
-            kernel.connect(f"/proc/self/fd/{folder}/mconsole")
-            for question in (*_CONSOLE_COMMANDS, *(_LAST_CONSOLE_COMMANDS if dead else ())):
-                yield f"-- {question}\n{_ask_kernel(kernel, question)}\n"
+            kernel.connect(f"/proc/self/fd/{directory}/mconsole")
+            for command in (*_CONSOLE_COMMANDS, *(_LAST_CONSOLE_COMMANDS if dead else ())):
+                yield f"-- {command}\n{_query_kernel(kernel, command)}\n"
     except OSError as error:
         yield f"no answer: {error}\n"
     finally:
-        os.close(folder)
+        os.close(directory)
 
 
-def _ask_kernel(kernel: socket.socket, question: str) -> str:
-    text = question.encode()
+def _query_kernel(kernel: socket.socket, command: str) -> str:
+    text = command.encode()
     kernel.send(_REQUEST.pack(_MAGIC, _VERSION, len(text), text))
     answer = b""
     more = 1

@@ -1,4 +1,4 @@
-"""The emulated link: a veth pair between the two hosts, with netem at both ends."""
+"""Emulated link: a veth pair between the guest's two hosts, with tc-netem(8) at both ends."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ INTERFACE = "eth0"
 CLIENT_ADDRESS = "10.9.0.2"
 SERVER_ADDRESS = "10.9.0.1"
 
-#: Preamble 8, check sequence 4, gap 12 (IEEE 802.3): on the wire, but not in the kernel's packet length.
+#: Bytes per frame that the kernel's packet length omits: preamble 8, check sequence 4, gap 12 (IEEE 802.3).
 _WIRE_OVERHEAD = 24
-#: TCP hands down up to 64 KiB at once, which netem loses, delays and counts as one packet. What takes so long
-#: on the wire is allowed, to spare the guest's one processor; on a link that loses packets each is lost for
-#: itself. Switching the interface's offloads off would not help: TCP does the same for the software below.
+#: Longest burst, s and bytes. TCP passes up to 64 KiB at once (GSO), which netem delays, counts and loses as
+#: one packet. Bursts this short are allowed, because they save processor time. A lossy link gets none, so
+#: that each packet is lost separately. Disabling offloads would not help, because TCP uses software GSO.
 _BURST_S = 0.25e-3
 _BURST_BYTES = 65536
+#: Loss rate from which on bursts are not allowed.
 _MIN_LOSS = 1e-3
 
 _NFS_PORT = 2049
 _ATTEMPTS = 9
+#: Emulated one-way delay while the guest's own delay is measured, s.
 _TRIAL_DELAY_S = 1e-3
-#: Enough for a lost SYN to be sent again, after one second and after three.
+#: Connection timeout, s; it allows for two retransmissions of a SYN, after 1 s and 3 s.
 _CONNECT_S = 5.0
 
 #: linux/rtnetlink.h, linux/netlink.h and linux/if_link.h.
@@ -45,28 +47,28 @@ _BUFFERS = {"net/ipv4/tcp_rmem": "4096 131072 16777216", "net/ipv4/tcp_wmem": "4
 
 
 def build(server: ServerHost, link: Link) -> float:
-    """Join the two hosts with this link, and return the guest's own part of its delay, one way in seconds.
+    """Connect the two hosts by this link; return the one-way delay that the guest itself adds, s.
 
     Raises:
         AppError: LAB_FAILED if ip or tc fails.
     """
     _ip(
         f"link add {INTERFACE} type veth peer name {INTERFACE} netns {server.name}",
-        *_addressed(CLIENT_ADDRESS),
+        *_address_commands(CLIENT_ADDRESS),
     )
-    server.run(lambda: _ip(*_addressed(SERVER_ADDRESS)))
+    server.run(lambda: _ip(*_address_commands(SERVER_ADDRESS)))
     own_delay_s = _measure_guest_delay(server)
     emulate(server, link, own_delay_s)
     return own_delay_s
 
 
 def emulate(server: ServerHost, link: Link, own_delay_s: float) -> None:
-    """Give the link these properties; connections over it stay.
+    """Change the properties of the link; open connections survive.
 
     Args:
-        server: the other end.
-        link: what to emulate.
-        own_delay_s: as :func:`build` returned it; netem delays that much less.
+        server: host at the other end.
+        link: link to emulate.
+        own_delay_s: one-way delay from :func:`build`, s, which is subtracted from netem's delay.
 
     Raises:
         AppError: LAB_FAILED if tc fails.
@@ -77,28 +79,28 @@ def emulate(server: ServerHost, link: Link, own_delay_s: float) -> None:
 
 
 def set_carrier(*, up: bool) -> None:
-    """Plug or unplug the cable: with the client's end down neither end has a carrier."""
+    """Simulate plugging or unplugging the cable; with the client's end down, neither end has a carrier."""
     run_program("ip", "link", "set", INTERFACE, "up" if up else "down")
 
 
 def _measure_guest_delay(server: ServerHost) -> float:
-    """Measure what the guest adds to an emulated delay at least: its own work, and timers that come late."""
+    """Return the least one-way delay that the guest adds by processing and late timers, s."""
     trial = Link(name="", title="", rate_bps=1e10, up_bps=1e10, delay_s=_TRIAL_DELAY_S)
     emulate(server, trial, 0.0)
     times: list[float] = []
     for _attempt in range(_ATTEMPTS):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             started = time.monotonic()
-            with contextlib.suppress(ConnectionRefusedError):  # nothing listens yet: that is an answer, too
+            with contextlib.suppress(ConnectionRefusedError):  # a refusal takes one round trip too
                 probe.connect((SERVER_ADDRESS, _NFS_PORT))
             times.append(time.monotonic() - started)
-    # The shortest: what a computer that is busy at this moment adds is not to be taken off every packet; a
-    # link would have less delay than it says as soon as the computer is quiet again.
+    # The minimum excludes delays of a busy computer: subtracting them from every packet would make the link
+    # too fast when the computer is idle again.
     return max(0.0, min(times) / 2 - _TRIAL_DELAY_S)
 
 
 def connect_times(token: CancelToken) -> list[float]:
-    """Return how long some TCP connections to the server took, seconds; one that got no answer is left out.
+    """Measure the duration of nine TCP connections to the server, s; omit those without an answer.
 
     Raises:
         AppError: SERVER_SILENT if none was answered, SERVER_REFUSED if the server is stopped.
@@ -119,12 +121,12 @@ def connect_times(token: CancelToken) -> list[float]:
     return times
 
 
-def _addressed(address: str) -> list[str]:
+def _address_commands(address: str) -> list[str]:
     return ["link set lo up", f"address add {address}/24 dev {INTERFACE}", f"link set {INTERFACE} up"]
 
 
 def _ip(*commands: str) -> None:
-    """Run ip(8) once for all of these: starting a program is the slowest thing in the guest."""
+    """Run several ip(8) commands in one process, because starting a program is slow in the guest."""
     run_program("ip", "-batch", "-", text="\n".join(commands))
 
 
@@ -133,35 +135,35 @@ def _set_end(link: Link, rate_bps: float, delay_s: float) -> None:
         Path("/proc/sys", name).write_text(value)
     segments = _segments(link, rate_bps)
     _set_interface(link.mtu, segments)
-    # Connections keep what they knew of the interface for as long as they keep their route.
+    # Connections cache the interface's properties with their route.
     Path("/proc/sys/net/ipv4/route/flush").write_text("1")
-    words = _netem(link, rate_bps, delay_s)
-    # Charged once for what is handed down at once.
-    words += ["rate", f"{rate_bps:.0f}bit", str(_WIRE_OVERHEAD * segments)]
-    run_program("tc", "qdisc", "replace", "dev", INTERFACE, "root", "netem", *words)
+    arguments = _netem(link, rate_bps, delay_s)
+    # netem adds the overhead once per burst.
+    arguments += ["rate", f"{rate_bps:.0f}bit", str(_WIRE_OVERHEAD * segments)]
+    run_program("tc", "qdisc", "replace", "dev", INTERFACE, "root", "netem", *arguments)
 
 
 def _segments(link: Link, rate_bps: float) -> int:
-    """Return how many segments TCP may hand down at once."""
+    """Return the largest number of segments in one burst."""
     if link.loss >= _MIN_LOSS:
         return 1
     return max(1, int(min(rate_bps / 8 * _BURST_S, _BURST_BYTES) / link.mtu))
 
 
 def _netem(link: Link, rate_bps: float, delay_s: float) -> list[str]:
-    """Return tc-netem(8)'s arguments for what one end sends."""
-    # netem holds the packets that are on their way in the same queue as those that wait for the wire.
+    """Return the tc-netem(8) arguments for the sending direction of one end."""
+    # netem keeps delayed packets and packets waiting for the wire in the same queue.
     in_flight = math.ceil(rate_bps * (link.delay_s + link.jitter_s) / 8 / link.mtu)
-    words = ["limit", str(link.queue + in_flight), "delay", f"{delay_s * 1e6:.0f}us"]
+    arguments = ["limit", str(link.queue + in_flight), "delay", f"{delay_s * 1e6:.0f}us"]
     if link.jitter_s:
-        words += [f"{link.jitter_s * 1e6:.0f}us"]
+        arguments += [f"{link.jitter_s * 1e6:.0f}us"]
     if link.loss:
-        words += ["loss", f"{link.loss * 100:.6f}%"]
-    return words
+        arguments += ["loss", f"{link.loss * 100:.6f}%"]
+    return arguments
 
 
 def _set_interface(mtu: int, segments: int) -> None:
-    """RTM_SETLINK of rtnetlink(7): what ip(8) would do, without starting a program.
+    """Set MTU and largest burst of the interface by RTM_SETLINK (rtnetlink(7)), without starting ip(8).
 
     Raises:
         OSError: if the kernel refuses.
@@ -172,6 +174,6 @@ def _set_interface(mtu: int, segments: int) -> None:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
         kernel.send(header + link + attributes)
         answer = kernel.recv(4096)
-    (code,) = struct.unpack_from("=i", answer, 16)  # struct nlmsgerr: 0, or an errno below it
+    (code,) = struct.unpack_from("=i", answer, 16)  # struct nlmsgerr: 0, or the negative errno
     if code:
         raise OSError(-code, f"set {INTERFACE}: {os.strerror(-code)}")

@@ -1,7 +1,4 @@
-"""Programs of the guest: found, the NFS server's also where they are only unpacked, and run.
-
-What fails during boot must say which program and why.
-"""
+"""Programs of the guest: finds them, including NFS server programs that are only unpacked, and runs them."""
 
 from __future__ import annotations
 
@@ -16,10 +13,15 @@ _DEADLINE_S = 30.0
 
 
 def run_program(name: str, *arguments: str, text: str = "") -> str:
-    """Run a program of the guest to its end and return its output.
+    """Run a program of the guest to its end and return its standard output.
+
+    Args:
+        name: name of the program.
+        arguments: command line arguments.
+        text: standard input.
 
     Raises:
-        AppError: LAB_FAILED if it is missing, fails or does not end.
+        AppError: LAB_FAILED if the program is missing, fails or does not end in time.
     """
     path = find_server_program(name)
     if path is None:
@@ -35,13 +37,13 @@ def run_program(name: str, *arguments: str, text: str = "") -> str:
     return outcome.stdout
 
 
-#: Where ``packaging/system_packages.py`` unpacks nfs-kernel-server.
+#: Directory into which ``packaging/system_packages.py`` unpacks nfs-kernel-server.
 UNPACKED = Path(__file__).parents[2] / ".cache" / "lab" / "nfs-kernel-server"
-#: Where a package of this program has them (packaging/package_tree.py).
+#: Directory of the NFS server programs in a package of Mountwright (packaging/package_tree.py).
 PACKAGED = Path(__file__).parents[2] / "lab"
 
 
 def find_server_program(name: str) -> str | None:
-    """Return the absolute path of a program: on the system path, else among the lab's own, else None."""
-    folders = os.pathsep.join(map(str, (PACKAGED, UNPACKED / "usr/sbin", UNPACKED / "sbin")))
-    return find_program(name) or shutil.which(name, path=folders)
+    """Return the absolute path of a program, on the system path or among the lab's, None if missing."""
+    search_path = os.pathsep.join(map(str, (PACKAGED, UNPACKED / "usr/sbin", UNPACKED / "sbin")))
+    return find_program(name) or shutil.which(name, path=search_path)

@@ -1,6 +1,6 @@
-"""The lab's serial line as a transport: a thread moves bytes by the rules of app.lab.serial_protocol.
+"""Serial line transport of the lab: a thread moves bytes with the flow control of app.lab.serial_protocol.
 
-The same class serves both ends: the guest's terminal, and the pipes of its supervisor on this computer.
+The same class serves both ends: the guest's terminal, and the pipes of its supervisor on the host.
 """
 
 from __future__ import annotations
@@ -18,59 +18,58 @@ from typing import Literal, Protocol
 from app.errors import AppError
 from app.lab.serial_protocol import Endpoint
 
-#: What the guest's first line says if there is an agent; otherwise it says why there is none.
+#: First line of a guest whose agent runs; other guests send the reason of their failure instead.
 READY = "ready"
 _DEVICE = "/dev/ttyS0"
-#: Beside its data the guest's terminal, which holds 4,096 bytes, takes a status of 17 bytes for each of the
-#: 34 frames that the host may be sent, and some probes. The host's end is a pipe, which holds 64 KiB.
+#: Credit that each end grants, bytes. The guest's terminal holds 4,096 bytes. Besides data, it must hold some
+#: probes and a status of 17 bytes for each of the 34 frames granted by the host, whose pipe holds 64 KiB.
 _GUEST_GRANT_BYTES, _HOST_GRANT_BYTES = 3072, 16384
 _READ_BYTES = 65536
 _COMPRESSION_LEVEL = 1
-#: The guest sends a status at least this often.
+#: Longest interval between two frames from the guest, s.
 HEARTBEAT_S = 1.0
-#: The thread looks at least this often whether the other end is silent. A longer wait counts as this much, so
-#: that a computer that slept, or a program that was stopped, takes no other end for silent.
+#: Interval between checks for silence, s. Longer waits count as this much, so that a suspended computer or a
+#: stopped program does not take its own pause for silence of the other end.
 _POLL_INTERVAL_S = 1.0
 
 
 def open_terminal() -> int:
-    """Open the guest's terminal in raw mode. What it echoed before is noise that the protocol drops."""
+    """Open the guest's terminal in raw mode; the protocol discards what it echoed before."""
     fd = os.open(_DEVICE, os.O_RDWR | os.O_NOCTTY)
     tty.setraw(fd)
     return fd
 
 
 class LineWatch(Protocol):
-    """Is told on the line's thread how the other end behaves."""
+    """Interface of an observer of the other end, called on the line's thread."""
 
     def note_silence(self, silent_s: float) -> AppError | None:
-        """Take note of a silence.
+        """Report the silence of the other end, about once a second.
 
         Args:
-            silent_s: for how long the other end was listened to in vain; told about once a second, and 0 when
-                it is heard again.
+            silent_s: time since the last frame was received, s; 0 when a frame arrives again.
 
         Returns:
-            Why the line is to end now, None to go on.
+            An error to end the line with, None to continue.
         """
         ...
 
     def explain_end(self) -> AppError | None:
-        """Return why the other end has ended, None if that was expected."""
+        """Return the reason why the other end has ended, None if that was expected."""
         ...
 
 
 class SerialLine:
-    """One end of the line; see :class:`app.service.transport.Transport`.
+    """One end of the serial line, a :class:`app.service.transport.Transport`.
 
     Args:
-        reading: descriptor to read from; the line owns it.
-        writing: descriptor to write to; the line owns it. May be the same.
-        endpoint: the rules, with this end's credit and heartbeat.
-        watch: told of silence and of the end.
+        reading: descriptor to read from, owned by the line.
+        writing: descriptor to write to, owned by the line.
+        endpoint: flow control with this end's credit and heartbeat.
+        watch: observer of silence and of the end, or None.
 
     Attributes:
-        failure: why the line ended, where the watch knows it.
+        failure: reason why the line ended, None if the observer knows none.
     """
 
     def __init__(
@@ -86,9 +85,9 @@ class SerialLine:
         self._endpoint = endpoint
         self._watch = watch
         self._silent_s = 0.0
-        #: Guards the endpoint and what follows; told when anything of it changed.
+        #: Guards the endpoint and the attributes below; notified at each change of them.
         self._changed = threading.Condition()
-        #: The streams are compressed: JSON takes a fifth of its bytes, and the line is slow.
+        #: The streams are compressed, because the line is slow and JSON shrinks to a fifth.
         self._compressor = zlib.compressobj(_COMPRESSION_LEVEL)
         self._decompressor = zlib.decompressobj()
         self._received = bytearray()
@@ -102,17 +101,23 @@ class SerialLine:
 
     @classmethod
     def open_guest_end(cls) -> SerialLine:
-        """Return the end inside the guest."""
+        """Open the end inside the guest."""
         fd = open_terminal()
         return cls(fd, os.dup(fd), Endpoint(_GUEST_GRANT_BYTES, HEARTBEAT_S))
 
     @classmethod
     def open_host_end(cls, reading: int, writing: int, watch: LineWatch | None = None) -> SerialLine:
-        """Return the end on this computer of these pipes, which the line owns from now on."""
+        """Open the end on the host over two pipes, which the line then owns.
+
+        Args:
+            reading: descriptor to read from.
+            writing: descriptor to write to.
+            watch: observer of silence and of the end, or None.
+        """
         return cls(reading, writing, Endpoint(_HOST_GRANT_BYTES), watch)
 
     def write_boot_report(self, text: str) -> None:
-        """Write the guest's first line: READY, or why there is no agent.
+        """Write the guest's first line: READY, or the reason why there is no agent.
 
         Raises:
             BrokenPipeError: if the line has ended.
@@ -120,10 +125,10 @@ class SerialLine:
         self.write(text.replace("\n", " ").encode(errors="replace") + b"\n")
 
     def readline(self, limit: int = -1, /, timeout_s: float | None = None) -> bytes:
-        """Return the next line, its first ``limit`` bytes if it is longer, or b"" at the end.
+        """Return the next line, cut to ``limit`` bytes; b"" at the end of the input.
 
         Raises:
-            TimeoutError: if there is none after these seconds.
+            TimeoutError: if there is no line after ``timeout_s`` seconds.
         """
         with self._changed:
             while not (size := self._line_size(limit)) and not self._ended:
@@ -136,7 +141,7 @@ class SerialLine:
         return line
 
     def write(self, data: bytes, /) -> None:
-        """Send all of it; wait until its last byte is on the line.
+        """Send all bytes; wait until the last one is on the line.
 
         Raises:
             BrokenPipeError: if the line has ended.
@@ -150,7 +155,7 @@ class SerialLine:
                 raise BrokenPipeError
 
     def drain(self, timeout_s: float) -> bool:
-        """Wait until the other end has everything; return whether it does after these seconds."""
+        """Wait until the other end has acknowledged everything, or the timeout; return whether it has."""
         with self._changed:
             done = self._changed.wait_for(lambda: self._endpoint.acknowledged or self._ended, timeout_s)
             done = done and self._endpoint.acknowledged
@@ -159,23 +164,26 @@ class SerialLine:
         return done
 
     def close(self) -> None:
-        """End the line and close its descriptors; the other end sees the end of its input."""
+        """End the line and close its descriptors; the other end reads the end of its input."""
         with self._changed:
             self._closing = True
             self._wake()
         self._thread.join()
 
     def _line_size(self, limit: int) -> int:
-        """Return the length of the line that can be taken now, 0 for none. Held: ``_changed``."""
+        """Return the length of the first complete line, cut to ``limit``, 0 for none.
+
+        The caller holds ``_changed``.
+        """
         size = self._received.find(b"\n", self._searched) + 1
         self._searched = len(self._received)
         too_long = 0 <= limit < size if size else 0 <= limit <= len(self._received)
         return limit if too_long else size
 
     def _wake(self) -> None:
-        """Have the thread look again. Held: ``_changed``."""
+        """Wake the thread. The caller holds ``_changed``."""
         if not self._ended:
-            with contextlib.suppress(BlockingIOError):  # it is awake
+            with contextlib.suppress(BlockingIOError):  # a full pipe wakes it already
                 os.write(self._wake_writing, b".")
 
     def _run(self) -> None:
@@ -195,7 +203,7 @@ class SerialLine:
                     os.close(fd)
 
     def _step(self, poll: select.poll) -> AppError | Literal["ended"] | None:
-        """Send what is due, wait for something and take it; return why the line ends, None if it does not."""
+        """Send the due frames and receive once; return why the line ends, None to continue."""
         with self._changed:
             if self._closing:
                 return "ended"
@@ -210,19 +218,19 @@ class SerialLine:
             _write_all(self._writing, out)
             ready = {fd for fd, _events in poll.poll(wait_s * 1000 + 1)}
             data = os.read(self._reading, _READ_BYTES) if self._reading in ready else None
-        except OSError:  # a terminal whose other end is gone says so with EIO, a pipe with EPIPE
+        except OSError:  # the other end is gone: EIO for a terminal, EPIPE for a pipe
             data = b""
         if data == b"":
             failure = self._watch.explain_end() if self._watch is not None else None
             return failure or "ended"
         if self._wake_reading in ready:
             os.read(self._wake_reading, _READ_BYTES)
-        if data is not None and self._take(data):
+        if data is not None and self._receive(data):
             return self._note_silence(0.0)
         return self._note_silence(self._silent_s + min(time.monotonic() - began_s, _POLL_INTERVAL_S))
 
-    def _take(self, data: bytes) -> bool:
-        """Take what came; return whether there was a whole frame in it."""
+    def _receive(self, data: bytes) -> bool:
+        """Process received bytes; return whether they completed a frame."""
         with self._changed:
             before = self._endpoint.frames_heard
             stream = self._endpoint.receive(data, time.monotonic())

@@ -1,16 +1,16 @@
 """Flow control for the lab's serial line: numbered frames, checksums, credits and retransmission.
 
-User-Mode Linux gives the guest's terminal 4,096 bytes; what arrives faster than it is read can stop the line
-for good. So the receiver grants credits, and the sender never has more bytes on the line than were granted.
-Both ends run this same code. It does no input or output and reads no clock (RFC 1055 frames, CRC-32):
+User-Mode Linux gives the guest's terminal a buffer of 4,096 bytes; an overflow can stop the line for good.
+So the receiver grants credits, and the sender never has more unacknowledged bytes on the line than granted.
+Both ends run this code, which does no I/O and reads no clock. Frames are those of RFC 1055 with a CRC-32:
 
-* A *data* frame carries a number and a piece of the stream. The receiver takes the numbers in order and drops
-  what is torn, repeated or out of order.
-* A *status* frame tells the number expected next and the bytes granted from there on. It is sent for new
+* A *data* frame carries a sequence number and a piece of the stream. The receiver accepts the numbers in
+  order and drops damaged, repeated and out-of-order frames.
+* A *status* frame carries the next expected number and the bytes granted from there on. It is sent after new
   data, as the answer to a probe, and as the heartbeat.
-* A *probe* asks for a status when data stay unacknowledged. The line keeps the order, so once the answer to a
-  probe is here, nothing that was sent before the probe is on its way any more: what the status lacks was lost
-  and is sent again. Sending it again after a mere timeout could overfill the terminal of a slow guest.
+* A *probe* frame requests a status when data stay unacknowledged. The line preserves order, so the answer to
+  a probe proves that every earlier frame has arrived or was lost; the lost ones are sent again.
+  Retransmission after a mere timeout could overflow the terminal of a slow guest.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Bytes that a sender may have on the line before the first status; the guest's terminal holds twice that.
+#: Credit before the first status, bytes; the buffer of the guest's terminal is twice as large.
 FIRST_CREDIT_BYTES = 2048
 _MAX_PAYLOAD_BYTES = 480
+#: Time without progress until the first probe, s; it doubles for each probe up to the second value.
 _FIRST_PROBE_S = 0.5
 _LAST_PROBE_S = 4.0
 
-#: RFC 1055, with END at both ends of a frame, so that what stood on the line before is a frame of its own.
+#: Special bytes of RFC 1055; a frame also begins with END, which terminates any noise before it.
 _END, _ESC = b"\xc0", b"\xdb"
 _ESC_END, _ESC_ESC = b"\xdb\xdc", b"\xdb\xdd"
 #: Kind, number, probe, credit; see Frame.
 _HEADER = struct.Struct(">BIIH")
 _CHECKSUM = struct.Struct(">I")
 _DATA, _STATUS, _PROBE = 1, 2, 3
-#: Longer than any frame: what has no end by then is noise.
+#: Upper limit of an encoded frame, bytes; longer input without END is noise.
 _MAX_FRAME_BYTES = 2 * (_HEADER.size + _MAX_PAYLOAD_BYTES + _CHECKSUM.size)
 
 
@@ -47,10 +48,10 @@ class Frame:
 
     Attributes:
         kind: data, status or probe.
-        number: of this data frame, or the number that a status expects next.
-        probe: number of this probe, or of the one that a status answers, 0 for none.
-        credit: bytes that a status grants beyond what has arrived.
-        payload: the piece of the stream in a data frame.
+        number: sequence number of a data frame; in a status, the next expected number.
+        probe: number of a probe; in a status, the number of the answered probe, 0 for none.
+        credit: bytes that a status grants beyond those received.
+        payload: piece of the stream in a data frame.
     """
 
     kind: int
@@ -60,14 +61,14 @@ class Frame:
     payload: bytes = b""
 
     def encode(self) -> bytes:
-        """Return the bytes of the frame on the line."""
+        """Encode the frame for the line."""
         body = _HEADER.pack(self.kind, self.number, self.probe, self.credit) + self.payload
         body += _CHECKSUM.pack(zlib.crc32(body))
         return _END + body.replace(_ESC, _ESC_ESC).replace(_END, _ESC_END) + _END
 
 
 def _decode(encoded: bytes) -> Frame | None:
-    """Return the frame between two ENDs, None if it is torn or noise."""
+    """Decode the bytes between two ENDs, return None for a damaged frame or noise."""
     body = encoded.replace(_ESC_END, _END).replace(_ESC_ESC, _ESC)
     end = len(body) - _CHECKSUM.size
     if end < _HEADER.size or _CHECKSUM.unpack_from(body, end)[0] != zlib.crc32(body[:end]):
@@ -78,7 +79,7 @@ def _decode(encoded: bytes) -> Frame | None:
 
 @dataclass(slots=True)
 class _Sent:
-    """A data frame that is not acknowledged: its bytes, and the last probe that went out before it."""
+    """An unacknowledged data frame: its number, its encoded bytes, and the last probe sent before it."""
 
     number: int
     encoded: bytes
@@ -86,14 +87,14 @@ class _Sent:
 
 
 class Endpoint:
-    """One end of the line.
+    """Protocol state of one end of the line.
 
     Args:
-        grant_bytes: credit for the other end, at least FIRST_CREDIT_BYTES; this end's buffer holds more.
-        heartbeat_s: send a status when nothing was sent for this long; None for never.
+        grant_bytes: credit for the other end, at least FIRST_CREDIT_BYTES and below this end's buffer size.
+        heartbeat_s: time without output after which a status is sent, s; None for no heartbeat.
 
     Attributes:
-        frames_heard: how many whole frames have arrived.
+        frames_heard: number of valid frames received.
     """
 
     def __init__(self, grant_bytes: int = FIRST_CREDIT_BYTES, heartbeat_s: float | None = None) -> None:
@@ -107,7 +108,7 @@ class Endpoint:
         self._sent: deque[_Sent] = deque()
         self._sent_bytes = 0
         self._credit = FIRST_CREDIT_BYTES
-        self._again: list[_Sent] = []
+        self._to_resend: list[_Sent] = []
         self._probe = 0
         self._probe_wait_s = _FIRST_PROBE_S
         self._probe_at_s: float | None = None
@@ -115,39 +116,39 @@ class Endpoint:
         self._partial = bytearray()
         self._expected = 0
         self._status_due = False
-        self._answers = 0
+        self._answered_probe = 0
 
     @property
     def pending_bytes(self) -> int:
-        """How much of what was written has not been on the line yet."""
+        """Number of written bytes not yet sent."""
         return len(self._pending)
 
     @property
     def acknowledged(self) -> bool:
-        """Whether everything that was written has arrived."""
+        """Whether the other end has acknowledged everything written."""
         return not self._pending and not self._sent
 
     def write(self, data: bytes) -> None:
-        """Append bytes to the stream; :meth:`output` puts them on the line."""
+        """Append bytes to the stream, to be sent by :meth:`output`."""
         self._pending += data
 
     def receive(self, data: bytes, now_s: float) -> bytes:
-        """Take what came from the line.
+        """Process bytes received from the line.
 
         Args:
-            data: any piece of it.
-            now_s: any clock that only moves forward.
+            data: received bytes, not necessarily whole frames.
+            now_s: present time on a monotonic clock, s.
 
         Returns:
-            What of the other end's stream is now here.
+            The newly received bytes of the other end's stream.
         """
         stream: list[bytes] = []
         for frame in self._frames(data):
             self.frames_heard += 1
             if frame.kind == _STATUS:
-                self._take_status(frame, now_s)
+                self._handle_status(frame, now_s)
             elif frame.kind == _PROBE:
-                self._status_due, self._answers = True, frame.probe
+                self._status_due, self._answered_probe = True, frame.probe
             elif frame.kind == _DATA and frame.number == self._expected:
                 self._expected += 1
                 self._status_due = True
@@ -155,9 +156,9 @@ class Endpoint:
         return b"".join(stream)
 
     def output(self, now_s: float) -> bytes:
-        """Return what is to be put on the line now."""
-        data = [sent.encoded for sent in self._again]
-        self._again.clear()
+        """Return the bytes to send now: retransmissions, new data, a probe and a status, as far as due."""
+        data = [sent.encoded for sent in self._to_resend]
+        self._to_resend.clear()
         data += self._new_frames()
         if self._sent and self._probe_at_s is None:
             self._probe_at_s = now_s + self._probe_wait_s
@@ -167,14 +168,14 @@ class Endpoint:
             self._probe_wait_s = min(2 * self._probe_wait_s, _LAST_PROBE_S)
             self._probe_at_s = now_s + self._probe_wait_s
         if self._status_due or (not data and self._heartbeat_due(now_s)):
-            data.append(Frame(_STATUS, self._expected, self._answers, self._grant_bytes).encode())
-            self._status_due, self._answers = False, 0
+            data.append(Frame(_STATUS, self._expected, self._answered_probe, self._grant_bytes).encode())
+            self._status_due, self._answered_probe = False, 0
         if data or self._last_output_s is None:
             self._last_output_s = now_s
         return b"".join(data)
 
     def next_output_s(self) -> float | None:
-        """Return when :meth:`output` has something though nothing is received or written, None: never."""
+        """Return the time of the next probe or heartbeat on the monotonic clock, s; None if none is due."""
         times = [self._probe_at_s] if self._probe_at_s is not None else []
         if self._heartbeat_s is not None:
             times.append((self._last_output_s or 0.0) + self._heartbeat_s)
@@ -197,19 +198,19 @@ class Endpoint:
             self._next_number += 1
             yield encoded
 
-    def _take_status(self, status: Frame, now_s: float) -> None:
+    def _handle_status(self, status: Frame, now_s: float) -> None:
         if status.number > self._next_number:
-            return  # not of this connection
+            return  # belongs to an earlier connection
         self._credit = status.credit
         progress = False
         while self._sent and self._sent[0].number < status.number:
             self._sent_bytes -= len(self._sent.popleft().encoded)
             progress = True
         if status.probe and status.probe == self._probe:
-            self._again = [sent for sent in self._sent if sent.after_probe < status.probe]
-            for sent in self._again:
+            self._to_resend = [sent for sent in self._sent if sent.after_probe < status.probe]
+            for sent in self._to_resend:
                 sent.after_probe = status.probe
-        if progress or self._again or not self._sent:
+        if progress or self._to_resend or not self._sent:
             self._probe_wait_s = _FIRST_PROBE_S
             self._probe_at_s = now_s + self._probe_wait_s if self._sent else None
 

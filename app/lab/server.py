@@ -1,4 +1,4 @@
-"""The guest's NFS server: an export that versions 3 to 4.2 mount by the same name."""
+"""NFS server of the lab: starts it and changes its export, which NFS 3 to 4.2 mount by the same path."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from app.lab.programs import run_program
 if TYPE_CHECKING:
     from app.lab.server_host import ServerHost
 
-#: nfs.conf(5) [exports] rootdir: mountd sees this directory as "/". The overlay that is the guest's root
-#: cannot be exported, and version 4 wants to walk from "/" to the export.
+#: Root of the exports, rootdir in nfs.conf(5) [exports]. It is needed because NFSv4 looks up the export from
+#: "/", and the overlay that is the guest's root cannot be exported.
 _ROOT = Path("/srv/lab")
 _EXPORT = "/export"
 SHARE = f"{SERVER_ADDRESS}:{_EXPORT}"
-_FOLDER = _ROOT / _EXPORT.lstrip("/")
-#: Of the export's memory file system; the client's cache needs memory too.
+_EXPORT_DIRECTORY = _ROOT / _EXPORT.lstrip("/")
+#: Size of the export's tmpfs, as a part of the guest's memory; the rest is for the client's cache.
 _SIZE = "60%"
 _THREADS = 8
-#: The slow disk: its size, and what each write to it takes.
+#: Name of the slow disk, its size in KiB, and the delay of each write in ms.
 _DISK, _DISK_KB, _DISK_MS = "slow", 65536, 300
-#: Export options without a fault.
+#: Export options when no fault is injected.
 DEFAULT_EXPORT = "rw,no_root_squash"
-#: A restarted server lets version 4 clients reclaim for 15 s instead of 90, version 3's lock manager for 1 s
-#: instead of 50. A transfer may have 1 MiB, as on a server with memory of today's size.
+#: Kernel parameters below /proc. The grace period is 15 s instead of 90 s for NFSv4 and 1 s instead of 50 s
+#: for the lock manager of NFSv3. The largest transfer is 1 MiB, as on a server with more memory.
 _KERNEL = {
     "fs/nfsd/nfsv4leasetime": 15,
     "fs/nfsd/nfsv4gracetime": 15,
@@ -43,7 +43,7 @@ _CONFIGURATION = (
 
 
 def start(host: ServerHost) -> None:
-    """Start the server on its host; the client's own rpcbind and statd too, which version 3 locks need.
+    """Start the server on its host, and rpcbind and rpc.statd on the client, which NFSv3 locks need.
 
     Raises:
         AppError: LAB_FAILED if a program fails.
@@ -54,7 +54,7 @@ def start(host: ServerHost) -> None:
 
 
 def _start_rpc() -> None:
-    """Start rpcbind and rpc.statd for the host that this runs on, with a state directory of its own."""
+    """Start rpcbind and rpc.statd in the present namespaces, with a separate state directory."""
     syscalls.mount("tmpfs", "/var/lib/nfs", "tmpfs", data="mode=755")
     for directory in ("sm", "sm.bak", "v4recovery", "rpc_pipefs", "nfsdcltrack", "nfsdcld"):
         Path("/var/lib/nfs", directory).mkdir()
@@ -72,29 +72,29 @@ def _start_server() -> None:
     syscalls.mount("nfsd", "/proc/fs/nfsd", "nfsd")
     configuration = Path("/run/nfs.conf")
     configuration.write_text(_CONFIGURATION)
-    syscalls.mount(str(configuration), "/etc/nfs.conf", flags=syscalls.MS_BIND)  # the client keeps its own
+    syscalls.mount(str(configuration), "/etc/nfs.conf", flags=syscalls.MS_BIND)  # visible to the server only
     _ROOT.mkdir(exist_ok=True)
     syscalls.mount("tmpfs", str(_ROOT), "tmpfs", data="mode=755")
-    _FOLDER.mkdir()
-    syscalls.mount("tmpfs", str(_FOLDER), "tmpfs", data=f"mode=1777,size={_SIZE}")
+    _EXPORT_DIRECTORY.mkdir()
+    syscalls.mount("tmpfs", str(_EXPORT_DIRECTORY), "tmpfs", data=f"mode=1777,size={_SIZE}")
     for name, value in _KERNEL.items():
         Path("/proc", name).write_text(str(value))
     run_program("nfsdcld")
     export_as(DEFAULT_EXPORT)
     run_program("rpc.mountd")
     start_threads()
-    # No client can have a lock to reclaim yet: without this every lock would wait.
+    # End the grace period at once: no client has locks to reclaim, and new locks would wait.
     Path("/proc/fs/lockd/nlm_end_grace").write_text("Y")
 
 
 def export_as(options: str, place: str = "fsid=1,insecure", wait: str = "async") -> None:
-    """Export with these exports(5) options, in place of those before.
+    """Export the directory with exports(5) options, which replace the previous ones.
 
     Args:
-        options: rights of the clients.
-        place: "fsid=0" makes it version 4's root itself; "insecure" answers requests from any port, "secure"
-            only those from privileged ones.
-        wait: "async" answers before data are on the disk, "sync" afterwards.
+        options: access options, such as ro or root_squash.
+        place: identity and port options: "fsid=0" makes the export the NFSv4 root; "insecure" accepts
+            requests from any port, "secure" only from privileged ports.
+        wait: "async" to reply before data are on the disk, "sync" to reply afterwards.
 
     Raises:
         AppError: LAB_FAILED if exportfs fails.
@@ -104,7 +104,7 @@ def export_as(options: str, place: str = "fsid=1,insecure", wait: str = "async")
 
 
 def unexport() -> None:
-    """Export nothing.
+    """Withdraw the export.
 
     Raises:
         AppError: LAB_FAILED if exportfs fails.
@@ -114,7 +114,7 @@ def unexport() -> None:
 
 
 def start_threads() -> None:
-    """Serve; the kernel listens on port 2049 by itself.
+    """Start the nfsd threads; the kernel listens on port 2049.
 
     Raises:
         OSError: if the kernel refuses.
@@ -123,7 +123,7 @@ def start_threads() -> None:
 
 
 def stop_threads() -> None:
-    """Stop serving: connections are closed, new ones are refused.
+    """Stop the nfsd threads, which closes connections and refuses new ones.
 
     Raises:
         OSError: if the kernel refuses.
@@ -132,18 +132,18 @@ def stop_threads() -> None:
 
 
 def limit_free_space(free_bytes: int) -> None:
-    """Shrink the export's file system until this much is free.
+    """Shrink the export's file system until ``free_bytes`` are free.
 
     Raises:
         OSError: if the kernel refuses.
     """
-    state = os.statvfs(_FOLDER)
+    state = os.statvfs(_EXPORT_DIRECTORY)
     used = (state.f_blocks - state.f_bfree) * state.f_frsize
     _resize(str(used + max(free_bytes, 0)))
 
 
 def restore_size() -> None:
-    """Give the export's file system its size again.
+    """Restore the original size of the export's file system.
 
     Raises:
         OSError: if the kernel refuses.
@@ -152,9 +152,9 @@ def restore_size() -> None:
 
 
 def use_slow_disk() -> None:
-    """Export a small empty disk that takes its time to write, synchronously; mounts must be made afresh.
+    """Export a small, empty disk with slow writes in place of memory; clients must mount again.
 
-    The disk is memory (brd) behind the device mapper's target "delay".
+    The disk is a RAM disk (brd) behind the device mapper target "delay", exported with "sync".
 
     Raises:
         AppError: LAB_FAILED if a program fails; dmsetup may be missing.
@@ -170,22 +170,22 @@ def use_slow_disk() -> None:
     table = f"0 {2 * _DISK_KB} delay /run/memory 0 0 /run/memory 0 {_DISK_MS}"
     run_program("dmsetup", "--noudevsync", "--noudevrules", "create", _DISK, "--table", table)
     number = run_program("dmsetup", "info", "--columns", "--noheadings", "-o", "minor", _DISK).strip()
-    _make_node("/run/slow", f"dm-{number}")  # there is no udev
-    syscalls.mount("/run/slow", str(_FOLDER), "ext2")
-    _FOLDER.chmod(0o1777)
+    _make_node("/run/slow", f"dm-{number}")  # udev does not run for dmsetup
+    syscalls.mount("/run/slow", str(_EXPORT_DIRECTORY), "ext2")
+    _EXPORT_DIRECTORY.chmod(0o1777)
     export_as(DEFAULT_EXPORT, wait="sync")
 
 
 def use_memory() -> None:
-    """Export the quick memory again.
+    """Export memory again after :func:`use_slow_disk`.
 
     Raises:
         AppError: LAB_FAILED if exportfs fails.
         OSError: if the kernel refuses.
     """
-    syscalls.unmount(str(_FOLDER), syscalls.MNT_DETACH)
+    syscalls.unmount(str(_EXPORT_DIRECTORY), syscalls.MNT_DETACH)
     export_as(DEFAULT_EXPORT)
-    # It goes when the server has let its last file go.
+    # The device is removed when the server has closed its last file.
     run_program("dmsetup", "--noudevsync", "--noudevrules", "remove", "--deferred", _DISK)
 
 
@@ -196,10 +196,10 @@ def _make_node(path: str, disk: str) -> None:
 
 
 def _resize(size: str) -> None:
-    syscalls.mount("tmpfs", str(_FOLDER), "tmpfs", syscalls.MS_REMOUNT, f"size={size}")
+    syscalls.mount("tmpfs", str(_EXPORT_DIRECTORY), "tmpfs", syscalls.MS_REMOUNT, f"size={size}")
 
 
 def _flush_export_cache() -> None:
-    """Empty the kernel's caches of what mountd answered until now, as exportfs -f does."""
+    """Flush the kernel's caches of answers from rpc.mountd, like exportfs -f."""
     for name in ("auth.unix.ip", "auth.unix.gid", "nfsd.fh", "nfsd.export"):
         Path("/proc/net/rpc", name, "flush").write_text(f"{int(time.time()) + 1}\n")

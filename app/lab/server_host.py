@@ -1,4 +1,4 @@
-"""The server's host in the guest: namespaces of its own; everything else runs on the client's."""
+"""Server host in the guest: separate network, mount and UTS namespaces for the NFS server."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What the C library's clone flags are to setns, in the order in which they are entered.
+#: Clone flag of each namespace type, in the order in which they are entered by setns(2).
 _KINDS = {"uts": syscalls.CLONE_NEWUTS, "net": syscalls.CLONE_NEWNET, "mnt": syscalls.CLONE_NEWNS}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerHost:
-    """The server: network, mount and UTS namespaces kept alive by open descriptors.
+    """Host of the NFS server: namespaces kept alive by open descriptors.
 
     Attributes:
-        name: its host name, and the network namespace's for ip(8).
-        namespaces: kind to descriptor.
+        name: host name, and name of the network namespace for ip(8).
+        namespaces: open descriptor of each namespace by type: uts, net and mnt.
     """
 
     name: str
@@ -35,13 +35,13 @@ class ServerHost:
 
     @classmethod
     def create(cls, name: str) -> ServerHost:
-        """Make the namespaces and name the host.
+        """Create the namespaces and set the host name.
 
         The network namespace is also bound to /run/netns/NAME for ip(8).
         """
 
         def make() -> dict[str, int]:
-            # A thread shares its root and umask with the others until it says otherwise.
+            # Threads share root directory and umask until unshare, which the mount namespace requires.
             syscalls.unshare(syscalls.CLONE_FS)
             bound = Path("/run/netns", name)
             bound.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ class ServerHost:
         return cls(name, run_in_thread("make-server", make).result())
 
     def run(self, work: Callable[[], T]) -> T:
-        """Run the work on a thread inside the server; what it starts lives there too."""
+        """Run ``work`` on a thread in the server's namespaces, which its child processes inherit."""
 
         def inside() -> T:
             syscalls.unshare(syscalls.CLONE_FS)

@@ -1,8 +1,8 @@
-"""Commands and shells as root in the guest, with their streams and exit codes, for ``--lab LINK shell``.
+"""Lab shell: runs commands and shells as root in the guest, for ``--lab LINK shell``.
 
-The serial line is the agent's: what a command prints travels in events, what it reads in requests. Both are
-bounded. Of the output SHELL_WINDOW_BYTES are under way at most, until whoever prints it tells what was taken;
-an input request is answered when its bytes are in the command's pipe or terminal.
+Output travels in events of the agent protocol, and input in requests. Both have flow control. At most
+SHELL_WINDOW_BYTES of output are sent without an acknowledgement. An input request is answered when its bytes
+are in the command's pipe or terminal.
 """
 
 from __future__ import annotations
@@ -38,37 +38,39 @@ if TYPE_CHECKING:
 
     from app.service.server import Context, Handler
 
-#: Home directory of root in the guest: that of the computer cannot be read by an ordinary user's guest.
+#: Home directory of root in the guest, which cannot read that of the host as an ordinary user.
 HOME = Path("/run/root")
 _READ_BYTES = 32 * 1024
-#: How often what waits looks whether the command has ended.
+#: Interval at which waiting threads check whether the command has ended, s.
 _POLL_INTERVAL_S = 0.1
-#: What a command has left in the background may hold its output open; silent for so long, it is left.
+#: Silence after which output is no longer awaited, s; background processes may keep it open.
 _OUTPUT_TIMEOUT_S = 1.0
 
 
 class _Command:
-    """A command that runs, and its streams.
+    """A running command and its streams.
 
     Attributes:
-        outputs: descriptors to read from, with whether each is standard error.
-        input: descriptor to write to, -1 if that was closed.
-        ended: set when it has ended.
+        terminal: whether the command runs on a terminal.
+        child: process of the command.
+        outputs: descriptors to read from, each with whether it is standard error.
+        input: descriptor to write to, -1 after it was closed.
+        ended: set when the command has ended.
     """
 
     def __init__(self, args: ShellArgs) -> None:
         self.terminal = args.terminal
         self.ended = threading.Event()
-        self._free = threading.Condition()
-        self._free_bytes = SHELL_WINDOW_BYTES
-        self._writing = threading.Lock()
+        self._window_changed = threading.Condition()
+        self._window_bytes = SHELL_WINDOW_BYTES
+        self._write_lock = threading.Lock()
         argv, env = _argv(args.command), {"HOME": str(HOME), "USER": "root", "LOGNAME": "root"}
         env |= {"SHELL": _shell(), "TERM": args.term}
         directory = args.directory if os.path.isdir(args.directory) else "/"  # noqa: PTH112 - any bytes
         if args.terminal:
             self.input, side = pty.openpty()
             self.resize(args.rows, args.columns)
-            # setsid makes the terminal that of the session: for job control, and for Ctrl-C.
+            # setsid --ctty makes it the controlling terminal, which job control and Ctrl-C need.
             setsid = find_program("setsid") or "setsid"
             try:
                 self.child = start(
@@ -85,13 +87,13 @@ class _Command:
         os.set_blocking(self.input, False)
 
     def resize(self, rows: int, columns: int) -> None:
-        """Set the size of its terminal; the kernel tells the foreground program (SIGWINCH)."""
+        """Set the terminal size in characters; the kernel sends SIGWINCH to the foreground program."""
         if self.terminal and self.input >= 0:
             size = struct.pack("HHHH", min(rows, 65535), min(columns, 65535), 0, 0)
             fcntl.ioctl(self.input, termios.TIOCSWINSZ, size)
 
     def forward(self, context: Context, fd: int, *, error: bool) -> None:
-        """Send what comes from a descriptor as events, to its end."""
+        """Send the output from a descriptor as events until its end."""
         waited_s = 0.0
         while waited_s < _OUTPUT_TIMEOUT_S:
             if not select.select([fd], [], [], _POLL_INTERVAL_S)[0]:
@@ -100,22 +102,27 @@ class _Command:
             waited_s = 0.0
             try:
                 data = os.read(fd, _READ_BYTES)
-            except OSError:  # EIO: no process has the terminal any more
+            except OSError:  # EIO: all processes have closed the terminal
                 data = b""
             if not data or not self._reserve(len(data), context):
                 return
             context.emit(ShellEvent(data=data, error=error))
 
     def take(self, size: int) -> None:
-        """Note that so many bytes of the output were taken."""
-        with self._free:
-            self._free_bytes += size
-            self._free.notify_all()
+        """Enlarge the window by ``size`` acknowledged bytes of output."""
+        with self._window_changed:
+            self._window_bytes += size
+            self._window_changed.notify_all()
 
     def write(self, data: bytes, *, end: bool) -> bool:
-        """Give it input; return whether nobody reads that any more."""
+        """Write input to the command; return whether it has closed its input.
+
+        Args:
+            data: bytes to write.
+            end: whether to close the input afterwards.
+        """
         view = memoryview(data)
-        with self._writing:
+        with self._write_lock:
             while view and not self.ended.is_set() and self.input >= 0:
                 if not select.select([], [self.input], [], _POLL_INTERVAL_S)[1]:
                     continue
@@ -130,8 +137,8 @@ class _Command:
         return bool(view)
 
     def close(self) -> None:
-        """Close its descriptors."""
-        with self._writing:
+        """Close the descriptors of all streams."""
+        with self._write_lock:
             self._close_input()
         for fd, _error in self.outputs:
             os.close(fd)
@@ -143,21 +150,21 @@ class _Command:
 
     def _reserve(self, size: int, context: Context) -> bool:
         """Wait until so much more may be under way; return whether the caller is still there."""
-        with self._free:
-            while self._free_bytes < size and not context.token.cancelled:
-                self._free.wait(_POLL_INTERVAL_S)
-            self._free_bytes -= size
+        with self._window_changed:
+            while self._window_bytes < size and not context.token.cancelled:
+                self._window_changed.wait(_POLL_INTERVAL_S)
+            self._window_bytes -= size
         return not context.token.cancelled
 
 
 class Shells:
-    """The commands that run, by the ids of their requests."""
+    """Running commands by request id, and the verbs that control them."""
 
     def __init__(self) -> None:
         self._running: dict[int, _Command] = {}
 
     def handlers(self) -> dict[str, Handler]:
-        """Return the verbs of this module."""
+        """Return the handlers of the shell verbs."""
         return {
             "lab.shell": self._run,
             "lab.shell-input": self._write,
@@ -166,46 +173,46 @@ class Shells:
 
     def _run(self, args: ShellArgs, context: Context) -> ShellResult:
         try:
-            running = _Command(args)
+            command = _Command(args)
         except (OSError, ValueError) as error:
             raise AppError(ErrorKind.USAGE, f"The command could not be started: {error}.") from error
-        self._running[context.request_id] = running
-        pumps = [
+        self._running[context.request_id] = command
+        forwarders = [
             threading.Thread(
-                target=running.forward, args=(context, fd), kwargs={"error": error}, name="shell"
+                target=command.forward, args=(context, fd), kwargs={"error": error}, name="shell"
             )
-            for fd, error in running.outputs
+            for fd, error in command.outputs
         ]
         try:
             context.emit(ShellEvent(data=b""))
-            for pump in pumps:
-                pump.start()
-            with context.token.on_cancel(lambda: kill_group(running.child)):
-                status = running.child.wait()
+            for forwarder in forwarders:
+                forwarder.start()
+            with context.token.on_cancel(lambda: kill_group(command.child)):
+                status = command.child.wait()
         finally:
-            running.ended.set()
-            for pump in pumps:
-                pump.join()
+            command.ended.set()
+            for forwarder in forwarders:
+                forwarder.join()
             del self._running[context.request_id]
-            running.close()
+            command.close()
         context.token.check()
         return ShellResult(code=status if status >= 0 else 128 - status)
 
     def _write(self, args: ShellInputArgs, _context: Context) -> ShellInputResult:
-        running = self._running.get(args.id)
-        return ShellInputResult(closed=running is None or running.write(args.data, end=args.end))
+        command = self._running.get(args.id)
+        return ShellInputResult(closed=command is None or command.write(args.data, end=args.end))
 
     def _control(self, args: ShellControlArgs, _context: Context) -> Empty:
-        running = self._running.get(args.id)
-        if running is None:
+        command = self._running.get(args.id)
+        if command is None:
             return Empty()
         if args.taken > 0:
-            running.take(args.taken)
+            command.take(args.taken)
         if args.rows > 0 and args.columns > 0:
             with contextlib.suppress(OSError):
-                running.resize(args.rows, args.columns)
+                command.resize(args.rows, args.columns)
         if args.signal in signal.valid_signals():
-            kill_group(running.child, args.signal)
+            kill_group(command.child, args.signal)
         return Empty()
 
 
@@ -218,12 +225,12 @@ def _argv(command: Sequence[str]) -> list[str]:
         return [_shell()]
     if len(command) == 1:
         return [_shell(), "-c", command[0]]
-    # The shell says what cannot be run, and with which status (127, 126).
+    # The shell reports a program that cannot be run, with status 127 or 126.
     return [_shell(), "-c", 'exec "$@"', "shell", *command]
 
 
 def _descriptors(child: Popen[bytes]) -> tuple[int, int, int]:
-    """Return descriptors of our own for a child's pipes, which are closed."""
+    """Return duplicate descriptors of a child's pipes and close the streams."""
     found: list[int] = []
     for stream in (child.stdin, child.stdout, child.stderr):
         assert stream is not None  # noqa: S101 - the child was started with pipes

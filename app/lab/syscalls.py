@@ -1,4 +1,4 @@
-"""The system calls that the guest's init needs and Python 3.11 does not offer."""
+"""System calls used by the guest's init that Python 3.11 does not offer, by ctypes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,21 @@ _SYS_PIVOT_ROOT = {"x86_64": 155}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _check(result: int, what: str) -> None:
+def _check(result: int, operation: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{operation}: {os.strerror(number)}")
 
 
 def mount(source: str, target: str, fstype: str = "", flags: int = 0, data: str = "") -> None:
-    """Mount a file system or change one, with the MS flags above.
+    """Mount a file system, or change a mount (mount(2)).
+
+    Args:
+        source: device or other source.
+        target: mount point.
+        fstype: file system type, "" if the flags need none.
+        flags: MS_ flags.
+        data: options of the file system.
 
     Raises:
         OSError: with the target in its text.
@@ -48,7 +55,7 @@ def mount(source: str, target: str, fstype: str = "", flags: int = 0, data: str 
 
 
 def unmount(target: str, flags: int = 0) -> None:
-    """umount2(2).
+    """Unmount a file system with MNT_ flags (umount2(2)).
 
     Raises:
         OSError: with the target in its text.
@@ -57,7 +64,7 @@ def unmount(target: str, flags: int = 0) -> None:
 
 
 def pivot_root(new_root: str, put_old: str) -> None:
-    """Make a mount the root; the C library does not wrap this call.
+    """Make a mount the root file system (pivot_root(2), which the C library does not wrap).
 
     Raises:
         OSError: if the kernel refuses.
@@ -67,7 +74,7 @@ def pivot_root(new_root: str, put_old: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Give the calling thread new namespaces.
+    """Give the calling thread new namespaces or attributes by CLONE_ flags (unshare(2)).
 
     Raises:
         OSError: if the kernel refuses.
@@ -76,7 +83,7 @@ def unshare(flags: int) -> None:
 
 
 def setns(fd: int, kind: int) -> None:
-    """Let the calling thread enter a namespace.
+    """Move the calling thread into the namespace of a descriptor (setns(2)).
 
     Raises:
         OSError: if the kernel refuses.
@@ -85,7 +92,7 @@ def setns(fd: int, kind: int) -> None:
 
 
 def power_off() -> None:
-    """reboot(2) with POWER_OFF; does not return where it is allowed.
+    """Power the computer off (reboot(2)); does not return on success.
 
     Raises:
         OSError: if the kernel refuses.

@@ -1,6 +1,6 @@
-"""udev in the guest: it sets what is saved of readaheads, as on a real computer.
+"""udev in the guest: applies saved readahead values, as on a real computer.
 
-None of the rules of the person's computer are taken. Where udev is missing, the guest does without.
+The rules of the host are not used. Without udev on the host, the guest runs without it.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from app.helper import readahead_rule
 from app.lab import syscalls
 from app.process import find_program, start
 
-#: Where ``packaging/system_packages.py`` unpacks udev for the tests.
+#: Directory into which ``packaging/system_packages.py`` unpacks udev for the tests.
 _UNPACKED = Path(__file__).parents[2] / ".cache" / "lab" / "udev"
-#: Only a checkout has it; a package has installed what is in it.
+#: Directory of packaging files, which exists only in a checkout; a package has installed its contents.
 _PACKAGING = Path(__file__).parents[2] / "packaging"
 _RULES = Path("/usr/lib/udev/rules.d")
 _CONTROL = Path("/run/udev/control")
-#: udevadm is udevd by this name (systemd, src/udev/udevadm.c).
+#: udevadm acts as udevd when it is called by this name (systemd, src/udev/udevadm.c).
 _DAEMON = Path("/run/systemd-udevd")
+#: Time for udevd to start, s.
 _DEADLINE_S = 30.0
 
 
 def find_udevadm() -> Path | None:
-    """Return udevadm, of the system or unpacked; None if there is none."""
+    """Return the path of udevadm, from the system or unpacked; None if it is missing."""
     found = find_program("udevadm")
     places = [Path(found)] if found is not None else []
     places += [_UNPACKED / "usr/bin/udevadm", _UNPACKED / "bin/udevadm"]
@@ -35,7 +36,7 @@ def find_udevadm() -> Path | None:
 
 
 def start_udev() -> bool:
-    """Start udevd with the program of the rules installed; return whether it works."""
+    """Install the readahead program called by the rules and start udevd; return whether it started."""
     udevadm = find_udevadm()
     installed = Path(readahead_rule.PROGRAM)
     program = _PACKAGING / installed.name

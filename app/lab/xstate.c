@@ -1,12 +1,13 @@
 /* ptrace() for user-mode Linux 6.1 on a processor with AMX; preloaded by app/lab/xstate.py.
  *
- * Its arch/x86/um/os-Linux/registers.c gives a guest process its floating point and vector registers back
- * with PTRACE_SETREGSET, NT_X86_XSTATE and a buffer that ends where AMX's tiles begin. The host's
- * xstateregs_set (arch/x86/kernel/fpu/regset.c) takes a whole buffer or none: EFAULT, and the guest panics.
- * Here such a buffer is made whole. What is added says that the tiles are not in use, as they never are: a
- * process must ask for them first, and the guest's kernel knows no such request.
+ * Its arch/x86/um/os-Linux/registers.c restores the floating point and vector registers of a guest process
+ * with PTRACE_SETREGSET, NT_X86_XSTATE and a buffer that ends where the AMX tiles begin. The host's
+ * xstateregs_set (arch/x86/kernel/fpu/regset.c) requires the full buffer: it returns EFAULT, and the guest
+ * panics. This ptrace extends such a buffer with zeros and clears the tiles' bits in its header, which marks
+ * the tiles as unused. They are never in use, because a process must request them first, and the guest's
+ * kernel has no such request.
  *
- * Without headers and libraries, so that a compiler is all it needs. A guest has one thread that calls this.
+ * It needs a compiler, but no headers or libraries. Only one thread of a guest calls it.
  */
 
 enum {
@@ -18,7 +19,7 @@ enum {
     SYS_PTRACE = 101,
     /* The XSAVE header (Intel's manual, volume 1, 13.4) begins with a bit for each state that follows. */
     HEADER = 512,
-    BEFORE_AMX = 0x3ff, /* x87 to PKRU; the tiles have bits 17 and 18 */
+    BEFORE_AMX = 0x3ff, /* state components x87 to PKRU; the tiles have bits 17 and 18 */
     ROOM = 1 << 16,
 };
 
@@ -28,7 +29,7 @@ struct iovec {
 };
 
 static _Alignas(64) unsigned char room[ROOM];
-/* Bytes of the host's whole buffer; 0 until it was asked. */
+/* Size of the host's full buffer, bytes; 0 until it is queried. */
 static unsigned long whole;
 
 extern int *__errno_location(void);
@@ -79,7 +80,7 @@ long ptrace(int request, ...)
             data = &all;
         }
     }
-    /* As in the C library: what is peeked at is returned, where the system call wants a place for it. */
+    /* Like the C library, return the value of a PEEK request, which the system call stores in memory. */
     result = system_call(request, pid, address, peeks ? &word : data);
     if (result < 0) {
         *__errno_location() = (int)-result;

@@ -1,9 +1,8 @@
 """Workaround for processors with AMX, whose extended state (XSTATE) user-mode Linux 6.1 cannot restore.
 
-There it panics as soon as it starts its init (``ptrace set fp regs failed``). It is linked dynamically, so a
-``ptrace`` of our own, which ``xstate.c`` tells of, can be put before the C library's. In a checkout it is
-compiled anew for each guest, which takes less than a tenth of a second, so that nothing of it is ever left or
-out of date. A package has it compiled.
+On them it panics when it starts init (``ptrace set fp regs failed``). LD_PRELOAD replaces the C library's
+``ptrace`` by that of ``xstate.c``, which explains the fix. In a checkout the library is compiled for each
+guest, which takes less than 0.1 s, so that it is never out of date. A package contains it compiled.
 """
 
 from __future__ import annotations
@@ -14,27 +13,31 @@ from app.errors import AppError, ErrorKind
 from app.process import find_program, run
 
 _SOURCE = Path(__file__).with_suffix(".c")
-#: Not beside the source: Python would take it for the module.
+#: Compiled library in a package; next to the source, Python would import it as this module.
 _COMPILED = Path(__file__).parents[2] / "lab" / "xstate.so"
 _TIMEOUT_S = 60.0
 
 
 def is_needed(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether this computer's processor has AMX."""
+    """Return whether this computer's processor has AMX.
+
+    Args:
+        cpuinfo: path of /proc/cpuinfo.
+    """
     with cpuinfo.open(encoding="utf-8", errors="replace") as lines:
         return any(line.startswith("flags") and "amx_tile" in line.split() for line in lines)
 
 
 def needs_compiler() -> bool:
-    """Whether a C compiler is needed for the guest on this computer."""
+    """Return whether booting a guest on this computer needs a C compiler."""
     return is_needed() and not _COMPILED.exists()
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return what the guest's kernel needs in its environment on this computer, mostly nothing.
+    """Return the environment variables for the guest's kernel: LD_PRELOAD with AMX, else none.
 
     Args:
-        folder: private, and there as long as the guest; without a space or a colon in its path.
+        folder: private directory that exists as long as the guest; its path has no space or colon.
 
     Raises:
         AppError: LAB_FAILED if the compiler fails.
@@ -45,21 +48,21 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def build(folder: Path) -> Path:
-    """Compile the library into a folder and return its path.
+    """Compile the library into a directory and return its path.
 
     Raises:
-        AppError: LAB_FAILED if that fails.
+        AppError: LAB_FAILED if the compiler fails.
     """
     library = folder / "xstate.so"
     compiler = find_program("cc") or "cc"
-    made = run(
+    outcome = run(
         [compiler, "-O2", "-shared", "-fPIC", "-nostdlib", "-o", str(library), str(_SOURCE)],
         timeout=_TIMEOUT_S,
     )
-    if not made.ok:
+    if not outcome.ok:
         raise AppError(
             ErrorKind.LAB_FAILED,
             "What user-mode Linux needs on this processor could not be compiled.",
-            detail=made.stderr,
+            detail=outcome.stderr,
         )
     return library

@@ -22,14 +22,14 @@ def main() -> None:
         mount_point, mount_id = json.loads(line)
         number = 0
         try:
-            _check(mount_point, mount_id)
+            _ask(mount_point, mount_id)
         except OSError as error:
             number = error.errno or -1
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
 
 
-def _check(mount_point: str, mount_id: int) -> None:
+def _ask(mount_point: str, mount_id: int) -> None:
     """Request the file system statistics of the mount's root from the server.
 
     Raises:

@@ -151,7 +151,7 @@ def test_the_interface_of_a_source_address(
     )
     monkeypatch.setattr(psutil, "net_if_addrs", lambda: table)
     zone = "eth1" if host.startswith("fe80") else ""
-    assert route._match(source, host, zone) == Route(source, interface, same)
+    assert route._route_by_source(source, host, zone) == Route(source, interface, same)
 
 
 def test_the_kernel_tells_the_way() -> None:

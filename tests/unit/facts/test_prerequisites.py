@@ -159,7 +159,7 @@ def test_only_what_is_newer_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_kernel_that_cannot_be_asked_says_nothing() -> None:
     # The machine of the tests may have no NFS client; asked, it knows its options or nothing.
-    assert options_of_kernel._ask_kernel((("nconnect", "4"),)) in ({}, {"nconnect": True})
+    assert options_of_kernel._query_kernel((("nconnect", "4"),)) in ({}, {"nconnect": True})
     with pytest.raises(OSError, match="fsopen"):
         fsconfig.known_options([], "no-such-file-system")
 
@@ -167,7 +167,7 @@ def test_a_kernel_that_cannot_be_asked_says_nothing() -> None:
 def test_a_question_that_was_not_answered_in_time_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [None, {"alignwrite": False}]
     monkeypatch.setattr(options_of_kernel, "_answers", {})
-    monkeypatch.setattr(options_of_kernel, "_ask_kernel", lambda _questions: answers.pop(0))
+    monkeypatch.setattr(options_of_kernel, "_query_kernel", lambda _queries: answers.pop(0))
     assert options_of_kernel.newer_options("6.5.0") == {}
     assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
     assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}

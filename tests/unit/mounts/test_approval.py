@@ -185,7 +185,7 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Hos
     services = HostVerbs()
     fstab = FstabStore(forbidden, str(world.path))
     replaced: dict[str, Any] = {
-        "_fstab": fstab, "_kept": ConfigStore(fstab, UnitStore(forbidden, str(world.units))),
+        "_fstab": fstab, "_configs": ConfigStore(fstab, UnitStore(forbidden, str(world.units))),
         "_helper": forbidden,
         "_approve": lambda *args: Gated(world, *args), "_table": world.table,
     }  # fmt: skip

@@ -411,7 +411,7 @@ def test_a_request_is_not_waited_for_while_it_is_written() -> None:
 
 
 def test_an_agent_that_stopped_reading_does_not_hold_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.service.client._STDERR_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("app.service.client._WRITE_TIMEOUT_S", 0.1)
     read, write = os.pipe()
     sink_read, sink_write = os.pipe()
     reader = os.fdopen(read, "rb")

@@ -148,7 +148,7 @@ def test_a_log_that_may_not_be_read_tells_nothing(tmp_path: Path) -> None:
 
 def targets(*rows: str) -> dict[str, WatchedMount]:
     info = mountinfo.parse("\n".join(rows).encode())
-    found = {row.mount_point: health_monitor._target(info, row) for row in info.nfs_rows()}
+    found = {row.mount_point: health_monitor._watched_mount(info, row) for row in info.nfs_rows()}
     return {point: target for point, target in found.items() if target is not None}
 
 
