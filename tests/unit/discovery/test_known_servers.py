@@ -1,4 +1,4 @@
-"""Names for the server field: one entry a name, whoever tells of it."""
+"""Known servers and mDNS: merging by name, recent shares, and announcements on the network."""
 
 import stat
 import threading
@@ -17,7 +17,7 @@ from app.errors import AppError, ErrorKind
 from app.tasks import CancelToken, run_in_thread
 
 
-def test_one_entry_a_name_with_what_every_source_knows() -> None:
+def test_servers_of_one_name_are_merged() -> None:
     found = known_servers.merge_servers([
         KnownServer(name="nas", sources=["fstab"], exports=["/b"]),
         KnownServer(name="Alpha", sources=["mdns"], exports=[]),
@@ -37,7 +37,7 @@ def test_a_network_that_cannot_be_listened_to_is_a_warning(monkeypatch: pytest.M
     assert known_servers.find_servers(CancelToken()).warnings[-1] == "There is no network."
 
 
-def test_shares_used_recently_are_kept_newest_first_and_forgotten() -> None:
+def test_recent_shares_are_newest_first_limited_and_can_be_cleared() -> None:
     for share in ("nas:/a", "[fd00::2]:/b c", "nas:/a"):
         known_servers.record_recent_share(share)
     assert known_servers.recent_shares() == ["nas:/a", "[fd00::2]:/b c"]
@@ -78,28 +78,28 @@ def test_a_relative_state_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, own
     assert known_servers.state_file() == own_home / ".local/state/mountwright/recent-shares.json"
 
 
-def test_what_a_service_announces_is_found_by_the_child() -> None:
+def test_an_announced_service_is_found_by_the_query_process() -> None:
     service = ServiceInfo(
         "_nfs._tcp.local.", "Music of the attic._nfs._tcp.local.", port=2049, server="attic-test.local.",
         parsed_addresses=["192.0.2.77"], properties={"path": "/music"},
     )  # fmt: skip
-    told: list[KnownServer] = []
-    # No name service knows the name, so the address is what can be mounted from.
-    wanted = KnownServer(
+    reported: list[KnownServer] = []
+    # The name does not resolve, so the server is listed by its address.
+    expected_server = KnownServer(
         name="192.0.2.77", sources=["mdns"], exports=["/music"], address="192.0.2.77",
         calls_itself="attic-test.local",
     )  # fmt: skip
     with Zeroconf() as network:
         network.register_service(service)
         try:
-            for _ in range(3):  # a lost packet is asked for again
-                found = browse_network(CancelToken(), lambda event: told.extend(event.servers))
-                if wanted in found:
+            for _ in range(3):  # repeat in case of a lost packet
+                found = browse_network(CancelToken(), lambda event: reported.extend(event.servers))
+                if expected_server in found:
                     break
         finally:
             network.unregister_service(service)
-    assert wanted in found
-    assert wanted in told
+    assert expected_server in found
+    assert expected_server in reported
 
 
 def test_listening_ends_when_it_is_cancelled() -> None:
@@ -111,22 +111,22 @@ def test_listening_ends_when_it_is_cancelled() -> None:
     assert caught.value.kind is ErrorKind.CANCELLED
 
 
-def test_damaged_packets_hide_nobody() -> None:
+def test_damaged_packets_do_not_hide_a_valid_announcement() -> None:
     good = announcement(b"Good", b"good-test.local", "192.0.2.78", b"/good")
     packets = [*MALFORMED.values(), good, *MALFORMED.values()]
-    told: list[KnownServer] = []
+    reported: list[KnownServer] = []
     with Responder("127.0.0.1", packets):
         for _ in range(3):
-            mdns.browse(1.5, told.append)
-            if told:
+            mdns.browse(1.5, reported.append)
+            if reported:
                 break
-    # What only points somewhere, or is cut off, is nobody's; the whole ones are there.
-    assert {server.name for server in told} <= {"192.0.2.78", "192.0.2.9"}
-    assert ("192.0.2.78", ["/good"]) in [(server.name, server.exports) for server in told]
+    # Incomplete announcements give no server; the complete ones are found.
+    assert {server.name for server in reported} <= {"192.0.2.78", "192.0.2.9"}
+    assert ("192.0.2.78", ["/good"]) in [(server.name, server.exports) for server in reported]
 
 
 @pytest.mark.parametrize("packet", MALFORMED.values(), ids=MALFORMED)
-def test_a_damaged_packet_is_read_without_a_failure(packet: bytes) -> None:
+def test_a_damaged_packet_raises_no_error(packet: bytes) -> None:
     for record in DNSIncoming(packet).answers():
         assert record.name is not None
 
@@ -140,7 +140,7 @@ def announced(server: str | None, path: bytes | None, address: str = "") -> Serv
 
 
 @pytest.mark.parametrize(
-    ("service", "is_read_as"),
+    ("service", "expected"),
     [
         (None, None),
         (announced("nas.local.", b"/b", "192.0.2.1"), Announcement("nas.local", "192.0.2.1", "/b")),
@@ -157,16 +157,16 @@ def announced(server: str | None, path: bytes | None, address: str = "") -> Serv
         (announced("192.0.2.9.", None), None),
     ],
 )
-def test_only_what_may_be_a_host_is_taken_from_an_announcement(
-    service: ServiceInfo | None, is_read_as: Announcement | None
+def test_invalid_host_names_and_paths_of_an_announcement_are_dropped(
+    service: ServiceInfo | None, expected: Announcement | None
 ) -> None:
-    assert mdns.read(service) == is_read_as
+    assert mdns.read(service) == expected
 
 
 def test_several_announcements_of_a_host_become_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mdns, "leads_to", lambda name, _address: name != "far.local")
-    told: list[KnownServer] = []
-    servers = mdns._Servers(told.append)
+    reported: list[KnownServer] = []
+    servers = mdns._Servers(reported.append)
     for one in (
         Announcement("nas.local", "192.0.2.1", "/b"),
         Announcement("NAS.local", "192.0.2.1", "/a"),
@@ -179,10 +179,10 @@ def test_several_announcements_of_a_host_become_one_entry(monkeypatch: pytest.Mo
     assert [(server.name, server.exports, server.calls_itself) for server in servers.all()] == [
         ("192.0.2.3", [], "far.local"), ("nas.local", ["/a", "/b"], ""),
     ]  # fmt: skip
-    assert len(told) == 3  # what says nothing new is not told
+    assert len(reported) == 3  # an announcement without news is not reported
 
 
-def test_a_name_that_the_name_service_does_not_answer_for_gives_way_in_time(
+def test_the_address_is_used_when_name_resolution_times_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ended = threading.Event()

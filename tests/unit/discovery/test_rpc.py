@@ -1,4 +1,4 @@
-"""Servers that misbehave, as threads of this process: each question ends in time, with an AppError."""
+"""RPC client against misbehaving servers: each call ends by its deadline with an AppError."""
 
 import socket
 import threading
@@ -24,25 +24,25 @@ Behaviour = Callable[[socket.socket, threading.Event], None]
 
 @contextmanager
 def server(behave: Behaviour) -> Generator[int]:
-    """A TCP server that treats every connection so; all its threads have ended afterwards."""
+    """Run a TCP server that calls ``behave`` for each connection; yield its port and join its threads."""
     stop = threading.Event()
     threads: list[threading.Thread] = []
 
-    def talk(link: socket.socket) -> None:
-        with link:
-            link.settimeout(0.05)
+    def handle(connection: socket.socket) -> None:
+        with connection:
+            connection.settimeout(0.05)
             try:
-                behave(link, stop)
+                behave(connection, stop)
             except OSError:
                 return
 
     def accept() -> None:
         while not stop.is_set():
             try:
-                link, _ = listener.accept()
+                connection, _ = listener.accept()
             except TimeoutError:
                 continue
-            threads.append(threading.Thread(target=talk, args=(link,)))
+            threads.append(threading.Thread(target=handle, args=(connection,)))
             threads[-1].start()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -57,16 +57,16 @@ def server(behave: Behaviour) -> Generator[int]:
                 thread.join()
 
 
-def asked(link: socket.socket, stop: threading.Event) -> bytes:
-    """Return the record that the client sent, without its mark; b"" if it went away."""
+def receive_record(connection: socket.socket, stop: threading.Event) -> bytes:
+    """Return the next record from the client without its record mark, b"" if it disconnected."""
     found = b""
     while not stop.is_set():
         try:
-            piece = link.recv(65536)
+            data = connection.recv(65536)
         except TimeoutError:
             continue
-        found += piece
-        if not piece:
+        found += data
+        if not data:
             return b""
         if len(found) >= 4 and len(found) >= 4 + (int.from_bytes(found[:4], "big") & ~LAST):
             return found[4:]
@@ -77,53 +77,53 @@ def record(data: bytes) -> bytes:
     return u32(LAST | len(data)) + data
 
 
-def accepted(question: bytes, state: int, body: bytes = b"") -> bytes:
-    return record(question[:4] + u32(1, 0, 0, 0, state) + body)
+def accepted(request: bytes, state: int, body: bytes = b"") -> bytes:
+    return record(request[:4] + u32(1, 0, 0, 0, state) + body)
 
 
-def silent(link: socket.socket, stop: threading.Event) -> None:
+def silent(connection: socket.socket, stop: threading.Event) -> None:
     stop.wait()
 
 
-def trickle(link: socket.socket, stop: threading.Event) -> None:
-    asked(link, stop)
-    link.sendall(u32(LAST | 4000))
+def trickle(connection: socket.socket, stop: threading.Event) -> None:
+    receive_record(connection, stop)
+    connection.sendall(u32(LAST | 4000))
     while not stop.wait(0.02):
-        link.sendall(b"x")
+        connection.sendall(b"x")
 
 
-def empty_fragments(link: socket.socket, stop: threading.Event) -> None:
-    asked(link, stop)
+def empty_fragments(connection: socket.socket, stop: threading.Event) -> None:
+    receive_record(connection, stop)
     while not stop.is_set():
-        link.sendall(bytes(4096))
+        connection.sendall(bytes(4096))
 
 
-def garbage(link: socket.socket, stop: threading.Event) -> None:
-    asked(link, stop)
-    link.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" * 10)
+def garbage(connection: socket.socket, stop: threading.Event) -> None:
+    receive_record(connection, stop)
+    connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" * 10)
 
 
-def half(link: socket.socket, stop: threading.Event) -> None:
-    link.sendall(record(asked(link, stop)[:4] + bytes(40))[:20])
+def half(connection: socket.socket, stop: threading.Event) -> None:
+    connection.sendall(record(receive_record(connection, stop)[:4] + bytes(40))[:20])
 
 
-def huge(link: socket.socket, stop: threading.Event) -> None:
-    asked(link, stop)
-    link.sendall(u32(0x7FFF_FFFF) + bytes(4096))
+def huge(connection: socket.socket, stop: threading.Event) -> None:
+    receive_record(connection, stop)
+    connection.sendall(u32(0x7FFF_FFFF) + bytes(4096))
     stop.wait()
 
 
-def other_call(link: socket.socket, stop: threading.Event) -> None:
-    asked(link, stop)
-    link.sendall(record(u32(1, 1, 0, 0, 0, 0)))
+def other_call(connection: socket.socket, stop: threading.Event) -> None:
+    receive_record(connection, stop)
+    connection.sendall(record(u32(1, 1, 0, 0, 0, 0)))
 
 
-def echo(link: socket.socket, stop: threading.Event) -> None:
-    link.sendall(record(asked(link, stop)))
+def echo(connection: socket.socket, stop: threading.Event) -> None:
+    connection.sendall(record(receive_record(connection, stop)))
 
 
-def hang_up(link: socket.socket, stop: threading.Event) -> None:
-    del link, stop
+def disconnects(connection: socket.socket, stop: threading.Event) -> None:
+    del connection, stop
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def hang_up(link: socket.socket, stop: threading.Event) -> None:
         (huge, {ErrorKind.SERVER_GARBLED}),
         (other_call, {ErrorKind.SERVER_GARBLED}),
         (echo, {ErrorKind.SERVER_GARBLED}),
-        (hang_up, {ErrorKind.SERVER_REFUSED}),
+        (disconnects, {ErrorKind.SERVER_REFUSED}),
     ],
 )
-def test_whatever_a_server_does_a_call_ends(behave: Behaviour, kinds: set[ErrorKind]) -> None:
+def test_a_call_to_a_misbehaving_server_ends_with_an_error(behave: Behaviour, kinds: set[ErrorKind]) -> None:
     deadline = Deadline(0.4 if ErrorKind.SERVER_SILENT in kinds else 30)
     with (
         server(behave) as port,
@@ -151,19 +151,19 @@ def test_whatever_a_server_does_a_call_ends(behave: Behaviour, kinds: set[ErrorK
     assert caught.value.kind in kinds
 
 
-def test_datagrams_of_other_calls_do_not_hold_it_up() -> None:
+def test_unrelated_datagrams_do_not_extend_the_deadline() -> None:
     stop = threading.Event()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flood:
         flood.bind(("127.0.0.1", 0))
         flood.settimeout(5)
 
-        def pour() -> None:
-            where = flood.recvfrom(65536)[1]
+        def send_datagrams() -> None:
+            client_address = flood.recvfrom(65536)[1]
             while not stop.wait(0.001):
-                flood.sendto(b"not what you asked", where)
+                flood.sendto(b"not what you asked", client_address)
 
-        pouring = threading.Thread(target=pour)
-        pouring.start()
+        sender = threading.Thread(target=send_datagrams)
+        sender.start()
         try:
             deadline = Deadline(0.4)
             with (
@@ -173,7 +173,7 @@ def test_datagrams_of_other_calls_do_not_hold_it_up() -> None:
                 connection.call(100003, 3, 0)
         finally:
             stop.set()
-            pouring.join()
+            sender.join()
     assert caught.value.kind is ErrorKind.SERVER_SILENT
 
 
@@ -183,15 +183,15 @@ EXPORTS = (
 )  # fmt: skip
 
 
-def old_mountd(link: socket.socket, stop: threading.Event) -> None:
-    """It has version 1 only (PROG_MISMATCH 1 1)."""
-    while question := asked(link, stop):
-        old = int.from_bytes(question[16:20], "big") == 1
-        link.sendall(accepted(question, 0, EXPORTS) if old else accepted(question, 2, u32(1, 1)))
+def old_mountd(connection: socket.socket, stop: threading.Event) -> None:
+    """Serve MOUNT version 1 only: answer other versions with PROG_MISMATCH 1 1."""
+    while request := receive_record(connection, stop):
+        old = int.from_bytes(request[16:20], "big") == 1
+        connection.sendall(accepted(request, 0, EXPORTS) if old else accepted(request, 2, u32(1, 1)))
 
 
 def test_an_old_mountd_lists_its_exports_in_version_1() -> None:
-    with server(old_mountd) as port, server(hang_up) as other:
+    with server(old_mountd) as port, server(disconnects) as other:
         found = ask_exports("127.0.0.1:/srv", CancelToken(), port=other, mount_port=port, rpcbind_port=other)
     assert found.exports == [
         ExportedPath(path="/srv/my files", clients=["10.0.0.0/8"]),
@@ -201,7 +201,7 @@ def test_an_old_mountd_lists_its_exports_in_version_1() -> None:
     assert found.root_problem is not None
 
 
-def test_a_silent_server_is_given_up_at_the_deadline_and_says_so() -> None:
+def test_a_silent_server_gives_a_timeout_problem() -> None:
     with server(silent) as port:
         found = ask_exports("127.0.0.1", CancelToken(), port=port, rpcbind_port=port, seconds=0.5)
         table = ask_versions("127.0.0.1", CancelToken(), port=port, rpcbind_port=port, seconds=0.5)
@@ -211,22 +211,22 @@ def test_a_silent_server_is_given_up_at_the_deadline_and_says_so() -> None:
     assert table.services is None
 
 
-def refuses_ports(link: socket.socket, stop: threading.Event) -> None:
-    """It answers COMPOUND with NFS4ERR_PERM, as Linux does to ordinary ports of an export with “secure”."""
-    while question := asked(link, stop):
-        link.sendall(accepted(question, 0, u32(1) + opaque(b"") + u32(1, 24, 1)))
+def refuses_ports(connection: socket.socket, stop: threading.Event) -> None:
+    """Answer COMPOUND with NFS4ERR_PERM, as Linux does for unprivileged ports and an export with “secure”."""
+    while request := receive_record(connection, stop):
+        connection.sendall(accepted(request, 0, u32(1) + opaque(b"") + u32(1, 24, 1)))
 
 
-def wants_more(link: socket.socket, stop: threading.Event) -> None:
-    """It denies the call with AUTH_ERROR and AUTH_TOOWEAK (RFC 5531)."""
-    while question := asked(link, stop):
-        reply = question[:4] + u32(1, 1, 1, 5)
-        link.sendall(u32(LAST | len(reply)) + reply)
+def denies_calls(connection: socket.socket, stop: threading.Event) -> None:
+    """Deny every call with AUTH_ERROR and AUTH_TOOWEAK (RFC 5531)."""
+    while request := receive_record(connection, stop):
+        reply = request[:4] + u32(1, 1, 1, 5)
+        connection.sendall(u32(LAST | len(reply)) + reply)
 
 
-@pytest.mark.parametrize("behave", [refuses_ports, wants_more])
-def test_a_server_that_wants_a_privileged_port_says_what_works(behave: Behaviour) -> None:
-    with server(behave) as port, server(hang_up) as other:
+@pytest.mark.parametrize("behave", [refuses_ports, denies_calls])
+def test_a_server_that_requires_a_privileged_port_gives_a_hint(behave: Behaviour) -> None:
+    with server(behave) as port, server(disconnects) as other:
         found = ask_exports("127.0.0.1", CancelToken(), port=port, rpcbind_port=other)
     assert found.root_problem is not None
     assert found.root_problem.kind == ErrorKind.ACCESS_DENIED
@@ -234,8 +234,8 @@ def test_a_server_that_wants_a_privileged_port_says_what_works(behave: Behaviour
     assert "A mount is made from one" in found.root_problem.hint
 
 
-def test_version_4_is_not_missed_over_udp() -> None:
-    with server(hang_up) as port:
+def test_a_missing_version_4_over_udp_is_explained() -> None:
+    with server(disconnects) as port:
         found = ask_versions("127.0.0.1", CancelToken(), port=port, rpcbind_port=port)
     notes = {row.version: row.note for row in found.versions if row.transport == "udp"}
     assert "RFC 7530 §3.1" not in notes.pop("3")
@@ -244,19 +244,19 @@ def test_version_4_is_not_missed_over_udp() -> None:
 
 
 @pytest.mark.parametrize(("usable", "notes"), [(False, 1), (True, 0), (None, 0)])
-def test_a_kernel_without_udp_is_told_beside_the_offer(
+def test_a_kernel_without_nfs_over_udp_adds_a_note(
     usable: bool | None, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def support(_release: str) -> tuple[bool | None, str]:
         return usable, "its configuration"
 
     monkeypatch.setattr("app.discovery.client.udp_support", support)
-    with server(hang_up) as port:
+    with server(disconnects) as port:
         found = ask_versions("127.0.0.1", CancelToken(), port=port, rpcbind_port=port)
     assert len(found.notes) == notes
 
 
-def test_a_cancelled_question_ends_its_child() -> None:
+def test_cancellation_ends_the_query_process() -> None:
     reached = threading.Event()
 
     def behave(_link: socket.socket, stop: threading.Event) -> None:
@@ -291,7 +291,7 @@ def test_a_deadline_is_checked() -> None:
         ("[::1]", "::1"),
     ],
 )
-def test_a_server_is_written_in_many_ways(text: str, host: str) -> None:
+def test_the_host_of_names_addresses_and_shares(text: str, host: str) -> None:
     assert parse_server_name(text) == host
 
 
@@ -302,7 +302,7 @@ def test_an_international_name_is_looked_up_in_its_ascii_form() -> None:
 
 
 class Answering:
-    """Stands for a connection whose every call has this answer."""
+    """Fake RPC connection that answers every call with the same body."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -328,7 +328,7 @@ NEW_ROWS = u32(1, 100003, 4) + opaque(b"tcp6") + opaque(b"::.8.1") + opaque(b"su
 
 
 def read_all(body: bytes) -> list[object]:
-    """Give the answer to every reader; return what each makes of it, None for an AppError."""
+    """Decode one reply body with every decoder; return each result, None for an AppError."""
     answering = Answering(body)
     deadline = Deadline(60)
 
@@ -359,18 +359,18 @@ def outcome(reader: Callable[[], object]) -> object:
 
 
 @given(st.binary(max_size=400))
-def test_arbitrary_answers_are_errors_at_worst(body: bytes) -> None:
+def test_random_replies_raise_nothing_but_app_errors(body: bytes) -> None:
     read_all(body)
 
 
 @given(st.sampled_from([EXPORTS, PAGE, ROWS, NEW_ROWS]), st.integers(0, 400), st.binary(max_size=8))
-def test_damaged_answers_are_errors_at_worst(body: bytes, at: int, damage: bytes) -> None:
+def test_damaged_replies_raise_nothing_but_app_errors(body: bytes, at: int, damage: bytes) -> None:
     at %= len(body)
     read_all(body[:at] + damage + body[at + len(damage) :])
     read_all(body[:at])
 
 
-def test_whole_answers_are_read() -> None:
+def test_complete_replies_are_decoded() -> None:
     assert read_all(EXPORTS)[0] == [
         ExportedPath(path="/srv/my files", clients=["10.0.0.0/8"]),
         ExportedPath(path="/home"),

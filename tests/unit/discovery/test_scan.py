@@ -1,4 +1,4 @@
-"""A scan of the subnet: which addresses it asks, how fast, and who is found."""
+"""Subnet scan: addresses scanned, rate limit, and recognition of NFS servers."""
 
 import ipaddress
 import socket
@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from test_rpc import accepted, asked, garbage, server, silent
+from test_rpc import accepted, garbage, receive_record, server, silent
 
 from app.discovery import scan
 from app.discovery.client import scan_networks
@@ -21,23 +21,23 @@ from app.errors import AppError, ErrorKind
 from app.tasks import CancelToken
 
 
-def nfs(link: socket.socket, stop: threading.Event) -> None:
-    link.sendall(accepted(asked(link, stop), 0))
+def nfs(connection: socket.socket, stop: threading.Event) -> None:
+    connection.sendall(accepted(receive_record(connection, stop), 0))
 
 
-def other_version(link: socket.socket, stop: threading.Event) -> None:
-    link.sendall(accepted(asked(link, stop), 2, u32(2, 3)))
+def other_version(connection: socket.socket, stop: threading.Event) -> None:
+    connection.sendall(accepted(receive_record(connection, stop), 2, u32(2, 3)))
 
 
-def other_program(link: socket.socket, stop: threading.Event) -> None:
-    link.sendall(accepted(asked(link, stop), 1))
+def other_program(connection: socket.socket, stop: threading.Event) -> None:
+    connection.sendall(accepted(receive_record(connection, stop), 1))
 
 
 @pytest.mark.parametrize(
     ("behave", "answer"),
     [(nfs, True), (other_version, True), (other_program, False), (garbage, False), (silent, False)],
 )
-def test_only_what_answers_as_nfs_is_a_server(
+def test_only_an_nfs_service_counts_as_a_server(
     monkeypatch: pytest.MonkeyPatch, behave: Any, answer: bool
 ) -> None:
     monkeypatch.setattr(scan, "_CALL_S", 0.3)
@@ -51,28 +51,28 @@ def test_nothing_listens() -> None:
         assert scan.is_nfs("127.0.0.1", unused.getsockname()[1]) is False
 
 
-def test_servers_are_told_as_they_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_are_reported_as_they_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "_name_of", lambda _address: "nas.example")
-    told: list[ServersEvent] = []
+    events: list[ServersEvent] = []
     with server(nfs) as port:
-        found = scan.scan(["127.0.0.0/30"], told.append, port=port, seconds=60)
+        found = scan.scan(["127.0.0.0/30"], events.append, port=port, seconds=60)
     one = KnownServer(name="nas.example", sources=["scan"], exports=[], address="127.0.0.1")
     assert found == [one]
-    assert [event.servers for event in told if event.servers] == [[one]]
-    assert (told[-1].asked, told[-1].total) == (2, 2)
+    assert [event.servers for event in events if event.servers] == [[one]]
+    assert (events[-1].asked, events[-1].total) == (2, 2)
 
 
-def test_a_scan_is_slow_enough_and_ends() -> None:
+def test_a_scan_keeps_its_rate_and_its_time_limit() -> None:
     began = time.monotonic()
-    told: list[ServersEvent] = []
+    events: list[ServersEvent] = []
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        found = scan.scan(["127.0.0.0/25"], told.append, port=unused.getsockname()[1], seconds=60)
+        found = scan.scan(["127.0.0.0/25"], events.append, port=unused.getsockname()[1], seconds=60)
     assert found == []
     assert time.monotonic() - began >= 125 / 200
-    assert told[-1].asked == told[-1].total == 126
-    scan.scan(["127.0.0.0/22"], told.append, port=1, seconds=0.2)
-    assert told[-1].asked < told[-1].total == 1022
+    assert events[-1].asked == events[-1].total == 126
+    scan.scan(["127.0.0.0/22"], events.append, port=1, seconds=0.2)
+    assert events[-1].asked < events[-1].total == 1022
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_addresses_of_a_network(address: str, mask: str, network: str, count
     [("127.0.0.1", "255.0.0.0"), ("169.254.3.4", "255.255.0.0"), ("10.8.0.2", "255.255.255.255"),
      ("10.8.0.2", "255.255.255.254"), ("10.8.0.2", ""), ("fe80::1", "ffff::")],
 )  # fmt: skip
-def test_what_is_no_network_of_hosts_is_not_scanned(address: str, mask: str) -> None:
+def test_networks_without_other_hosts_are_not_scanned(address: str, mask: str) -> None:
     assert scan.subnet_of("x", address, mask) is None
 
 
@@ -116,7 +116,7 @@ def interfaces(monkeypatch: pytest.MonkeyPatch, rows: dict[str, tuple[str, str, 
         yield
 
 
-def test_no_more_than_a_22_is_asked_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_most_the_hosts_of_a_22_are_scanned_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {
         "docker0": ("172.17.0.1", "255.255.0.0", True),
         "eth0": ("10.9.0.2", "255.255.255.0", True),

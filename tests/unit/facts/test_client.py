@@ -1,4 +1,4 @@
-"""What this machine says of itself, and how each thing is known."""
+"""Client facts: values and sources."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -17,7 +17,7 @@ def put(root: Path, place: str, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def test_every_field_says_how_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_field_has_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "run", lambda argv, **_kw: ProcessOutcome(tuple(argv), 1, "", ""))
     facts = client.client_facts()
     assert set(facts.sources) == {field.name for field in fields(ClientFacts)} - {"sources"}
@@ -63,6 +63,6 @@ def test_what_nfsmount_conf_adds_is_a_fact(tmp_path: Path, monkeypatch: pytest.M
     assert client.client_facts(str(tmp_path)).nfsmount_conf == ("soft (/etc/nfsmount.conf, line 2)",)
 
 
-def test_lost_packets_are_told_in_per_cent() -> None:
+def test_lost_packets_are_shown_in_percent() -> None:
     text = facts_text(Facts(client=ClientFacts(), link=LinkFacts(loss=1e-5, sources={"loss": "netem"})))
     assert "0.001 %" in text

@@ -1,4 +1,4 @@
-"""Facts of a share: the route, the round trip, and a server that does not answer."""
+"""Fact gathering: route, round-trip time, and servers that do not answer."""
 
 import errno
 import socket
@@ -25,7 +25,7 @@ CLIENT = ClientFacts(hostname="here")
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A port on the loopback that accepts connections."""
+    """Port on the loopback interface that accepts connections."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.1)
         ended = threading.Event()
@@ -62,7 +62,7 @@ def test_a_refusal_is_a_round_trip_too() -> None:
 
 
 class Clock:
-    """Time that passes only when a connection is tried."""
+    """Fake clock that advances only during simulated connections."""
 
     def __init__(self, answers: list[tuple[float, int]]) -> None:
         self.now = 100.0
@@ -83,12 +83,12 @@ class Clock:
 @pytest.mark.parametrize(
     ("answers", "count", "reachable"),
     [
-        ([(0.6, 0)] * 9, 3, True),  # a satellite: as many as fit
+        ([(0.6, 0)] * 9, 3, True),  # satellite link: as many connections as the deadline allows
         ([], 0, False),
         ([(0.1, 0), (5.0, 0)], 1, True),
         ([(0.1, errno.EHOSTUNREACH)], 0, False),
         ([(0.05, errno.ECONNREFUSED)] * 30, 20, False),
-        ([(0.15, 0)] * 30, 7, True),  # seven take a second: enough for a median
+        ([(0.15, 0)] * 30, 7, True),  # seven connections took 1 s, enough for a median
     ],
 )
 def test_the_deadline_holds(answers: list[tuple[float, int]], count: int, reachable: bool) -> None:
@@ -98,7 +98,7 @@ def test_the_deadline_holds(answers: list[tuple[float, int]], count: int, reacha
     assert (len(trip.times), trip.reachable) == (count, reachable)
 
 
-def test_a_percentile_needs_enough_round_trips() -> None:
+def test_the_95th_percentile_needs_20_round_trips() -> None:
     trip = RoundTrip((5.0, 1.0, 2.0, 9.0, 3.0, 4.0, 2.5), 0)
     assert (trip.median_s, trip.p95_s) == (3.0, None)
     assert RoundTrip(tuple(map(float, range(20, 0, -1))), 0).p95_s == 19.0
@@ -154,7 +154,7 @@ def test_the_interface_of_a_source_address(
     assert route._route_by_source(source, host, zone) == Route(source, interface, same)
 
 
-def test_the_kernel_tells_the_way() -> None:
+def test_the_kernel_reports_a_route() -> None:
     assert kernel_route("127.0.0.1") == KernelRoute("lo", gateway=False)
     assert kernel_route("::1") in {KernelRoute("lo", gateway=False), None}
     assert kernel_route("no address") is None
@@ -162,7 +162,7 @@ def test_the_kernel_tells_the_way() -> None:
 
 
 def test_an_answer_of_the_kernel() -> None:
-    """To 10.1.2.3 by way of 192.168.7.1 through interface 2, laid out as rtnetlink(7) has it."""
+    """Parse an rtnetlink(7) message: route to 10.1.2.3 by gateway 192.168.7.1 on interface 2."""
     answer = bytes.fromhex(
         "5c00000018000000010000000100000002200000fe0000010002000008000f00fe000000080001000a010203"
         "0800040002000000080007 00c0a8070908000500c0a80701".replace(" ", "")
@@ -175,7 +175,7 @@ def test_an_answer_of_the_kernel() -> None:
     assert parse_route(error) is None
 
 
-def test_the_kernels_interface_outranks_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_interface_from_netlink_takes_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(route, "kernel_route", lambda _host, _zone: KernelRoute("eth9", gateway=True))
     way = find_route("127.0.0.1")
     assert way is not None

@@ -1,4 +1,4 @@
-"""Interfaces as sysfs describes them, built as a folder."""
+"""Interface facts, read from a directory that imitates sysfs."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ PCI_IDS = """# list
 
 
 class Sys:
-    """A root folder with interfaces."""
+    """Root directory with an imitation of sysfs."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -251,7 +251,7 @@ def test_what_a_port_counts(sysfs: Sys) -> None:
 def test_the_cards_of_1993(
     sysfs: Sys, bus: str, driver: str, files: dict[str, str], card: str | None
 ) -> None:
-    """As Linux 2.6 to 6.x describe them: ISA cards without PnP are known by their driver alone."""
+    """Linux 2.6 to 6.x identify ISA cards without PnP by their driver alone."""
     sysfs.card(sysfs.interface("eth0"), bus, driver, **files)
     assert interface_facts("eth0", str(sysfs.root)).card == card
 

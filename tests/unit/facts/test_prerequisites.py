@@ -1,4 +1,4 @@
-"""What Kerberos, TLS, RDMA and new options need here, and what becomes of a mount that lacks it."""
+"""Prerequisites of Kerberos, TLS, RDMA and new options, and the findings when they are missing."""
 
 import struct
 from dataclasses import fields
@@ -12,8 +12,7 @@ from advisor.lint import LintContext, prerequisite_findings
 from advisor.options import MountOptions
 from app.errors import ErrorKind
 from app.facts import missing_prerequisites as checks
-from app.facts import prerequisites as needed
-from app.facts import prerequisites as options_of_kernel
+from app.facts import prerequisites
 from app.kernel import fsconfig
 from app.kernel.netlink import has_generic_family, parse_family_presence
 from app.mounts.findings import finding_text, lint_mount, merge_findings, refusal_error
@@ -25,7 +24,7 @@ OLD = Facts(
 
 
 def keytab(*names: str, hole: int = 0) -> bytes:
-    """Return a keytab of version 2, with a hole before its entries."""
+    """Return a keytab of format version 2, with a deleted entry of ``hole`` bytes at the beginning."""
     data = b"\x05\x02"
     if hole:
         data += struct.pack(">i", -hole) + bytes(hole)
@@ -38,8 +37,8 @@ def keytab(*names: str, hole: int = 0) -> bytes:
     return data
 
 
-def put(root: Path, place: str, content: bytes = b"") -> None:
-    path = root / place
+def put(root: Path, relative_path: str, content: bytes = b"") -> None:
+    path = root / relative_path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
@@ -63,38 +62,38 @@ def put(root: Path, place: str, content: bytes = b"") -> None:
 def test_a_keytab(tmp_path: Path, content: bytes | None, there: bool, usable: bool | None) -> None:
     if content is not None:
         put(tmp_path, "etc/krb5.keytab", content)
-    assert needed.read_keytab(str(tmp_path))[:2] == (there, usable)
+    assert prerequisites.read_keytab(str(tmp_path))[:2] == (there, usable)
 
 
 @pytest.mark.parametrize(
-    ("place", "text"),
+    ("path", "text"),
     [("etc/nfs.conf", "[gssd]\nkeytab-file=/srv/k\n"), ("etc/krb5.conf.d/x", " default_keytab_name = /k\n")],
 )
-def test_a_keytab_elsewhere_is_not_a_missing_one(tmp_path: Path, place: str, text: str) -> None:
-    put(tmp_path, place, text.encode())
-    assert needed.read_keytab(str(tmp_path)) == (None, None, f"/{place} names another one")
+def test_a_keytab_at_another_path_is_not_reported_missing(tmp_path: Path, path: str, text: str) -> None:
+    put(tmp_path, path, text.encode())
+    assert prerequisites.read_keytab(str(tmp_path)) == (None, None, f"/{path} names another one")
 
 
 def test_the_services_that_run(tmp_path: Path) -> None:
-    assert needed.running_services(str(tmp_path)) is None  # /proc hides them
+    assert prerequisites.running_services(str(tmp_path)) is None  # /proc hides them
     put(tmp_path, "proc/1/comm", b"init\n")
     put(tmp_path, "proc/33/comm", b"rpc.gssd\n")
     (tmp_path / "proc/self").mkdir()
-    assert needed.running_services(str(tmp_path)) == {"init", "rpc.gssd"}
+    assert prerequisites.running_services(str(tmp_path)) == {"init", "rpc.gssd"}
 
 
-def test_a_module_is_loaded_or_listed_or_missing_or_nobody_knows(tmp_path: Path) -> None:
+def test_a_module_is_loaded_or_listed_or_missing_or_unknown(tmp_path: Path) -> None:
     root = str(tmp_path)
-    assert needed.has_module("rpcrdma", "6.1", root) is None
+    assert prerequisites.has_module("rpcrdma", "6.1", root) is None
     listed = b"kernel/net/sunrpc/xprtrdma/rpcrdma.ko.xz: kernel/net/sunrpc/sunrpc.ko\nkernel/a-b.ko:\n"
     put(tmp_path, "lib/modules/6.1/modules.dep", listed)
     put(tmp_path, "lib/modules/6.1/modules.builtin", b"kernel/net/tls/tls.ko\n")
-    assert needed.has_module("rpcrdma", "6.1", root) is True
-    assert needed.has_module("a_b", "6.1", root) is True
-    assert needed.has_module("tls", "6.1", root) is True
-    assert needed.has_module("sunrpc", "6.1", root) is False
+    assert prerequisites.has_module("rpcrdma", "6.1", root) is True
+    assert prerequisites.has_module("a_b", "6.1", root) is True
+    assert prerequisites.has_module("tls", "6.1", root) is True
+    assert prerequisites.has_module("sunrpc", "6.1", root) is False
     (tmp_path / "sys/module/sunrpc").mkdir(parents=True)
-    assert needed.has_module("sunrpc", "6.1", root) is True
+    assert prerequisites.has_module("sunrpc", "6.1", root) is True
 
 
 @pytest.mark.parametrize(
@@ -116,16 +115,16 @@ def test_a_ticket_is_the_persons(
         given.append(env)
         return outcome
 
-    monkeypatch.setattr(needed, "find_program", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(needed, "run", run)
+    monkeypatch.setattr(prerequisites, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(prerequisites, "run", run)
     monkeypatch.setattr("os.geteuid", lambda: uid)
     monkeypatch.setenv("KRB5CCNAME", "KEYRING:x")
-    assert needed._ticket()[0] is answer
+    assert prerequisites._ticket()[0] is answer
     assert given == ([] if uid == 0 else [{"KRB5CCNAME": "KEYRING:x"}])
 
 
-def test_every_prerequisite_says_how_it_is_known() -> None:
-    facts = needed.prerequisite_facts()
+def test_every_prerequisite_has_a_source() -> None:
+    facts = prerequisites.prerequisite_facts()
     names = {field.name for field in fields(PrerequisiteFacts)} - {"sources"}
     assert set(facts.sources) == names
     assert all(facts.sources.values())
@@ -138,45 +137,45 @@ def test_the_kernel_says_which_families_it_has() -> None:
         assert parse_family_presence(message) is None
 
 
-def test_only_what_is_newer_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_options_newer_than_the_release_are_queried(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def answer(questions: Any) -> dict[str, bool]:
         asked.extend(questions)
         return {"alignwrite": False, "rdirplus": False}
 
-    monkeypatch.setattr(options_of_kernel, "_kernel_options", answer)
-    known = options_of_kernel.newer_options("6.5.0-1-amd64")
+    monkeypatch.setattr(prerequisites, "_kernel_options", answer)
+    known = prerequisites.newer_options("6.5.0-1-amd64")
     assert known == {"alignwrite": False, "rdirplus=force": False}
     assert ("rdirplus", "force") in asked
     assert ("xprtsec", "none") not in asked
     assert ("alignwrite", "") in asked
-    assert options_of_kernel.newer_options("99.0") == {}
+    assert prerequisites.newer_options("99.0") == {}
     asked.clear()
-    options_of_kernel.newer_options("6.1.0")
+    prerequisites.newer_options("6.1.0")
     assert ("xprtsec", "none") in asked
 
 
-def test_a_kernel_that_cannot_be_asked_says_nothing() -> None:
-    # The machine of the tests may have no NFS client; asked, it knows its options or nothing.
-    assert options_of_kernel._query_kernel((("nconnect", "4"),)) in ({}, {"nconnect": True})
+def test_a_kernel_that_cannot_be_queried_gives_no_result() -> None:
+    # The kernel may lack the NFS client or forbid user namespaces; then the result is empty.
+    assert prerequisites._query_kernel((("nconnect", "4"),)) in ({}, {"nconnect": True})
     with pytest.raises(OSError, match="fsopen"):
         fsconfig.known_options([], "no-such-file-system")
 
 
-def test_a_question_that_was_not_answered_in_time_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_timed_out_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [None, {"alignwrite": False}]
-    monkeypatch.setattr(options_of_kernel, "_answers", {})
-    monkeypatch.setattr(options_of_kernel, "_query_kernel", lambda _queries: answers.pop(0))
-    assert options_of_kernel.newer_options("6.5.0") == {}
-    assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
-    assert options_of_kernel.newer_options("6.5.0") == {"alignwrite": False}
+    monkeypatch.setattr(prerequisites, "_answers", {})
+    monkeypatch.setattr(prerequisites, "_query_kernel", lambda _queries: answers.pop(0))
+    assert prerequisites.newer_options("6.5.0") == {}
+    assert prerequisites.newer_options("6.5.0") == {"alignwrite": False}
+    assert prerequisites.newer_options("6.5.0") == {"alignwrite": False}
 
 
 # Before a mount
 
 
-def test_a_mount_that_needs_nothing_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mount_without_prerequisites_gathers_no_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     def looked(*_args: object, **_kwargs: object) -> Any:
         raise AssertionError("something was looked at")
 
@@ -185,7 +184,7 @@ def test_a_mount_that_needs_nothing_costs_nothing(monkeypatch: pytest.MonkeyPatc
     assert checks.missing_prerequisites("nas:/a", "/mnt/a", "vers=4.2,soft,rsize=65536,_netdev,sec=sys") == []
 
 
-def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_kerberos_queries_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def gather(share: str) -> Facts:
@@ -205,14 +204,14 @@ def test_the_server_is_asked_for_kerberos_alone(monkeypatch: pytest.MonkeyPatch)
     assert asked == ["nas.example:/a"]
 
 
-def test_what_came_too_late_beside_the_server_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prerequisites_that_timed_out_are_gathered_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "gather_facts", lambda _share: Facts(client=ClientFacts()))
     monkeypatch.setattr(checks, "prerequisite_facts", lambda: PrerequisiteFacts(keytab=False))
     found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5")
     assert [finding.rule for finding in found] == ["kerberos-no-keytab"]
 
 
-def test_what_is_sure_to_be_refused_is_an_error_that_says_what_to_use() -> None:
+def test_an_option_missing_in_the_kernel_is_an_error_with_a_hint() -> None:
     options = "ro,xprtsec=tls"
     found = prerequisite_findings(MountOptions.parse(options), context=LintContext(), facts=OLD)
     error = refusal_error(found, options)
@@ -224,14 +223,14 @@ def test_what_is_sure_to_be_refused_is_an_error_that_says_what_to_use() -> None:
     assert finding_text(found[0]).splitlines()[-1] == "uname -r"
 
 
-def test_what_may_work_all_the_same_is_tried() -> None:
+def test_uncertain_findings_do_not_refuse_a_mount() -> None:
     facts = Facts(client=ClientFacts(), prerequisites=PrerequisiteFacts(keytab=False, gssd_running=False))
     found = prerequisite_findings(MountOptions.parse("sec=krb5"), context=LintContext(), facts=facts)
     assert len(found) == 2
     assert refusal_error(found, "sec=krb5") is None
 
 
-def test_what_is_lacking_and_what_is_risky_are_told_once() -> None:
+def test_merged_findings_have_no_duplicates() -> None:
     options = MountOptions.parse("sec=krb5,soft")
     context = LintContext(share="192.0.2.7:/a", mount_point="/mnt/a")
     lacking = prerequisite_findings(options, context=context, facts=None)

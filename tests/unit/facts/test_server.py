@@ -1,4 +1,4 @@
-"""What is known of a server without asking it."""
+"""Server facts known without a query: mounts, implementation ID and kind."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_mounts_of_a_server(tmp_path: Path) -> None:
     assert server_mounts("nas02", "10.0.0.8", str(tmp_path)) == ServerMounts((), "")
 
 
-def test_a_server_that_tells_what_it_is() -> None:
+def test_a_server_identified_by_its_implementation_id() -> None:
     known = with_identity(
         ServerFacts(name="nas01"), "/export", ServerMounts(("/srv",), "Linux 6.1, kernel.org")
     )
@@ -38,13 +38,13 @@ def test_a_server_that_tells_what_it_is() -> None:
     assert known.sources["kind"] == "what it calls itself"
 
 
-def test_a_server_that_nothing_is_known_of() -> None:
+def test_an_unidentified_server() -> None:
     known = with_identity(ServerFacts(name="nas01"), "/export", ServerMounts((), ""))
     assert (known.kind, known.implementation) == (None, None)
     assert "NFS 4.1" in known.sources["implementation"]
 
 
-def test_a_server_known_by_its_services() -> None:
+def test_a_server_identified_by_its_rpc_services() -> None:
     ports = {"mountd": 635, "nlockmgr": 4045, "status": 4046, "rquotad": 4049, "nfs": 2049}
     known = with_identity(ServerFacts(name="nas01"), "/export", ServerMounts((), ""), ports)
     assert known.kind == "ontap"

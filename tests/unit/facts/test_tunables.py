@@ -1,4 +1,4 @@
-"""What stands beside a mount's options, as it is now."""
+"""Tunables: reading the present values, and the command that shows them."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from app.cli.main import main
 from app.facts.tunables import read_tunables
 
 
-def test_values_are_read_and_missing_ones_say_why(tmp_path: Path) -> None:
+def test_values_are_read_and_missing_ones_have_a_reason(tmp_path: Path) -> None:
     path = tmp_path / "sys/class/bdi/0:47"
     path.mkdir(parents=True)
     (path / "read_ahead_kb").write_text("1024\n", encoding="ascii")
@@ -23,7 +23,7 @@ def test_values_are_read_and_missing_ones_say_why(tmp_path: Path) -> None:
     assert "module" in slots.why
 
 
-def test_without_a_mount_only_the_host_s(tmp_path: Path) -> None:
+def test_without_a_mount_only_host_tunables_are_read(tmp_path: Path) -> None:
     names = [now.name for now in read_tunables(root=str(tmp_path)).values]
     assert names == [name for name, tunable in tunables().items() if tunable.scope == "host"]
 

@@ -1,4 +1,4 @@
-"""The serial line's rules, against a line that drops, delays, tears and repeats bytes at random."""
+"""Serial protocol over a simulated line that drops, delays, damages and repeats bytes at random."""
 
 import random
 from collections import deque
@@ -10,72 +10,82 @@ from hypothesis import strategies as st
 from app.lab.serial_line import _GUEST_GRANT_BYTES, _HOST_GRANT_BYTES
 from app.lab.serial_protocol import FIRST_CREDIT_BYTES, Endpoint
 
-#: What the guest's terminal holds before it stops the line: N_TTY_BUF_SIZE less TTY_THRESHOLD_THROTTLE.
+#: Bytes that the guest's terminal holds before it stops the line: N_TTY_BUF_SIZE - TTY_THRESHOLD_THROTTLE.
 TERMINAL_BYTES = 4096 - 128
 STEP_S = 0.05
 HEARTBEAT_S = 1.0
 
 
 class Direction:
-    """One direction of a line: bytes wait in it until the other end reads them."""
+    """One direction of a simulated line, which buffers bytes until the other end reads them.
 
-    def __init__(self, chance: random.Random, faults: int) -> None:
-        self._chance = chance
+    Attributes:
+        most: largest number of bytes in the buffer.
+    """
+
+    def __init__(self, rng: random.Random, faults: int) -> None:
+        self._rng = rng
         self._faults = faults
-        #: What arrives, and how many bytes were sent for it.
+        #: Pieces to deliver, possibly damaged, each with its number of bytes sent.
         self._pieces: deque[tuple[bytes, int]] = deque()
         self.most = 0
 
     def put(self, data: bytes) -> None:
         while data:
-            size = self._chance.randint(1, len(data))
+            size = self._rng.randint(1, len(data))
             piece, data = data[:size], data[size:]
-            if self._faults and self._chance.random() < 0.3:
+            if self._faults and self._rng.random() < 0.3:
                 self._faults -= 1
                 piece = self._damage(piece)
             self._pieces.append((piece, size))
         self.most = max(self.most, sum(size for _piece, size in self._pieces))
 
     def take(self) -> bytes:
-        """What the other end reads now: nothing, some pieces, or all there is."""
-        if self._chance.random() < 0.3:
+        """Return the bytes of a random number of pieces, possibly none."""
+        if self._rng.random() < 0.3:
             return b""
-        count = self._chance.randint(0, len(self._pieces))
+        count = self._rng.randint(0, len(self._pieces))
         return b"".join(self._pieces.popleft()[0] for _ in range(count))
 
     def _damage(self, piece: bytes) -> bytes:
-        start, end = sorted(self._chance.randint(0, len(piece)) for _ in range(2))
-        kind = self._chance.choice(["drop", "repeat", "noise"])
+        start, end = sorted(self._rng.randint(0, len(piece)) for _ in range(2))
+        kind = self._rng.choice(["drop", "repeat", "noise"])
         if kind == "drop":
             return piece[:start] + piece[end:]
         if kind == "repeat":
             return piece[:end] + piece[start:]
-        return piece[:start] + self._chance.randbytes(end - start) + piece[end:]
+        return piece[:start] + self._rng.randbytes(end - start) + piece[end:]
 
 
 def exchange(seed: int, faults: int, sizes: tuple[int, int]) -> None:
-    """Both ends write at once; each gets what the other one wrote, and the terminal never overflows."""
-    chance = random.Random(seed)
+    """Check that both ends receive all data of the other and that the terminal never overflows.
+
+    Args:
+        seed: seed of the random number generator.
+        faults: number of pieces to damage.
+        sizes: bytes to send to the guest and to the host.
+    """
+    rng = random.Random(seed)
     host, guest = Endpoint(_HOST_GRANT_BYTES), Endpoint(_GUEST_GRANT_BYTES, HEARTBEAT_S)
-    to_guest, to_host = Direction(chance, faults), Direction(chance, faults)
-    wanted = [chance.randbytes(size) for size in sizes]
-    left = [bytearray(data) for data in wanted]
+    to_guest, to_host = Direction(rng, faults), Direction(rng, faults)
+    streams = [rng.randbytes(size) for size in sizes]
+    left = [bytearray(data) for data in streams]
     arrived = [bytearray(), bytearray()]
     now_s = 0.0
     while not (host.acknowledged and guest.acknowledged and not any(left)):
         now_s += STEP_S
         assert now_s < 3600, f"arrived {[len(data) for data in arrived]} of {sizes} bytes"
         for end, data in ((host, left[0]), (guest, left[1])):
-            size = chance.randint(0, len(data))
+            size = rng.randint(0, len(data))
             end.write(bytes(data[:size]))
             del data[:size]
         to_guest.put(host.output(now_s))
         to_host.put(guest.output(now_s))
         arrived[0] += guest.receive(to_guest.take(), now_s)
         arrived[1] += host.receive(to_host.take(), now_s)
-        assert wanted[0].startswith(arrived[0])
-        assert wanted[1].startswith(arrived[1])
-    assert arrived == wanted
+        assert streams[0].startswith(arrived[0])
+        assert streams[1].startswith(arrived[1])
+    assert arrived == streams
     assert to_guest.most <= TERMINAL_BYTES
 
 
@@ -93,7 +103,7 @@ def test_every_byte_arrives_in_ten_thousand_schedules(seed: int, faults: int, si
     exchange(seed, faults, sizes)
 
 
-def test_no_more_is_sent_than_was_granted() -> None:
+def test_output_stays_within_the_credit() -> None:
     host = Endpoint()
     host.write(bytes(100_000))
     sent = host.output(0.0)
@@ -101,14 +111,14 @@ def test_no_more_is_sent_than_was_granted() -> None:
     assert host.output(0.1) == b""
 
 
-def test_a_guest_that_does_not_read_is_asked_ever_more_rarely_and_never_sent_the_same_again() -> None:
+def test_a_guest_that_does_not_read_gets_few_probes_and_no_retransmission() -> None:
     host = Endpoint()
     host.write(bytes(100_000))
     sent = sum(len(host.output(tenth / 10)) for tenth in range(600))
     assert sent < TERMINAL_BYTES
 
 
-def test_the_heartbeat_comes_when_nothing_else_is_sent() -> None:
+def test_a_heartbeat_is_sent_when_the_line_is_idle() -> None:
     guest, host = Endpoint(heartbeat_s=HEARTBEAT_S), Endpoint()
     host.receive(guest.output(10.0), 10.0)
     assert host.frames_heard == 1
@@ -129,7 +139,7 @@ def test_a_lost_frame_is_sent_again_when_the_answer_to_a_probe_lacks_it() -> Non
     assert guest.receive(host.output(probe_s), probe_s) == b"hello"
 
 
-def test_what_stood_on_the_line_before_is_noise() -> None:
+def test_bytes_before_the_first_frame_are_ignored() -> None:
     host, guest = Endpoint(), Endpoint()
     guest.write(b"\xc0\xdb\xdc\xdd ready\n")
     assert host.receive(b"[    0.1] kernel says\n" + guest.output(0.0), 0.0) == b"\xc0\xdb\xdc\xdd ready\n"

@@ -1,4 +1,4 @@
-"""What lets the lab's guest run on a processor with AMX."""
+"""Workaround for processors with AMX: the replaced ptrace, and its detection and build."""
 
 import subprocess
 import sys
@@ -9,8 +9,8 @@ import pytest
 from app.lab import xstate
 from app.process import find_program
 
-#: Traces a child; takes its registers, changes one byte of the first vector register, and gives them back
-#: in a buffer that ends before the host's own does. Peeks at a word of it, too, as the C library does it.
+#: Program that traces a child: it reads the registers, changes one byte of the first vector register, and
+#: writes them back in a buffer shorter than the host's. It also reads a word of the child by PTRACE_PEEK.
 _TRACER = """
 import ctypes, os, signal
 WORD = ctypes.c_long(0x6d6f756e74)
@@ -42,26 +42,26 @@ os.kill(child, signal.SIGKILL)
 
 
 @pytest.mark.skipif(find_program("cc") is None, reason="no compiler, which only AMX needs")
-def test_a_buffer_that_ends_early_is_taken_for_the_whole(tmp_path: Path) -> None:
+def test_a_short_register_buffer_is_extended(tmp_path: Path) -> None:
     def trace(**env: str) -> str:
         done = subprocess.run(
             [sys.executable, "-c", _TRACER], check=False, env=env, capture_output=True, text=True
         )
         return done.stdout + done.stderr
 
-    assert trace().startswith("-1 ")  # what the host says of it
+    assert trace().startswith("-1 ")  # the host refuses the short buffer
     assert trace(LD_PRELOAD=str(xstate.build(tmp_path))) == "0 True\n"
 
 
 @pytest.mark.parametrize(
     ("flags", "needed"), [("fpu avx512f amx_bf16 amx_tile", True), ("fpu avx512f pku", False)]
 )
-def test_a_processor_with_amx_is_known(tmp_path: Path, flags: str, needed: bool) -> None:
+def test_a_processor_with_amx_is_detected(tmp_path: Path, flags: str, needed: bool) -> None:
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags} bogus\nbugs\t\t: amx_tile\n")
     assert xstate.is_needed(tmp_path / "cpuinfo") is needed
 
 
-def test_what_a_package_has_compiled_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_of_a_package_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = tmp_path / "xstate.so"
     monkeypatch.setattr(xstate, "_COMPILED", compiled)
     monkeypatch.setattr(xstate, "is_needed", lambda: True)

@@ -1,4 +1,4 @@
-"""The protocol, from both ends, over real pipes."""
+"""Agent protocol: server and client over real pipes."""
 
 import json
 import os
@@ -64,13 +64,13 @@ def crash(_args: ListArgs, _context: Context) -> MountTable:
     raise RuntimeError("seven")
 
 
-def name_odd_bytes(_args: object, _context: Context) -> None:
+def fail_with_undecodable_text(_args: object, _context: Context) -> None:
     raise AppError(
         ErrorKind.IO, "/mnt/caf\udce9 failed.", hint="Look at caf\udce9.", detail="caf\udce9: busy"
     )
 
 
-def name_half_a_character(_args: object, _context: Context) -> None:
+def fail_with_lone_surrogate(_args: object, _context: Context) -> None:
     raise AppError(ErrorKind.IO, "\ud800")
 
 
@@ -79,13 +79,13 @@ HANDLERS: dict[str, Callable[[Any, Context], Any]] = {
     "stats.watch": watch,
     "mounts.unmount": refuse,
     "mounts.list": crash,
-    "tunables.get": name_odd_bytes,
-    "discover.forget": name_half_a_character,
+    "tunables.get": fail_with_undecodable_text,
+    "discover.forget": fail_with_lone_surrogate,
 }
 
 
 class Wire:
-    """A server on a thread, with raw access to its lines."""
+    """Agent server on a thread, with raw access to its request and answer lines."""
 
     def __init__(self) -> None:
         request_read, request_write = os.pipe()
@@ -167,7 +167,7 @@ def test_any_line_is_answered(line: bytes) -> None:
     opened.close()
 
 
-def test_an_endless_line_is_refused_whole(monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:
+def test_a_line_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:
     monkeypatch.setattr("app.service.server.MAX_LINE", 100)
     assert wire.ask(b"x" * 1000)["error"]["message"] == "A request line is too long."
     assert wire.ask(b'{"id":2,"verb":"hello"}')["id"] == 2
@@ -184,7 +184,7 @@ def test_an_endless_line_is_refused_whole(monkeypatch: pytest.MonkeyPatch, wire:
         (b'{"id":' + b"9" * 40 + b',"verb":"', None),
     ],
 )
-def test_a_request_that_is_too_long_is_answered_to_its_caller(
+def test_a_request_that_is_too_long_is_answered_with_its_id(
     monkeypatch: pytest.MonkeyPatch, wire: Wire, head: bytes, number: int | None
 ) -> None:
     monkeypatch.setattr("app.service.server.MAX_LINE", 100)
@@ -192,7 +192,7 @@ def test_a_request_that_is_too_long_is_answered_to_its_caller(
     assert (answer["id"], answer["error"]["kind"]) == (number, "protocol")
 
 
-def test_the_caller_of_a_request_that_is_too_long_is_told(
+def test_a_request_that_is_too_long_fails_its_call(
     monkeypatch: pytest.MonkeyPatch, client: AgentClient
 ) -> None:
     monkeypatch.setattr("app.service.server.MAX_LINE", 1000)
@@ -201,7 +201,7 @@ def test_the_caller_of_a_request_that_is_too_long_is_told(
     assert client.submit("hello").result(DEADLINE_S) == HELLO
 
 
-def test_a_request_that_cannot_begin_does_not_end_the_agent(
+def test_a_request_without_a_thread_does_not_end_the_agent(
     wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse_thread(_name: str, _work: object) -> None:
@@ -246,13 +246,13 @@ def test_result_events_error_and_bug_reach_the_caller(client: AgentClient) -> No
 
 
 class InThisProcess:
-    """The handlers above as services, to be asked without pipes."""
+    """Fake HostVerbs with the handlers of this file, for use without pipes."""
 
     def handlers(self) -> dict[str, Callable[[Any, Context], Any]]:
         return HANDLERS
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing, because there are no helpers to stop."""
 
 
 @pytest.mark.parametrize("piped", [True, False])
@@ -274,8 +274,8 @@ def test_a_listener_that_fails_ends_its_request_alone(client: AgentClient, *, pi
         host.close()
 
 
-def test_a_host_in_this_process_keeps_nothing_of_what_is_over() -> None:
-    """A thousand requests of one command would hold a thousand tokens, with all that these call."""
+def test_an_in_process_host_releases_finished_requests() -> None:
+    """Tokens of finished requests are released; a command may send a thousand requests."""
     gone = threading.Event()
 
     def hello(_args: Empty, context: Context) -> HelloResult:
@@ -292,7 +292,7 @@ def test_a_host_in_this_process_keeps_nothing_of_what_is_over() -> None:
     host.close()
 
 
-def test_a_bug_is_told_with_its_traceback(client: AgentClient, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_is_reported_with_its_traceback(client: AgentClient, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(AppError) as bug:
         client.submit("mounts.list", ListArgs()).result(DEADLINE_S)
     assert bug.value.kind is ErrorKind.INTERNAL
@@ -301,7 +301,7 @@ def test_a_bug_is_told_with_its_traceback(client: AgentClient, caplog: pytest.Lo
     caplog.clear()
 
 
-def test_an_error_is_answered_whatever_is_in_its_texts(client: AgentClient) -> None:
+def test_an_error_with_undecodable_text_is_answered(client: AgentClient) -> None:
     with pytest.raises(AppError) as told:
         client.submit("tunables.get").result(DEADLINE_S)
     texts = (told.value.message, told.value.hint, told.value.detail)
@@ -311,7 +311,7 @@ def test_an_error_is_answered_whatever_is_in_its_texts(client: AgentClient) -> N
     assert half.value.message == "\\ud800"
 
 
-def test_closing_fails_what_runs_and_later_requests(client: AgentClient) -> None:
+def test_closing_fails_running_and_later_requests(client: AgentClient) -> None:
     call = client.submit("stats.watch", WatchArgs(mount_point="/m"))
     client.close()
     for dead in (call, client.submit("hello")):
@@ -319,7 +319,7 @@ def test_closing_fails_what_runs_and_later_requests(client: AgentClient) -> None
             dead.result(DEADLINE_S)
 
 
-def test_noise_on_the_line_is_passed_over() -> None:
+def test_noise_on_the_line_is_ignored() -> None:
     read, write = os.pipe()
     sink_read, sink_write = os.pipe()
     closed = threading.Event()
@@ -348,7 +348,7 @@ def test_an_event_that_cannot_be_read_fails_its_request_alone(event: bytes) -> N
     reader, sink = os.fdopen(read, "rb"), os.fdopen(sink_read, "rb")
     client = AgentClient(PipeTransport(reader, os.fdopen(sink_write, "wb", buffering=0)))
     watched = client.submit("stats.watch", WatchArgs(mount_point="/m"), lambda _event: None)
-    if event.startswith(b"["):  # not even a line of the protocol: it is passed over
+    if event.startswith(b"["):  # an invalid line is ignored, so an invalid event follows
         os.write(write, event + b"\n" + b'{"id":1,"event":{}}\n')
     else:
         os.write(write, b'{"id":1,"event":' + event + b"}\n")
@@ -369,7 +369,7 @@ def test_an_event_that_cannot_be_read_fails_its_request_alone(event: bytes) -> N
 
 
 class SlowLine:
-    """The input of an agent that takes nothing before it is let."""
+    """Agent input that accepts no bytes until ``open`` is set."""
 
     def __init__(self) -> None:
         self.open = threading.Event()
@@ -382,13 +382,13 @@ class SlowLine:
         return min(len(data), 1000)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing, because writes are not buffered."""
 
     def close(self) -> None:
         self.closed_after = self.taken
 
 
-def test_a_request_is_not_waited_for_while_it_is_written() -> None:
+def test_submit_does_not_wait_for_the_write() -> None:
     read, write = os.pipe()
     reader, line = os.fdopen(read, "rb"), SlowLine()
     client = AgentClient(PipeTransport(reader, cast("BinaryIO", line)))
@@ -410,7 +410,7 @@ def test_a_request_is_not_waited_for_while_it_is_written() -> None:
     reader.close()
 
 
-def test_an_agent_that_stopped_reading_does_not_hold_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_stopped_reading_does_not_block_close(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.service.client._WRITE_TIMEOUT_S", 0.1)
     read, write = os.pipe()
     sink_read, sink_write = os.pipe()
@@ -441,7 +441,7 @@ def test_a_request_that_cannot_be_written_fails_with_all_others(client: AgentCli
 
 
 @given(st.sampled_from(ErrorKind), st.text(), st.text(), st.text())
-def test_errors_travel_whole(kind: ErrorKind, message: str, hint: str, detail: str) -> None:
+def test_errors_survive_encoding(kind: ErrorKind, message: str, hint: str, detail: str) -> None:
     back = from_body(to_body(AppError(kind, message, hint=hint, detail=detail)))
     assert (back.kind, back.message, back.hint, back.detail) == (kind, message, hint, detail)
 

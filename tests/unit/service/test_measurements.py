@@ -1,4 +1,4 @@
-"""Of all that measures on a host, one runs at a time: a test, an experiment, and the trying before either."""
+"""Measuring verbs: one test, experiment or plan runs at a time on a host."""
 
 import threading
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ MEASURING: dict[str, Any] = {
 
 
 class Work:
-    """What stands for all measuring: it begins, waits, and fails."""
+    """Fake measurement: it starts, waits until ``over`` is set, and fails."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
@@ -59,7 +59,7 @@ def host() -> Iterator[InProcessHost]:
 
 
 @pytest.mark.parametrize("first", sorted(MEASURING.keys() - {"test.plan"}))
-def test_a_second_one_is_refused_until_the_first_is_over(host: InProcessHost, work: Work, first: str) -> None:
+def test_a_second_measurement_is_refused_while_one_runs(host: InProcessHost, work: Work, first: str) -> None:
     running = host.submit(first, MEASURING[first])
     wait_for(work.begun, "the measuring to begin")
     for verb, args in MEASURING.items():
@@ -75,10 +75,10 @@ def test_a_second_one_is_refused_until_the_first_is_over(host: InProcessHost, wo
 
 
 @pytest.mark.parametrize(("first", "given_up"), [*((verb, True) for verb in MEASURING), ("test.plan", False)])
-def test_what_is_about_to_end_is_waited_for(
+def test_a_measurement_about_to_end_is_awaited(
     host: InProcessHost, work: Work, first: str, given_up: bool
 ) -> None:
-    """One that was cancelled, and the planning of a test, which takes a moment."""
+    """A cancelled measurement and a test plan are about to end, so the next measurement waits."""
     running = host.submit(first, MEASURING[first])
     wait_for(work.begun, "the measuring to begin")
     work.begun.clear()
@@ -97,7 +97,9 @@ def test_what_is_about_to_end_is_waited_for(
             each.result(DEADLINE_S)
 
 
-def test_what_is_mounted_is_planned_meanwhile(host: InProcessHost, work: Work, tmp_path: Path) -> None:
+def test_a_test_of_a_mounted_share_is_planned_during_an_experiment(
+    host: InProcessHost, work: Work, tmp_path: Path
+) -> None:
     running = host.submit("experiment.run", MEASURING["experiment.run"])
     wait_for(work.begun, "the measuring to begin")
     plan = host.submit("test.plan", TestPlanArgs(spec=TestSpec(path=str(tmp_path)))).result(DEADLINE_S)

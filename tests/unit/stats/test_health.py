@@ -1,4 +1,4 @@
-"""Whether a server responds, decided from counters and calls alone: nothing here has a server or a clock."""
+"""Server health with simulated counters, calls and time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ CALL_S = 2.0
 
 
 class Server:
-    """A server and the program that looks at it, second by second.
+    """Simulated server and the monitor that updates its health at each tick.
 
     Attributes:
-        up: whether it answers calls.
-        reads: whether requests of its mounts are under way, and answered while it is up.
+        up: whether the server answers calls.
+        reads: whether its mounts send requests, which are answered while the server is up.
     """
 
     def __init__(self, **how: bool) -> None:
@@ -77,7 +77,7 @@ class Server:
 @pytest.mark.parametrize("reads", [False, True])
 @pytest.mark.parametrize("refuses", [False, True])
 @pytest.mark.parametrize("phase_s", [0.0, 0.5, 1.0, 1.5, 2.0, 2.5])
-def test_silence_is_told_within_nine_seconds(phase_s: float, *, refuses: bool, reads: bool) -> None:
+def test_an_outage_is_detected_within_nine_seconds(phase_s: float, *, refuses: bool, reads: bool) -> None:
     server = Server()
     server.reads = reads
     server.run(20 + phase_s)
@@ -93,7 +93,7 @@ def test_silence_is_told_within_nine_seconds(phase_s: float, *, refuses: bool, r
 
 
 @pytest.mark.parametrize("reads", [False, True])
-def test_the_first_answer_ends_it(*, reads: bool) -> None:
+def test_the_first_answer_ends_an_outage(*, reads: bool) -> None:
     server = Server()
     server.run(5)
     server.up, server.reads = False, reads
@@ -104,13 +104,13 @@ def test_the_first_answer_ends_it(*, reads: bool) -> None:
     assert server.health.reason == ""
 
 
-def test_a_server_that_was_dead_from_the_first_look_is_found() -> None:
+def test_a_server_down_from_the_beginning_is_detected() -> None:
     server = Server()
     server.up = False
     assert server.until(down=True, limit_s=9) >= 4
 
 
-def test_a_restart_of_three_seconds_is_none() -> None:
+def test_a_restart_of_three_seconds_is_no_outage() -> None:
     server = Server()
     server.run(10)
     server.up, server.refuses = False, True
@@ -122,7 +122,7 @@ def test_a_restart_of_three_seconds_is_none() -> None:
 
 
 def test_bytes_that_are_acknowledged_are_a_sign_of_life_while_no_call_gets_through() -> None:
-    """A full queue of a slow link: requests of 1 MiB, replies far apart, and calls that wait behind them."""
+    """The queue of a slow link is full: requests of 1 MiB delay replies and NULL calls."""
     server = Server()
     server.run(10)
     server.calls_pass, server.in_flight = False, True
@@ -136,7 +136,7 @@ def test_bytes_that_are_acknowledged_are_a_sign_of_life_while_no_call_gets_throu
 
 
 def test_a_slow_disk_behind_a_server_that_answers_calls_is_no_silence() -> None:
-    """COMMIT waits for the disk; nothing moves on the connection, and nothing is in flight."""
+    """COMMIT waits for the disk, without traffic or unacknowledged data on the connection."""
     server = Server()
     server.run(10)
     server.sends += 1
@@ -145,7 +145,7 @@ def test_a_slow_disk_behind_a_server_that_answers_calls_is_no_silence() -> None:
         assert server.health.down_since is None
 
 
-def test_a_program_that_was_not_scheduled_does_not_take_its_pause_for_silence() -> None:
+def test_a_pause_of_the_monitor_is_no_silence() -> None:
     server = Server()
     server.run(10)
     server.in_flight = True
@@ -178,13 +178,13 @@ def test_a_connection_whose_data_nobody_acknowledges_is_stuck_although_calls_are
     assert server.until(down=True, limit_s=STUCK_S + 2 * MAX_STEP_S) >= STUCK_S - 1
     assert server.health.reason == "stuck"
     server.run(30)
-    assert server.health.reason == "stuck"  # answered calls alone do not end it
+    assert server.health.reason == "stuck"  # answered NULL calls do not end the outage
     server.receives, server.in_flight = server.sends, False
     server.tick()
     assert server.health.down_since is None
 
 
-def test_where_calls_never_get_through_idleness_says_nothing_and_waiting_requests_do() -> None:
+def test_without_null_calls_only_waiting_requests_reveal_an_outage() -> None:
     server = Server(called_by_tcp=False)
     server.calls_pass = False
     server.run(120)
@@ -195,7 +195,7 @@ def test_where_calls_never_get_through_idleness_says_nothing_and_waiting_request
     assert server.until(down=False, limit_s=2) <= 1
 
 
-def test_calls_that_fail_while_requests_are_answered_are_not_trusted_any_more() -> None:
+def test_null_calls_that_fail_while_requests_are_answered_no_longer_count() -> None:
     server = Server()
     server.run(5)
     server.calls_pass = False
@@ -209,18 +209,18 @@ def test_calls_that_fail_while_requests_are_answered_are_not_trusted_any_more() 
     assert server.health.down_since is None
 
 
-def test_requests_that_were_given_up_do_not_keep_a_server_silent_for_ever() -> None:
+def test_abandoned_requests_do_not_prolong_an_outage() -> None:
     server = Server()
     server.run(5)
     server.up = False
     server.reads = True
     server.until(down=True, limit_s=10)
-    server.reads = False  # the program was killed: its replies never come
+    server.reads = False  # the program was killed, so its requests get no reply
     server.up = True
     assert server.until(down=False, limit_s=10) >= 2
 
 
-def test_an_idle_server_is_called_seldom_and_a_busy_one_not_at_all() -> None:
+def test_an_idle_server_gets_few_null_calls_and_a_busy_one_none() -> None:
     server = Server()
     server.run(60)
     assert server.calls <= 60 / 2.5 + 1
@@ -230,8 +230,8 @@ def test_an_idle_server_is_called_seldom_and_a_busy_one_not_at_all() -> None:
     assert server.calls <= calls + 1
 
 
-def test_counters_that_begin_anew_are_no_sign_of_life() -> None:
-    """A new connection, a mount more, a mount less."""
+def test_restarted_counters_are_no_sign_of_life() -> None:
+    """Counters restart with a new connection, an added mount or a removed mount."""
     server = Server()
     server.run(5)
     server.up = False

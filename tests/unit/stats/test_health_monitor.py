@@ -1,6 +1,6 @@
-"""What the state of mounts is read from: tables, calls to servers, the kernel's log, and a child that asks.
+"""Health monitor: kernel tables, NULL calls, the kernel log and the stale check.
 
-tests/lab/test_health.py has the same with a real server.
+Tests with a real server are in tests/lab/test_health.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ POINT = "/mnt/mountwright-not-there"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in DATA.glob("*.txt")))
-def test_the_connections_alone_are_those_of_the_whole_block(name: str) -> None:
+def test_parse_xprts_agrees_with_the_full_parser(name: str) -> None:
     text = (DATA / name).read_bytes().decode(errors="surrogateescape")
     assert parse_xprts(text) == {stats.mount_point: stats.xprts for stats in parse_all(text)}
 
@@ -50,20 +50,20 @@ def test_torn_text_has_no_connections() -> None:
     assert parse_xprts("device nas:/a mounted on /a with fstype nfs statvers=1.1\n\txprt:\t") == {"/a": ()}
 
 
-# Calls
+# NULL calls
 
 
 @contextmanager
 def listening(answer: Callable[[socket.socket], None]) -> Generator[int]:
-    """A server whose connections are given to a function; gives its port."""
+    """Run a server that passes each connection to ``answer``; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             try:
                 while True:
-                    link, _ = server.accept()
-                    with link:
-                        answer(link)
+                    connection_socket, _ = server.accept()
+                    with connection_socket:
+                        answer(connection_socket)
             except OSError:
                 return
 
@@ -74,20 +74,20 @@ def listening(answer: Callable[[socket.socket], None]) -> Generator[int]:
     thread.join(DEADLINE_S)
 
 
-def reply(link: socket.socket, head: bytes = b"", state: int = 0) -> None:
-    call = link.recv(4096)
+def reply(connection_socket: socket.socket, head: bytes = b"", state: int = 0) -> None:
+    call = connection_socket.recv(4096)
     assert call[12:24] == bytes.fromhex("00000002000186a300000004"), "RPC 2, NFS, version 4"
     body = (head or call[4:8]) + bytes.fromhex("00000001") + state.to_bytes(4, "big") + bytes(12)
-    link.sendall((0x8000_0000 | len(body)).to_bytes(4, "big") + body)
+    connection_socket.sendall((0x8000_0000 | len(body)).to_bytes(4, "big") + body)
 
 
 def test_any_reply_to_a_call_is_an_answer() -> None:
     ports: set[int] = set()
     seen: list[set[int]] = []
 
-    def look(link: socket.socket) -> None:
-        seen.append({link.getpeername()[1]} & ports)
-        reply(link, state=1)
+    def look(connection_socket: socket.socket) -> None:
+        seen.append({connection_socket.getpeername()[1]} & ports)
+        reply(connection_socket, state=1)
 
     with listening(look) as port:
         assert null_call("127.0.0.1", port, 4, 20.0, ports) == ""
@@ -95,10 +95,10 @@ def test_any_reply_to_a_call_is_an_answer() -> None:
     assert ports == set()
 
 
-def test_what_is_no_reply_is_none() -> None:
-    with listening(lambda link: reply(link, b"othr")) as port:
+def test_other_data_is_no_reply() -> None:
+    with listening(lambda connection_socket: reply(connection_socket, b"othr")) as port:
         assert null_call("127.0.0.1", port, 4, 20.0, set()) == "silent"
-    with listening(lambda link: link.close()) as port:
+    with listening(lambda connection_socket: connection_socket.close()) as port:
         assert null_call("127.0.0.1", port, 4, 20.0, set()) == "refused"
     assert null_call("127.0.0.1", port, 4, 20.0, set()) == "refused"
     assert null_call("not an address", 2049, 4, 1.0, set()) == "unreachable"
@@ -113,14 +113,14 @@ def test_a_server_that_accepts_and_says_nothing_is_silent() -> None:
         held.set()
 
 
-# The kernel's log
+# Kernel log
 
 
 def record(second: int, text: str) -> bytes:
     return f"5,{second},{second * 1_000_000},-;{text}".encode()
 
 
-def test_the_log_tells_since_when_a_server_is_silent() -> None:
+def test_the_log_gives_the_beginning_of_an_outage() -> None:
     lines = [
         record(1, "nfs: server nas01 not responding, still trying"),
         record(2, "nfs: server nas01 OK"),
@@ -135,7 +135,7 @@ def test_the_log_tells_since_when_a_server_is_silent() -> None:
     assert parse_records(lines, 1000.0) == {"nas01": 1010.0}
 
 
-def test_a_log_that_may_not_be_read_tells_nothing(tmp_path: Path) -> None:
+def test_an_unreadable_log_gives_no_times(tmp_path: Path) -> None:
     assert unresponsive_servers(str(tmp_path)) == {}
     log = tmp_path / "dev/kmsg"
     log.parent.mkdir()
@@ -143,7 +143,7 @@ def test_a_log_that_may_not_be_read_tells_nothing(tmp_path: Path) -> None:
     assert list(unresponsive_servers(str(tmp_path))) == ["nas01"]
 
 
-# Whom to watch
+# Monitored servers and mounts
 
 
 def targets(*rows: str) -> dict[str, WatchedMount]:
@@ -155,7 +155,7 @@ def targets(*rows: str) -> dict[str, WatchedMount]:
 ROOT = "27 1 254:1 / / rw - ext4 /dev/vda rw"
 
 
-def test_servers_are_told_apart_by_address_port_and_version() -> None:
+def test_servers_are_distinguished_by_address_port_and_version() -> None:
     found = targets(
         ROOT,
         "37 27 0:33 / /a rw - nfs4 nas01:/srv/a rw,vers=4.2,proto=tcp,addr=10.0.0.7",
@@ -167,17 +167,17 @@ def test_servers_are_told_apart_by_address_port_and_version() -> None:
         health_monitor.WatchedServer("10.0.0.7", 2049, 4, tcp=True), "nas01", 37, askable=True, by_user=True
     )
     assert found["/b"].server == health_monitor.WatchedServer("10.0.0.7", 2050, 3, tcp=True)
-    # The port of RDMA is none of TCP: the server is called at the usual one.
+    # The port of an RDMA mount is no TCP port, so NULL calls use the default port.
     assert found["/c"].server == health_monitor.WatchedServer("2001:db8::7", 2049, 4, tcp=False)
     assert found["/c"].host == "2001:db8::7"
-    # A missing ticket of Kerberos is refused as a withdrawn export is.
+    # With Kerberos, EACCES may mean a missing ticket instead of a withdrawn export.
     assert [found["/a"].reason("refused"), found["/b"].reason("refused")] == ["withdrawn", None]
     assert [found["/a"].reason("stale"), found["/b"].reason("stale")] == ["", ""]
     assert found["/a"].reason("silent") is None
     assert "/d" not in found
 
 
-def test_what_an_automount_mounted_is_never_asked() -> None:
+def test_mounts_below_an_automount_are_not_checked() -> None:
     nfs = "- nfs4 nas01:/srv/a rw,vers=4.2,addr=10.0.0.7"
     found = targets(
         ROOT,
@@ -191,12 +191,12 @@ def test_what_an_automount_mounted_is_never_asked() -> None:
     assert {point for point, target in found.items() if target.askable} == {"/mnt"}
 
 
-# A host whose tables are files and whose server is a socket
+# Simulated host: its kernel tables are files, and its server is a socket
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A root folder without mounts."""
+    """Root directory with kernel tables without mounts."""
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text(ROOT + "\n")
     (tmp_path / "proc/self/mountstats").write_text("")
@@ -215,7 +215,7 @@ def mount_at(root: Path, port: int) -> None:
     )
 
 
-def test_a_single_look_is_quick_where_all_is_well_and_knows_no_since(root: Path) -> None:
+def test_a_single_check_is_quick_without_trouble(root: Path) -> None:
     monitor = HealthMonitor(str(root))
     assert monitor.troubles() == {}
     with listening(reply) as port:
@@ -225,7 +225,7 @@ def test_a_single_look_is_quick_where_all_is_well_and_knows_no_since(root: Path)
     assert found == {POINT: MountTrouble(state="not-responding", since=None, reason="refused")}
 
 
-def test_a_single_look_has_from_the_log_since_when(root: Path) -> None:
+def test_a_single_check_takes_the_beginning_from_the_log(root: Path) -> None:
     with listening(reply) as port:
         mount_at(root, port)
     (root / "dev").mkdir()
@@ -235,10 +235,10 @@ def test_a_single_look_has_from_the_log_since_when(root: Path) -> None:
 
 
 class Connections:
-    """What the kernel says of the connections of the mounts, in the place of SockDiag.
+    """Fake SockDiag that returns the given connections.
 
     Attributes:
-        now: the connections.
+        now: connections to return.
     """
 
     now: tuple[TcpConnection, ...] = ()
@@ -252,7 +252,7 @@ class Connections:
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
-    """There are none until some are given."""
+    """Replace SockDiag by a fake without connections."""
     found = Connections()
     monkeypatch.setattr(health_monitor, "SockDiag", lambda: found)
     return found
@@ -265,17 +265,17 @@ def connection(number: int = 1, *, data_s: float, ack_s: float, **waits: int) ->
 
 @pytest.fixture
 def silent_root(root: Path) -> Path:
-    """One with a mount of a server that has stopped."""
+    """Root directory with a mount of a server that is down."""
     with listening(reply) as port:
         mount_at(root, port)
     return root
 
 
 @pytest.mark.parametrize("waits", [{"unacked": 2}, {"probes": 1}])
-def test_a_single_look_knows_since_when_from_a_connection_on_which_something_waits(
+def test_a_single_check_takes_the_beginning_from_a_connection_with_waiting_data(
     silent_root: Path, connections: Connections, waits: dict[str, int]
 ) -> None:
-    # The last sign of life of all connections counts, an acknowledgement too.
+    # The latest data or acknowledgement of all connections counts.
     connections.now = (
         connection(1, data_s=5000, ack_s=4000, **waits),
         connection(2, data_s=5000, ack_s=3000),
@@ -285,14 +285,12 @@ def test_a_single_look_knows_since_when_from_a_connection_on_which_something_wai
     assert time.time() - since == pytest.approx(3000, abs=DEADLINE_S)
 
 
-def test_a_connection_on_which_nothing_waits_does_not_tell_since_when(
-    silent_root: Path, connections: Connections
-) -> None:
+def test_an_idle_connection_does_not_give_the_beginning(silent_root: Path, connections: Connections) -> None:
     connections.now = (connection(data_s=3000, ack_s=3000),)
     assert HealthMonitor(str(silent_root)).troubles()[POINT].since is None
 
 
-def test_a_connection_that_is_given_up_has_told_since_when(
+def test_the_beginning_is_remembered_after_the_connection_is_closed(
     silent_root: Path, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Watched(health_monitor.ServerWatch):
@@ -307,7 +305,7 @@ def test_a_connection_that_is_given_up_has_told_since_when(
     assert time.time() - since == pytest.approx(3000, abs=DEADLINE_S)
 
 
-def test_a_watch_that_begins_in_a_silence_knows_since_when_too(
+def test_monitoring_that_starts_during_an_outage_knows_its_beginning(
     silent_root: Path, connections: Connections
 ) -> None:
     connections.now = (connection(data_s=3000, ack_s=3000, unacked=1),)
@@ -319,10 +317,8 @@ def test_a_watch_that_begins_in_a_silence_knows_since_when_too(
     assert time.time() - since == pytest.approx(3000, abs=DEADLINE_S)
 
 
-def test_the_log_of_an_earlier_silence_does_not_tell_since_when_this_one_is(
-    silent_root: Path, connections: Connections
-) -> None:
-    """A mount that was detached in an earlier silence leaves a last word in the log."""
+def test_the_log_of_an_earlier_outage_is_ignored(silent_root: Path, connections: Connections) -> None:
+    """The log may still contain the beginning of an earlier outage, whose mount was detached."""
     (silent_root / "dev").mkdir()
     (silent_root / "dev/kmsg").write_bytes(
         record(1, "nfs: server nas01 not responding, still trying") + b"\n"
@@ -331,7 +327,7 @@ def test_the_log_of_an_earlier_silence_does_not_tell_since_when_this_one_is(
     assert HealthMonitor(str(silent_root)).troubles()[POINT].since is None
 
 
-def test_a_watch_tells_the_silence_and_its_end(root: Path) -> None:
+def test_monitoring_reports_an_outage_and_its_end(root: Path) -> None:
     monitor = HealthMonitor(str(root))
     told: queue.Queue[dict[str, MountTrouble]] = queue.Queue()
     with monitor.watching(lambda: told.put(monitor.troubles())):
@@ -353,7 +349,7 @@ def test_a_host_without_the_client_s_module_has_no_troubles(root: Path) -> None:
     assert HealthMonitor(str(root)).troubles() == {}
 
 
-def test_the_state_of_a_live_mount_alone_is_changed() -> None:
+def test_only_the_state_of_active_mounts_changes() -> None:
     live = Active(mount_id=1, device="0:1", share="nas:/a", fstype="nfs", options="rw")
     mount = Mount(mount_point="/a", share="nas:/a", state="mounted", active=live)
     trouble = MountTrouble(state="not-responding", since=5.0, reason="refused")
@@ -364,10 +360,10 @@ def test_the_state_of_a_live_mount_alone_is_changed() -> None:
     assert with_trouble(off, {"/a": trouble}) is off
 
 
-# The child
+# Stale check
 
 
-def test_the_child_answers_for_what_is_there() -> None:
+def test_the_child_checks_existing_paths() -> None:
     with closing(StaleCheck()) as check:
         for row in mountinfo.read().rows:
             if row.mount_point in {"/", "/proc"}:
@@ -377,7 +373,7 @@ def test_the_child_answers_for_what_is_there() -> None:
 
 
 def script(monkeypatch: pytest.MonkeyPatch, text: str) -> list[process.Child]:
-    """Let this Python text be the child; return those that are started."""
+    """Replace the stale check's child by a Python script; return the list of started children."""
     started: list[process.Child] = []
     real = process.start
 
@@ -389,13 +385,13 @@ def script(monkeypatch: pytest.MonkeyPatch, text: str) -> list[process.Child]:
     return started
 
 
-def test_a_child_that_says_stale_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estale_from_the_child_means_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     script(monkeypatch, f"print(flush=True)\nwhile input(): print({errno.ESTALE}, flush=True)")
     with closing(StaleCheck()) as check:
         assert check.ask("/a", 7, DEADLINE_S) == "stale"
 
 
-def test_a_child_that_waits_is_ended_and_the_next_question_has_another(
+def test_a_blocked_child_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started = script(monkeypatch, "import sys, time\nprint(flush=True)\nfor _ in sys.stdin: time.sleep(999)")
@@ -407,6 +403,6 @@ def test_a_child_that_waits_is_ended_and_the_next_question_has_another(
         assert process.wait(child, DEADLINE_S) is not None
 
 
-def test_names_that_are_no_text_reach_the_child() -> None:
+def test_mount_points_that_are_not_utf8_reach_the_child() -> None:
     name = os.fsdecode(b"/\xff\n")
     assert os.fsencode(json.loads(json.dumps(name))) == b"/\xff\n"

@@ -1,4 +1,4 @@
-"""The live figures beside those of nfsiostat and mountstats, from the same recorded files."""
+"""Rates compared with those of nfsiostat(8) and mountstats(8) from the same recorded files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import nfs_utils
 import pytest
 
 DATA = Path(__file__).parents[2] / "data" / "mountstats"
-#: Seconds between the two looks.
+#: Time between the two readings, s.
 SECONDS = 7
 needed = pytest.mark.skipif(
     not (nfs_utils.script("nfsiostat") and nfs_utils.script("mountstats")),
@@ -19,7 +19,7 @@ needed = pytest.mark.skipif(
 
 
 def later(text: str, rng: random.Random) -> str:
-    """Return the text as it may be some seconds later: every counter has grown, or stood still."""
+    """Return the mountstats text with every counter increased by a random amount or unchanged."""
 
     def operation(match: re.Match[str]) -> str:
         numbers = [int(word) for word in match[2].split()]

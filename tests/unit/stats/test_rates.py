@@ -1,4 +1,4 @@
-"""Rates between two looks: right sums, and never negative whatever happened in between."""
+"""Rates of a mount: sums over operations, restarts, and rates that are never negative."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stats(age_s: int = 10, share: str = "nas:/a", read: int = 0, **ops: OpCounte
     )  # fmt: skip
 
 
-def test_first_look_is_only_a_baseline() -> None:
+def test_the_first_reading_is_only_a_baseline() -> None:
     assert RateMeter().update(stats(), 0.0) is None
 
 
@@ -183,7 +183,7 @@ def test_watch_counts_the_segments_of_the_mounts_connections(
     assert asked == ([("10.9.0.1", 3049)] * 3 if proto == "tcp" else [])
 
 
-def test_watch_ends_when_the_mount_goes(tmp_path: Path) -> None:
+def test_watch_ends_when_the_share_is_unmounted(tmp_path: Path) -> None:
     path = fake_proc(tmp_path, (DATA / "lossy-7.2.txt").read_text())
 
     def take(_sample: StatsSample) -> None:

@@ -1,4 +1,4 @@
-"""Speeds of all mounts: the same figures as the whole parser's, whatever the text looks like."""
+"""Speeds of all mounts: agreement with the full mountstats parser, and damaged text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def block(read: int = 0, written: int = 0, ops: int = 0, rtt: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_it_sees_what_the_whole_parser_sees(path: Path) -> None:
+def test_the_counters_agree_with_the_full_parser(path: Path) -> None:
     text = path.read_text()
     found = parse_counters(text.encode())
     expected = {mount.mount_point: mount for mount in parse(text)}
@@ -69,7 +69,7 @@ def test_a_busy_mount_and_its_name() -> None:
     assert speed.rtt_s == pytest.approx(0.005)
 
 
-def test_a_mount_that_rests_or_began_anew_is_left_out() -> None:
+def test_an_idle_or_restarted_mount_is_left_out() -> None:
     busy = parse_counters(block(read=4096, ops=4))
     assert mount_speeds(busy, busy, 1.0) == {}
     assert mount_speeds(busy, parse_counters(block(read=1)), 1.0) == {}
@@ -79,7 +79,7 @@ def test_a_mount_that_rests_or_began_anew_is_left_out() -> None:
 
 
 @given(st.data())
-def test_torn_text_gives_no_wrong_speed(data: st.DataObject) -> None:
+def test_truncated_text_gives_no_wrong_speed(data: st.DataObject) -> None:
     whole = block(read=10**9, written=10**9, ops=100, rtt=100)
     torn = whole[: data.draw(st.integers(0, len(whole)))]
     for speed in mount_speeds(parse_counters(block()), parse_counters(torn), 1.0).values():
