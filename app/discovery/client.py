@@ -121,7 +121,7 @@ def _with_client_limits(result: ProbeResult) -> ProbeResult:
 
 def browse_network(
     token: CancelToken,
-    tell: Callable[[ServersEvent], None] = lambda _event: None,
+    report: Callable[[ServersEvent], None] = lambda _event: None,
     *,
     seconds: float = BROWSE_S,
 ) -> list[KnownServer]:
@@ -129,24 +129,24 @@ def browse_network(
 
     Args:
         token: cancels the query.
-        tell: receives an event with each server as soon as it is found.
+        report: receives an event with each server as soon as it is found.
         seconds: time to listen, s.
 
     Raises:
         AppError: UNAVAILABLE without a network, CANCELLED.
     """
-    return _query_servers(Query(kind="announced", server="", addresses=[], seconds=seconds), token, tell)
+    return _query_servers(Query(kind="announced", server="", addresses=[], seconds=seconds), token, report)
 
 
 def scan_networks(
-    networks: list[str], token: CancelToken, tell: Callable[[ServersEvent], None], *, port: int = NFS_PORT
+    networks: list[str], token: CancelToken, report: Callable[[ServersEvent], None], *, port: int = NFS_PORT
 ) -> list[KnownServer]:
     """Scan networks and return the NFS servers that answer.
 
     Args:
         networks: networks that the user agreed to scan, for example 10.9.0.0/24; [] for all attached ones.
         token: cancels the scan.
-        tell: receives events with each server and the progress.
+        report: receives events with each server and the progress.
         port: NFS port.
 
     Raises:
@@ -154,13 +154,13 @@ def scan_networks(
     """
     chosen = [subnet.network for subnet in chosen_subnets(networks)]
     query = Query(kind="scan", server="", addresses=[], port=port, seconds=SCAN_S, networks=chosen)
-    return _query_servers(query, token, tell)
+    return _query_servers(query, token, report)
 
 
 def _query_servers(
-    query: Query, token: CancelToken, tell: Callable[[ServersEvent], None]
+    query: Query, token: CancelToken, report: Callable[[ServersEvent], None]
 ) -> list[KnownServer]:
-    reply = run_child(query, token, tell)
+    reply = run_child(query, token, report)
     if reply.announced is None:
         raise reply.problem.error() if reply.problem is not None else no_answer("")
     return reply.announced
@@ -254,14 +254,14 @@ _READ_BYTES = 65536
 
 
 def run_child(
-    query: Query, token: CancelToken, tell: Callable[[ServersEvent], None] = lambda _event: None
+    query: Query, token: CancelToken, report: Callable[[ServersEvent], None] = lambda _event: None
 ) -> QueryReply:
     """Run a query in a child process and return its final reply.
 
     Args:
         query: the query.
         token: cancels the query.
-        tell: receives the events sent before the final reply.
+        report: receives the events sent before the final reply.
 
     Raises:
         AppError: SERVER_SILENT if the child does not end in time, CANCELLED, INTERNAL if it sends no reply.
@@ -269,7 +269,7 @@ def run_child(
     child = process.start([sys.executable, "-P", "-m", "app.discovery.query_process"], stderr=process.PIPE)
     try:
         with token.on_cancel(lambda: process.kill_group(child)):
-            reply, errors = _read_replies(child, query, tell)
+            reply, errors = _read_replies(child, query, report)
     finally:
         process.kill_group(child)  # no effect if it has ended
         process.wait(child, 1)
@@ -288,11 +288,11 @@ def run_child(
 
 
 def _read_replies(
-    child: Child, query: Query, tell: Callable[[ServersEvent], None]
+    child: Child, query: Query, report: Callable[[ServersEvent], None]
 ) -> tuple[QueryReply | None, bytes]:
     """Return the final reply of the child (None if there is none) and its standard error."""
     end = time.monotonic() + query.seconds + _START_S
-    with suppress(BrokenPipeError):  # the child was killed at once
+    with suppress(BrokenPipeError):  # a cancellation has killed the child
         child.stdin.write(msgspec.json.encode(query))
         child.stdin.close()
     output = {"out": bytearray(), "err": bytearray()}
@@ -314,7 +314,7 @@ def _read_replies(
             for line in lines:
                 reply = _decode_reply(line)
                 if reply is not None and reply.event is not None:
-                    tell(reply.event)
+                    report(reply.event)
     return (reply if reply is not None and reply.event is None else None), bytes(output["err"])
 
 

@@ -1,8 +1,8 @@
 """Host names: validation, and forward and reverse lookup.
 
-Any computer on the network can announce any name. A name offered for a share consists of the characters of
-RFC 952 and RFC 1123 (and the underscore, which is common), in labels of at most 63 bytes, 253 bytes in all
-(RFC 1035 §2.3.4).
+Any computer on the network can announce any name. A valid name consists of the characters of RFC 952 and RFC
+1123, and the underscore, which is common. It has at most 253 bytes, and each label at most 63 (RFC 1035
+§2.3.4).
 """
 
 from __future__ import annotations

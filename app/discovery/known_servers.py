@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def find_servers(
     token: CancelToken,
-    tell: Callable[[ServersEvent], None] = lambda _event: None,
+    report: Callable[[ServersEvent], None] = lambda _event: None,
     *,
     browse: bool = True,
 ) -> ServersResult:
@@ -39,14 +39,14 @@ def find_servers(
 
     Args:
         token: cancels the search.
-        tell: receives an event with each announced server as soon as it is found.
+        report: receives an event with each announced server as soon as it is found.
         browse: whether to listen for mDNS announcements.
     """
     known = _with_recent(known_servers())
     if not browse:
         return known
     try:
-        announced = browse_network(token, tell)
+        announced = browse_network(token, report)
     except AppError as error:
         token.check()
         return msgspec.structs.replace(known, warnings=[*known.warnings, error.message])

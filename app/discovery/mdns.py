@@ -118,7 +118,7 @@ class _Named(NamedTuple):
 
 
 def _named(announcement: Announcement | None) -> _Named | None:
-    """Return the announcement with its host name if that resolves here, else with its address.
+    """Return the announcement with its host name if that resolves on this computer, else with its address.
 
     Names below .local resolve only with mDNS in the name service (nss-mdns, systemd-resolved).
     """

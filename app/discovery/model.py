@@ -262,7 +262,7 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
             scan (answered a scan).
         exports: exports known from these origins.
         address: address announced or scanned, else "".
-        calls_itself: announced host name, if it does not resolve here and ``name`` is an address; else "".
+        calls_itself: announced host name that does not resolve, so that ``name`` is an address; else "".
     """
 
     name: str

@@ -64,7 +64,7 @@ class _Connects:
         self._invalid_address: AppError | None = None
 
     def start(self, address: str, port: int) -> str:
-        """Start a connection; return the address if it succeeds at once, else ""."""
+        """Start a connection; return the address if it succeeds immediately, else ""."""
         try:
             family, socket_addr = socket_address(address, port)
             connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)

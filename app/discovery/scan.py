@@ -124,7 +124,7 @@ def chosen_subnets(wanted: list[str]) -> list[Subnet]:
 
 def scan(
     networks: list[str],
-    tell: Callable[[ServersEvent], None],
+    listener: Callable[[ServersEvent], None],
     *,
     port: int = NFS_PORT,
     seconds: float = SCAN_S,
@@ -133,22 +133,22 @@ def scan(
 
     Args:
         networks: networks in CIDR notation, as in ``Subnet.network``.
-        tell: receives events with each server and the progress.
+        listener: receives events with each server and the progress.
         port: NFS port.
         seconds: time limit of the whole scan, s; later answers are ignored.
     """
     addresses = [str(address) for text in networks for address in ipaddress.IPv4Network(text).hosts()]
-    return _Scan(addresses[:MAX_ADDRESSES], tell, port, Deadline(seconds)).run()
+    return _Scan(addresses[:MAX_ADDRESSES], listener, port, Deadline(seconds)).run()
 
 
 class _Scan:
     """One scan: running connection attempts, and NULL calls on threads."""
 
     def __init__(
-        self, addresses: list[str], tell: Callable[[ServersEvent], None], port: int, deadline: Deadline
+        self, addresses: list[str], listener: Callable[[ServersEvent], None], port: int, deadline: Deadline
     ) -> None:
         self._addresses = addresses
-        self._listener = tell
+        self._listener = listener
         self._port = port
         self._deadline = deadline
         self._poll = select.poll()

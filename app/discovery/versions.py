@@ -57,7 +57,7 @@ _NAMES = {
 
 
 def probe_versions(query: Query, address: str, deadline: Deadline) -> ProbeResult:
-    """Query NFS and rpcbind in parallel; what does not answer in time is unknown, with a reason."""
+    """Query NFS and rpcbind in parallel; parts without an answer in time are unknown, with a reason."""
     service_deadline = deadline.within(_SERVICE_S)
     clock = run_in_thread(
         "clock", partial(rpcbind.clock_ahead_s, address, query.rpcbind_port, service_deadline)

@@ -70,9 +70,9 @@ class InterfaceFacts:
 def interface_facts(name: str, root: str = "/") -> InterfaceFacts:
     """Gather the facts about an interface.
 
-    A virtual interface is described by the adapter below it: a VLAN by its parent, a bridge by the first port
-    that leads to an adapter, a bond by its active port or its first, with the bit rate of the bond. The
-    kernel does not know the adapter below a tunnel, so that of the default route is assumed.
+    A virtual interface is described by the adapter below it. For a bridge that is the first port that leads
+    to an adapter. For a bond it is the active port, else the first, with the bit rate of the bond. The kernel
+    does not know the adapter below a tunnel, so that of the default route is assumed.
 
     Args:
         name: interface name.

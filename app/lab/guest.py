@@ -178,7 +178,7 @@ class Guest:
 
 
 def check_installed() -> None:
-    """Check that every program the lab needs is installed.
+    """Check that every program that the lab needs is installed.
 
     Raises:
         AppError: LAB_MISSING with the missing Debian packages.

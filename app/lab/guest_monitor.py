@@ -74,7 +74,11 @@ class GuestMonitor:
             listener(state)
 
     def note_silence(self, silent_s: float) -> AppError | None:
-        """See :class:`app.lab.serial_line.LineWatch`."""
+        """Update the state from the silence of the line; return an error if the guest is dead.
+
+        Args:
+            silent_s: time since the last frame was received, s.
+        """
         if not self._watching:
             return None
         if silent_s < SLOW_S:
@@ -87,7 +91,7 @@ class GuestMonitor:
         return None
 
     def explain_end(self) -> AppError | None:
-        """See :class:`app.lab.serial_line.LineWatch`."""
+        """Return an error for an unexpected end of the line, None if the guest was to be powered off."""
         if not self._watching:
             return None
         return self._declare_dead("The lab's guest ended unexpectedly.")

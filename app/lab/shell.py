@@ -149,7 +149,7 @@ class _Command:
             self.input = -1
 
     def _reserve(self, size: int, context: Context) -> bool:
-        """Wait until so much more may be under way; return whether the caller is still there."""
+        """Wait until the window has room for ``size`` bytes; return False if the request was cancelled."""
         with self._window_changed:
             while self._window_bytes < size and not context.token.cancelled:
                 self._window_changed.wait(_POLL_INTERVAL_S)

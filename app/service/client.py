@@ -101,7 +101,13 @@ class Host(Protocol):
     """Interface of a host: a local agent, the lab's guest, or this process itself."""
 
     def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
-        """Start a request; ``args`` is the verb's argument struct. Events arrive on another thread."""
+        """Start a request and return its call.
+
+        Args:
+            verb: name of the verb.
+            args: argument struct of the verb, None for no arguments.
+            on_event: called with each event on another thread.
+        """
         ...
 
     def close(self) -> None:
@@ -136,7 +142,13 @@ class AgentClient:
         self._thread.start()
 
     def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Call:
-        """Send a request; see :class:`Host`. A dead connection fails the future, not this call."""
+        """Send a request and return its call. A dead connection fails the call's future, not this method.
+
+        Args:
+            verb: name of the verb.
+            args: argument struct of the verb, None for no arguments.
+            on_event: called with each event on the reader thread.
+        """
         call = Call(next(self._ids), verb, on_event)
         call.bind(lambda: self._send_cancel(call))
         try:

@@ -67,7 +67,13 @@ SHELL_WINDOW_BYTES = 256 * 1024
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request to the agent; ``args`` is decoded later, as the argument type of the verb."""
+    """A request to the agent.
+
+    Attributes:
+        id: number chosen by the client, unique among its running requests.
+        verb: name of the verb.
+        args: encoded arguments, decoded later as the argument type of the verb.
+    """
 
     id: int
     verb: str
@@ -75,7 +81,15 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """An AppError as sent to the client."""
+    """An AppError as sent to the client.
+
+    Attributes:
+        kind: name of the ErrorKind.
+        message: sentence for the user.
+        hint: advice for the user, or "".
+        detail: technical details, or "".
+        remains: directories of test files that could not be removed.
+    """
 
     kind: str
     message: str
@@ -85,7 +99,14 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line from the agent, of which exactly one of ``event``, ``ok`` and ``error`` is set."""
+    """A line from the agent; exactly one of ``event``, ``ok`` and ``error`` is set.
+
+    Attributes:
+        id: id of the request, None if the request had no readable id.
+        event: encoded event of a running request.
+        ok: encoded result of a finished request.
+        error: error of a failed request.
+    """
 
     id: int | None
     event: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -153,7 +174,7 @@ class UnmountArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     Attributes:
         mount_point: absolute path.
         force: abort requests that wait for the server (umount -f).
-        lazy: detach at once and clean up later (umount -l).
+        lazy: detach immediately and clean up later (umount -l).
         approved: whether the user agreed to ask an administrator, where ``mounts.approval`` requires it.
     """
 
@@ -178,7 +199,7 @@ class ApprovalArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class ApprovalResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Approval that the user has to be asked for.
+    """Approval required for a mount or an unmount.
 
     Attributes:
         approval: operation that needs an administrator's separate approval, None if none does.

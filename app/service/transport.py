@@ -61,17 +61,17 @@ class PipeTransport:
         self._writer = writer
 
     def readline(self, limit: int = -1, /) -> bytes:
-        """See :class:`Transport`."""
+        """Return the next line, cut to ``limit`` bytes; b"" at the end of the input."""
         return self._reader.readline(limit)
 
     def write(self, data: bytes, /) -> None:
-        """See :class:`Transport`."""
+        """Send all bytes; block while the peer's buffer is full."""
         view = memoryview(data)
         while view:  # a raw stream may take only a part
             view = view[self._writer.write(view) or 0 :]
         self._writer.flush()
 
     def close(self) -> None:
-        """See :class:`Transport`."""
+        """Close the writer, which ends the agent at the other end."""
         with contextlib.suppress(OSError):  # buffered data cannot be flushed to a peer that is gone
             self._writer.close()

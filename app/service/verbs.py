@@ -256,7 +256,12 @@ class HostVerbs:
         return self._observed_table()
 
     def mount(self, args: MountArgs, context: Context) -> MountReport:
-        """Mount a share through the helper and report requested options beside those in use."""
+        """Mount a share through the helper; return its options as requested and as in use.
+
+        Raises:
+            AppError: if an approval or a prerequisite is missing, the server does not answer, or mount.nfs
+                fails.
+        """
         share = share_to_mount(args.share)
         options = parse_options(args.options)
         approval = required_approval(

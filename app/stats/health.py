@@ -1,13 +1,13 @@
 """Server health: decides from kernel counters and NULL calls whether an NFS server responds; does no I/O.
 
-Signs of life are events that only a server can cause: replies counted by the kernel (xprt lines of
-mountstats), bytes that the server acknowledged or sent (tcp_info), and an answered NULL call (RFC 1813
-§3.3.0, RFC 7530 §15.1). A slow link, a slow disk or a full queue is not silence while one of them grows.
+Signs of life are events that only a server can cause. They are replies counted by the kernel (xprt lines of
+mountstats), bytes acknowledged or sent by the server (tcp_info), and answered NULL calls (RFC 1813 §3.3.0,
+RFC 7530 §15.1). A slow link, a slow disk or a full queue is not silence while one of these counters grows.
 
 A server does not respond in two cases. Several NULL calls in a row went unanswered without a sign of life.
 Or data on a connection stay unacknowledged although NULL calls are answered, as when a firewall drops the
-connection. Durations are sums of steps between updates, each at most MAX_STEP_S, so that a pause of this
-program does not count as silence of the server.
+connection. Durations are sums of steps between updates, each at most MAX_STEP_S. So a pause of this program
+does not count as silence of the server.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """NULL call over TCP: tests whether an NFS server replies (RFC 1813 §3.3.0, RFC 7530 §15.1, RFC 5531).
 
-Any reply counts, even an RPC error, because only a working server sends one. The timeout consists of time
-slices that each count their nominal length, so that a pause of this program does not look like a timeout.
+Any reply counts, even an RPC error, because only a working server sends one. The timeout consists of slices
+that each count at most their nominal length. So a pause of this program does not look like a timeout.
 """
 
 from __future__ import annotations
