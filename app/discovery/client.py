@@ -309,8 +309,8 @@ def _read_replies(
                 output[key.data] += data
                 if not data:
                     selector.unregister(key.fileobj)
-            *lines, rest = output["out"].split(b"\n")
-            output["out"] = rest
+            *lines, incomplete_line = output["out"].split(b"\n")
+            output["out"] = incomplete_line
             for line in lines:
                 reply = _decode_reply(line)
                 if reply is not None and reply.event is not None:

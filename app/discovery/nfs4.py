@@ -190,8 +190,8 @@ def _result(reply: Unpacker, expected: int, status: int, count: int) -> None:
 
 def _attributes(reply: Unpacker) -> DirectoryEntry:
     """Decode a fattr4: a bitmap of attributes, then their values in the order of their numbers."""
-    words = reply.words(8)
-    present = {32 * at + bit for at, word in enumerate(words) for bit in range(32) if word >> bit & 1}
+    bitmap = reply.words(8)
+    present = {32 * at + bit for at, word in enumerate(bitmap) for bit in range(32) if word >> bit & 1}
     if not present <= {_TYPE, _FSID, _RDATTR_ERROR}:
         raise XdrError("it sends attributes that were not asked for.")
     values = Unpacker(reply.opaque(_MAX_ATTRIBUTES))

@@ -251,8 +251,8 @@ def socket_address(address: str, port: int) -> tuple[socket.AddressFamily, tuple
             hint="Check its spelling, and the interface behind % for an address that begins with fe80.",
             detail=str(error),
         ) from error
-    family, _, _, _, where = found[0]
-    return family, where
+    family, _, _, _, socket_addr = found[0]
+    return family, socket_addr
 
 
 def connection_error(number: int, seconds: float) -> AppError:
@@ -295,14 +295,14 @@ class RpcConnection:
         self._deadline = deadline
         self._transport = transport
         self._xids = itertools.count(int.from_bytes(os.urandom(4), "big"))
-        family, where = socket_address(address, port)
+        family, socket_addr = socket_address(address, port)
         kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
         with self._failures():
             self._socket = socket.socket(family, kind)
         try:
             with self._failures():
                 self._socket.settimeout(deadline.check())
-                self._socket.connect(where)
+                self._socket.connect(socket_addr)
         except BaseException:
             self._socket.close()
             raise
@@ -363,14 +363,14 @@ class RpcConnection:
         found = bytearray()
         while len(found) < size:
             self._socket.settimeout(self._deadline.check())
-            piece = self._socket.recv(min(size - len(found), 65536))
-            if not piece:
+            data = self._socket.recv(min(size - len(found), 65536))
+            if not data:
                 raise AppError(
                     ErrorKind.SERVER_REFUSED,
                     "The server closed the connection instead of answering.",
                     hint="It may answer only some addresses, or another service may use this port.",
                 )
-            found += piece
+            found += data
         return bytes(found)
 
     def _over_udp(self, message: bytes, xid: int) -> bytes:

@@ -80,12 +80,17 @@ def subnet_of(interface: str, address: str, netmask: str) -> Subnet | None:
     A network larger than a /22 is reduced to the /22 around the address.
     """
     try:
-        own = ipaddress.IPv4Interface(f"{address}/{netmask}")
+        interface_address = ipaddress.IPv4Interface(f"{address}/{netmask}")
     except ValueError:
         return None
-    if own.is_loopback or own.is_link_local or own.is_multicast or own.network.prefixlen > 30:
+    if (
+        interface_address.is_loopback
+        or interface_address.is_link_local
+        or interface_address.is_multicast
+        or interface_address.network.prefixlen > 30
+    ):
         return None
-    network = own.network
+    network = interface_address.network
     if network.prefixlen < MAX_PREFIX:
         network = ipaddress.IPv4Network(f"{address}/{MAX_PREFIX}", strict=False)
     return Subnet(
@@ -94,7 +99,7 @@ def subnet_of(interface: str, address: str, netmask: str) -> Subnet | None:
         first=str(network[1]),
         last=str(network[-2]),
         count=network.num_addresses - 2,
-        cut_from=str(own.network) if network != own.network else "",
+        cut_from=str(interface_address.network) if network != interface_address.network else "",
     )
 
 

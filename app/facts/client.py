@@ -76,10 +76,10 @@ def _section(setting: ConfSetting) -> str:
 
 def _number(path: Path, index: int) -> int | None:
     try:
-        words = path.read_text(encoding="ascii").split()
+        numbers = path.read_text(encoding="ascii").split()
     except (OSError, ValueError):
         return None
-    return int(words[index]) if len(words) > index and words[index].isdecimal() else None
+    return int(numbers[index]) if len(numbers) > index and numbers[index].isdecimal() else None
 
 
 def _nfs_utils(program: str | None) -> tuple[str | None, str]:

@@ -192,10 +192,10 @@ def _default_port(tunnel: str, root: str) -> Path | None:
     """Return the directory of the interface with the default route, None if it is a tunnel (proc(5))."""
     found: list[tuple[int, str]] = []
     for line in _read(Path(root, "proc/net/route")).splitlines()[1:]:
-        words = line.split()
+        columns = line.split()
         # Interface, destination, gateway, flags, references, use, metric, mask.
-        if len(words) > _MASK and (words[1], words[_MASK]) == ("00000000", "00000000"):
-            found.append((int(words[6]), words[0]))
+        if len(columns) > _MASK and (columns[1], columns[_MASK]) == ("00000000", "00000000"):
+            found.append((int(columns[6]), columns[0]))
     for _metric, name in sorted(found):
         directory = Path(root, "sys/class/net", name)
         if (

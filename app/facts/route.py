@@ -112,16 +112,16 @@ def _path_mtu(probe: socket.socket) -> int | None:
 def _route_by_source(source: str, host: str, zone: str) -> Route:
     interface: str | None = None
     same_subnet: bool | None = None
-    own = False
+    is_own_address = False
     for name, entries in psutil.net_if_addrs().items():
         for entry in entries:
             plain = entry.address.partition("%")[0]
-            own = own or plain == host
+            is_own_address = is_own_address or plain == host
             if plain == source and (not zone or zone == name) and interface is None:
                 interface = name
                 same_subnet = _in_network(plain, entry.netmask, host)
     # Packets to an address of this computer use the loopback, whichever interface has the address.
-    return Route(source, "lo", same_subnet=True) if own else Route(source, interface, same_subnet)
+    return Route(source, "lo", same_subnet=True) if is_own_address else Route(source, interface, same_subnet)
 
 
 def _in_network(address: str, netmask: str | None, host: str) -> bool | None:

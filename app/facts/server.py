@@ -98,8 +98,8 @@ def with_identity(
 
 def _implementation(impl_id: str) -> str:
     """Return name and domain of ``name='…',domain='…',date='…'`` (fs/nfs/super.c, show_implementation_id)."""
-    words = [part.partition("=")[2].strip("'") for part in impl_id.split("',")[:2]]
-    return ", ".join(word for word in words if word)
+    values = [part.partition("=")[2].strip("'") for part in impl_id.split("',")[:2]]
+    return ", ".join(word for word in values if word)
 
 
 _CLOCK = "the server's rpcbind, if it tells its time"
@@ -142,7 +142,7 @@ class VersionQuery:
             ]
             for transport in ("tcp", "udp")
         }
-        asked = {
+        answered = {
             transport: any(
                 offer.offered is not None for offer in result.versions if offer.transport == transport
             )
@@ -152,12 +152,12 @@ class VersionQuery:
         timeout_reason = "the server did not answer in time"
         return replace(
             server,
-            tcp_versions=tuple(offered["tcp"]) if asked["tcp"] else None,
-            udp_versions=tuple(offered["udp"]) if asked["udp"] else None,
+            tcp_versions=tuple(offered["tcp"]) if answered["tcp"] else None,
+            udp_versions=tuple(offered["udp"]) if answered["udp"] else None,
             clock_ahead_s=result.clock_ahead_s,
             reverse_name=result.reverse_name,
             sources=server.sources
-            | {f"{name}_versions": source if asked[name] else timeout_reason for name in ("tcp", "udp")}
+            | {f"{name}_versions": source if answered[name] else timeout_reason for name in ("tcp", "udp")}
             | {"clock_ahead_s": _CLOCK, "reverse_name": _REVERSE},
         )
 

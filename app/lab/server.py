@@ -162,9 +162,9 @@ def use_slow_disk() -> None:
     """
     drivers = Path("/usr/lib/uml/modules", os.uname().release, "kernel/drivers")
     memory = ["rd_nr=1", f"rd_size={_DISK_KB}"]
-    for name, words in (("block/brd", memory), ("md/dm-mod", []), ("md/dm-delay", [])):
+    for name, parameters in (("block/brd", memory), ("md/dm-mod", []), ("md/dm-delay", [])):
         if not Path("/sys/module", name.partition("/")[2].replace("-", "_")).is_dir():
-            run_program("insmod", str(drivers / f"{name}.ko"), *words)
+            run_program("insmod", str(drivers / f"{name}.ko"), *parameters)
     _make_node("/run/memory", "ram0")
     run_program("mke2fs", "-q", "-t", "ext2", "-F", "/run/memory")
     table = f"0 {2 * _DISK_KB} delay /run/memory 0 0 /run/memory 0 {_DISK_MS}"

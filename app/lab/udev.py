@@ -42,9 +42,9 @@ def start_udev() -> bool:
     program = _PACKAGING / installed.name
     if udevadm is None or not (program.exists() or installed.exists()):
         return False
-    for folder in (_RULES, Path(readahead_rule.FOLDER)):
-        folder.mkdir(parents=True, exist_ok=True)
-        syscalls.mount("tmpfs", str(folder), "tmpfs", data="mode=755,size=1m")
+    for directory in (_RULES, Path(readahead_rule.FOLDER)):
+        directory.mkdir(parents=True, exist_ok=True)
+        syscalls.mount("tmpfs", str(directory), "tmpfs", data="mode=755,size=1m")
     if program.exists():
         installed.parent.mkdir(parents=True, exist_ok=True)
         installed.unlink(missing_ok=True)

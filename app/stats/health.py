@@ -97,7 +97,7 @@ class ServerHealth:
         """Whether there has been a sign of life, or enough silence."""
         return self.down_since is not None or (self.seen_alive and self._first_failed_at is None)
 
-    def look(self, now: float, counters: ServerCounters) -> None:
+    def update(self, now: float, counters: ServerCounters) -> None:
         """Update the health from the kernel's counters; growth of ``progress`` is a sign of life."""
         step = min(max(now - self._updated_at, 0.0), MAX_STEP_S)
         before, self._counters, self._updated_at = self._counters, counters, now
@@ -156,12 +156,12 @@ class ServerHealth:
 
     def wants_call(self, now: float) -> bool:
         """Return whether a NULL call is due; the caller makes one at a time."""
-        rest = now - self._last_call_at
+        since_last_call = now - self._last_call_at
         if self.is_suspect:
-            return rest >= RETRY_S
+            return since_last_call >= RETRY_S
         if self._is_waiting or self._counters.in_flight:
-            return now - self._last_alive_at >= WAITING_CALL_S and rest >= WAITING_CALL_S
-        return now - self._last_alive_at >= IDLE_CALL_S and rest >= IDLE_CALL_S
+            return now - self._last_alive_at >= WAITING_CALL_S and since_last_call >= WAITING_CALL_S
+        return now - self._last_alive_at >= IDLE_CALL_S and since_last_call >= IDLE_CALL_S
 
     @property
     def _is_waiting(self) -> bool:

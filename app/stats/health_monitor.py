@@ -160,14 +160,14 @@ class ServerWatch:
                 )
         return found
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Read the kernel tables, record finished NULL calls and start those that are due."""
         self._read_targets()
         now = time.monotonic()
         self._record_calls(now)
         counters = self._counters()
         for server, health in self._health.items():
-            health.look(now, counters[server])
+            health.update(now, counters[server])
         due = [server for server in self._health if server not in self._calls]
         due = [server for server in due if self._health[server].wants_call(now)]
         due.sort(key=lambda server: not self._health[server].is_suspect)
@@ -192,8 +192,8 @@ class ServerWatch:
             self._health[server] = ServerHealth(now, silent_s=silent_s, called_by_tcp=server.tcp)
         for server in self._health.keys() - servers:
             del self._health[server]
-            for known in (self._calls, self._last_heard, self._last_data):
-                known.pop(server, None)
+            for records in (self._calls, self._last_heard, self._last_data):
+                records.pop(server, None)
 
     def _record_calls(self, now: float) -> None:
         for server, (began, call) in list(self._calls.items()):
@@ -340,17 +340,17 @@ class HealthMonitor:
         """Check all mounts once and return the troubles by mount point; takes at most some seconds."""
         end = time.monotonic() + _ONCE_LIMIT_S
         with ServerWatch(self._root, once=True) as watched, contextlib.suppress(FileNotFoundError):
-            watched.look()
+            watched.update()
             while not watched.is_decided and time.monotonic() < end:
                 threading.Event().wait(_ONCE_TICK_S)
-                watched.look()
+                watched.update()
             found = watched.troubles()
-            asked = {
+            checkable = {
                 point: target
                 for point, target in watched.targets.items()
                 if target.askable and point not in found
             }
-            return {**_check_stale_once(asked), **found}
+            return {**_check_stale_once(checkable), **found}
         return {}
 
     def _watch_servers(self, stop: threading.Event) -> None:
@@ -358,7 +358,7 @@ class HealthMonitor:
             while True:
                 began = time.monotonic()
                 with contextlib.suppress(OSError):  # the kernel's NFS client module is not loaded
-                    watched.look()
+                    watched.update()
                     self._publish(stop, watched)
                 if stop.wait(max(_TICK_S, (time.monotonic() - began) / _SHARE_OF_TIME)):
                     return
@@ -388,12 +388,12 @@ class HealthMonitor:
         try:
             while not stop.wait(_TICK_S / 2):
                 with self._lock:
-                    asked = {
+                    checkable = {
                         point: target for point, target in self._targets.items()
                         if target.askable and point not in self._suspects
                     }  # fmt: skip
-                    gone = self._stale.keys() - self._targets.keys()
-                for point, target in asked.items():
+                    unmounted = self._stale.keys() - self._targets.keys()
+                for point, target in checkable.items():
                     if stop.is_set() or due.get(point, 0.0) > time.monotonic():
                         continue
                     if not self._probe_exclusion.begin(point):
@@ -405,14 +405,14 @@ class HealthMonitor:
                     reason = target.reason(answer)
                     answers[point] = 0 if reason is None else answers.get(point, 0) + 1
                     self._record_answer(stop, point, reason, sure=answers[point] >= _STALE_ANSWERS)
-                    rest = max(_STALE_S, len(asked) * _STALE_SHARE_S)
-                    wait = _STALE_AGAIN_S if answers[point] == 1 else rest
+                    interval = max(_STALE_S, len(checkable) * _STALE_SHARE_S)
+                    wait = _STALE_AGAIN_S if answers[point] == 1 else interval
                     due[point] = time.monotonic() + (_STALE_SILENT_S if answer == "silent" else wait)
-                for point in gone:
+                for point in unmounted:
                     self._record_answer(stop, point, None, sure=True)
-                for known in (due, answers):
-                    for point in known.keys() - asked.keys():
-                        del known[point]
+                for records in (due, answers):
+                    for point in records.keys() - checkable.keys():
+                        del records[point]
         finally:
             check.close()
 
@@ -420,13 +420,13 @@ class HealthMonitor:
         self, stop: threading.Event, point: str, reason: TroubleReason | None, *, sure: bool
     ) -> None:
         with self._lock:
-            known = self._stale.get(point)
-            if stop.is_set() or (known is None and (reason is None or not sure)):
+            previous = self._stale.get(point)
+            if stop.is_set() or (previous is None and (reason is None or not sure)):
                 return
             if reason is None:
                 del self._stale[point]
-            elif known is None or known.reason != reason:
-                since = time.time() if known is None else known.since
+            elif previous is None or previous.reason != reason:
+                since = time.time() if previous is None else previous.since
                 self._stale[point] = MountTrouble(state="stale", since=since, reason=reason)
             else:
                 return
@@ -441,11 +441,11 @@ def with_trouble(mount: Mount, troubles: Mapping[str, MountTrouble]) -> Mount:
     return msgspec.structs.replace(mount, state=trouble.state, since=trouble.since, reason=trouble.reason)
 
 
-def _check_stale_once(asked: Mapping[str, WatchedMount]) -> dict[str, MountTrouble]:
+def _check_stale_once(checkable: Mapping[str, WatchedMount]) -> dict[str, MountTrouble]:
     found: dict[str, MountTrouble] = {}
     check = StaleCheck()
     try:
-        for point, target in asked.items():
+        for point, target in checkable.items():
             answers: list[TroubleReason | None] = [
                 target.reason(check.ask(point, target.mount_id, _STALE_ANSWER_S))
             ]
@@ -479,7 +479,7 @@ def _watched_mount(info: MountInfo, row: MountRow) -> WatchedMount | None:
 
 
 def _is_automounted(info: MountInfo, row: MountRow) -> bool:
-    by_id = {each.mount_id: each for each in info.rows}
+    by_id = {mount.mount_id: mount for mount in info.rows}
     visited: set[int] = set()
     above: MountRow | None = row
     while above is not None and above.mount_id not in visited:

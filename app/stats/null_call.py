@@ -76,10 +76,10 @@ def _call(
         slices = _wait(connection, select.POLLIN, slices)
         if slices < 0:
             return "silent"
-        piece = connection.recv(4096)
-        if not piece:
+        data = connection.recv(4096)
+        if not data:
             return "refused"
-        reply += piece
+        reply += data
     return "" if reply[4:_HEAD] == xid + u32(_REPLY) else "silent"
 
 
@@ -87,9 +87,9 @@ def _wait(connection: socket.socket, event: int, slices: int) -> int:
     """Wait for a poll event on the socket; return the remaining time slices, -1 after the timeout."""
     poll = select.poll()
     poll.register(connection, event)
-    for left in range(slices, 0, -1):
+    for remaining_slices in range(slices, 0, -1):
         if poll.poll(_SLICE_S * 1000):
-            return left
+            return remaining_slices
     return -1
 
 

@@ -11,8 +11,8 @@ from app.facts import client
 from app.process import ProcessOutcome
 
 
-def put(root: Path, place: str, content: bytes) -> None:
-    path = root / place
+def put(root: Path, relative_path: str, content: bytes) -> None:
+    path = root / relative_path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 

@@ -37,8 +37,8 @@ class Sys:
             (self.root / target).mkdir(parents=True, exist_ok=True)
             (device / link).symlink_to(self.root / target)
         for key, value in files.items():
-            place = device.parent if key.startswith("id") and bus == "usb" else device
-            (place / key).write_text(value + "\n", encoding="ascii")
+            directory = device.parent if key.startswith("id") and bus == "usb" else device
+            (directory / key).write_text(value + "\n", encoding="ascii")
         (interface / "device").symlink_to(device)
         return device
 

@@ -138,22 +138,22 @@ def test_the_kernel_says_which_families_it_has() -> None:
 
 
 def test_only_options_newer_than_the_release_are_queried(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+    queried: list[Any] = []
 
     def answer(questions: Any) -> dict[str, bool]:
-        asked.extend(questions)
+        queried.extend(questions)
         return {"alignwrite": False, "rdirplus": False}
 
     monkeypatch.setattr(prerequisites, "_kernel_options", answer)
     known = prerequisites.newer_options("6.5.0-1-amd64")
     assert known == {"alignwrite": False, "rdirplus=force": False}
-    assert ("rdirplus", "force") in asked
-    assert ("xprtsec", "none") not in asked
-    assert ("alignwrite", "") in asked
+    assert ("rdirplus", "force") in queried
+    assert ("xprtsec", "none") not in queried
+    assert ("alignwrite", "") in queried
     assert prerequisites.newer_options("99.0") == {}
-    asked.clear()
+    queried.clear()
     prerequisites.newer_options("6.1.0")
-    assert ("xprtsec", "none") in asked
+    assert ("xprtsec", "none") in queried
 
 
 def test_a_kernel_that_cannot_be_queried_gives_no_result() -> None:
@@ -176,19 +176,19 @@ def test_a_query_that_timed_out_is_repeated(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_mount_without_prerequisites_gathers_no_facts(monkeypatch: pytest.MonkeyPatch) -> None:
-    def looked(*_args: object, **_kwargs: object) -> Any:
+    def gather(*_args: object, **_kwargs: object) -> Any:
         raise AssertionError("something was looked at")
 
     for name in ("client_facts", "gather_facts", "prerequisite_facts"):
-        monkeypatch.setattr(checks, name, looked)
+        monkeypatch.setattr(checks, name, gather)
     assert checks.missing_prerequisites("nas:/a", "/mnt/a", "vers=4.2,soft,rsize=65536,_netdev,sec=sys") == []
 
 
 def test_only_kerberos_queries_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    queried: list[str] = []
 
     def gather(share: str) -> Facts:
-        asked.append(share)
+        queried.append(share)
         return Facts(client=ClientFacts(), prerequisites=PrerequisiteFacts(gssd_running=False))
 
     monkeypatch.setattr(checks, "gather_facts", gather)
@@ -198,10 +198,10 @@ def test_only_kerberos_queries_the_server(monkeypatch: pytest.MonkeyPatch) -> No
     )
     found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "sec=krb5p")
     assert [finding.rule for finding in found] == ["kerberos-gssd-not-running"]
-    assert asked == ["nas.example:/a"]
+    assert queried == ["nas.example:/a"]
     found = checks.missing_prerequisites("nas.example:/a", "/mnt/a", "rdma")
     assert [finding.rule for finding in found] == ["rdma-no-device"]
-    assert asked == ["nas.example:/a"]
+    assert queried == ["nas.example:/a"]
 
 
 def test_prerequisites_that_timed_out_are_gathered_again(monkeypatch: pytest.MonkeyPatch) -> None:

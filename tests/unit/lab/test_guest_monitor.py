@@ -29,9 +29,9 @@ def monitor(waited: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> Iterat
 
     monkeypatch.setattr(guest_monitor.guest_report, "write_report", write)
     with tempfile.TemporaryFile() as console:
-        made = GuestMonitor(1, "gigabit", console)  # type: ignore[arg-type]
-        made.start()
-        yield made
+        monitor = GuestMonitor(1, "gigabit", console)  # type: ignore[arg-type]
+        monitor.start()
+        yield monitor
 
 
 def report_silence(monitor: GuestMonitor, first_s: int, last_s: int) -> AppError | None:

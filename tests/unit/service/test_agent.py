@@ -228,11 +228,11 @@ def test_result_events_error_and_bug_reach_the_caller(client: AgentClient) -> No
     events: list[StatsSample] = []
     seen = threading.Event()
 
-    def take(event: StatsSample) -> None:
+    def on_event(event: StatsSample) -> None:
         events.append(event)
         seen.set()
 
-    call = client.submit("stats.watch", WatchArgs(mount_point="/m"), take)
+    call = client.submit("stats.watch", WatchArgs(mount_point="/m"), on_event)
     wait_for(seen, "the event")
     call.cancel()
     with pytest.raises(AppError) as cancelled:
@@ -302,9 +302,9 @@ def test_a_bug_is_reported_with_its_traceback(client: AgentClient, caplog: pytes
 
 
 def test_an_error_with_undecodable_text_is_answered(client: AgentClient) -> None:
-    with pytest.raises(AppError) as told:
+    with pytest.raises(AppError) as error:
         client.submit("tunables.get").result(DEADLINE_S)
-    texts = (told.value.message, told.value.hint, told.value.detail)
+    texts = (error.value.message, error.value.hint, error.value.detail)
     assert texts == ("/mnt/caf\\xe9 failed.", "Look at caf\\xe9.", "caf\\xe9: busy")
     with pytest.raises(AppError) as half:
         client.submit("discover.forget").result(DEADLINE_S)
@@ -356,9 +356,9 @@ def test_an_event_that_cannot_be_read_fails_its_request_alone(event: bytes) -> N
         watched.result(DEADLINE_S)
     os.write(write, b'{"id":1,"event":{}}\n{"id":1,"error":{"kind":"cancelled","message":"Cancelled."}}\n')
     other = client.submit("hello")
-    asked = [json.loads(sink.readline()) for _ in range(3)]
-    assert [one["verb"] for one in asked] == ["stats.watch", "cancel", "hello"]
-    assert asked[1]["args"] == {"id": 1}
+    requests = [json.loads(sink.readline()) for _ in range(3)]
+    assert [one["verb"] for one in requests] == ["stats.watch", "cancel", "hello"]
+    assert requests[1]["args"] == {"id": 1}
     os.write(write, b'{"id":%d,"ok":' % other.id + msgspec.json.encode(HELLO) + b"}\n")
     assert other.result(DEADLINE_S) == HELLO
     client.close()
@@ -400,8 +400,8 @@ def test_submit_does_not_wait_for_the_write() -> None:
     closing = run_in_thread("closing", client.close)
     line.open.set()
     closing.result(DEADLINE_S)
-    asked = [json.loads(one)["verb"] for one in line.closed_after.splitlines()]
-    assert asked == ["mounts.mount", "cancel", "hello"]
+    requests = [json.loads(one)["verb"] for one in line.closed_after.splitlines()]
+    assert requests == ["mounts.mount", "cancel", "hello"]
     for one in (call, last):
         with pytest.raises(AppError, match="agent ended"):
             one.result(DEADLINE_S)

@@ -20,9 +20,9 @@ class Server:
         reads: whether its mounts send requests, which are answered while the server is up.
     """
 
-    def __init__(self, **how: bool) -> None:
+    def __init__(self, **arguments: bool) -> None:
         self.now = 100.0
-        self.health = ServerHealth(self.now, **how)
+        self.health = ServerHealth(self.now, **arguments)
         self.up = True
         self.reads = False
         self.acknowledges = True
@@ -56,7 +56,7 @@ class Server:
         elif self.call_began is not None and (self.refuses or self.now - self.call_began >= CALL_S):
             self.health.failed(self.call_began, self.now, "refused" if self.refuses else "silent")
             self.call_began = None
-        self.health.look(self.now, self.counters())
+        self.health.update(self.now, self.counters())
         if self.call_began is None and self.health.wants_call(self.now):
             self.call_began = self.now
             self.calls += 1
@@ -161,7 +161,7 @@ def test_one_lost_call_is_no_silence() -> None:
     health.answered(1.0)
     for second in count(2):
         now = float(second)
-        health.look(now, ServerCounters({}, {}))
+        health.update(now, ServerCounters({}, {}))
         if second == 5:
             health.failed(3.0, now, "silent")
         if second == 30:
@@ -238,5 +238,7 @@ def test_restarted_counters_are_no_sign_of_life() -> None:
     server.until(down=True, limit_s=10)
     server.receives = server.sends = server.acked = 0
     server.tick()
-    server.health.look(server.now, ServerCounters({("tcp", 8): 99, ("xprt", "/mnt/b", 0): 7}, {"/mnt/b": 3}))
+    server.health.update(
+        server.now, ServerCounters({("tcp", 8): 99, ("xprt", "/mnt/b", 0): 7}, {"/mnt/b": 3})
+    )
     assert server.health.down_since is not None

@@ -310,9 +310,9 @@ def test_monitoring_that_starts_during_an_outage_knows_its_beginning(
 ) -> None:
     connections.now = (connection(data_s=3000, ack_s=3000, unacked=1),)
     monitor = HealthMonitor(str(silent_root))
-    told: queue.Queue[dict[str, MountTrouble]] = queue.Queue()
-    with monitor.watching(lambda: told.put(monitor.troubles())):
-        since = told.get(timeout=DEADLINE_S)[POINT].since
+    reports: queue.Queue[dict[str, MountTrouble]] = queue.Queue()
+    with monitor.watching(lambda: reports.put(monitor.troubles())):
+        since = reports.get(timeout=DEADLINE_S)[POINT].since
     assert since is not None
     assert time.time() - since == pytest.approx(3000, abs=DEADLINE_S)
 
@@ -329,23 +329,23 @@ def test_the_log_of_an_earlier_outage_is_ignored(silent_root: Path, connections:
 
 def test_monitoring_reports_an_outage_and_its_end(root: Path) -> None:
     monitor = HealthMonitor(str(root))
-    told: queue.Queue[dict[str, MountTrouble]] = queue.Queue()
-    with monitor.watching(lambda: told.put(monitor.troubles())):
+    reports: queue.Queue[dict[str, MountTrouble]] = queue.Queue()
+    with monitor.watching(lambda: reports.put(monitor.troubles())):
         with listening(reply) as port:
             mount_at(root, port)
-        trouble = told.get(timeout=DEADLINE_S)[POINT]
+        trouble = reports.get(timeout=DEADLINE_S)[POINT]
         assert (trouble.state, trouble.reason) == ("not-responding", "refused")
         assert trouble.since is not None
         text = (root / "proc/self/mountstats").read_text()
         (root / "proc/self/mountstats").write_text(text.replace("50 50", "51 51"))
-        assert told.get(timeout=DEADLINE_S) == {}
-    assert told.empty()
+        assert reports.get(timeout=DEADLINE_S) == {}
+    assert reports.empty()
 
 
 def test_a_host_without_the_client_s_module_has_no_troubles(root: Path) -> None:
     (root / "proc/self/mountstats").unlink()
     with ServerWatch(str(root)) as watched, pytest.raises(FileNotFoundError):
-        watched.look()
+        watched.update()
     assert HealthMonitor(str(root)).troubles() == {}
 
 
@@ -377,8 +377,8 @@ def script(monkeypatch: pytest.MonkeyPatch, text: str) -> list[process.Child]:
     started: list[process.Child] = []
     real = process.start
 
-    def start(_argv: object, **how: int) -> process.Child:
-        started.append(real([sys.executable, "-c", text], **how))
+    def start(_argv: object, **arguments: int) -> process.Child:
+        started.append(real([sys.executable, "-c", text], **arguments))
         return started[-1]
 
     monkeypatch.setattr(stale_check.process, "start", start)

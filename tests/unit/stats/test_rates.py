@@ -142,13 +142,13 @@ def test_watch_sends_samples_until_cancelled(tmp_path: Path) -> None:
     token = CancelToken()
     samples: list[StatsSample] = []
 
-    def take(sample: StatsSample) -> None:
+    def on_sample(sample: StatsSample) -> None:
         samples.append(sample)
         if len(samples) == 3:
             token.cancel()
 
     with pytest.raises(CancelledError):
-        watch_rates("/mnt/c", 0.0, token, take, root=str(tmp_path))
+        watch_rates("/mnt/c", 0.0, token, on_sample, root=str(tmp_path))
     assert len(samples) == 3
     assert samples[0].t_s < samples[1].t_s < samples[2].t_s
 
@@ -172,13 +172,13 @@ def test_watch_counts_the_segments_of_the_mounts_connections(
     token = CancelToken()
     samples: list[StatsSample] = []
 
-    def take(sample: StatsSample) -> None:
+    def on_sample(sample: StatsSample) -> None:
         samples.append(sample)
         if len(samples) == 2:
             token.cancel()
 
     with pytest.raises(CancelledError):
-        watch_rates("/mnt/c", 0.0, token, take, root=str(tmp_path))
+        watch_rates("/mnt/c", 0.0, token, on_sample, root=str(tmp_path))
     assert [(sample.segments, sample.disordered) for sample in samples] == counts
     assert asked == ([("10.9.0.1", 3049)] * 3 if proto == "tcp" else [])
 
@@ -186,11 +186,11 @@ def test_watch_counts_the_segments_of_the_mounts_connections(
 def test_watch_ends_when_the_share_is_unmounted(tmp_path: Path) -> None:
     path = fake_proc(tmp_path, (DATA / "lossy-7.2.txt").read_text())
 
-    def take(_sample: StatsSample) -> None:
+    def on_sample(_sample: StatsSample) -> None:
         path.write_text("")
 
     with pytest.raises(AppError) as caught:
-        watch_rates("/mnt/a", 0.05, CancelToken(), take, root=str(tmp_path))
+        watch_rates("/mnt/a", 0.05, CancelToken(), on_sample, root=str(tmp_path))
     assert caught.value.kind == ErrorKind.NOT_MOUNTED
 
 
