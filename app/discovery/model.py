@@ -17,7 +17,14 @@ QueryKind = Literal["exports", "probe", "announced", "scan"]
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """Reason why part of a result is unknown: an AppError as data."""
+    """Reason why part of a result is unknown: an AppError in a form that can be sent as JSON.
+
+    Attributes:
+        kind: name of the ErrorKind.
+        message: sentence for the user.
+        hint: advice for the user, or "".
+        detail: technical details, or "".
+    """
 
     kind: str
     message: str
@@ -26,11 +33,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: AppError) -> Problem:
-        """Convert an AppError to data."""
+        """Return an AppError converted to a Problem."""
         return cls(kind=error.kind, message=error.message, hint=error.hint, detail=error.detail)
 
     def error(self) -> AppError:
-        """Convert back to an AppError."""
+        """Return the AppError that this problem describes."""
         return AppError(ErrorKind(self.kind), self.message, hint=self.hint, detail=self.detail)
 
 

@@ -47,7 +47,7 @@ _MASK = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterfaceFacts:
-    """Facts about one interface; the fields have the meaning of those in LinkFacts."""
+    """Facts about one interface; each field means the same as in advisor.facts.LinkFacts."""
 
     kind: str | None = None
     adapter: str | None = None

@@ -25,7 +25,7 @@ _STARVED_FRACTION = 0.5
 
 
 class GuestState(StrEnum):
-    """Responsiveness of a guest."""
+    """State of a guest: answering, slow (silent for SLOW_S), or dead."""
 
     ANSWERING = "answering"
     SLOW = "slow"

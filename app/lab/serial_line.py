@@ -230,7 +230,7 @@ class SerialLine:
         return self._note_silence(self._silent_s + min(time.monotonic() - began_s, _POLL_INTERVAL_S))
 
     def _receive(self, data: bytes) -> bool:
-        """Process received bytes; return whether they completed a frame."""
+        """Process received bytes; return whether they completed a valid frame."""
         with self._changed:
             before = self._endpoint.frames_heard
             stream = self._endpoint.receive(data, time.monotonic())

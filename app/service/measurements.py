@@ -58,7 +58,7 @@ class TestVerbs:
         remount: Callable[[str, str, str, Context], None],
         session: MountSession,
     ) -> None:
-        """Create it.
+        """Create the speed test verbs of one host.
 
         Args:
             measurement_lock: allows one measurement at a time on this host.
@@ -147,7 +147,7 @@ class ExperimentVerbs:
         session: MountSession,
         table: Callable[[], MountTable] = read_table,
     ) -> None:
-        """Create it.
+        """Create the experiment verbs of one host.
 
         Args:
             measurement_lock: allows one measurement at a time on this host.

@@ -85,11 +85,11 @@ def test_any_reply_to_a_call_is_an_answer() -> None:
     ports: set[int] = set()
     seen: list[set[int]] = []
 
-    def look(connection_socket: socket.socket) -> None:
+    def answer(connection_socket: socket.socket) -> None:
         seen.append({connection_socket.getpeername()[1]} & ports)
         reply(connection_socket, state=1)
 
-    with listening(look) as port:
+    with listening(answer) as port:
         assert null_call("127.0.0.1", port, 4, 20.0, ports) == ""
     assert len(seen[0]) == 1, "its port is known while it lasts"
     assert ports == set()
@@ -294,8 +294,8 @@ def test_the_beginning_is_remembered_after_the_connection_is_closed(
     silent_root: Path, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Watched(health_monitor.ServerWatch):
-        def look(self) -> None:
-            super().look()
+        def update(self) -> None:
+            super().update()
             connections.now = ()
 
     monkeypatch.setattr(health_monitor, "ServerWatch", Watched)
