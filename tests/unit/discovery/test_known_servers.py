@@ -64,7 +64,7 @@ def test_a_damaged_list_counts_as_empty(text: str) -> None:
     assert known_servers.recent_shares() == ["nas:/a"]
 
 
-def test_a_list_that_cannot_be_read_is_a_warning_and_tells_where_it_is() -> None:
+def test_an_unreadable_list_of_shares_is_a_warning_with_its_path() -> None:
     known_servers.state_file().mkdir(parents=True)
     found = known_servers.find_servers(CancelToken(), browse=False)
     assert found.warnings[-1] == "The list of servers used recently could not be read."
@@ -102,7 +102,7 @@ def test_an_announced_service_is_found_by_the_query_process() -> None:
     assert expected_server in reported
 
 
-def test_listening_ends_when_it_is_cancelled() -> None:
+def test_cancellation_ends_the_search() -> None:
     token = CancelToken()
     asking = run_in_thread("ask", lambda: browse_network(token, seconds=50))
     token.cancel()

@@ -56,7 +56,7 @@ def test_without_mount_nfs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "not installed" in facts.sources["nfs_utils"]
 
 
-def test_what_nfsmount_conf_adds_is_a_fact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_nfsmount_conf_are_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "find_program", lambda _name: None)
     assert client.client_facts(str(tmp_path)).nfsmount_conf == ()
     put(tmp_path, "etc/nfsmount.conf", b"[ NFSMount_Global_Options ]\nSoft=True\n")

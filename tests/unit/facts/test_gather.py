@@ -248,7 +248,7 @@ def test_a_server_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(facts.server.sources) == {f.name for f in fields(ServerFacts)} - {"sources"}
 
 
-def test_the_way_to_an_address_is_told_without_asking_a_name_service() -> None:
+def test_link_facts_of_an_address_need_no_name_resolution() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1])
         link = link_facts_of("127.0.0.1", port)

@@ -101,7 +101,7 @@ def test_a_virtual_machines_card(sysfs: Sys) -> None:
     assert facts.adapter == "virtio network card"
 
 
-def test_what_lies_below_a_vlan_or_a_bridge_with_one_port(sysfs: Sys) -> None:
+def test_the_adapter_below_a_vlan_or_a_bridge_with_one_port(sysfs: Sys) -> None:
     sysfs.card(sysfs.interface("eth0", speed="10000", duplex="full"), "pci", "ixgbe")
     (sysfs.interface("br0", mtu="1400") / "lower_eth0").mkdir()
     facts = interface_facts("br0", str(sysfs.root))
@@ -190,7 +190,7 @@ def test_kinds(sysfs: Sys, files: dict[str, str], kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["eth7", "..", ".", "a/b", "", "x" * 30])
-def test_an_interface_that_is_not_there(sysfs: Sys, name: str) -> None:
+def test_a_missing_interface(sysfs: Sys, name: str) -> None:
     facts = interface_facts(name, str(sysfs.root))
     assert facts.kind in {None, "virtual"}
     assert facts.rate_bps is None
@@ -221,7 +221,7 @@ def test_a_tunnel(sysfs: Sys) -> None:
     assert (facts.kind, facts.via) == ("vpn", ("vpn",))
 
 
-def test_what_a_port_counts(sysfs: Sys) -> None:
+def test_the_error_and_drop_counters(sysfs: Sys) -> None:
     statistics = sysfs.interface("eth0") / "statistics"
     statistics.mkdir()
     for name, number in (("rx_errors", 3), ("collisions", 4), ("rx_dropped", 5)):
@@ -256,7 +256,7 @@ def test_the_cards_of_1993(
     assert interface_facts("eth0", str(sysfs.root)).card == card
 
 
-def test_a_pcmcia_card_tells_its_product(sysfs: Sys) -> None:
+def test_the_product_name_of_a_pcmcia_card(sysfs: Sys) -> None:
     sysfs.card(
         sysfs.interface("eth0"), "pcmcia", "pcnet_cs", prod_id1="3Com", prod_id2="EtherLink III 3C589D"
     )

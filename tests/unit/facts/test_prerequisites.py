@@ -130,7 +130,7 @@ def test_every_prerequisite_has_a_source() -> None:
     assert all(facts.sources.values())
 
 
-def test_the_kernel_says_which_families_it_has() -> None:
+def test_the_kernel_reports_its_generic_netlink_families() -> None:
     assert has_generic_family("nlctrl") is True
     assert has_generic_family("mountwright") is False
     for message in (b"", bytes(7), bytes(16), struct.pack("=IHHII", 20, 2, 0, 1, 0)):

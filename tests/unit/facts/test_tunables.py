@@ -37,6 +37,6 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["values"]
 
 
-def test_a_mount_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_mount(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tunables", "/nowhere"]) == 1
     assert "/nowhere" in capsys.readouterr().err

@@ -128,7 +128,7 @@ def test_a_heartbeat_is_sent_when_the_line_is_idle() -> None:
     assert host.frames_heard == 2
 
 
-def test_a_lost_frame_is_sent_again_when_the_answer_to_a_probe_lacks_it() -> None:
+def test_a_lost_frame_is_retransmitted_after_a_probe() -> None:
     host, guest = Endpoint(), Endpoint()
     host.write(b"hello")
     assert host.output(0.0)  # lost

@@ -446,7 +446,7 @@ def test_errors_survive_encoding(kind: ErrorKind, message: str, hint: str, detai
     assert (back.kind, back.message, back.hint, back.detail) == (kind, message, hint, detail)
 
 
-def test_an_unknown_kind_of_error_is_kept_in_the_detail() -> None:
+def test_the_name_of_an_unknown_error_kind_is_in_the_detail() -> None:
     body = msgspec.structs.replace(to_body(AppError(ErrorKind.IO, "m", detail="d")), kind="new-kind")
     assert from_body(body).kind is ErrorKind.INTERNAL
     assert "new-kind" in from_body(body).detail

@@ -156,7 +156,7 @@ def test_a_pause_of_the_monitor_is_no_silence() -> None:
     assert server.health.down_since is None
 
 
-def test_one_lost_call_is_no_silence() -> None:
+def test_a_single_lost_call_is_no_outage() -> None:
     health = ServerHealth(0.0)
     health.answered(1.0)
     for second in count(2):
@@ -171,7 +171,7 @@ def test_one_lost_call_is_no_silence() -> None:
         assert health.down_since is None
 
 
-def test_a_connection_whose_data_nobody_acknowledges_is_stuck_although_calls_are_answered() -> None:
+def test_a_connection_with_unacknowledged_data_is_stuck_although_calls_are_answered() -> None:
     server = Server()
     server.run(10)
     server.sends, server.in_flight = server.sends + 2, True

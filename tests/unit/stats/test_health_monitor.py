@@ -104,7 +104,7 @@ def test_other_data_is_no_reply() -> None:
     assert null_call("not an address", 2049, 4, 1.0, set()) == "unreachable"
 
 
-def test_a_server_that_accepts_and_says_nothing_is_silent() -> None:
+def test_a_server_that_accepts_but_does_not_reply_is_silent() -> None:
     held = threading.Event()
     with listening(lambda _link: held.wait(DEADLINE_S) and None) as port:
         began = time.monotonic()
