@@ -1,6 +1,6 @@
-"""Charts of an experiment: curves, heat maps, and surfaces that can be turned.
+"""Charts of an experiment: curves, heat maps, and rotatable surfaces.
 
-Differences that chance may have made are no pattern: such cells of a heat map have one color.
+A heat map and a surface use a single color if their cells do not differ significantly.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from advisor.experiment.tables import Matrix
     from app.experiment.analysis import FigureAnalysis
 
-#: Of the color in the best cell.
+#: Opacity of the color in the best cell (0 to 1).
 _BEST_OPACITY = 0.5
 
 
 class HeatMap(QTableWidget):
-    """Shows one matrix, every cell with its figure."""
+    """Table of one matrix of medians; the background of a cell grows stronger with its value."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class HeatMap(QTableWidget):
         self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().lineSpacing() * 1.6))
 
     def show_matrix(self, matrix: Matrix) -> None:
-        """Show this one."""
+        """Show a matrix: a table row per level of its row factor, a column per level of the other."""
         self._matrix = matrix
         down, across = factor_label(matrix.row_factor), factor_label(matrix.column_factor)
         self.setAccessibleDescription(
@@ -92,23 +92,23 @@ class HeatMap(QTableWidget):
                 item = self.item(row, column)
                 if item is None or matrix.cells[row][column] is None:
                     continue
-                ink = (
+                color = (
                     theme.blend(colors.ok, colors.base, _BEST_OPACITY * shade)
                     if matrix.differs
                     else colors.raised
                 )
-                item.setBackground(QColor(ink))
+                item.setBackground(QColor(color))
                 item.setForeground(QColor(colors.text))
 
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: as high as all rows."""
+        """Qt: height of the header and all rows, px."""
         height = self.horizontalHeader().sizeHint().height() + self.verticalHeader().length() + 4
         return QSize(super().sizeHint().width(), height)
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: never lower."""
+        """Qt: the full height, so that no row is cut off."""
         return QSize(0, self.sizeHint().height())
 
     def changeEvent(self, event: QEvent) -> None:
@@ -118,21 +118,24 @@ class HeatMap(QTableWidget):
             self._update_colors()
 
 
+#: Height of the view, in lines of text.
 _HEIGHT_LINES = 17
-#: Height of the highest point, in the widths of the floor.
+#: Height of the highest point, as a fraction of the side of the floor.
 _RELIEF = 0.55
+#: Vertical foreshortening of the floor (0: seen from the side, 1: seen from above).
 _TILT = 0.5
-_TURN, _NUDGE = math.radians(35), math.radians(15)
+#: Initial rotation, and rotation per press of an arrow key, rad.
+_INITIAL_TURN_RAD, _KEY_TURN_RAD = math.radians(35), math.radians(15)
 
 
 class SurfaceView(QWidget):
-    """Paints one matrix in parallel perspective; drag it or press the arrow keys to turn it."""
+    """Surface plot of one matrix in parallel projection; dragging or the arrow keys rotate it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._matrix: Matrix | None = None
-        self._turn = _TURN
-        self._grabbed: float | None = None
+        self._turn = _INITIAL_TURN_RAD
+        self._drag_x: float | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         self.setAccessibleName(self.tr("Surface"))
@@ -141,17 +144,17 @@ class SurfaceView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_matrix(self, matrix: Matrix) -> None:
-        """Show this one."""
+        """Show a matrix; the value of a cell is the height of its point."""
         self._matrix = matrix
         self.update()
 
     def turn(self, radians: float) -> None:
-        """Turn it by an angle."""
+        """Rotate the surface about its vertical axis by an angle in radians."""
         self._turn = (self._turn + radians) % (2 * math.pi)
         self.update()
 
-    def _place(self, row: float, column: float, height: float) -> QPointF:
-        """Return where a point of the unit cube is in the widget."""
+    def _project(self, row: float, column: float, height: float) -> QPointF:
+        """Project a point of the unit cube to widget coordinates, px."""
         x, y = column - 0.5, row - 0.5
         across = x * math.cos(self._turn) - y * math.sin(self._turn)
         depth = x * math.sin(self._turn) + y * math.cos(self._turn)
@@ -168,7 +171,7 @@ class SurfaceView(QWidget):
         highest = max((cell for row in cells for cell in row if cell is not None), default=0.0)
         top = highest or 1.0
         rows, columns = (_normalized(axis) for axis in matrix.axes())
-        floor = QPolygonF([self._place(*corner, 0.0) for corner in ((0, 0), (0, 1), (1, 1), (1, 0))])
+        floor = QPolygonF([self._project(*corner, 0.0) for corner in ((0, 0), (0, 1), (1, 1), (1, 0))])
         painter.setPen(QPen(QColor(colors.border), 1))
         painter.setBrush(QColor(colors.raised))
         painter.drawPolygon(floor)
@@ -176,22 +179,22 @@ class SurfaceView(QWidget):
         for i in range(len(rows) - 1):
             for j in range(len(columns) - 1):
                 corners = [(i, j), (i, j + 1), (i + 1, j + 1), (i + 1, j)]
-                # Three corners make a face, too: a record cannot be larger than its file.
+                # A face needs only three corners: cells whose record is larger than the file are empty.
                 known = [(*corner, height) for corner in corners
                          if (height := cells[corner[0]][corner[1]]) is not None]  # fmt: skip
                 if len(known) < 3:
                     continue
                 polygon = QPolygonF([
-                    self._place(rows[row], columns[column], height / top) for row, column, height in known
+                    self._project(rows[row], columns[column], height / top) for row, column, height in known
                 ])  # fmt: skip
                 depth = self._depth((rows[i] + rows[i + 1]) / 2, (columns[j] + columns[j + 1]) / 2)
                 faces.append((depth, sum(height for *_, height in known) / len(known) / top, polygon))
-        # Painted from the back to the front, so that what is near covers what is far.
+        # Painted from back to front, so that near faces cover far ones.
         for _depth, height, polygon in sorted(faces, key=lambda face: face[0]):
             painter.setPen(QPen(QColor(colors.base), 1))
-            # Of what chance may have made, the height is drawn and no color.
-            ink = theme.blend(colors.ok, colors.info, height) if matrix.differs else colors.muted
-            painter.setBrush(QColor(ink))
+            # Without a significant difference, only the height is drawn, in a neutral color.
+            color = theme.blend(colors.ok, colors.info, height) if matrix.differs else colors.muted
+            painter.setBrush(QColor(color))
             painter.drawPolygon(polygon)
         self._label(painter, matrix, (rows, columns), highest)
 
@@ -203,17 +206,17 @@ class SurfaceView(QWidget):
         metrics = self.fontMetrics()
         front_row = 1.0 if self._depth(1, 0.5) > self._depth(0, 0.5) else 0.0
         front_column = 1.0 if self._depth(0.5, 1) > self._depth(0.5, 0) else 0.0
-        # A little outside of the floor, where nothing covers them.
+        # Labels stand slightly outside of the floor, where no face covers them.
         row_edge, column_edge = (1.3 * edge - 0.15 for edge in (front_row, front_column))
-        down = [(level_label(matrix.row_factor, level), self._place(row, column_edge, 0.0))
+        down = [(level_label(matrix.row_factor, level), self._project(row, column_edge, 0.0))
                 for level, row in zip(matrix.rows, axes[0], strict=True)]  # fmt: skip
-        across = [(level_label(matrix.column_factor, level), self._place(row_edge, column, 0.0))
+        across = [(level_label(matrix.column_factor, level), self._project(row_edge, column, 0.0))
                   for level, column in zip(matrix.columns, axes[1], strict=True)]  # fmt: skip
-        middle = self._place(0.5, 0.5, 0.0).x()
-        for places in (down, across):
-            # Outwards, so that the last of both axes do not meet.
-            left = sum(point.x() for _text, point in places) / len(places) < middle
-            for text, point in places:
+        middle = self._project(0.5, 0.5, 0.0).x()
+        for labels in (down, across):
+            # Labels extend outwards, so that those at the common corner of both axes do not overlap.
+            left = sum(point.x() for _text, point in labels) / len(labels) < middle
+            for text, point in labels:
                 shift = -metrics.horizontalAdvance(text) if left else 0
                 painter.drawText(point + QPointF(shift, metrics.ascent()), text)
         text = self.tr("Highest point: {top}").format(top=with_unit(matrix.figure, highest))
@@ -222,13 +225,13 @@ class SurfaceView(QWidget):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: so many lines high."""
+        """Qt: 60 characters wide, ``_HEIGHT_LINES`` lines high."""
         return QSize(
             self.fontMetrics().averageCharWidth() * 60, self.fontMetrics().lineSpacing() * _HEIGHT_LINES
         )
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Qt: paint it."""
+        """Qt: paint the surface."""
         del event
         if self._matrix is None:
             return
@@ -238,38 +241,38 @@ class SurfaceView(QWidget):
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Qt: begin to turn."""
-        self._grabbed = event.position().x()
+        """Qt: start a rotation by dragging."""
+        self._drag_x = event.position().x()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Qt: turn."""
-        if self._grabbed is not None:
-            self.turn((self._grabbed - event.position().x()) / max(self.width(), 1) * math.pi)
-            self._grabbed = event.position().x()
+        """Qt: rotate with the dragged pointer; the width of the widget is half a turn."""
+        if self._drag_x is not None:
+            self.turn((self._drag_x - event.position().x()) / max(self.width(), 1) * math.pi)
+            self._drag_x = event.position().x()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Qt: stay as it is."""
+        """Qt: end the rotation."""
         del event
-        self._grabbed = None
+        self._drag_x = None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Qt: the arrow keys turn it."""
+        """Qt: rotate with the left and right arrow keys."""
         key = event.key()
         if key in {Qt.Key.Key_Left, Qt.Key.Key_Right}:
-            self.turn(_NUDGE if key == Qt.Key.Key_Left else -_NUDGE)
+            self.turn(_KEY_TURN_RAD if key == Qt.Key.Key_Left else -_KEY_TURN_RAD)
         else:
             super().keyPressEvent(event)
 
 
 def _normalized(axis: list[float]) -> list[float]:
-    """Return numbers between 0 and 1; sizes by their logarithm, as they are chosen in powers of two."""
+    """Scale axis positions to 0..1; positive values by their logarithm, as sizes are powers of two."""
     values = [math.log2(value) for value in axis] if min(axis) > 0 else list(axis)
     low, high = min(values), max(values)
     return [(value - low) / (high - low) if high > low else 0.5 for value in values]
 
 
 class ExperimentCharts(QWidget):
-    """Draws what was found; made once a run is over, as they cost time that a measurement should have."""
+    """All charts of one analysis; drawn only after a run, because drawing would disturb a measurement."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -278,20 +281,20 @@ class ExperimentCharts(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self.hide()
 
-    def show_findings(self, found: FigureAnalysis | None) -> None:
-        """Draw these, or nothing."""
+    def show_findings(self, analysis: FigureAnalysis | None) -> None:
+        """Replace the charts by those of an analysis; hide the widget without one."""
         while (item := self._layout.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
                 widget.hide()
                 widget.deleteLater()
-        self.setVisible(found is not None)
-        if found is None:
+        self.setVisible(analysis is not None)
+        if analysis is None:
             return
-        if found.matrices and found.pooled:
-            over = ", ".join(factor_label(name) for name in found.pooled)
+        if analysis.matrices and analysis.pooled:
+            over = ", ".join(factor_label(name) for name in analysis.pooled)
             self._add(MutedLabel(self.tr("Medians over: {settings}").format(settings=over), wrap=True))
-        for matrix in found.matrices:
+        for matrix in analysis.matrices:
             fixed = levels_text(matrix.fixed)
             title = f"{factor_label(matrix.row_factor)} ↓  {factor_label(matrix.column_factor)} →"
             heat = HeatMap()
@@ -299,16 +302,16 @@ class ExperimentCharts(QWidget):
             self._add(heading(f"{title}, {fixed}" if fixed else title, scale=1.0), heat)
             if note := single_color_note(matrix.differs):
                 self._add(MutedLabel(note, wrap=True))
-            # Of two by two there is no more to see than in the table.
+            # A surface of two by two points shows no more than the table.
             if min(len(matrix.rows), len(matrix.columns)) > 1 and len(matrix.rows) + len(matrix.columns) > 4:
                 surface = SurfaceView()
                 surface.show_matrix(matrix)
                 self._add(surface)
-        if found.curves:
-            # A second to import: only once there is something to draw.
+        if analysis.curves:
+            # Imported late, because pyqtgraph takes a second to import.
             from ui.plots.factor_plot import FactorPlot
 
-            for curve in found.curves:
+            for curve in analysis.curves:
                 plot: Any = FactorPlot()
                 plot.draw(curve)
                 self._add(heading(factor_label(curve.factor), scale=1.0), plot)

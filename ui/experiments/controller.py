@@ -1,4 +1,4 @@
-"""Experiment controller: plans, runs, records and resumes one experiment of the window."""
+"""Experiment controller: plans, runs, saves and resumes the experiment that the window shows."""
 
 from __future__ import annotations
 
@@ -34,12 +34,31 @@ ExperimentState = Literal["idle", "planning", "running"]
 
 
 class ExperimentController(QObject):
-    """Knows the experiment that is planned, runs, or is looked at.
+    """State of the one experiment that is planned, running, or loaded from the history.
+
+    Args:
+        submit: sends a request (verb and arguments) to the agent.
+        run: runs blocking work on a thread.
+        parent: Qt parent.
 
     Signals:
-        changed: the plan, the state, or the outcomes are others now.
-        ticked: progress was told.
-        failed: something did not work (AppError).
+        changed: the plan, the state or the outcomes changed.
+        ticked: the agent reported progress.
+        failed: an operation failed (AppError).
+
+    Attributes:
+        state: "planning" while option sets are probed, "running" during trials and while they are prepared.
+        share: server:/export that the experiment measures.
+        number: number in the history, 0 if it is not saved.
+        origin: file that it was imported from, "" if it ran here.
+        plan: option sets, workloads and their estimated cost, None before planning.
+        outcomes: results of the finished trials, by their order in the plan.
+        result: end of the last run of an experiment, None before.
+        best: end of the last run of a search, None before.
+        progress: latest progress event of the agent.
+        timeline: speed curve of the running trial.
+        stopping: whether the user asked to stop.
+        overdue: whether stopping takes longer than it should, so that the call may be abandoned.
     """
 
     changed = Signal()
@@ -50,23 +69,22 @@ class ExperimentController(QObject):
         super().__init__(parent)
         self._submit = submit
         self._run = run
-        self._keeping = TrialRecorder(run, self)
-        self._keeping.settled.connect(self._on_settled)
-        self._keeping.failed.connect(self.failed)
-        self._claim = ExperimentLockHolder(run)
-        self._beginning = ExperimentStart(run, self._claim, self)
-        self._beginning.kept.connect(self._on_kept)
-        self._beginning.reopened.connect(self._on_reopened)
-        self._beginning.superseded.connect(self._keeping.save_detached)
-        self._beginning.failed.connect(self._on_start_failed)
-        self._beginning.lost.connect(self.failed)
-        #: What is under way on the host, and an experiment that is read.
+        self._recorder = TrialRecorder(run, self)
+        self._recorder.settled.connect(self._on_settled)
+        self._recorder.failed.connect(self.failed)
+        self._lock_holder = ExperimentLockHolder(run)
+        self._start = ExperimentStart(run, self._lock_holder, self)
+        self._start.kept.connect(self._on_saved)
+        self._start.reopened.connect(self._on_reopened)
+        self._start.superseded.connect(self._recorder.save_detached)
+        self._start.failed.connect(self._on_start_failed)
+        self._start.lost.connect(self.failed)
+        #: Request that the agent works on, and the loading of a saved experiment.
         self._call: BridgeCall | None = None
         self._opening: BridgeCall | None = None
         self.state: ExperimentState = "idle"
         self.share = ""
         self.number = 0
-        #: The file that it was imported from, "" if it ran here.
         self.origin = ""
         self.plan: ExperimentPlan | None = None
         self.outcomes: dict[int, TrialOutcome] = {}
@@ -75,31 +93,32 @@ class ExperimentController(QObject):
         self.progress: ExperimentEvent | None = None
         self.timeline = Timeline()
         self.stopping = False
-        #: It should have stopped by now, and may be abandoned.
         self.overdue = False
+        #: Phase, number and workload of the trial that the timeline shows.
         self._trial: tuple[str, int, str] | None = None
+        #: Exclusions that the user has seen; with no others, the experiment starts without a question.
         self._seen: list[ExcludedSet] | None = None
-        #: Seconds that the trials may take from their start on, None for no limit.
+        #: Time limit of the trials from their start, s; None for no limit.
         self._budget_s: float | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether something runs on the host."""
+        """Whether an experiment is planned or runs on the host."""
         return self.state != "idle"
 
     @property
     def settled(self) -> bool:
-        """Whether nothing runs, and nothing that was measured is on its way into the history."""
-        return not self.busy and not self._keeping.busy
+        """Whether nothing runs and all finished trials are saved or have failed to be saved."""
+        return not self.busy and not self._recorder.busy
 
     @property
     def lost(self) -> int:
-        """Trials that could not be kept in the history."""
-        return self._keeping.unsaved_count
+        """Number of trials that are not saved in the history."""
+        return self._recorder.unsaved_count
 
     @property
     def resumable(self) -> bool:
-        """Whether something is left of an experiment or search that was begun here."""
+        """Whether the experiment was started on this computer and has trials left to run."""
         plan = self.plan
         return (
             not self.busy
@@ -111,7 +130,7 @@ class ExperimentController(QObject):
 
     @property
     def searches(self) -> bool:
-        """Whether it is a search for the best setting."""
+        """Whether the experiment is a search for the best setting."""
         return self.plan is not None and self.plan.experiment.recipe == SEARCH_NAME
 
     def make_plan(
@@ -123,14 +142,15 @@ class ExperimentController(QObject):
         *,
         seen: list[ExcludedSet] | None = None,
     ) -> None:
-        """Have every option set tried on the share.
+        """Plan an experiment: mount every option set on the share once to see whether it works.
 
         Args:
-            recipe: what is asked for.
+            recipe: factors, workloads and repeats to plan.
             share: server:/export.
-            size: of the recipe.
-            budget_s: seconds that it may take, None for no limit.
-            seen: run it at once, if no more than this has to be struck out; None to wait for a start.
+            size: quick or full size of the recipe.
+            budget_s: time limit of the trials, s; None for no limit.
+            seen: exclusions that the user has already seen. The experiment starts at once if planning adds
+                no others. None to wait for `start`.
         """
         if self.busy:
             return
@@ -145,7 +165,14 @@ class ExperimentController(QObject):
         )  # fmt: skip
 
     def search(self, share: str, options: str, budget_s: float | None, budget_bytes: int | None) -> None:
-        """Look for the best setting, beside the options given, within a time or so many bytes."""
+        """Start a search for the fastest setting.
+
+        Args:
+            share: server:/export.
+            options: option string of the present mount, with which the search compares.
+            budget_s: time limit, s; None for no limit.
+            budget_bytes: limit of the bytes moved over the network, None for no limit.
+        """
         if self.busy:
             return
         self._clear()
@@ -157,31 +184,31 @@ class ExperimentController(QObject):
         self._begin("running", "experiment.best", args, self._on_best)
 
     def start(self) -> None:
-        """Keep what is planned as a new experiment, and run it over the link that it was planned for."""
+        """Save the plan as a new experiment and run it, if the host still has the link of the plan."""
         if self.plan is not None and not self.busy and not self.number:
             self._begin("planning", "hello", None, self._on_hello)
 
     def resume(self, budget_s: float | None) -> None:
-        """Run what is left, over the link that the rest was measured over; what failed is tried again.
+        """Run the remaining and the failed trials, if the host still has the link of the finished ones.
 
         Args:
-            budget_s: seconds that it may take from now on, None for no limit. A search has what was left of
-                its own.
+            budget_s: time limit from now on, s; None for no limit. A search continues with the rest of its
+                own limit.
         """
         if self.resumable:
             self._budget_s = budget_s
             self._begin("planning", "hello", None, self._on_hello)
 
     def open(self, number: int) -> None:
-        """Look at an experiment of the history."""
+        """Load an experiment from the history and show it."""
         self._open(number, self._on_opened)
 
     def resume_saved(self, number: int, budget_s: float | None) -> None:
-        """Look at an experiment of the history and run what is left of it, within so many seconds."""
+        """Load an experiment from the history and run its remaining trials, with a time limit in seconds."""
         self._open(number, partial(self._on_opened_to_resume, budget_s))
 
     def cancel(self) -> None:
-        """End what runs; what was measured is kept. What is overdue is abandoned."""
+        """Stop planning or running; finished trials stay. A second call abandons an overdue request."""
         if not self.busy:
             return
         if self.overdue and self._call is not None:
@@ -193,7 +220,7 @@ class ExperimentController(QObject):
         self.changed.emit()
 
     def reset(self) -> None:
-        """Another host is shown now: what runs there ends with it."""
+        """Forget the experiment, because the window shows another host; closing a host ends its requests."""
         self._call = None
         self.state = "idle"
         self._clear()
@@ -209,9 +236,9 @@ class ExperimentController(QObject):
 
     def _clear(self) -> None:
         self._opening = None
-        self._beginning.reset()
-        self._keeping.reset()
-        self._claim.release()
+        self._start.reset()
+        self._recorder.reset()
+        self._lock_holder.release()
         self.number = 0
         self.origin = ""
         self.plan = self.result = self.best = self.progress = None
@@ -224,7 +251,7 @@ class ExperimentController(QObject):
             call = self._submit(verb, args)
         except AppError as error:
             self.state = "idle"
-            self._claim.release()
+            self._lock_holder.release()
             self.failed.emit(error)
             self.changed.emit()
             return
@@ -241,7 +268,7 @@ class ExperimentController(QObject):
         self.changed.emit()
 
     def _run_trials(self) -> None:
-        self.result = self.best = None  # they told how the part before ended
+        self.result = self.best = None  # results of the previous run
         if self.plan is not None:
             done = list(self.outcomes.values())
             if self.searches:
@@ -270,19 +297,19 @@ class ExperimentController(QObject):
         plan = self.plan
         if plan is None or self.stopping:
             return
-        begun = plan.environment.emulated_link if plan.environment is not None else None
-        now = hello.link.name if hello.link is not None else None
-        if now != begun:
-            self.failed.emit(self._elsewhere(begun))
+        planned_link = plan.environment.emulated_link if plan.environment is not None else None
+        present_link = hello.link.name if hello.link is not None else None
+        if present_link != planned_link:
+            self.failed.emit(self._wrong_link_error(planned_link))
             return
         self.state = "running"
         if self.number:
-            self._beginning.reopen(self.number)
+            self._start.reopen(self.number)
         else:
-            self._beginning.keep(plan, self.outcomes)
+            self._start.keep(plan, self.outcomes)
 
-    def _elsewhere(self, link: str | None) -> AppError:
-        """Say that it belongs to another link."""
+    def _wrong_link_error(self, link: str | None) -> AppError:
+        """Return the error that the host does not have the link of the experiment."""
         hint = self.tr("Choose that host above, and go on with it there.")
         if self.number:
             lab = self.tr("It was begun over the lab's link {link}.")
@@ -294,51 +321,51 @@ class ExperimentController(QObject):
         return AppError(ErrorKind.USAGE, lab.format(link=link) if link else real, hint=hint)
 
     def _on_read(
-        self, call: BridgeCall, done: Callable[[StoredExperiment], None], kept: StoredExperiment
+        self, call: BridgeCall, done: Callable[[StoredExperiment], None], stored: StoredExperiment
     ) -> None:
-        if call is self._opening:  # else something newer was chosen, or begun
-            done(kept)
+        if call is self._opening:  # else the user has chosen or started another one meanwhile
+            done(stored)
 
     def _on_read_failed(self, call: BridgeCall, error: AppError) -> None:
         if call is self._opening:
             self.failed.emit(error)
 
-    def _on_opened(self, kept: StoredExperiment) -> None:
+    def _on_opened(self, stored: StoredExperiment) -> None:
         self._clear()
-        self.share = kept.plan.experiment.share
-        self.number = kept.number
-        self.origin = kept.origin
-        self.plan = kept.plan
-        self.outcomes = {outcome.order: outcome for outcome in kept.outcomes}
+        self.share = stored.plan.experiment.share
+        self.number = stored.number
+        self.origin = stored.origin
+        self.plan = stored.plan
+        self.outcomes = {outcome.order: outcome for outcome in stored.outcomes}
         self.changed.emit()
 
-    def _on_opened_to_resume(self, budget_s: float | None, kept: StoredExperiment) -> None:
-        self._on_opened(kept)
+    def _on_opened_to_resume(self, budget_s: float | None, stored: StoredExperiment) -> None:
+        self._on_opened(stored)
         self.resume(budget_s)
 
     @property
-    def _waiting(self) -> bool:
-        """Whether it runs as soon as it is in the history."""
+    def _saving_before_run(self) -> bool:
+        """Whether the experiment is being saved or locked, and its trials start afterwards."""
         return self.busy and self._call is None
 
-    def _on_kept(self, number: int) -> None:
+    def _on_saved(self, number: int) -> None:
         self.number = number
         if self.busy and not self.stopping:
-            self._claim.hold(number)
-        self._keeping.keep(number, self.outcomes.values())
-        if self._waiting and not self.stopping:
+            self._lock_holder.hold(number)
+        self._recorder.keep(number, self.outcomes.values())
+        if self._saving_before_run and not self.stopping:
             self._run_trials()
             return
-        if self._waiting:  # stopped before there was anything to cancel
+        if self._saving_before_run:  # stopped before a request could be canceled
             self.state = "idle"
             self.stopping = False
         self.changed.emit()
 
-    def _on_reopened(self, kept: StoredExperiment) -> None:
-        if self.stopping:  # before there was anything to cancel
+    def _on_reopened(self, stored: StoredExperiment) -> None:
+        if self.stopping:  # stopped before a request could be canceled
             self._on_failed(AppError(ErrorKind.CANCELLED, ""))
             return
-        for one in kept.outcomes:  # another program may have gone on with it since it was read
+        for one in stored.outcomes:  # another program may have added trials since it was loaded
             if one.state != "failed" or one.order not in self.outcomes:
                 self.outcomes[one.order] = one
         if not self.searches:
@@ -346,7 +373,7 @@ class ExperimentController(QObject):
         self._run_trials()
 
     def _on_start_failed(self, error: AppError) -> None:
-        if self._waiting:
+        if self._saving_before_run:
             self._on_failed(error)
         else:
             self.failed.emit(error)
@@ -362,28 +389,28 @@ class ExperimentController(QObject):
         if event.test is not None:
             self.timeline.take(event.test)
         if event.plan is not None:
-            self._take_plan(event.plan)
+            self._set_search_plan(event.plan)
         if event.outcome is not None:
-            self._take(event.outcome)
+            self._add_outcome(event.outcome)
         self.ticked.emit()
 
-    def _take_plan(self, plan: ExperimentPlan) -> None:
-        """Keep a search, whose plan is told while it runs."""
+    def _set_search_plan(self, plan: ExperimentPlan) -> None:
+        """Save a search; unlike for an experiment, its plan arrives while it runs."""
         self.plan = plan
-        self._beginning.keep(plan, self.outcomes)
+        self._start.keep(plan, self.outcomes)
         self.changed.emit()
 
-    def _take(self, outcome: TrialOutcome) -> None:
+    def _add_outcome(self, outcome: TrialOutcome) -> None:
         self.outcomes[outcome.order] = outcome
         if self.number:
-            self._keeping.keep(self.number, [outcome])
-        elif self.plan is not None:  # a search that could not be kept: all of it, then
-            self._beginning.keep(self.plan, self.outcomes)
+            self._recorder.keep(self.number, [outcome])
+        elif self.plan is not None:  # a search that could not be saved: try again with all outcomes
+            self._start.keep(self.plan, self.outcomes)
         self.changed.emit()
 
     def _on_settled(self) -> None:
         if self.settled:
-            self._claim.release()
+            self._lock_holder.release()
             self.changed.emit()
 
     def _on_result(self, result: ExperimentResult) -> None:
@@ -414,7 +441,7 @@ class ExperimentController(QObject):
         self.changed.emit()
 
     def _finish(self) -> None:
-        """Nothing runs any more: others may go on with it once all of it is in the history."""
-        self._keeping.finish()
+        """Save what is left, and release the lock once everything is saved."""
+        self._recorder.finish()
         if self.settled:
-            self._claim.release()
+            self._lock_holder.release()

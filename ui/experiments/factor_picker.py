@@ -1,4 +1,4 @@
-"""Factor picker: everything that an experiment can vary, with help, levels and good starting levels."""
+"""Factor picker: searchable check list of the factors that an experiment can vary, with help and levels."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
     from advisor.catalogue import Option
 
-#: With a mount that cannot be written to, nothing can be copied to it.
+#: Options that cannot be varied: on a read-only mount no test file can be written.
 _EXCLUDED_OPTIONS = frozenset({"ro"})
-#: Sizes that tell most with few trials; anything else can be typed.
+#: Levels that show most with few trials; the user can type others.
 _STARTING_LEVELS = {
     "rsize": ("65536", "262144", "1048576"), "wsize": ("65536", "262144", "1048576"),
     "nconnect": ("1", "2", "4", "8"), "timeo": ("10", "100", "600"), "retrans": ("2", "5"),
@@ -59,15 +59,15 @@ _STARTING_LEVELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorChoice:
-    """One factor that a form offers.
+    """One factor that the recipe form offers.
 
     Attributes:
-        name: as recipes have it.
-        label: a few plain words.
-        help: what it does, in sentences.
-        offered: all levels there are, () where they are typed.
-        start: the levels to begin with.
-        hint: what can be typed, "" where all levels are offered.
+        name: name of the factor in recipe files.
+        label: name for the user, a few plain words.
+        help: effect of the factor, in sentences.
+        offered: all possible levels, () if levels are typed.
+        start: levels of a factor that was just added.
+        hint: description of the levels that can be typed, "" if all levels are offered.
     """
 
     name: str
@@ -78,7 +78,7 @@ class FactorChoice:
     hint: str = ""
 
     def text_of(self, level: str) -> str:
-        """Return a level for people."""
+        """Return a level as the form shows it."""
         if level == DEFAULT:
             return tr("default")
         option = catalogue().find(self.name)
@@ -87,17 +87,17 @@ class FactorChoice:
 
 @cache
 def factor_choices() -> tuple[FactorChoice, ...]:
-    """Return all of them: what most people want to vary first, then the options in the catalogue's order."""
+    """Return all factors: the combined and workload factors first, then options in catalogue order."""
     options = [
         option
         for option in catalogue()
         if option.scope != "fstab" and option.helper and option.name not in _EXCLUDED_OPTIONS
     ]
-    return (*_special(), *map(_of_option, options))
+    return (*_combined_and_workload_choices(), *map(_option_choice, options))
 
 
 def choice_of(name: str) -> FactorChoice:
-    """Return the choice of a factor; one that cannot be chosen (of another system) has typed levels."""
+    """Return the choice of a factor; a factor that the list does not offer has typed levels."""
     for choice in factor_choices():
         if choice.name == name:
             return choice
@@ -117,7 +117,7 @@ def find_factors(query: str) -> frozenset[str]:
     return find_options(query) | own
 
 
-def _of_option(option: Option) -> FactorChoice:
+def _option_choice(option: Option) -> FactorChoice:
     offered: tuple[str, ...] = ()
     if option.kind == "flag":
         offered = (YES_LEVEL, NO)
@@ -135,7 +135,7 @@ def _of_option(option: Option) -> FactorChoice:
 
 
 def _range_text(option: Option) -> str:
-    """Return what can be typed."""
+    """Return a hint for the values that can be typed."""
     if option.kind == "size":
         return tr("Sizes with commas between, such as 64k, 256k, 1M; or default")
     if not option.is_number:
@@ -148,11 +148,11 @@ def _range_text(option: Option) -> str:
     return tr("{numbers}{unit}, with commas between; or default").format(numbers=numbers, unit=unit)
 
 
-#: A limit as high as this is the kernel's type, and says nothing to people.
+#: Maximum from which on the hint names none: it is only the range of the kernel's integer type.
 _NO_UPPER_BOUND = 10**6
 
 
-def _special() -> tuple[FactorChoice, ...]:
+def _combined_and_workload_choices() -> tuple[FactorChoice, ...]:
     sizes = tr("Sizes with commas between, such as 4k, 64k, 1M")
     numbers = tr("Numbers with commas between, such as {example}")
     entries: list[tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = [
@@ -187,10 +187,10 @@ _NAME = Qt.ItemDataRole.UserRole
 
 
 class FactorPicker(QWidget):
-    """Ticks factors; Space or a double click ticks the present one.
+    """Check list of factors with a search field; Space or a double click checks the current factor.
 
     Signals:
-        picked: a factor's name, and whether it is to be varied.
+        picked: name of a factor, and whether it was checked.
     """
 
     picked = Signal(str, bool)
@@ -245,7 +245,7 @@ class FactorPicker(QWidget):
         layout.addWidget(about)
 
     def show_selected(self, names: Collection[str]) -> None:
-        """Tick these and no others."""
+        """Check exactly the factors of these names."""
         self._list.blockSignals(True)  # noqa: FBT003
         for item in self._items():
             chosen = item.data(_NAME) in names
@@ -264,7 +264,7 @@ class FactorPicker(QWidget):
             self._list.setCurrentItem(min(shown, key=lambda item: _distance(item, query.casefold().strip())))
 
     def _on_return(self) -> None:
-        """Enter in the search ticks what was found first."""
+        """Check or uncheck the best match when the user presses Enter in the search field."""
         current = self._list.currentItem()
         if not current.isHidden():
             _toggle(current)
@@ -279,14 +279,14 @@ class FactorPicker(QWidget):
 
 
 class _CheckBoxDelegate(QStyledItemDelegate):
-    """Lets the boxes be seen in the dark, where the style paints them in the color of the list."""
+    """Gives check boxes a visible color in the dark theme, where the style paints them like the list."""
 
     # Qt overrides
 
     def initStyleOption(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        """Qt: prepare a line."""
+        """Qt: set the palette of one row."""
         super().initStyleOption(option, index)
         colors = theme.colors()
         if colors is theme.DARK:
@@ -301,6 +301,6 @@ def _toggle(item: QListWidgetItem) -> None:
 
 
 def _distance(item: QListWidgetItem, query: str) -> int:
-    """Return how far from the query an item is: what is called so comes before what speaks of it."""
+    """Return the rank of a match: 0 for the exact name, 3 for a match in the help text only."""
     name, title = item.data(_NAME), item.text().casefold()
     return [name == query, title.startswith(query), query in title or query in name, True].index(True)

@@ -1,4 +1,4 @@
-"""Live estimate: what a recipe takes while it is written, and whether the share accepts its sets."""
+"""Live estimate: cost of a recipe while the user edits it, and a probe of its option sets on the share."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from app.experiment.model import ExperimentEvent, ExperimentPlan, Factor
     from ui.common.bridge import BridgeCall, RunInThread
 
-#: So long nothing is typed before it is reckoned, and before it is tried.
+#: Pauses in typing after which the cost is estimated, and after which the option sets are probed, ms.
 _ESTIMATE_PAUSE_MS, _PROBE_PAUSE_MS = 250, 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveEstimate:
-    """What is known of an experiment before it runs.
+    """Cost and exclusions of an experiment before it runs.
 
     Attributes:
-        plan: with its numbers and what is struck out; None if there cannot be one.
-        error: why there is none.
-        tried: whether every option set was mounted once.
-        offered: what would be struck out of the levels that could be chosen, too.
+        plan: estimated plan with trials, time, bytes and exclusions; None if planning failed.
+        error: why planning failed, None if it did not.
+        tried: whether every option set was mounted once on the share.
+        offered: exclusions among all levels that the form offers, also of those not selected.
     """
 
     plan: ExperimentPlan | None = None
@@ -44,18 +44,18 @@ class LiveEstimate:
 
 
 class LiveEstimator(QObject):
-    """Reckons, and tries, the newest experiment; older ones are given up.
+    """Estimates, and optionally probes, the latest version of an experiment; drops results of older ones.
 
     Args:
         submit: sends a request to the agent.
         run: runs blocking work on a thread.
         share: server:/export, "" for none.
-        parent: owner.
+        parent: Qt parent.
 
     Signals:
-        told: a LiveEstimate.
-        trying: number of the option set being tried, and of how many.
-        idle: nothing is tried any more.
+        told: a new LiveEstimate.
+        trying: number of the option set that is probed, and number of all sets.
+        idle: no probe runs any more.
     """
 
     told = Signal(object)
@@ -72,69 +72,69 @@ class LiveEstimator(QObject):
         self._facts = Facts(client=ClientFacts())
         self._experiment: Experiment | None = None
         self._offered: list[Factor] = []
-        self._struck: list[ExcludedSet] = []
-        #: Of the experiment, once it was tried: what is reckoned afterwards takes nothing back.
-        self._tried: ExperimentPlan | None = None
-        self._on = False
+        self._excluded: list[ExcludedSet] = []
+        #: Plan of the probed experiment; a later estimate without a probe does not replace it.
+        self._probed_plan: ExperimentPlan | None = None
+        self._probing_enabled = False
         self._call: BridgeCall | None = None
-        self._reckon_timer, self._try_timer = QTimer(self), QTimer(self)
+        self._estimate_timer, self._probe_timer = QTimer(self), QTimer(self)
         for timer, interval, slot in (
-            (self._reckon_timer, _ESTIMATE_PAUSE_MS, self._compute_estimate),
-            (self._try_timer, _PROBE_PAUSE_MS, self._try),
+            (self._estimate_timer, _ESTIMATE_PAUSE_MS, self._compute_estimate),
+            (self._probe_timer, _PROBE_PAUSE_MS, self._probe),
         ):
             timer.setSingleShot(True)
             timer.setInterval(interval)
             timer.timeout.connect(slot)
         if share:
-            self._ask_facts()
+            self._request_facts()
 
     @property
     def busy(self) -> bool:
-        """Whether something is mounted to try it."""
+        """Whether option sets are being probed."""
         return self._call is not None
 
     def ask(self, experiment: Experiment | None, offered: list[Factor]) -> None:
-        """Estimate this one from now on.
+        """Estimate this experiment from now on.
 
         Args:
-            experiment: None if it is not one yet.
-            offered: its factors with all levels that could be chosen.
+            experiment: the edited experiment, None while the form is incomplete.
+            offered: its factors with all levels that the form offers.
         """
         self._experiment, self._offered = experiment, offered
-        self._tried = None
-        self._again()
+        self._probed_plan = None
+        self._restart()
 
     def set_trying(self, *, on: bool) -> None:
-        """Mount every option set once, where only the test sees it, whenever they are others."""
-        self._on = on
-        self._again()
+        """Turn probing on or off; after each change, a probe mounts every option set once in private."""
+        self._probing_enabled = on
+        self._restart()
 
     def stop(self) -> None:
-        """Estimate nothing any more; ``idle`` comes when nothing is tried."""
-        self._on, self._experiment = False, None
-        self._again()
-        self._reckon_timer.stop()
+        """Stop estimating and probing; emits ``idle`` once no probe runs."""
+        self._probing_enabled, self._experiment = False, None
+        self._restart()
+        self._estimate_timer.stop()
         if self._call is None:
             self.idle.emit()
 
-    def _again(self) -> None:
-        self._reckon_timer.start()
-        self._try_timer.stop()
+    def _restart(self) -> None:
+        self._estimate_timer.start()
+        self._probe_timer.stop()
         if self._call is not None:
             self._call.cancel()
-        elif self._on:
-            self._try_timer.start()
+        elif self._probing_enabled:
+            self._probe_timer.start()
 
-    def _ask_facts(self) -> None:
+    def _request_facts(self) -> None:
         try:
             call = self._submit("facts.get", FactsArgs(share=self.share))
         except AppError:
-            return  # it is reckoned without them
+            return  # estimate without facts
         call.succeeded.connect(self._on_facts)
 
     def _on_facts(self, facts: Facts) -> None:
         self._facts = facts
-        if not self._reckon_timer.isActive():
+        if not self._estimate_timer.isActive():
             self._compute_estimate()
 
     def _compute_estimate(self) -> None:
@@ -146,21 +146,23 @@ class LiveEstimator(QObject):
 
     def _on_estimated(self, experiment: Experiment, estimate: LiveEstimate) -> None:
         if experiment is self._experiment:
-            self._struck = estimate.offered
-            self.told.emit(estimate if self._tried is None else self._as_tried(self._tried))
+            self._excluded = estimate.offered
+            self.told.emit(
+                estimate if self._probed_plan is None else self._probed_estimate(self._probed_plan)
+            )
 
     def _on_estimate_failed(self, experiment: Experiment, error: AppError) -> None:
         if experiment is self._experiment:
-            self.told.emit(LiveEstimate(error=error, offered=self._struck))
+            self.told.emit(LiveEstimate(error=error, offered=self._excluded))
 
-    def _try(self) -> None:
+    def _probe(self) -> None:
         experiment = self._experiment
         if experiment is None or not self.share:
             return
         try:
             call = self._submit("experiment.plan", ExperimentArgs(experiment=experiment))
         except AppError as error:
-            self.told.emit(LiveEstimate(error=error, offered=self._struck))
+            self.told.emit(LiveEstimate(error=error, offered=self._excluded))
             return
         self._call = call
         call.progressed.connect(self._on_event)
@@ -173,29 +175,29 @@ class LiveEstimator(QObject):
 
     def _on_probed(self, experiment: Experiment, plan: ExperimentPlan) -> None:
         if experiment is self._experiment:
-            self._tried = plan
-            self.told.emit(self._as_tried(plan))
+            self._probed_plan = plan
+            self.told.emit(self._probed_estimate(plan))
 
-    def _as_tried(self, plan: ExperimentPlan) -> LiveEstimate:
-        return LiveEstimate(plan=plan, tried=True, offered=self._struck)
+    def _probed_estimate(self, plan: ExperimentPlan) -> LiveEstimate:
+        return LiveEstimate(plan=plan, tried=True, offered=self._excluded)
 
     def _on_failed(self, experiment: Experiment, error: AppError) -> None:
         if experiment is self._experiment and error.kind is not ErrorKind.CANCELLED:
-            self.told.emit(LiveEstimate(error=error, offered=self._struck))
-            self._experiment = None  # not again and again
+            self.told.emit(LiveEstimate(error=error, offered=self._excluded))
+            self._experiment = None  # do not repeat a probe that fails
 
     def _on_finished(self) -> None:
         self._call = None
-        # It was given up for a newer one.
-        if self._on and self._experiment is not None:
-            self._try_timer.start()
+        # The experiment changed while it was probed.
+        if self._probing_enabled and self._experiment is not None:
+            self._probe_timer.start()
         self.idle.emit()
 
 
 def _estimate_of(experiment: Experiment, offered: list[Factor], facts: Facts) -> LiveEstimate:
-    could = msgspec.structs.replace(experiment, factors=offered)
-    struck = possible_factors(could, facts)[1]
+    with_offered_levels = msgspec.structs.replace(experiment, factors=offered)
+    excluded = possible_factors(with_offered_levels, facts)[1]
     try:
-        return LiveEstimate(plan=estimated_plan(experiment, facts), offered=struck)
+        return LiveEstimate(plan=estimated_plan(experiment, facts), offered=excluded)
     except AppError as error:
-        return LiveEstimate(error=error, offered=struck)
+        return LiveEstimate(error=error, offered=excluded)

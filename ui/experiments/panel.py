@@ -1,4 +1,4 @@
-"""Experiments page: a study or a recipe of the user: planned, run, ranked, and its winner used."""
+"""Experiments page: choose a recipe, plan and run it, show its results, use the settings of an option set."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 
 class ExperimentPanel(QWidget):
-    """Runs one experiment at a time.
+    """Page for one experiment at a time.
 
     Args:
         submit: sends a request to the agent.
         run: runs blocking work on a thread.
 
     Signals:
-        failed: something did not work (AppError).
-        running_changed: whether an experiment is planned or runs.
-        use_chosen: the ChosenSet whose settings are wanted for the mount.
+        failed: an operation failed (AppError).
+        running_changed: an experiment began or ended; whether one is planned or runs now.
+        use_chosen: the user wants the settings of a ChosenSet in the form of the mount.
     """
 
     failed = Signal(object)
@@ -61,23 +61,23 @@ class ExperimentPanel(QWidget):
         self._run = run
         self._share = self._options = ""
         self._source: BridgeCall | None = None
-        #: Why nothing may begin now, "" if it may.
+        #: Why no experiment may start now, "" if one may.
         self._blocked = ""
         self._was_busy = False
         self._was_settled = True
         self._recipes: list[Recipe] = []
-        #: What was written to a file, until something else begins, and the experiment that it was of.
-        self._written = ""
-        self._exported = 0
-        self._experimenting = ExperimentController(submit, run, self)
-        self._experimenting.changed.connect(self._refresh)
-        self._experimenting.failed.connect(self.failed)
+        #: Message about the exported file until the next run, and the number of the exported experiment.
+        self._export_message = ""
+        self._exported_number = 0
+        self._controller = ExperimentController(submit, run, self)
+        self._controller.changed.connect(self._refresh)
+        self._controller.failed.connect(self.failed)
         self._setup = ExperimentSetup()
         self._setup.chosen.connect(self._refresh)
-        self._setup.other_chosen.connect(self._experimenting.reset)
+        self._setup.other_chosen.connect(self._controller.reset)
         self._setup.plan_clicked.connect(self._on_plan)
-        self._setup.stop_clicked.connect(self._experimenting.cancel)
-        self._setup.earlier_chosen.connect(self._experimenting.open)
+        self._setup.stop_clicked.connect(self._controller.cancel)
+        self._setup.earlier_chosen.connect(self._controller.open)
         self._setup.continue_clicked.connect(self._on_continue)
         self._setup.new_clicked.connect(self._on_new)
         self._setup.edit_clicked.connect(self._on_edit)
@@ -94,16 +94,16 @@ class ExperimentPanel(QWidget):
         self._start.setObjectName("experiment-start")
         self._start.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._start.clicked.connect(self._on_start)
-        self._ended = plain_label(wrap=True)
-        self._ended.setObjectName("experiment-ended")
-        self._progress = ExperimentProgress(self._experimenting)
-        self._progress.stop_clicked.connect(self._experimenting.cancel)
-        self._experimenting.ticked.connect(self._progress.refresh)
-        self._results = ExperimentResults(self._experimenting, run)
+        self._end_label = plain_label(wrap=True)
+        self._end_label.setObjectName("experiment-ended")
+        self._progress = ExperimentProgress(self._controller)
+        self._progress.stop_clicked.connect(self._controller.cancel)
+        self._controller.ticked.connect(self._progress.refresh)
+        self._results = ExperimentResults(self._controller, run)
         self._results.use_clicked.connect(self.use_chosen)
-        self._keeping = HistoryActions(run, self)
-        self._keeping.failed.connect(self.failed)
-        self._keeping.changed.connect(self._on_written)
+        self._history_actions = HistoryActions(run, self)
+        self._history_actions.failed.connect(self.failed)
+        self._history_actions.changed.connect(self._on_written)
         self._results.export_clicked.connect(self._on_export)
         self._lay_out()
         self._refresh()
@@ -115,7 +115,7 @@ class ExperimentPanel(QWidget):
         layout.setSpacing(10)
         begin = QHBoxLayout()
         begin.addWidget(self._start)
-        begin.addWidget(self._ended, 1)
+        begin.addWidget(self._end_label, 1)
         begin.addStretch(0)
         for widget in (self._setup, self._about, Separator(), self._plan):
             layout.addWidget(widget)
@@ -127,45 +127,45 @@ class ExperimentPanel(QWidget):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(PageScrollArea(page, self.tr("Experiment")))
 
-    # What the window tells
+    # Called by the window
 
     @property
     def running(self) -> bool:
-        """Whether something runs on the host."""
-        return self._experimenting.busy
+        """Whether an experiment is planned or runs on the host."""
+        return self._controller.busy
 
     def set_blocked(self, why: str) -> None:
-        """Let nothing begin while something else is measured or changed, and say why; "" lets it again."""
+        """Prevent or allow a start: `why` is the reason shown, "" allows it."""
         if why != self._blocked:
             self._blocked = why
             self._refresh()
 
     def set_share(self, share: str, options: str) -> None:
-        """Experiment on this share from now on, whose settings are these; one that runs goes on."""
+        """Use this share and its option string for new experiments; a running experiment continues."""
         self._options = options
         if share == self._share:
             return
         self._share = share
         self._results.set_share(share)
-        self._setup.show_earlier([])  # those of the share before are not to be gone on with here
-        if not self._experimenting.busy:
-            self._experimenting.reset()
+        self._setup.show_earlier([])  # experiments of the previous share cannot be resumed here
+        if not self._controller.busy:
+            self._controller.reset()
         if self.isVisible():
-            self._read()
+            self._reload()
         self._refresh()
 
     def reset(self) -> None:
-        """Another host is shown now."""
-        self._experimenting.reset()
+        """Drop the experiment, because the window shows another host."""
+        self._controller.reset()
 
-    # What happens
+    # Results of requests
 
-    def _read(self) -> None:
-        """Read the recipes and what the history has of the share."""
+    def _reload(self) -> None:
+        """Read the recipes and the saved experiments of the share."""
         share = self._share
-        found = self._run("recipes", read_recipes)
-        found.succeeded.connect(partial(self._on_recipes, ""))
-        found.failed.connect(self.failed)
+        recipes = self._run("recipes", read_recipes)
+        recipes.succeeded.connect(partial(self._on_recipes, ""))
+        recipes.failed.connect(self.failed)
         earlier = self._run("history", lambda: experiment_store.experiments_of_share(share))
         earlier.succeeded.connect(partial(self._on_earlier, share))
         earlier.failed.connect(partial(self._on_no_earlier, share))
@@ -180,97 +180,100 @@ class ExperimentPanel(QWidget):
             self._refresh()
 
     def _study(self) -> Study | None:
-        """Return the study that what is shown repeats."""
-        plan = self._experimenting.plan
+        """Return the published study that the shown experiment repeats, if any."""
+        plan = self._controller.plan
         name = plan.experiment.recipe if plan is not None else ""
         return next((one.study for one in self._recipes if one.name == name), None)
 
     def _refresh(self) -> None:
-        now = self._experimenting
-        if now.busy != self._was_busy:
-            self._was_busy = now.busy
-            self._written = ""
-            self.running_changed.emit(now.busy)
-        if now.settled != self._was_settled:
-            self._was_settled = now.settled
-            if now.settled and self.isVisible():
-                self._read()
+        controller = self._controller
+        if controller.busy != self._was_busy:
+            self._was_busy = controller.busy
+            self._export_message = ""
+            self.running_changed.emit(controller.busy)
+        if controller.settled != self._was_settled:
+            self._was_settled = controller.settled
+            if controller.settled and self.isVisible():
+                self._reload()
         self._setup.set_state(
-            planning=now.state == "planning", busy=now.busy, shown=now.plan is not None,
+            planning=controller.state == "planning", busy=controller.busy, shown=controller.plan is not None,
             possible=bool(self._share) and (self._setup.recipe is not None or self._setup.searches),
             blocked=self._blocked,
         )  # fmt: skip
-        self._about.setVisible(now.plan is None and not now.busy)
-        self._plan.show_plan(now.plan, ahead=not now.busy and not now.outcomes)
+        self._about.setVisible(controller.plan is None and not controller.busy)
+        self._plan.show_plan(controller.plan, ahead=not controller.busy and not controller.outcomes)
         self._progress.refresh()
         self._results.show_study(self._study())
         self._results.refresh()
-        new = not now.number and now.best is None  # what was imported has a number, and is not resumable
-        self._start.setVisible(now.plan is not None and not now.busy and (new or now.resumable))
+        # An imported experiment has a number and is not resumable.
+        new = not controller.number and controller.best is None
+        self._start.setVisible(
+            controller.plan is not None and not controller.busy and (new or controller.resumable)
+        )
         self._start.setEnabled(not self._blocked)
         self._start.setToolTip(plain_tip(self._blocked))
-        self._start.setText(self.tr("&Go on with it") if now.number else self.tr("&Start"))
-        written = self._written if now.number == self._exported else ""
-        self._ended.setText(f"{self._ending()} {written}".strip())
-        self._ended.setVisible(bool(self._ended.text()))
+        self._start.setText(self.tr("&Go on with it") if controller.number else self.tr("&Start"))
+        written = self._export_message if controller.number == self._exported_number else ""
+        self._end_label.setText(f"{self._end_text()} {written}".strip())
+        self._end_label.setVisible(bool(self._end_label.text()))
 
-    def _ending(self) -> str:
-        now = self._experimenting
-        if now.busy or now.plan is None or not now.number:
+    def _end_text(self) -> str:
+        controller = self._controller
+        if controller.busy or controller.plan is None or not controller.number:
             return "" if self._share else self.tr("Name a share in the settings first.")
-        done = sum(outcome.state != "failed" for outcome in now.outcomes.values())
-        if now.plan.experiment.recipe == SEARCH_NAME:
+        done = sum(outcome.state != "failed" for outcome in controller.outcomes.values())
+        if controller.plan.experiment.recipe == SEARCH_NAME:
             text = self.tr("Search {number} of the history: {done} trials on {share}.")
-            text = text.format(number=now.number, done=done, share=now.share)
-            return self._with_end_reason(text, now.best.stopped if now.best is not None else "")
+            text = text.format(number=controller.number, done=done, share=controller.share)
+            return self._with_end_reason(text, controller.best.stopped if controller.best is not None else "")
         text = self.tr("Experiment {number} of the history: {done} of {planned} trials on {share}.").format(
-            number=now.number, done=done, planned=now.plan.trials, share=now.share
+            number=controller.number, done=done, planned=controller.plan.trials, share=controller.share
         )
-        return self._with_end_reason(text, now.result.stopped if now.result is not None else "")
+        return self._with_end_reason(text, controller.result.stopped if controller.result is not None else "")
 
     def _with_end_reason(self, text: str, stopped: str) -> str:
-        """Add why it ended, and what a person should know of it."""
-        now = self._experimenting
+        """Add the reason of the end, the origin of an import, and the number of unsaved trials."""
+        controller = self._controller
         parts = [text, stopped]
-        if now.origin:
+        if controller.origin:
             origin = self.tr(
                 "It was imported from {file}: here it is only looked at. Plan its recipe to measure on this "
                 "computer."
             )
-            parts.append(origin.format(file=now.origin))
-        if now.settled and now.lost:
+            parts.append(origin.format(file=controller.origin))
+        if controller.settled and controller.lost:
             lost = self.tr(
                 "The history could not be written: {count} of the trials are not in it. Go on with it from "
                 "“Earlier” to measure them again."
             )
-            parts.append(lost.format(count=now.lost))
+            parts.append(lost.format(count=controller.lost))
         return " ".join(part for part in parts if part)
 
-    # What the person does
+    # Actions of the user
 
     def _on_plan(self) -> None:
         recipe = self._setup.recipe
         if self._setup.searches:
             setup = self._setup
-            self._experimenting.search(self._share, self._options, setup.budget_s, setup.budget_bytes)
+            self._controller.search(self._share, self._options, setup.budget_s, setup.budget_bytes)
         elif recipe is not None and self._share:
-            self._experimenting.make_plan(recipe, self._share, self._setup.extent, self._setup.budget_s)
+            self._controller.make_plan(recipe, self._share, self._setup.extent, self._setup.budget_s)
 
     def _on_start(self) -> None:
-        if self._experimenting.number:
-            self._experimenting.resume(self._setup.budget_s)
+        if self._controller.number:
+            self._controller.resume(self._setup.budget_s)
         else:
-            self._experimenting.start()
+            self._controller.start()
 
     def _on_continue(self, number: int) -> None:
-        self._experimenting.resume_saved(number, self._setup.budget_s)
+        self._controller.resume_saved(number, self._setup.budget_s)
 
     def _on_export(self, kind: ExportFormat) -> None:
-        self._exported = self._experimenting.number
-        self._keeping.ask_export_experiment(self._exported, kind)
+        self._exported_number = self._controller.number
+        self._history_actions.ask_export_experiment(self._exported_number, kind)
 
     def _on_written(self, text: str, _gone: object) -> None:
-        self._written = text
+        self._export_message = text
         self._refresh()
 
     def _on_edit(self) -> None:
@@ -282,35 +285,35 @@ class ExperimentPanel(QWidget):
             call.failed.connect(self.failed)
 
     def _on_source(self, call: BridgeCall, recipe: Recipe, text: str) -> None:
-        if call is self._source:  # else it was asked for twice
+        if call is self._source:  # else a second click has started another call
             self._edit(recipe, text, recipe.name if recipe.own else f"my-{recipe.name}"[:48])
 
     def _on_new(self) -> None:
-        """Begin with what the share is mounted with, and nothing varied yet."""
+        """Edit a new recipe that has the options of the mount and no factors."""
         options = str(options_for_mount(MountOptions.parse(self._options)))
         work = RecipeWorkload(name="", size="64M", quick_size="16M")
         title = self.tr("My experiment")
         self._edit(Recipe(title=title, options=options, factor=[], workload=[work]), "", "my-experiment")
 
     def _edit(self, recipe: Recipe, text: str, name: str) -> None:
-        estimating = LiveEstimator(self._submit, self._run, self._share, self)
+        estimator = LiveEstimator(self._submit, self._run, self._share, self)
         draft = RecipeDraft(recipe=recipe, text=text, name=name, size=self._setup.extent)
-        dialog = RecipeDialog(self.window(), draft, estimating, self._run)
+        dialog = RecipeDialog(self.window(), draft, estimator, self._run)
         dialog.saved.connect(self._on_saved)
-        dialog.run_wanted.connect(partial(self._on_run, estimating.share))
+        dialog.run_wanted.connect(partial(self._on_run, estimator.share))
         dialog.open()
 
     def _on_run(self, share: str, recipe: Recipe, size: RecipeSize, seen: list[ExcludedSet]) -> None:
-        # On the share that it was tried on: the list may show another since that one was unmounted.
+        # On the share of the probe: the list may show another one if that share was unmounted meanwhile.
         if self._blocked:
             self.failed.emit(AppError(ErrorKind.UNAVAILABLE, self._blocked))
         else:
-            self._experimenting.make_plan(recipe, share, size, self._setup.budget_s, seen=seen)
+            self._controller.make_plan(recipe, share, size, self._setup.budget_s, seen=seen)
 
     def _on_saved(self, recipe: Recipe) -> None:
-        found = self._run("recipes", read_recipes)
-        found.succeeded.connect(partial(self._on_recipes, recipe.name))
-        found.failed.connect(self.failed)
+        recipes = self._run("recipes", read_recipes)
+        recipes.succeeded.connect(partial(self._on_recipes, recipe.name))
+        recipes.failed.connect(self.failed)
 
     def _on_remove(self) -> None:
         recipe = self._setup.recipe
@@ -329,18 +332,18 @@ class ExperimentPanel(QWidget):
         call.succeeded.connect(self._on_removed)
         call.failed.connect(self.failed)
 
-    def _on_recipes(self, name: str, book: RecipeCollection) -> None:
-        self._recipes = book.recipes
-        self._setup.show_recipes(book.recipes, name)
-        if book.unreadable:
-            self.failed.emit(book.unreadable[0])
+    def _on_recipes(self, name: str, collection: RecipeCollection) -> None:
+        self._recipes = collection.recipes
+        self._setup.show_recipes(collection.recipes, name)
+        if collection.unreadable:
+            self.failed.emit(collection.unreadable[0])
 
     def _on_removed(self, _none: object) -> None:
-        self._read()
+        self._reload()
 
     # Qt overrides
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Qt: read what there is to choose from."""
+        """Qt: read recipes and saved experiments when the page is shown."""
         super().showEvent(event)
-        self._read()
+        self._reload()

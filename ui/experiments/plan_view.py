@@ -1,4 +1,4 @@
-"""Plan of an experiment: its share, size and levels, and the excluded levels, each with its reason."""
+"""Plan view of an experiment: share, cost, levels, and the excluded levels with their reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def size_sentence(plan: ExperimentPlan) -> str:
-    """Return how much a plan is, in trials, time and bytes."""
+    """Return a sentence with the trials, time and bytes of a plan."""
     experiment = plan.experiment
     if experiment.recipe == SEARCH_NAME:
         over = tr("{bytes} over the network").format(bytes=format_size(plan.bytes))
@@ -47,12 +47,12 @@ def size_sentence(plan: ExperimentPlan) -> str:
 
 
 def levels_text(levels: Mapping[str, str]) -> str:
-    """Return the levels of a set, each with its factor."""
+    """Return the levels of an option set as text, each with the name of its factor."""
     return set_text(levels, names=DISPLAY_NAMES) if levels else ""
 
 
 def setting_text(one: OptionSet) -> str:
-    """Return what a set is mounted with."""
+    """Return the mount options and the readahead of an option set as text."""
     options = one.options or tr("the default options")
     if one.read_ahead_kb is None:
         return options
@@ -64,11 +64,11 @@ def _count(count: int, one: str, many: str) -> str:
 
 
 class ExcludedLevels(QWidget):
-    """Shows them; hidden when there are none."""
+    """Grid of the excluded levels and the reason of each; hidden when it is empty."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._struck: list[ExcludedSet] = []
+        self._excluded: list[ExcludedSet] = []
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(14)
@@ -76,33 +76,33 @@ class ExcludedLevels(QWidget):
         self._grid.setColumnStretch(1, 1)
         self.hide()
 
-    def show_excluded(self, struck: Sequence[ExcludedSet]) -> None:
-        """Show these instead of the ones before."""
-        self.setVisible(bool(struck))
-        if list(struck) == self._struck:
+    def show_excluded(self, excluded: Sequence[ExcludedSet]) -> None:
+        """Replace the shown exclusions."""
+        self.setVisible(bool(excluded))
+        if list(excluded) == self._excluded:
             return
-        self._struck = list(struck)
+        self._excluded = list(excluded)
         while (item := self._grid.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
                 widget.hide()
                 widget.deleteLater()
-        for row, (text, reason) in enumerate(_grouped(struck)):
-            out = plain_label(text, wrap=True)
-            font = out.font()
+        for row, (text, reason) in enumerate(_grouped(excluded)):
+            label = plain_label(text, wrap=True)
+            font = label.font()
             font.setStrikeOut(True)
-            out.setFont(font)
-            out.setAccessibleName(self.tr("Not measured: {levels}").format(levels=text))
-            out.setMinimumWidth(min(out.fontMetrics().horizontalAdvance(text) + 2,
-                                    out.fontMetrics().averageCharWidth() * 30))  # fmt: skip
-            self._grid.addWidget(out, row, 0, Qt.AlignmentFlag.AlignTop)
+            label.setFont(font)
+            label.setAccessibleName(self.tr("Not measured: {levels}").format(levels=text))
+            label.setMinimumWidth(min(label.fontMetrics().horizontalAdvance(text) + 2,
+                                    label.fontMetrics().averageCharWidth() * 30))  # fmt: skip
+            self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(MutedLabel(reason, wrap=True), row, 1, Qt.AlignmentFlag.AlignTop)
 
 
-def _grouped(struck: Sequence[ExcludedSet]) -> list[tuple[str, str]]:
-    """Return what is struck out in words, with its reason; levels of one factor for one reason together."""
+def _grouped(excluded: Sequence[ExcludedSet]) -> list[tuple[str, str]]:
+    """Return pairs of level text and reason; levels of one factor with the same reason share a row."""
     rows: dict[tuple[str, str], list[str]] = {}
-    for one in struck:
+    for one in excluded:
         words = [levels_text(one.levels)]
         if len(one.levels) == 1:
             ((factor, level),) = one.levels.items()
@@ -115,7 +115,7 @@ def _grouped(struck: Sequence[ExcludedSet]) -> list[tuple[str, str]]:
 
 
 class ExperimentPlanView(QWidget):
-    """Shows a plan; hidden without one."""
+    """Title, cost, levels and notes of a plan; hidden without a plan."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,29 +130,29 @@ class ExperimentPlanView(QWidget):
         self._grid.setHorizontalSpacing(14)
         self._grid.setVerticalSpacing(3)
         self._grid.setColumnStretch(1, 1)
-        self._struck = ExcludedLevels()
-        self._fold = CollapsibleSection("experiment-varied", [self._levels, self._struck])
-        self._open: bool | None = None
+        self._excluded = ExcludedLevels()
+        self._section = CollapsibleSection("experiment-varied", [self._levels, self._excluded])
+        self._levels_open: bool | None = None
         self._notes = MessageList("", "info")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._title)
         layout.addWidget(self._text)
-        layout.addWidget(self._fold)
+        layout.addWidget(self._section)
         layout.addWidget(self._notes)
         self.hide()
 
     def show_plan(self, plan: ExperimentPlan | None, *, ahead: bool) -> None:
-        """Show this plan.
+        """Show a plan.
 
         Args:
-            plan: None for none.
-            ahead: whether it is still to be run; afterwards what it found is of more interest.
+            plan: the plan, None to hide the view.
+            ahead: whether the plan has not run yet; then its levels are unfolded.
         """
         self.setVisible(plan is not None)
-        if ahead != self._open or plan is not self._plan:
-            self._open = ahead
-            self._fold.set_open(on=ahead)
+        if ahead != self._levels_open or plan is not self._plan:
+            self._levels_open = ahead
+            self._section.set_open(on=ahead)
         if plan is self._plan:
             return
         self._plan = plan
@@ -163,8 +163,8 @@ class ExperimentPlanView(QWidget):
         share = self.tr("Share: {share}.").format(share=plan.experiment.share)
         self._text.setText(f"{share} {size_sentence(plan)}")
         varied = self.tr("What is varied")
-        struck = self.tr("What is varied, and what is struck out ({count})").format(count=len(plan.struck))
-        self._fold.set_title(struck if plan.struck else varied)
+        excluded = self.tr("What is varied, and what is struck out ({count})").format(count=len(plan.struck))
+        self._section.set_title(excluded if plan.struck else varied)
         self._show_levels(plan)
         self._notes.show_sentences(plan.notes)
 
@@ -179,7 +179,7 @@ class ExperimentPlanView(QWidget):
             text = ",  ".join(level_label(factor.name, level) for level in sorted_levels(list(used)))
             self._grid.addWidget(plain_label(factor_label(factor.name)), row, 0, _TOP)
             self._grid.addWidget(plain_label(text or "—", wrap=True), row, 1)
-        self._struck.show_excluded(plan.struck)
+        self._excluded.show_excluded(plan.struck)
 
 
 _TOP = Qt.AlignmentFlag.AlignTop

@@ -1,4 +1,4 @@
-"""Progress of an experiment: trials done, the running trial, and its curve."""
+"""Progress of an experiment: bar, description of the running trial, and its speed curve."""
 
 from __future__ import annotations
 
@@ -17,21 +17,25 @@ if TYPE_CHECKING:
     from app.experiment.model import ExperimentEvent
     from ui.experiments.controller import ExperimentController
 
+#: Interval between two frames of the speed curve, ms.
 _FRAME_MS = 50
 
 
 class ExperimentProgress(QWidget):
-    """Shows progress; hidden while nothing runs.
+    """Progress bar, text and speed curve; hidden while nothing runs.
+
+    Args:
+        controller: the experiment whose progress is shown.
 
     Signals:
-        stop_clicked: end it; it can be resumed.
+        stop_clicked: the user wants to stop the experiment.
     """
 
     stop_clicked = Signal()
 
-    def __init__(self, experimenting: ExperimentController) -> None:
+    def __init__(self, controller: ExperimentController) -> None:
         super().__init__()
-        self._experimenting = experimenting
+        self._controller = controller
         self._plot: Any = None
         self._drawn: tuple[int, int] = (0, 0)
         self._bar = QProgressBar()
@@ -64,45 +68,45 @@ class ExperimentProgress(QWidget):
         self.hide()
 
     def refresh(self) -> None:
-        """Show the present state."""
-        now = self._experimenting
-        self.setVisible(now.busy)
-        self._pace()
-        if not now.busy:
+        """Show the present state of the controller."""
+        controller = self._controller
+        self.setVisible(controller.busy)
+        self._update_timer()
+        if not controller.busy:
             return
-        self._stop.setVisible(now.state == "running")
-        self._stop.setEnabled(now.overdue or not now.stopping)
-        self._stop.setText(self.tr("A&bandon") if now.overdue else self.tr("&Stop"))
-        self._box.setVisible(now.state == "running")
-        event = now.progress
+        self._stop.setVisible(controller.state == "running")
+        self._stop.setEnabled(controller.overdue or not controller.stopping)
+        self._stop.setText(self.tr("A&bandon") if controller.overdue else self.tr("&Stop"))
+        self._box.setVisible(controller.state == "running")
+        event = controller.progress
         self._show_bar()
-        self._text.setText(self._words())
+        self._text.setText(self._status_text())
         levels = levels_text(event.levels) if event is not None else ""
-        work = event.workload if event is not None and not now.searches else ""
+        work = event.workload if event is not None and not controller.searches else ""
         self._trial.setText(f"{work}  {levels}".strip())
 
     def _show_bar(self) -> None:
-        """Show how far it is: in trials, or, of a search, in its time."""
-        now = self._experimenting
-        event, plan = now.progress, now.plan
+        """Update the bar: trials of an experiment, elapsed seconds of a search."""
+        controller = self._controller
+        event, plan = controller.progress, controller.plan
         if event is not None and event.total:
             self._bar.setRange(0, event.total)
             self._bar.setValue(event.number - (event.phase != "done"))
-        elif now.searches and plan is not None and plan.seconds and event is not None:
+        elif controller.searches and plan is not None and plan.seconds and event is not None:
             self._bar.setRange(0, round(plan.seconds))
             self._bar.setValue(round(plan.seconds - (event.eta_s or 0.0)))
         else:
             self._bar.setRange(0, 0)
 
-    def _words(self) -> str:
-        now = self._experimenting
-        event = now.progress
-        if now.stopping:
+    def _status_text(self) -> str:
+        controller = self._controller
+        event = controller.progress
+        if controller.stopping:
             overdue = self.tr("Still cleaning up. Abandon it to go on without waiting.")
-            return overdue if now.overdue else self.tr("Stopping and cleaning up…")
+            return overdue if controller.overdue else self.tr("Stopping and cleaning up…")
         if event is None:
             return self.tr("Preparing…")
-        if now.state == "planning":
+        if controller.state == "planning":
             return self.tr("Trying option set {number} of {total}…").format(
                 number=event.number, total=event.total
             )
@@ -126,10 +130,10 @@ class ExperimentProgress(QWidget):
             number=event.number, total=event.total, left=left
         )
 
-    def _pace(self) -> None:
-        live = self._experimenting.state == "running" and self.isVisible()
+    def _update_timer(self) -> None:
+        live = self._controller.state == "running" and self.isVisible()
         if live and self._plot is None:
-            # Imported here: pyqtgraph takes a second, which the window's start should not.
+            # Imported late, because pyqtgraph takes a second to import.
             from ui.plots.live_plot import LivePlot
 
             self._plot = LivePlot(self._box)
@@ -141,7 +145,7 @@ class ExperimentProgress(QWidget):
                 self._timer.stop()
 
     def _draw(self) -> None:
-        timeline = self._experimenting.timeline
+        timeline = self._controller.timeline
         drawn = (id(timeline), timeline.version)
         if drawn != self._drawn and self._plot is not None:
             if drawn[0] != self._drawn[0]:
@@ -152,11 +156,11 @@ class ExperimentProgress(QWidget):
     # Qt overrides
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Qt: draw while it can be seen."""
+        """Qt: start the drawing timer."""
         super().showEvent(event)
-        self._pace()
+        self._update_timer()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Qt: draw nothing while it cannot be seen."""
+        """Qt: stop the drawing timer."""
         super().hideEvent(event)
         self._timer.stop()

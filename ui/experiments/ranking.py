@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     AnyIndex = QModelIndex | QPersistentModelIndex
 
-#: Columns that may have nothing to tell.
+#: Columns of the interval and the timeouts; hidden if they are empty.
 INTERVAL, TIMEOUTS = 2, 3
 
 _NO_INDEX = QModelIndex()
-_PLACE, _MEDIAN = range(INTERVAL)
-#: Columns of numbers, which end where their titles end.
+_RANK, _MEDIAN = range(INTERVAL)
+#: Columns of numbers, aligned to the right like their titles.
 NUMBERS = (_MEDIAN, INTERVAL, TIMEOUTS)
 
 
 class RankingModel(QAbstractTableModel):
-    """Place, figure, interval, time-outs, and a column for each factor."""
+    """Item model of a ranking: rank, median, interval, timeouts, and one column per factor."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -51,11 +51,11 @@ class RankingModel(QAbstractTableModel):
         self._factors: list[str] = []
 
     def show_ranking(self, ranking: Ranking | None) -> None:
-        """Show this one, or none."""
+        """Replace the ranking; None empties the model."""
         self.beginResetModel()
         self._ranking = ranking
         standings = ranking.standings if ranking is not None else []
-        # What is the same in all says nothing.
+        # A factor with the same level in all sets needs no column.
         names = list(standings[0].levels) if standings else []
         self._factors = [
             name for name in names if len({one.levels.get(name) for one in standings}) > 1
@@ -63,25 +63,25 @@ class RankingModel(QAbstractTableModel):
         self.endResetModel()
 
     def standing(self, place: int) -> RankedSet | None:
-        """Return the option set of a line."""
+        """Return the ranked option set of a row, None outside of the table."""
         standings = self._ranking.standings if self._ranking is not None else []
         return standings[place] if 0 <= place < len(standings) else None
 
     def empty_columns(self) -> list[int]:
-        """Return the columns of intervals and time-outs that have nothing to tell."""
+        """Return which of the columns `INTERVAL` and `TIMEOUTS` are empty."""
         standings = self._ranking.standings if self._ranking is not None else []
-        told = {INTERVAL: any(len(one.values) > 1 for one in standings),
+        has_values = {INTERVAL: any(len(one.values) > 1 for one in standings),
                 TIMEOUTS: any(one.timeouts for one in standings)}  # fmt: skip
-        return [column for column, tells in told.items() if not tells]
+        return [column for column, filled in has_values.items() if not filled]
 
     def _tied_rank(self, standing: RankedSet) -> int:
-        """Return the place of the first that it cannot be told apart from, 0 if that is none before it."""
+        """Return the rank of the first set of the same group, 0 if no better-ranked set is in it."""
         group = self._ranking.group(standing.group) if self._ranking is not None and standing.group else []
         return group[0].place if group and group[0].place < standing.place else 0
 
-    def _text(self, standing: RankedSet, column: int) -> str:
+    def _cell_text(self, standing: RankedSet, column: int) -> str:
         figure = self._ranking.figure if self._ranking is not None else ""
-        if column == _PLACE:
+        if column == _RANK:
             first = self._tied_rank(standing)
             like = self.tr("  (like {place})").format(place=first) if first else ""
             return f"{standing.place}{like}"
@@ -100,17 +100,17 @@ class RankingModel(QAbstractTableModel):
     # Qt overrides
 
     def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        """Qt: option sets."""
+        """Qt: number of ranked option sets."""
         return 0 if parent.isValid() or self._ranking is None else len(self._ranking.standings)
 
     def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        """Qt: four, and the factors."""
+        """Qt: four fixed columns and one per factor."""
         return 0 if parent.isValid() else TIMEOUTS + 1 + len(self._factors)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """Qt: titles, which stand where their columns' texts do."""
+        """Qt: column titles, aligned like the texts of their columns."""
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -121,13 +121,13 @@ class RankingModel(QAbstractTableModel):
         return [*titles, *(wrapped_title(factor_label(name)) for name in self._factors)][section]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Qt: texts, and where they stand."""
+        """Qt: text, tooltip and alignment of a cell."""
         standing = self.standing(index.row()) if index.isValid() else None
         if standing is None:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(standing, index.column())
-        if role == Qt.ItemDataRole.ToolTipRole and index.column() == _PLACE and self._tied_rank(standing):
+            return self._cell_text(standing, index.column())
+        if role == Qt.ItemDataRole.ToolTipRole and index.column() == _RANK and self._tied_rank(standing):
             return self.tr("Cannot be told apart from place {place}.").format(place=self._tied_rank(standing))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(index.column())
@@ -139,24 +139,24 @@ def _alignment(column: int) -> int:
     return int(side | Qt.AlignmentFlag.AlignVCenter)
 
 
-#: Lines that are seen without scrolling.
+#: Maximum number of rows visible without scrolling.
 _LINES = 10
 
 
-class _Number(QStyledItemDelegate):
-    """Keeps a number from the text in the next column, which begins where the number ends."""
+class _NumberDelegate(QStyledItemDelegate):
+    """Delegate that adds space after a right-aligned number, because the next column is left-aligned."""
 
     def displayText(self, value: Any, locale: QLocale | QLocale.Language) -> str:
-        """Qt: the text, and a space of half its height."""
+        """Qt: the text followed by an en space."""
         return f"{super().displayText(value, locale)}\N{EN SPACE}"
 
 
 class RankingTable(QTableView):
-    """Shows a ranking; no line is chosen until the person chooses one.
+    """Table of the ranked option sets; initially without a selected row.
 
     Signals:
-        chosen: the levels of the line that was chosen, None for none.
-        menu_asked: the levels of a line whose menu is wanted, and where on the screen (QPoint).
+        chosen: levels of the selected row, None without a selection.
+        menu_asked: the user wants the context menu of a row: its levels, and the global position (QPoint).
     """
 
     chosen = Signal(object)
@@ -169,7 +169,7 @@ class RankingTable(QTableView):
         style_as_list(self)
         self._model = RankingModel(self)
         self.setModel(self._model)
-        number = _Number(self)
+        number = _NumberDelegate(self)
         for column in NUMBERS:
             self.setItemDelegateForColumn(column, number)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -181,8 +181,8 @@ class RankingTable(QTableView):
         self.customContextMenuRequested.connect(self._on_menu)
 
     def show_ranking(self, ranking: Ranking | None) -> None:
-        """Show this one; the set that was chosen stays so."""
-        kept = self.levels()
+        """Replace the ranking; the selected option set stays selected."""
+        selected = self.levels()
         self._model.show_ranking(ranking)
         for column in (INTERVAL, TIMEOUTS):
             self.setColumnHidden(column, column in self._model.empty_columns())
@@ -190,11 +190,11 @@ class RankingTable(QTableView):
         lines = min(max(self._model.rowCount(), 2), _LINES)
         header, bar = self.horizontalHeader(), self.horizontalScrollBar()
         self.setFixedHeight(header.sizeHint().height() + bar.sizeHint().height() + line * lines + 8)
-        if kept is not None:
-            self.choose(kept)
+        if selected is not None:
+            self.choose(selected)
 
     def choose(self, levels: Mapping[str, str]) -> bool:
-        """Choose the line of an option set; return whether it has one."""
+        """Select the row of an option set; return whether the table has one."""
         standings = [self._model.standing(row) for row in range(self._model.rowCount())]
         place = next((row for row, one in enumerate(standings) if one and one.levels == levels), None)
         if place is None:
@@ -204,7 +204,7 @@ class RankingTable(QTableView):
         return True
 
     def levels(self) -> dict[str, str] | None:
-        """Return the levels of the line chosen, None for none."""
+        """Return the levels of the selected row, None without a selection."""
         rows = self.selectionModel().selectedRows()
         standing = self._model.standing(rows[0].row()) if rows else None
         return standing.levels if standing is not None else None
@@ -224,7 +224,7 @@ _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class EffectsTable(AutoHeightTable):
-    """A row for each level, the strongest factor first; hidden unless every combination was tried."""
+    """Table of level effects, strongest factor first; hidden unless all combinations were measured."""
 
     def __init__(self) -> None:
         super().__init__("experiment-effects", "", [""] * 5)
@@ -233,14 +233,14 @@ class EffectsTable(AutoHeightTable):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.hide()
 
-    def show_findings(self, found: FigureAnalysis | None) -> None:
-        """Show what was found of the factors; what is best by more than chance is bold."""
-        rows = level_rows(found) if found is not None else []
+    def show_findings(self, analysis: FigureAnalysis | None) -> None:
+        """Show the level effects of an analysis; levels that are significantly best are bold."""
+        rows = level_rows(analysis) if analysis is not None else []
         self.setVisible(bool(rows))
-        if found is None or not rows:
+        if analysis is None or not rows:
             return
         self.setHorizontalHeaderLabels([
-            self.tr("Setting"), self.tr("Level"), wrapped_title(figure_label(found.figure)),
+            self.tr("Setting"), self.tr("Level"), wrapped_title(figure_label(analysis.figure)),
             self.tr("Sum of\nplaces"), self.tr("Average\nplace"),
         ])  # fmt: skip
         tips = {
@@ -280,11 +280,11 @@ _RIGHT_ALIGNED = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class SearchResultTable(AutoHeightTable):
-    """A row for each; hidden without an answer. No row is chosen until the person chooses one.
+    """Table of the result of a search: winner, present setting, runner-up, default; hidden without a result.
 
     Signals:
-        chosen: the levels of the row that was chosen.
-        menu_asked: the levels of a row whose menu is wanted, and where on the screen (QPoint).
+        chosen: levels of the selected row.
+        menu_asked: the user wants the context menu of a row: its levels, and the global position (QPoint).
     """
 
     chosen = Signal(object)
@@ -310,13 +310,13 @@ class SearchResultTable(AutoHeightTable):
         self.hide()
 
     def show_result(self, result: BestSettings | None) -> None:
-        """Show what this search ended with, or nothing."""
+        """Show the result of a search; None hides the table."""
         self.setVisible(result is not None)
         if result is None or (result is self._result and SPEED_UNITS.unit is self._unit):
             return
-        # In another unit it is still the same answer: the row that was chosen stays so.
+        # A change of the speed unit refills the table, but keeps the selected row.
         rows = self.selectionModel().selectedRows()
-        kept = rows[0].row() if rows and result is self._result else -1
+        selected_row = rows[0].row() if rows and result is self._result else -1
         self._result = result
         self._unit = SPEED_UNITS.unit
         shown = search_rows(result)
@@ -326,8 +326,8 @@ class SearchResultTable(AutoHeightTable):
         self._rows = [row.levels for row in shown]
         for place, row in enumerate(shown):
             self._fill(place, row, result)
-        if kept >= 0:
-            self.selectRow(kept)
+        if selected_row >= 0:
+            self.selectRow(selected_row)
         self.blockSignals(False)  # noqa: FBT003
         self.updateGeometry()
 

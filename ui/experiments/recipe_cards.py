@@ -1,4 +1,4 @@
-"""Cards of the recipe form: one factor with its levels, one workload with its sizes."""
+"""Cards of the recipe form: editors of one factor and of one workload."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
     from app.speedtest.model import Direction, WorkloadKind
 
-#: Check boxes beside each other.
+#: Number of check boxes per row.
 _COLUMNS = 4
 
 
 class FactorCard(QWidget):
-    """Edits one factor.
+    """Editor of one factor: its levels, its reference level, and its levels in the quick size.
 
     Args:
-        factor: as it is at the beginning.
+        factor: initial levels.
 
     Signals:
-        changed: it is another one now.
-        removed: it is not to be varied.
+        changed: the user edited the factor.
+        removed: the user removed the factor from the recipe.
     """
 
     changed = Signal()
@@ -54,18 +54,20 @@ class FactorCard(QWidget):
         self.setObjectName(f"factor-{factor.name}")
         self._choice = choice_of(factor.name)
         self._boxes: dict[str, QCheckBox] = {}
-        #: Of those ticked, in the order in which they were: the first is what the others are compared with.
-        self._chosen = list(dict.fromkeys(factor.levels))
+        #: Checked levels in the order of checking; the first one is the default reference.
+        self._checked = list(dict.fromkeys(factor.levels))
         self._typed: QLineEdit | None = None
         self._title = plain_label(self._choice.label)
         enlarge(self._title, 1.0, bold=True)
-        self._away = QToolButton()
-        self._away.setText("✕")
-        self._away.setAutoRaise(True)
-        self._away.setToolTip(self.tr("Do not vary it."))
-        self._away.setAccessibleName(self.tr("{label}: do not vary it").format(label=self._choice.label))
-        self._away.clicked.connect(self.removed)
-        levels = self._ticked(factor.levels) if self._choice.offered else self._line(factor.levels)
+        self._remove_button = QToolButton()
+        self._remove_button.setText("✕")
+        self._remove_button.setAutoRaise(True)
+        self._remove_button.setToolTip(self.tr("Do not vary it."))
+        self._remove_button.setAccessibleName(
+            self.tr("{label}: do not vary it").format(label=self._choice.label)
+        )
+        self._remove_button.clicked.connect(self.removed)
+        levels = self._level_boxes(factor.levels) if self._choice.offered else self._level_line(factor.levels)
         self._base = NoWheelComboBox()
         self._base.setObjectName(f"base-{factor.name}")
         self._base.setAccessibleName(self.tr("{label}: compared with").format(label=self._choice.label))
@@ -78,7 +80,7 @@ class FactorCard(QWidget):
         self._reasons = MutedLabel(wrap=True)
         self._reasons.hide()
         self._lay_out(levels)
-        self._offer_base(factor.base)
+        self._fill_base(factor.base)
         self._base.activated.connect(self._on_changed)
         self._quick.textChanged.connect(self._on_changed)
 
@@ -87,7 +89,7 @@ class FactorCard(QWidget):
         top.addWidget(self._title)
         top.addWidget(MutedLabel(self._choice.name))
         top.addStretch(1)
-        top.addWidget(self._away)
+        top.addWidget(self._remove_button)
         below = QHBoxLayout()
         for text, field in (
             (self.tr("Compared with"), self._base), (self.tr("Quick size"), self._quick),
@@ -105,12 +107,12 @@ class FactorCard(QWidget):
         layout.addWidget(self._problem)
         layout.addWidget(self._reasons)
 
-    def _ticked(self, chosen: Sequence[str]) -> QWidget:
+    def _level_boxes(self, chosen: Sequence[str]) -> QWidget:
         area = QWidget()
         grid = QGridLayout(area)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(14)
-        # A level that is not offered, of a recipe written by hand, is kept.
+        # A recipe file may have levels that the form does not offer; they stay.
         for place, level in enumerate(dict.fromkeys([*self._choice.offered, *chosen])):
             box = QCheckBox(self._choice.text_of(level).replace("&", "&&"))
             box.setObjectName(f"level-{self._choice.name}-{level}")
@@ -123,7 +125,7 @@ class FactorCard(QWidget):
         area.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         return area
 
-    def _line(self, chosen: Sequence[str]) -> QWidget:
+    def _level_line(self, chosen: Sequence[str]) -> QWidget:
         self._typed = QLineEdit(", ".join(chosen))
         self._typed.setObjectName(f"levels-{self._choice.name}")
         self._typed.setAccessibleName(self._choice.label)
@@ -135,44 +137,44 @@ class FactorCard(QWidget):
 
     @property
     def name(self) -> str:
-        """The factor's."""
+        """Name of the factor in recipe files."""
         return self._choice.name
 
     def factor(self) -> RecipeFactor:
-        """Return what was chosen, right or wrong."""
+        """Return the factor as entered, also with invalid levels."""
         levels, quick = self._levels(), _split(self._quick.text())
         base = self._base.currentData() or ""
         return RecipeFactor(name=self.name, levels=levels, quick=quick, base=base if base in levels else "")
 
     def offered(self) -> list[str]:
-        """Return the levels that are right: those chosen, and those that could be."""
+        """Return the valid levels, selected ones first, then those only offered."""
         return [level for level in dict.fromkeys([*self._levels(), *self._choice.offered])
-                if not self._wrong(level)]  # fmt: skip
+                if not self._level_problem(level)]  # fmt: skip
 
     def problem(self) -> str:
-        """Return what is wrong with it, or ""."""
+        """Return the first problem of the levels, "" without one."""
         factor = self.factor()
         if not factor.levels:
             return self.tr("Choose at least one level.")
-        wrong = next((text for level in factor.levels if (text := self._wrong(level))), "")
-        if wrong:
-            return wrong
+        problem = next((text for level in factor.levels if (text := self._level_problem(level))), "")
+        if problem:
+            return problem
         known = {normalized_level(self.name, level) for level in factor.levels}
         for level in factor.quick:
-            if self._wrong(level) or normalized_level(self.name, level) not in known:
+            if self._level_problem(level) or normalized_level(self.name, level) not in known:
                 return self.tr("“{level}” of the quick size is not among the levels.").format(level=level)
         return ""
 
     def show_exclusions(self, reasons: Mapping[str, str]) -> None:
-        """Strike out the levels that cannot be measured here.
+        """Strike out the levels that cannot be measured on the share.
 
         Args:
-            reasons: of each, by level as it is kept.
+            reasons: reason of each exclusion, by normalized level.
         """
-        said: dict[str, list[str]] = {}
+        levels_by_reason: dict[str, list[str]] = {}
         chosen = self._levels()
         for level in dict.fromkeys([*self._boxes, *chosen]):
-            reason = "" if self._wrong(level) else reasons.get(normalized_level(self.name, level), "")
+            reason = "" if self._level_problem(level) else reasons.get(normalized_level(self.name, level), "")
             box = self._boxes.get(level)
             if box is not None:
                 font = box.font()
@@ -181,23 +183,25 @@ class FactorCard(QWidget):
                 box.setToolTip(plain_tip(reason))
                 box.setAccessibleDescription(reason)
             if reason and level in chosen:
-                said.setdefault(reason, []).append(self._choice.text_of(level))
-        self._reasons.setText("\n".join(f"{', '.join(levels)}: {reason}" for reason, levels in said.items()))
-        self._reasons.setVisible(bool(said))
+                levels_by_reason.setdefault(reason, []).append(self._choice.text_of(level))
+        self._reasons.setText(
+            "\n".join(f"{', '.join(levels)}: {reason}" for reason, levels in levels_by_reason.items())
+        )
+        self._reasons.setVisible(bool(levels_by_reason))
 
     def _levels(self) -> list[str]:
         if self._typed is not None:
             return _split(self._typed.text())
-        return list(self._chosen)
+        return list(self._checked)
 
-    def _wrong(self, level: str) -> str:
+    def _level_problem(self, level: str) -> str:
         try:
             normalized_level(self.name, level)
         except ValueError as error:
             return str(error)
         return ""
 
-    def _offer_base(self, chosen: str) -> None:
+    def _fill_base(self, chosen: str) -> None:
         levels = self._levels()
         self._base.clear()
         self._base.addItem(self.tr("the first"), "")
@@ -206,12 +210,12 @@ class FactorCard(QWidget):
         self._base.setCurrentIndex(max(self._base.findData(chosen), 0))
 
     def _on_ticked(self, level: str, on: bool) -> None:  # noqa: FBT001 - a slot
-        self._chosen = [one for one in self._chosen if one != level] + [level] * on
+        self._checked = [one for one in self._checked if one != level] + [level] * on
         self._on_changed()
 
     def _on_changed(self, *_value: object) -> None:
         if [self._base.itemData(place) for place in range(1, self._base.count())] != self._levels():
-            self._offer_base(self._base.currentData() or "")
+            self._fill_base(self._base.currentData() or "")
         self._problem.show_problem(self.problem())
         self.changed.emit()
 
@@ -220,19 +224,21 @@ def _split(text: str) -> list[str]:
     return list(dict.fromkeys(part for part in (one.strip() for one in text.split(",")) if part))
 
 
+#: Upper limit of the number of files in a workload.
 _MAX_FILES = 100_000
-_SEVERAL = frozenset({"files", "streams"})
+#: Kinds of workloads that have more than one file.
+_MULTI_FILE_KINDS = frozenset({"files", "streams"})
 
 
 class WorkloadCard(QWidget):
-    """Edits one workload.
+    """Editor of one workload: kind, direction, sizes and number of files.
 
     Args:
-        work: as it is at the beginning.
+        work: initial workload.
 
     Signals:
-        changed: it is another one now.
-        removed: it is not to be copied.
+        changed: the user edited the workload.
+        removed: the user removed the workload from the recipe.
     """
 
     changed = Signal()
@@ -257,12 +263,12 @@ class WorkloadCard(QWidget):
         self._quick_size.setPlaceholderText(self.tr("the same"))
         self._quick_count.setSpecialValueText(self.tr("the same"))
         self._problem = ProblemLabel()
-        self._away = QToolButton()
-        self._away.setText("✕")
-        self._away.setAutoRaise(True)
-        self._away.setToolTip(self.tr("Do not copy it."))
-        self._away.setAccessibleName(self.tr("Remove this workload"))
-        self._away.clicked.connect(self.removed)
+        self._remove_button = QToolButton()
+        self._remove_button.setText("✕")
+        self._remove_button.setAutoRaise(True)
+        self._remove_button.setToolTip(self.tr("Do not copy it."))
+        self._remove_button.setAccessibleName(self.tr("Remove this workload"))
+        self._remove_button.clicked.connect(self.removed)
         for line in (self._name, self._size, self._quick_size, self._block):
             line.setMinimumWidth(line.fontMetrics().averageCharWidth() * 8)
         self._labels: dict[QWidget, QLabel] = {}
@@ -273,7 +279,7 @@ class WorkloadCard(QWidget):
             box.currentIndexChanged.connect(self._on_changed)
         for spin in (self._count, self._quick_count):
             spin.valueChanged.connect(self._on_changed)
-        self._show()
+        self._update_fields()
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
@@ -299,17 +305,17 @@ class WorkloadCard(QWidget):
             grid.addWidget(field, row, column + 1)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(3, 1)
-        grid.addWidget(self._away, 0, 4)
+        grid.addWidget(self._remove_button, 0, 4)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 6)
         layout.addLayout(grid)
         layout.addWidget(self._problem)
 
     def work(self) -> RecipeWorkload:
-        """Return what was chosen, right or wrong."""
-        several = self._several()
+        """Return the workload as entered, also with invalid sizes; unnamed ones get a default name."""
+        several = self._has_many_files()
         return RecipeWorkload(
-            name=self._name.text().strip() or self._usual_name(),
+            name=self._name.text().strip() or self._default_name(),
             kind=cast("WorkloadKind", self._kind.currentData()),
             size=self._size.text().strip(),
             quick_size=self._quick_size.text().strip(),
@@ -320,7 +326,7 @@ class WorkloadCard(QWidget):
         )
 
     def problem(self) -> str:
-        """Return what is wrong with it, or ""."""
+        """Return the first problem of the sizes, "" without one."""
         for field in (self._size, self._quick_size, self._block):
             text = field.text().strip()
             if field is not self._size and not text:
@@ -335,16 +341,16 @@ class WorkloadCard(QWidget):
                 return self.tr("It must be at least one byte.")
         return ""
 
-    def _several(self) -> bool:
-        return self._kind.currentData() in _SEVERAL
+    def _has_many_files(self) -> bool:
+        return self._kind.currentData() in _MULTI_FILE_KINDS
 
-    def _usual_name(self) -> str:
+    def _default_name(self) -> str:
         try:
             size = format_size(parse_size(self._size.text()))
         except ValueError:
             size = self._size.text().strip()
         kind = self._kind.currentData()
-        if kind in _SEVERAL:
+        if kind in _MULTI_FILE_KINDS:
             at_once = self.tr("{count} files of {size} at once")
             text = at_once if kind == "streams" else self.tr("{count} files of {size}")
             return text.format(count=self._count.value(), size=size)
@@ -352,15 +358,15 @@ class WorkloadCard(QWidget):
         return text.format(size=size)
 
     def _on_changed(self, *_value: object) -> None:
-        self._show()
+        self._update_fields()
         self.changed.emit()
 
-    def _show(self) -> None:
-        several = self._several()
+    def _update_fields(self) -> None:
+        several = self._has_many_files()
         for field in (self._count, self._quick_count):
             field.setVisible(several)
             self._labels[field].setVisible(several)
-        self._name.setPlaceholderText(self._usual_name())
+        self._name.setPlaceholderText(self._default_name())
         self._problem.show_problem(self.problem())
 
 
@@ -372,8 +378,8 @@ def _combo(items: list[tuple[str, str]], chosen: str) -> NoWheelComboBox:
     return box
 
 
-def _spin(least: int, value: int) -> NoWheelSpinBox:
+def _spin(minimum: int, value: int) -> NoWheelSpinBox:
     spin = NoWheelSpinBox()
-    spin.setRange(least, _MAX_FILES)
+    spin.setRange(minimum, _MAX_FILES)
     spin.setValue(value)
     return spin

@@ -1,4 +1,4 @@
-"""Recipe dialog: a user's experiment as a form, or as the text of its file."""
+"""Recipe dialog: edits a recipe of the user as a form or as the TOML text of its file."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ if TYPE_CHECKING:
     from ui.common.bridge import RunInThread
     from ui.experiments.live_estimate import LiveEstimate, LiveEstimator
 
-_LONGEST_NAME = 48
+#: Maximum length of a recipe's file name, characters.
+_MAX_NAME_LENGTH = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeDraft:
-    """What the dialog begins with.
+    """Initial content of the dialog.
 
     Attributes:
-        recipe: as it is.
-        text: its file, "" if it has none yet.
-        name: to be saved under.
-        size: to estimate, and to run.
+        recipe: recipe to edit.
+        text: TOML text of its file, "" for a new recipe.
+        name: file name to save it under, without extension.
+        size: size to estimate and run, quick or full.
     """
 
     recipe: Recipe
@@ -63,37 +64,38 @@ class RecipeDraft:
 
 
 class RecipeDialog(QDialog):
-    """Edits a recipe, tells what it would take while one does, keeps it, and runs it.
+    """Dialog that edits a recipe, shows its estimated cost, saves it, and starts it.
 
     Args:
         parent: the window.
-        draft: what to begin with.
-        estimating: of the share; it lives as long as the dialog.
+        draft: initial content.
+        estimator: estimator of the share; the dialog becomes its Qt parent.
         run: runs blocking work on a thread.
 
     Signals:
-        saved: the Recipe.
-        run_wanted: the Recipe, its size, and what was seen to be struck out (a list of Struck).
+        saved: the recipe was saved (Recipe).
+        run_wanted: the user starts it: the Recipe, its size, and the exclusions shown (list of ExcludedSet).
     """
 
     saved = Signal(object)
     run_wanted = Signal(object, str, object)
 
     def __init__(
-        self, parent: QWidget, draft: RecipeDraft, estimating: LiveEstimator, run: RunInThread
+        self, parent: QWidget, draft: RecipeDraft, estimator: LiveEstimator, run: RunInThread
     ) -> None:
         super().__init__(parent)
         self.setObjectName("recipe")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("An experiment of your own"))
         self._run = run
-        self._estimating = estimating
-        estimating.setParent(self)
-        self._seen: list[ExcludedSet] = []
-        #: What is edited, None while it is not a recipe.
+        self._estimator = estimator
+        estimator.setParent(self)
+        self._shown_exclusions: list[ExcludedSet] = []
+        #: Edited recipe, None while the form or text is invalid.
         self._recipe: Recipe | None = None
         self._problem = ""
-        self._leaving = False
+        #: Whether the recipe starts as soon as the estimator is idle.
+        self._start_when_idle = False
         self._form = RecipeForm()
         self._text = QPlainTextEdit()
         self._text.setObjectName("recipe-text")
@@ -115,10 +117,10 @@ class RecipeDialog(QDialog):
             self.tr("Mounts each one once, where only the test sees it, and measures nothing:\n"
                     "so you see at once what cannot be varied here.")
         )  # fmt: skip
-        self._told = plain_label(wrap=True)
-        self._told.setObjectName("recipe-told")
-        self._told.setMinimumHeight(self.fontMetrics().lineSpacing() * 2)
-        self._struck = ExcludedLevels()
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("recipe-told")
+        self._status.setMinimumHeight(self.fontMetrics().lineSpacing() * 2)
+        self._excluded = ExcludedLevels()
         self._name = QLineEdit(draft.name)
         self._name.setObjectName("recipe-name")
         self._as_text = QPushButton()
@@ -137,37 +139,38 @@ class RecipeDialog(QDialog):
         self._show_page(form=True)
         self._check()
 
-    def _lay_out(self, room: QSize) -> None:
-        struck = QScrollArea()
-        struck.setAccessibleName(self.tr("What is not measured"))
-        struck.setWidget(self._struck)
-        struck.setWidgetResizable(True)
-        struck.setFrameShape(QFrame.Shape.NoFrame)
-        struck.setMaximumHeight(self.fontMetrics().lineSpacing() * 5)
-        self._struck_area = struck
-        told = QHBoxLayout()
+    def _lay_out(self, window_size: QSize) -> None:
+        excluded = QScrollArea()
+        excluded.setAccessibleName(self.tr("What is not measured"))
+        excluded.setWidget(self._excluded)
+        excluded.setWidgetResizable(True)
+        excluded.setFrameShape(QFrame.Shape.NoFrame)
+        excluded.setMaximumHeight(self.fontMetrics().lineSpacing() * 5)
+        self._excluded_area = excluded
+        options = QHBoxLayout()
         size = QLabel(self.tr("Si&ze"))
         size.setBuddy(self._size)
         for widget in (size, self._size, self._try):
-            told.addWidget(widget)
-        told.addStretch(1)
+            options.addWidget(widget)
+        options.addStretch(1)
         name = QLabel(self.tr("Save &as"))
         name.setBuddy(self._name)
         self._name.setFixedWidth(self.fontMetrics().averageCharWidth() * 26)
-        told.addWidget(name)
-        told.addWidget(self._name)
+        options.addWidget(name)
+        options.addWidget(self._name)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.addWidget(self._pages, 1)
-        layout.addLayout(told)
-        layout.addWidget(self._told)
-        layout.addWidget(struck)
+        layout.addLayout(options)
+        layout.addWidget(self._status)
+        layout.addWidget(excluded)
         actions = [self._as_text, self._save, self._start]
         add_buttons(self, layout, self.tr("&Cancel"), actions, self._start)
         show_outline(self._try)
         letters, lines = self.fontMetrics().averageCharWidth(), self.fontMetrics().lineSpacing()
         self.resize(
-            min(letters * 150, max(room.width() - 20, 700)), min(lines * 46, max(room.height() - 20, 500))
+            min(letters * 150, max(window_size.width() - 20, 700)),
+            min(lines * 46, max(window_size.height() - 20, 500)),
         )
 
     def _connect(self, *, new: bool) -> None:
@@ -175,21 +178,21 @@ class RecipeDialog(QDialog):
         self._text.textChanged.connect(self._check)
         self._size.currentIndexChanged.connect(self._check)
         self._try.toggled.connect(self._on_try)
-        self._as_text.clicked.connect(self._on_page)
+        self._as_text.clicked.connect(self._on_switch_page)
         self._save.clicked.connect(self._on_save)
         self._start.clicked.connect(self._on_run)
-        self._estimating.told.connect(self._on_estimate)
-        self._estimating.trying.connect(self._on_trying)
-        self._estimating.idle.connect(self._on_idle)
-        #: A new one is named after its title until somebody names it.
-        self._named = not new
+        self._estimator.told.connect(self._on_estimate)
+        self._estimator.trying.connect(self._on_trying)
+        self._estimator.idle.connect(self._on_idle)
+        #: The name of a new recipe follows its title until the user edits the name.
+        self._name_edited = not new
         self._name.textEdited.connect(self._on_named)
 
     @property
     def _is_form(self) -> bool:
         return self._pages.currentWidget() is self._form
 
-    def _extent(self) -> RecipeSize:
+    def _recipe_size(self) -> RecipeSize:
         return "full" if self._size.currentData() == "full" else "quick"
 
     # One recipe, two pages
@@ -199,11 +202,11 @@ class RecipeDialog(QDialog):
         self._text.blockSignals(True)  # noqa: FBT003
         self._text.setPlainText(recipe_toml(recipe))
         self._text.blockSignals(False)  # noqa: FBT003
-        if not self._named:
+        if not self._name_edited:
             self._name.setText(_slug(recipe.title))
         self._check()
 
-    def _on_page(self) -> None:
+    def _on_switch_page(self) -> None:
         if not self._is_form and self._recipe is not None:
             self._form.set_recipe(self._recipe)
         self._show_page(form=not self._is_form)
@@ -215,7 +218,7 @@ class RecipeDialog(QDialog):
         self._as_text.setToolTip(self.tr("The same recipe, as its file has it.") if form else "")
 
     def _check(self, _index: int = 0) -> None:
-        """See whether it is a recipe, and have it estimated."""
+        """Validate the form or text, and request an estimate of a valid recipe."""
         problem = self._form.problem() if self._is_form else ""
         self._recipe = None
         if not problem:
@@ -226,54 +229,54 @@ class RecipeDialog(QDialog):
                 problem = " ".join(part for part in (error.message, error.hint, error.detail) if part)
         for button in (self._save, self._start):
             button.setEnabled(self._recipe is not None)
-        self._start.setEnabled(self._recipe is not None and bool(self._estimating.share))
-        # From a text that is no recipe there is no way back to the form.
+        self._start.setEnabled(self._recipe is not None and bool(self._estimator.share))
+        # An invalid text cannot be shown as a form.
         self._as_text.setEnabled(self._is_form or self._recipe is not None)
         recipe = self._recipe
         if recipe is None or self._problem:
-            self._told.setText(problem)
+            self._status.setText(problem)
         self._problem = problem
         if recipe is None:
             self._show_excluded([])
-            self._estimating.ask(None, [])
+            self._estimator.ask(None, [])
             return
-        could = self._form.offered() if self._is_form else []
-        offered = [Factor(name=one.name, levels=one.levels) for one in could]
-        self._estimating.ask(recipe.experiment(self._estimating.share, self._extent()), offered)
+        factors = self._form.offered() if self._is_form else []
+        offered = [Factor(name=one.name, levels=one.levels) for one in factors]
+        self._estimator.ask(recipe.experiment(self._estimator.share, self._recipe_size()), offered)
 
-    # What it would take
+    # Estimate
 
     def _on_try(self, on: bool) -> None:  # noqa: FBT001 - a slot
-        self._estimating.set_trying(on=on)
+        self._estimator.set_trying(on=on)
 
     def _on_trying(self, number: int, total: int) -> None:
-        self._told.setText(
+        self._status.setText(
             self.tr("Trying option set {number} of {total}…").format(number=number, total=total)
         )
 
     def _on_estimate(self, estimate: LiveEstimate) -> None:
-        struck = list(estimate.offered)
+        excluded = list(estimate.offered)
         if estimate.error is not None:
-            self._told.setText(f"{estimate.error.message} {estimate.error.hint}".strip())
+            self._status.setText(f"{estimate.error.message} {estimate.error.hint}".strip())
         elif estimate.plan is not None:
             plan = estimate.plan
             text = size_sentence(plan)
             if not estimate.tried:
                 text = self.tr("If every set can be mounted: {text}").format(text=text)
-            self._told.setText(" ".join([text, *plan.notes]))
-            struck += plan.struck
-            self._seen = plan.struck
+            self._status.setText(" ".join([text, *plan.notes]))
+            excluded += plan.struck
+            self._shown_exclusions = plan.struck
             self._show_excluded([one for one in plan.struck if len(one.levels) > 1 or not self._is_form])
-        self._form.show_excluded(struck)
+        self._form.show_excluded(excluded)
 
-    def _show_excluded(self, struck: list[ExcludedSet]) -> None:
-        self._struck.show_excluded(struck)
-        self._struck_area.setVisible(bool(struck))
+    def _show_excluded(self, excluded: list[ExcludedSet]) -> None:
+        self._excluded.show_excluded(excluded)
+        self._excluded_area.setVisible(bool(excluded))
 
-    # What the person does
+    # Actions of the user
 
     def _on_named(self, _text: str) -> None:
-        self._named = True
+        self._name_edited = True
 
     def _on_save(self) -> None:
         name, text = self._name.text().strip(), self._text.toPlainText()
@@ -288,35 +291,35 @@ class RecipeDialog(QDialog):
 
     def _on_not_saved(self, error: AppError) -> None:
         self._save.setEnabled(True)
-        self._told.setText(f"{error.message} {error.hint}".strip())
+        self._status.setText(f"{error.message} {error.hint}".strip())
 
     def _on_run(self) -> None:
-        """Run it as soon as nothing is tried any more: one experiment at a time."""
-        self._leaving = True
+        """Start the recipe once no probe runs, because the agent runs one experiment at a time."""
+        self._start_when_idle = True
         self._pages.setEnabled(False)
         self._start.setEnabled(False)
-        self._estimating.stop()
+        self._estimator.stop()
 
     def _on_idle(self) -> None:
         recipe = self._recipe
-        if self._leaving and recipe is not None:
-            self._leaving = False
-            self.run_wanted.emit(recipe, self._extent(), self._seen)
+        if self._start_when_idle and recipe is not None:
+            self._start_when_idle = False
+            self.run_wanted.emit(recipe, self._recipe_size(), self._shown_exclusions)
             self.accept()
 
     # Qt overrides
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Qt: Enter in a field neither runs an experiment nor throws away what was typed."""
+        """Qt: ignore Enter in a field, which would start the experiment or close the dialog."""
         if event.key() not in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             super().keyPressEvent(event)
 
     def done(self, result: int) -> None:
-        """Qt: what is being tried ends with the dialog."""
-        self._leaving = False
-        self._estimating.stop()
+        """Qt: close the dialog and stop the estimator."""
+        self._start_when_idle = False
+        self._estimator.stop()
         super().done(result)
 
 
 def _slug(title: str) -> str:
-    return re.sub("[^a-z0-9]+", "-", title.casefold()).strip("-")[:_LONGEST_NAME].strip("-")
+    return re.sub("[^a-z0-9]+", "-", title.casefold()).strip("-")[:_MAX_NAME_LENGTH].strip("-")

@@ -1,4 +1,4 @@
-"""Recipe form: what is varied, what each trial copies, and how often."""
+"""Recipe form: factors, workloads, repeats and common options of a recipe."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 
     from app.experiment.model import ExcludedSet, Strategy
 
+#: Upper limit of the number of repeats.
 _MAX_REPEATS = 100
 _NEW_WORKLOAD = RecipeWorkload(name="", size="64M", quick_size="16M")
 
 
 class RecipeForm(QWidget):
-    """Edits one recipe.
+    """Editor of one recipe: a factor picker and a page of factor and workload cards.
 
     Signals:
-        changed: it is another one now.
+        changed: the user edited the recipe.
     """
 
     changed = Signal()
@@ -49,7 +50,7 @@ class RecipeForm(QWidget):
         super().__init__()
         self._recipe = Recipe(title="", factor=[], workload=[])
         self._factors: list[FactorCard] = []
-        self._works: list[WorkloadCard] = []
+        self._workloads: list[WorkloadCard] = []
         self._picker = FactorPicker()
         self._picker.picked.connect(self._on_picked)
         self._title = QLineEdit()
@@ -63,7 +64,7 @@ class RecipeForm(QWidget):
                                                        "one-at-a-time"),
         ):  # fmt: skip
             self._strategy.addItem(text, strategy)
-        self._repeats, self._quick_repeats = _repeats(), _repeats()
+        self._repeats, self._quick_repeats = _repeats_box(), _repeats_box()
         self._empty = MutedLabel(
             self.tr("Tick what is to be varied in the list. Every other setting stays the same."), wrap=True
         )
@@ -71,7 +72,7 @@ class RecipeForm(QWidget):
         self._add_work.setObjectName("work-add")
         self._add_work.setAutoDefault(False)
         self._add_work.clicked.connect(self._on_add_workload)
-        self._factor_area, self._work_area = QVBoxLayout(), QVBoxLayout()
+        self._factor_area, self._workload_area = QVBoxLayout(), QVBoxLayout()
         self._fields = QGridLayout()
         self._lay_out()
         for line in (self._title, self._text, self._options):
@@ -93,7 +94,7 @@ class RecipeForm(QWidget):
         layout.addWidget(self._empty)
         layout.addLayout(self._factor_area)
         layout.addWidget(heading(self.tr("What each trial copies"), scale=1.0))
-        layout.addLayout(self._work_area)
+        layout.addLayout(self._workload_area)
         add = QHBoxLayout()
         add.addWidget(self._add_work)
         add.addStretch(1)
@@ -130,10 +131,10 @@ class RecipeForm(QWidget):
         grid.addWidget(label, row, 0)
         grid.addWidget(field, row, 1)
 
-    # What the dialog tells and asks
+    # Called by the dialog
 
     def set_recipe(self, recipe: Recipe) -> None:
-        """Show this one."""
+        """Fill the form with a recipe, without emitting ``changed``."""
         self.blockSignals(True)  # noqa: FBT003
         self._recipe = recipe
         self._title.setText(recipe.title)
@@ -148,9 +149,9 @@ class RecipeForm(QWidget):
         self._strategy.setCurrentIndex(self._strategy.findData(recipe.strategy))
         self._repeats.setValue(recipe.full.repeats)
         self._quick_repeats.setValue(recipe.quick.repeats)
-        for card in [*self._factors, *self._works]:
-            _drop(card)
-        self._factors, self._works = [], []
+        for card in [*self._factors, *self._workloads]:
+            _delete_later(card)
+        self._factors, self._workloads = [], []
         for factor in recipe.factor:
             self._add_factor(factor)
         for work in recipe.workload:
@@ -159,7 +160,7 @@ class RecipeForm(QWidget):
         self.blockSignals(False)  # noqa: FBT003
 
     def recipe(self) -> Recipe:
-        """Return what was chosen, right or wrong."""
+        """Return the recipe as entered, also if it is invalid."""
         strategy = cast("Strategy", self._strategy.currentData())
         return msgspec.structs.replace(
             self._recipe,
@@ -169,53 +170,53 @@ class RecipeForm(QWidget):
             axes=[name for name in self._recipe.axes if name in {card.name for card in self._factors}],
             factor=[card.factor() for card in self._factors],
             row=self._rows() if strategy == "rows" else [],
-            workload=[card.work() for card in self._works],
+            workload=[card.work() for card in self._workloads],
             title=self._title.text().strip(),
             full=RecipeRepeats(repeats=self._repeats.value()),
             quick=RecipeRepeats(repeats=self._quick_repeats.value()),
         )
 
     def _rows(self) -> list[dict[str, str]]:
-        """Return what the file spells out, of the factors that are still varied."""
+        """Return the explicit option sets of the file, reduced to the factors that are still varied."""
         names = {card.name for card in self._factors}
         return [{name: level for name, level in row.items() if name in names} for row in self._recipe.row]
 
     def problem(self) -> str:
-        """Return the first thing that is wrong, or ""."""
+        """Return the first problem of the recipe, "" without one."""
         if not self._title.text().strip():
             return self.tr("Give it a title.")
         if not self._factors:
             return self.tr("Tick at least one thing to vary.")
-        if not self._works:
+        if not self._workloads:
             return self.tr("Add something to copy.")
-        cards: Sequence[FactorCard | WorkloadCard] = [*self._factors, *self._works]
-        wrong = next((text for card in cards if (text := card.problem())), "")
-        if wrong:
-            return wrong
-        names = [card.work().name for card in self._works]
+        cards: Sequence[FactorCard | WorkloadCard] = [*self._factors, *self._workloads]
+        problem = next((text for card in cards if (text := card.problem())), "")
+        if problem:
+            return problem
+        names = [card.work().name for card in self._workloads]
         if len(set(names)) < len(names):
             return self.tr("Two workloads have the same name.")
-        found = check_options(MountOptions.parse(self._options.text().strip()))
-        return found[0].message if found else ""
+        findings = check_options(MountOptions.parse(self._options.text().strip()))
+        return findings[0].message if findings else ""
 
     def offered(self) -> list[RecipeFactor]:
-        """Return every factor with all levels that it has or could have."""
+        """Return every factor with all its selected and offered valid levels."""
         return [RecipeFactor(name=card.name, levels=levels)
                 for card in self._factors if (levels := card.offered())]  # fmt: skip
 
-    def show_excluded(self, struck: Sequence[ExcludedSet]) -> None:
-        """Strike out the levels that cannot be measured here."""
+    def show_excluded(self, excluded: Sequence[ExcludedSet]) -> None:
+        """Strike out the excluded levels in the cards of their factors."""
         for card in self._factors:
             card.show_exclusions({
                 level: one.reason
-                for one in struck if list(one.levels) == [card.name] for level in one.levels.values()
+                for one in excluded if list(one.levels) == [card.name] for level in one.levels.values()
             })  # fmt: skip
 
-    # What the person does
+    # Actions of the user
 
     def _on_picked(self, name: str, chosen: bool) -> None:  # noqa: FBT001 - a slot
         if chosen:
-            start = [level for level in choice_of(name).start if _right(name, level)]
+            start = [level for level in choice_of(name).start if _is_valid_level(name, level)]
             card = self._add_factor(RecipeFactor(name=name, levels=start))
             card.show()
             self._scroll.ensureWidgetVisible(card)
@@ -232,12 +233,12 @@ class RecipeForm(QWidget):
     def _on_add_workload(self) -> None:
         card = self._add_workload_card(_NEW_WORKLOAD)
         card.show()
-        self._order()
+        self._set_tab_order()
         self._on_changed()
 
     def _on_workload_removed(self, card: WorkloadCard) -> None:
-        self._works.remove(card)
-        _drop(card)
+        self._workloads.remove(card)
+        _delete_later(card)
         self._on_changed()
 
     def _on_changed(self, *_value: object) -> None:
@@ -253,19 +254,19 @@ class RecipeForm(QWidget):
 
     def _remove_factor(self, card: FactorCard) -> None:
         self._factors.remove(card)
-        _drop(card)
+        _delete_later(card)
 
     def _add_workload_card(self, work: RecipeWorkload) -> WorkloadCard:
         card = WorkloadCard(work)
         card.changed.connect(self._on_changed)
         card.removed.connect(partial(self._on_workload_removed, card))
-        self._works.append(card)
-        self._work_area.addWidget(card)
+        self._workloads.append(card)
+        self._workload_area.addWidget(card)
         return card
 
-    def _order(self) -> None:
-        """Let Tab go down the page: what is added later would come last."""
-        cards: list[QWidget] = [*self._factors, *self._works]
+    def _set_tab_order(self) -> None:
+        """Set the tab order from top to bottom; cards that were added later would otherwise come last."""
+        cards: list[QWidget] = [*self._factors, *self._workloads]
         parts = [self._picker, self._title, self._text, *cards, self._add_work, self._strategy, self._repeats,
                  self._quick_repeats, self._options]  # fmt: skip
         stops = [
@@ -273,31 +274,31 @@ class RecipeForm(QWidget):
             for part in parts
             for stop in (part, *part.findChildren(QWidget))
             if stop.focusPolicy() & Qt.FocusPolicy.TabFocus
-            # Not what a field has inside, nor its list, which is a window.
+            # Neither the inner widgets of a field nor its drop-down list, which is a window.
             and not stop.objectName().startswith("qt_")
             and stop.window() is self.window()
         ]
-        for one, other in itertools.pairwise(stops):
-            QWidget.setTabOrder(one, other)
+        for first, second in itertools.pairwise(stops):
+            QWidget.setTabOrder(first, second)
 
     def _show_selected(self) -> None:
-        self._order()
+        self._set_tab_order()
         self._picker.show_selected({card.name for card in self._factors})
         self._empty.setVisible(not self._factors)
 
 
-def _repeats() -> NoWheelSpinBox:
+def _repeats_box() -> NoWheelSpinBox:
     spin = NoWheelSpinBox()
     spin.setRange(1, _MAX_REPEATS)
     return spin
 
 
-def _drop(widget: QWidget) -> None:
+def _delete_later(widget: QWidget) -> None:
     widget.hide()
     widget.deleteLater()
 
 
-def _right(name: str, level: str) -> bool:
+def _is_valid_level(name: str, level: str) -> bool:
     try:
         normalized_level(name, level)
     except ValueError:

@@ -1,7 +1,7 @@
 """Experiment recorder: saves an experiment and its trials in the history, and holds the experiment's lock.
 
 A save that fails is tried again with the next trial and at the end. The lock keeps other programs from
-resuming the experiment meanwhile.
+resuming the experiment while it runs here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class ExperimentLockHolder:
-    """Holds at most one claim; each file is touched on a thread, as it may lie on a server that is away.
+    """Holds the lock of at most one experiment.
+
+    Lock files are accessed on a thread, because the home directory may be on an unreachable server.
 
     Args:
         run: runs blocking work on a thread.
@@ -34,54 +36,54 @@ class ExperimentLockHolder:
 
     def __init__(self, run: RunInThread) -> None:
         self._run = run
-        self._wanted: BridgeCall | None = None
-        self._claim: ExperimentLock | None = None
+        self._pending_lock: BridgeCall | None = None
+        self._lock: ExperimentLock | None = None
 
     def hold(self, number: int) -> None:
-        """Claim an experiment that has just begun."""
+        """Lock an experiment that has just started."""
         self.release()
         call = self._run("claim", partial(lock_experiment, number))
-        self._wanted = call
-        call.succeeded.connect(partial(self._on_claimed, call))
+        self._pending_lock = call
+        call.succeeded.connect(partial(self._on_locked, call))
 
-    def take(self, claimed: ExperimentLock) -> None:
-        """Hold a claim that was made already."""
+    def take(self, lock: ExperimentLock) -> None:
+        """Hold a lock that is already acquired, and release the previous one."""
         self.release()
-        self._claim = claimed
+        self._lock = lock
 
     def release(self) -> None:
-        """Let others run it."""
-        self._wanted = None
-        claimed, self._claim = self._claim, None
-        if claimed is not None:
-            self.drop(claimed)
+        """Release the lock, so that other programs can resume the experiment."""
+        self._pending_lock = None
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            self.drop(lock)
 
-    def drop(self, claimed: ExperimentLock) -> None:
-        """Give up a claim that nobody waits for any more."""
-        self._run("release", claimed.release)
+    def drop(self, lock: ExperimentLock) -> None:
+        """Release a lock that is not held by this object."""
+        self._run("release", lock.release)
 
-    def _on_claimed(self, call: BridgeCall, claimed: ExperimentLock) -> None:
-        if call is self._wanted:
-            self._wanted = None
-            self._claim = claimed
+    def _on_locked(self, call: BridgeCall, lock: ExperimentLock) -> None:
+        if call is self._pending_lock:
+            self._pending_lock = None
+            self._lock = lock
         else:
-            self.drop(claimed)
+            self.drop(lock)
 
 
 class ExperimentStart(QObject):
-    """Begins one at a time; one that was left meanwhile does not run.
+    """Saves a new experiment, or locks and loads a saved one, before its trials run; one at a time.
 
     Args:
         run: runs blocking work on a thread.
-        claim: takes the claim of one that is gone on with.
-        parent: owner.
+        lock_holder: receives the lock of a resumed experiment.
+        parent: Qt parent.
 
     Signals:
-        kept: the number of a new one, which is in the history now.
-        taken_up: the KeptExperiment of one that is claimed, as it is now.
-        overtaken: number and outcomes of a new one that was left before it was in the history.
-        failed: it could not begin (AppError).
-        lost: one that was left has outcomes, and could not be kept (AppError).
+        kept: a new experiment was saved; its number in the history.
+        reopened: a saved experiment was locked and loaded (StoredExperiment).
+        superseded: a new experiment was saved after `reset`; its number and outcomes.
+        failed: the experiment could not be saved or locked (AppError).
+        lost: an experiment with outcomes could not be saved after `reset` (AppError).
     """
 
     kept = Signal(int)
@@ -90,18 +92,18 @@ class ExperimentStart(QObject):
     failed = Signal(object)
     lost = Signal(object)
 
-    def __init__(self, run: RunInThread, claim: ExperimentLockHolder, parent: QObject) -> None:
+    def __init__(self, run: RunInThread, lock_holder: ExperimentLockHolder, parent: QObject) -> None:
         super().__init__(parent)
         self._run = run
-        self._claim = claim
+        self._lock_holder = lock_holder
         self._call: BridgeCall | None = None
 
     def keep(self, plan: ExperimentPlan, outcomes: Mapping[int, TrialOutcome]) -> None:
-        """Keep a new one, unless that is under way: before it runs; a search, planned late, while it does.
+        """Save a new experiment, unless that is in progress. A search is saved while its trials run.
 
         Args:
-            plan: of it.
-            outcomes: of it, to which those are added that come before it is kept.
+            plan: plan to save.
+            outcomes: live mapping of its outcomes; the caller adds those that finish before the save.
         """
         if self._call is None:
             call = self._run("history", lambda: experiment_store.start_experiment(plan))
@@ -110,14 +112,14 @@ class ExperimentStart(QObject):
             call.failed.connect(partial(self._on_failed, call, outcomes))
 
     def reopen(self, number: int) -> None:
-        """Claim one of the history, and read what is in it by then."""
+        """Lock a saved experiment and load its present state."""
         call = self._run("claim", partial(experiment_store.lock_and_load, number))
         self._call = call
         call.succeeded.connect(partial(self._on_reopened, call))
         call.failed.connect(partial(self._on_failed, call, {}))
 
     def reset(self) -> None:
-        """Another one is shown now."""
+        """Stop waiting for the experiment, because the window shows another one."""
         self._call = None
 
     def _on_kept(self, call: BridgeCall, outcomes: Mapping[int, TrialOutcome], number: int) -> None:
@@ -127,14 +129,14 @@ class ExperimentStart(QObject):
         elif outcomes:
             self.superseded.emit(number, list(outcomes.values()))
 
-    def _on_reopened(self, call: BridgeCall, taken: tuple[ExperimentLock, StoredExperiment]) -> None:
-        claimed, kept = taken
+    def _on_reopened(self, call: BridgeCall, locked: tuple[ExperimentLock, StoredExperiment]) -> None:
+        lock, stored = locked
         if call is self._call:
             self._call = None
-            self._claim.take(claimed)
-            self.reopened.emit(kept)
+            self._lock_holder.take(lock)
+            self.reopened.emit(stored)
         else:
-            self._claim.drop(claimed)
+            self._lock_holder.drop(lock)
 
     def _on_failed(self, call: BridgeCall, outcomes: Mapping[int, TrialOutcome], error: AppError) -> None:
         if call is self._call:
@@ -145,17 +147,17 @@ class ExperimentStart(QObject):
 
 
 class TrialRecorder(QObject):
-    """Keeps what it is given; what the history does not take is tried again with the next, and at the end.
+    """Saves finished trials; a failed save is tried again with the next trial and at the end.
 
-    Another program may hold the history for a moment: no trial is lost by that.
+    Another program may lock the history for a moment; no trial is lost by that.
 
     Args:
         run: runs blocking work on a thread.
-        parent: owner.
+        parent: Qt parent.
 
     Signals:
-        settled: nothing is on its way any more.
-        failed: something could not be kept (AppError); told once until something is kept.
+        settled: no save is in progress any more.
+        failed: a save failed (AppError); emitted once until a save succeeds.
     """
 
     settled = Signal()
@@ -167,22 +169,22 @@ class TrialRecorder(QObject):
         self._number = 0
         self._pending: list[TrialOutcome] = []
         self._call: BridgeCall | None = None
-        #: Try once more after the work that is under way, even if it fails.
+        #: Whether to save once more after the present save, even if that fails.
         self._once_more = False
-        self._told = False
+        self._failure_reported = False
 
     @property
     def busy(self) -> bool:
-        """Whether something is on its way into the history."""
+        """Whether a save is in progress."""
         return self._call is not None
 
     @property
     def unsaved_count(self) -> int:
-        """How many are not in the history."""
+        """Number of trials that are not saved."""
         return len(self._pending)
 
     def keep(self, number: int, outcomes: Iterable[TrialOutcome]) -> None:
-        """Keep finished trials of the experiment of this number."""
+        """Save finished trials of the experiment with this number."""
         if number != self._number:
             self.reset()
             self._number = number
@@ -190,22 +192,22 @@ class TrialRecorder(QObject):
         self._save_next()
 
     def finish(self) -> None:
-        """Nothing more comes for now: try once more what could not be kept."""
+        """Try once more to save the unsaved trials, because no trial follows."""
         if self._call is not None:
             self._once_more = True
         else:
             self._save_next()
 
     def reset(self) -> None:
-        """Another experiment is shown: what is left of this one is tried a last time."""
+        """Try a last time to save the unsaved trials, and forget the experiment."""
         if self._pending:
             self.save_detached(self._number, self._pending)
         self._number = 0
         self._pending = []
-        self._once_more = self._told = False
+        self._once_more = self._failure_reported = False
 
     def save_detached(self, number: int, outcomes: Iterable[TrialOutcome]) -> None:
-        """Try once to keep trials of an experiment that is not shown any more."""
+        """Try once to save trials of an experiment that the window does not show any more."""
         call = self._run("history", partial(_save_trials, number, tuple(outcomes)))
         call.succeeded.connect(self._on_saved_detached)
         call.failed.connect(self.failed)
@@ -213,43 +215,43 @@ class TrialRecorder(QObject):
     def _save_next(self) -> None:
         if self._call is not None or not self._pending:
             return
-        owed = self._pending
-        call = self._run("history", partial(_save_trials, self._number, tuple(owed)))
+        pending = self._pending
+        call = self._run("history", partial(_save_trials, self._number, tuple(pending)))
         self._call = call
-        call.succeeded.connect(partial(self._on_done, owed, len(owed)))
-        call.failed.connect(partial(self._on_failed, owed, len(owed)))
+        call.succeeded.connect(partial(self._on_done, pending, len(pending)))
+        call.failed.connect(partial(self._on_failed, pending, len(pending)))
 
-    def _on_saved_detached(self, kept: _SaveReport) -> None:
-        if kept.error is not None:
-            self.failed.emit(kept.error)
+    def _on_saved_detached(self, report: _SaveReport) -> None:
+        if report.error is not None:
+            self.failed.emit(report.error)
 
-    def _on_failed(self, owed: list[TrialOutcome], count: int, error: AppError) -> None:
-        self._on_done(owed, count, _SaveReport(0, error))
+    def _on_failed(self, pending: list[TrialOutcome], count: int, error: AppError) -> None:
+        self._on_done(pending, count, _SaveReport(0, error))
 
-    def _on_done(self, owed: list[TrialOutcome], count: int, kept: _SaveReport) -> None:
+    def _on_done(self, pending: list[TrialOutcome], count: int, report: _SaveReport) -> None:
         self._call = None
         again = True
-        if owed is self._pending:
-            again = kept.error is None or self._once_more or len(owed) > count
+        if pending is self._pending:
+            again = report.error is None or self._once_more or len(pending) > count
             self._once_more = False
-            del owed[: kept.trials]
-            if kept.error is None:
-                self._told = False
-            elif not self._told:
-                self._told = True
-                self.failed.emit(kept.error)
+            del pending[: report.trials]
+            if report.error is None:
+                self._failure_reported = False
+            elif not self._failure_reported:
+                self._failure_reported = True
+                self.failed.emit(report.error)
         if again:
             self._save_next()
-        self._settle()
+        self._emit_settled()
 
-    def _settle(self) -> None:
+    def _emit_settled(self) -> None:
         if self._call is None:
             self._once_more = False
             self.settled.emit()
 
 
 class _SaveReport(NamedTuple):
-    """How many were kept, and why the next one was not."""
+    """Number of saved trials, and the error of the next one."""
 
     trials: int
     error: AppError | None = None

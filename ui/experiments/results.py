@@ -1,4 +1,4 @@
-"""Results of an experiment: headline, ranking, messages, and charts."""
+"""Results of an experiment: headline, messages, ranking, charts, and excluded sets."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from ui.common.bridge import BridgeCall, RunInThread
     from ui.experiments.controller import ExperimentController
 
-#: Sign and meaning (a field of ui.common.theme.Colors) of each verdict; those that are not here are unknown.
+#: Symbol and color (a field of ui.common.theme.Colors) of each verdict; others have `_UNKNOWN`.
 _SIGNS = {
     "better": ("▲", "ok"), "effect": ("▲", "ok"),
     "no-difference": ("=", "info"), "none-better": ("=", "info"), "present": ("=", "info"),
@@ -69,7 +69,7 @@ _UNKNOWN = ("?", "warn")
 
 
 class Headline(QWidget):
-    """Shows one sentence; hidden without."""
+    """Large sentence with the symbol of its verdict; hidden without a sentence."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Headline(QWidget):
         self.hide()
 
     def show_verdict(self, verdict: str, text: str) -> None:
-        """Show a sentence with the sign of its verdict, "" for none."""
+        """Show a sentence with the symbol of its verdict; an empty text hides the headline."""
         sign, self._meaning = _SIGNS.get(verdict, _UNKNOWN)
         self._sign.setText(sign)
         self._text.say(text)
@@ -107,15 +107,15 @@ class Headline(QWidget):
             self._update_colors()
 
 
-#: Letters of a setting that have room in a narrow window, too.
+#: Width of a combo box for an axis, characters; fits a narrow window.
 _AXIS_LETTERS = 14
 
 
 class AxisChoice(QWidget):
-    """Two combo boxes; hidden where there is no table.
+    """Two combo boxes for the factors of the table's rows and columns; hidden if there is no table.
 
     Signals:
-        chosen: names of the settings down and across, another one each.
+        chosen: names of the row factor and of the column factor, which differ.
     """
 
     chosen = Signal(object)
@@ -141,18 +141,18 @@ class AxisChoice(QWidget):
         layout.addStretch(1)
         self.hide()
 
-    def show_findings(self, found: FigureAnalysis | None) -> None:
-        """Offer what was varied, and show what the tables have."""
-        self.setVisible(found is not None and bool(found.axes))
-        if found is None or not found.axes:
+    def show_findings(self, analysis: FigureAnalysis | None) -> None:
+        """Offer the varied factors, and select those of the present table."""
+        self.setVisible(analysis is not None and bool(analysis.axes))
+        if analysis is None or not analysis.axes:
             return
-        if found.axis_choices != self._choices:
-            self._choices = found.axis_choices
+        if analysis.axis_choices != self._choices:
+            self._choices = analysis.axis_choices
             for box in self._boxes:
                 box.clear()
                 for name in self._choices:
                     box.addItem(factor_label(name), name)
-        self._show(found.axes)
+        self._show(analysis.axes)
 
     def _show(self, axes: Sequence[str]) -> None:
         self._shown = list(axes)
@@ -160,7 +160,7 @@ class AxisChoice(QWidget):
             box.setCurrentIndex(box.findData(name))
 
     def _on_chosen(self, place: int, _index: int) -> None:
-        """Take a choice; where it stands on the other side already, the two change places."""
+        """Apply a choice; if the other box has the same factor, the two factors are exchanged."""
         now: list[str] = [box.currentData() for box in self._boxes]
         if now[0] == now[1]:
             now[1 - place] = self._shown[place]
@@ -168,39 +168,44 @@ class AxisChoice(QWidget):
         self.chosen.emit(now)
 
 
-#: Sentences that stand beside the headline; the others are statistics.
+#: Number of sentences below the headline; the others go to the statistics.
 _SUMMARY_LINES = 2
-#: Letters of a workload's name and of a figure's that have room in a narrow window, too.
+#: Width of the combo boxes of workload and figure, characters; fits a narrow window.
 _LETTERS = 16
 
 
 class ExperimentResults(QWidget):
-    """Shows the outcomes so far; hidden without any.
+    """Analysis of the finished trials; hidden without any.
+
+    Args:
+        controller: the experiment whose outcomes are shown.
+        run: runs blocking work on a thread.
 
     Signals:
-        use_clicked: the ChosenSet that is to be used for the mount.
-        export_clicked: write it to a file of this kind.
+        use_clicked: the user wants to use a ChosenSet for the mount.
+        export_clicked: the user wants to export the experiment; the file format.
     """
 
     use_clicked = Signal(object)
     export_clicked = Signal(str)
 
-    def __init__(self, experimenting: ExperimentController, run: RunInThread) -> None:
+    def __init__(self, controller: ExperimentController, run: RunInThread) -> None:
         super().__init__()
-        self._experimenting = experimenting
+        self._controller = controller
         self._run = run
-        #: The share that the window shows.
+        #: Share that the window shows.
         self._share = ""
-        self._finding: BridgeCall | None = None
-        self._again = False
-        #: What the table, the sentences and the pictures are of.
+        #: Running analysis, and whether another one follows it.
+        self._analysis_call: BridgeCall | None = None
+        self._analysis_pending = False
+        #: Plan and analysis that are shown.
         self._plan: ExperimentPlan | None = None
         self._chosen: OptionSet | None = None
-        self._found: FigureAnalysis | None = None
+        self._analysis: FigureAnalysis | None = None
         self._best: BestSettings | None = None
-        #: By their labels, what is compared with its like.
+        #: Comparable parts of the plan, by label.
         self._parts: dict[str, WorkloadPart] = {}
-        #: What the person chose for the tables, empty for the study's own.
+        #: Factors that the user chose for the table, empty for the recipe's own.
         self._wanted_axes: list[str] = []
         self._heading = heading("", scale=1.0)
         self._work = QComboBox()
@@ -222,57 +227,59 @@ class ExperimentResults(QWidget):
             wrap=True,
         )
         self._counting.hide()
-        self._make_findings()
+        self._create_analysis_widgets()
         for box in (self._work, self._figure):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
             box.setMinimumContentsLength(_LETTERS)
             box.activated.connect(self._on_choice)
         self._counted.toggled.connect(self._on_choice)
-        SPEED_UNITS.changed.connect(self._find)
+        SPEED_UNITS.changed.connect(self._request_analysis)
         self._export = QPushButton(self.tr("Expor&t"))
         self._export.setObjectName("experiment-export")
         self._set_up_export()
-        self._dropped = ExcludedLevels()
-        self._dropped_fold = CollapsibleSection("experiment-dropped", [self._dropped])
+        self._failed_sets = ExcludedLevels()
+        self._failed_section = CollapsibleSection("experiment-dropped", [self._failed_sets])
         self._study = StudyView("experiment-then")
         self._study.set_title(self.tr("What the study found then"))
         self._lay_out()
         show_outline(self._counted)
         self.hide()
 
-    def _make_findings(self) -> None:
-        """Make what shows the findings, and has menus on their rows."""
+    def _create_analysis_widgets(self) -> None:
+        """Create the widgets of the analysis and connect the menus of their rows."""
         self._headline = Headline("experiment-headline")
-        self._said = {
+        self._messages = {
             "summary": MessageList("", "info"),
             "warn": MessageList("", "warn"),
             "info": MessageList("", "info"),
         }
-        for name, sentences in self._said.items():
+        for name, sentences in self._messages.items():
             sentences.setObjectName(f"experiment-{name}")
         self._table = RankingTable()
         self._table.chosen.connect(self._show_chosen)
         self._table.menu_asked.connect(self._on_menu)
         self._effects = EffectsTable()
-        self._statistics = CollapsibleSection("experiment-statistics", [self._said["info"], self._effects])
+        self._statistics = CollapsibleSection(
+            "experiment-statistics", [self._messages["info"], self._effects]
+        )
         self._statistics.set_title(self.tr("Statistics"))
         self._statistics.hide()
-        self._used = MutedLabel(wrap=True)
-        self._used.setObjectName("experiment-used")
-        self._pictures = ExperimentCharts()
+        self._chosen_label = MutedLabel(wrap=True)
+        self._chosen_label.setObjectName("experiment-used")
+        self._charts = ExperimentCharts()
         self._axes = AxisChoice()
         self._axes.chosen.connect(self._on_axes)
-        self._answer = SearchResultTable()
-        self._answer.chosen.connect(self._choose)
-        self._answer.menu_asked.connect(self._on_menu)
-        self._alone = MutedLabel(
+        self._search_result = SearchResultTable()
+        self._search_result.chosen.connect(self._choose)
+        self._search_result.menu_asked.connect(self._on_menu)
+        self._ranking_note = MutedLabel(
             self.tr(
                 "Each set by its own trials alone, which may be few; what stands above weighs all of them "
                 "together."
             ),
             wrap=True,
         )
-        self._alone.hide()
+        self._ranking_note.hide()
 
     def _set_up_export(self) -> None:
         menu = QMenu(self)
@@ -292,37 +299,37 @@ class ExperimentResults(QWidget):
         top.addWidget(self._figure)
         top.addStretch(1)
         use = QHBoxLayout()
-        use.addWidget(self._used, 1)
+        use.addWidget(self._chosen_label, 1)
         use.addWidget(self._export)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
         layout.addWidget(self._heading)
         layout.addWidget(self._headline)
-        layout.addWidget(self._said["summary"])
-        layout.addWidget(self._said["warn"])
-        layout.addWidget(self._answer)
+        layout.addWidget(self._messages["summary"])
+        layout.addWidget(self._messages["warn"])
+        layout.addWidget(self._search_result)
         layout.addLayout(top)
         layout.addWidget(self._counted)
         layout.addWidget(self._counting)
-        layout.addWidget(self._alone)
+        layout.addWidget(self._ranking_note)
         layout.addWidget(self._table)
         layout.addLayout(use)
         layout.addWidget(self._axes)
-        layout.addWidget(self._pictures)
+        layout.addWidget(self._charts)
         layout.addWidget(self._statistics)
-        layout.addWidget(self._dropped_fold)
+        layout.addWidget(self._failed_section)
         layout.addWidget(self._study)
 
-    # What the panel tells
+    # Called by the panel
 
     def set_share(self, share: str) -> None:
-        """Offer to use what was found if it is of this share."""
+        """Set the share of the window; only settings measured on it can be used."""
         self._share = share
 
     def refresh(self) -> None:
-        """Show the outcomes so far."""
-        now = self._experimenting
+        """Show the finished trials of the controller, and request their analysis."""
+        now = self._controller
         plan, outcomes = now.plan, list(now.outcomes.values())
         self.setVisible(plan is not None and bool(outcomes))
         if plan is not self._plan or not outcomes:
@@ -342,29 +349,29 @@ class ExperimentResults(QWidget):
         self._heading.setText(self.tr("So far") if now.busy else self.tr("What it found"))
         self._export.setEnabled(bool(now.number) and now.settled)
         self._show_failed_sets()
-        self._find()
+        self._request_analysis()
 
     def _show_none(self) -> None:
-        """Show nothing of the experiment before: until there are findings, and if there are none."""
-        self._found = self._best = None
+        """Clear the results of the previous experiment."""
+        self._analysis = self._best = None
         self._wanted_axes = []
         self._table.clearSelection()
         self._table.show_ranking(None)
-        self._answer.show_result(None)
-        self._alone.hide()
+        self._search_result.show_result(None)
+        self._ranking_note.hide()
         self._headline.show_verdict("", "")
-        for sentences in self._said.values():
+        for sentences in self._messages.values():
             sentences.show_sentences([])
         self._show_complete_run(None)
         self._show_chosen(None)
 
     def show_study(self, study: Study | None) -> None:
-        """Show what was found when it was measured first."""
+        """Show the results of the published study that the recipe repeats, None for none."""
         self._study.show_study(study)
 
     def _show_failed_sets(self) -> None:
-        """Show the option sets that no trial was finished of, and why; of an experiment they are few."""
-        now = self._experimenting
+        """Show the option sets without a finished trial, each with its reason."""
+        now = self._controller
         tried = [one for one in now.outcomes.values() if not one.retest]
         finished = {set_key(one.levels) for one in tried if one.state == "ok"}
         why = {
@@ -374,30 +381,30 @@ class ExperimentResults(QWidget):
         if now.best is not None:
             why |= {set_key(one.levels): one for one in now.best.struck}
         dropped = list(why.values())
-        self._dropped_fold.setVisible(bool(dropped))
-        self._dropped_fold.set_title(self.tr("Dropped: {count}").format(count=len(dropped)))
-        self._dropped.show_excluded(dropped)
+        self._failed_section.setVisible(bool(dropped))
+        self._failed_section.set_title(self.tr("Dropped: {count}").format(count=len(dropped)))
+        self._failed_sets.show_excluded(dropped)
 
     def _on_choice(self, _value: object = None) -> None:
         self.refresh()
 
-    def _find(self) -> None:
-        """Have the findings made on a thread; while one is at work, the next waits."""
-        now = self._experimenting
-        plan, outcomes = now.plan, self._in_order()
+    def _request_analysis(self) -> None:
+        """Analyze the outcomes on a thread; while an analysis runs, at most one other is pending."""
+        now = self._controller
+        plan, outcomes = now.plan, self._ordered_outcomes()
         part, figure = self._parts.get(self._work.currentData()), self._figure.currentData()
         if plan is None or not outcomes or not figure or part is None:
             return
-        if self._finding is not None:
-            self._again = True
+        if self._analysis_call is not None:
+            self._analysis_pending = True
             return
         counted, axes = self._counted.isChecked(), self._wanted_axes
         best = now.best
-        # Of a search that was stopped, or of the history, the answer is in its trials.
+        # The result of a stopped or saved search is computed from its trials.
         ended = now.searches and not now.busy and best is None
 
         def work() -> _Analysis:
-            found = analyze(
+            analysis = analyze(
                 plan,
                 outcomes,
                 figure,
@@ -408,105 +415,107 @@ class ExperimentResults(QWidget):
                 file_size=part.file_size,
                 axes=axes,
             )
-            return _Analysis(found, search_result_to_date(plan, outcomes) if ended else best)
+            return _Analysis(analysis, search_result_to_date(plan, outcomes) if ended else best)
 
         call = self._run("findings", work)
-        self._finding = call
-        call.succeeded.connect(partial(self._on_found, plan))
+        self._analysis_call = call
+        call.succeeded.connect(partial(self._on_analyzed, plan))
         call.failed.connect(partial(self._on_failed, plan))
         call.finished.connect(self._on_finished)
 
-    def _in_order(self) -> list[TrialOutcome]:
-        """Return the outcomes in the order of the plan's sets, for words come in no order of their own."""
-        plan = self._experimenting.plan
+    def _ordered_outcomes(self) -> list[TrialOutcome]:
+        """Return the outcomes in the order of the plan's sets, because text levels have no natural order."""
+        plan = self._controller.plan
         sets = plan.sets if plan is not None else []
         places = {set_key(one.levels): place for place, one in enumerate(sets)}
-        outcomes = self._experimenting.outcomes.values()
+        outcomes = self._controller.outcomes.values()
         return sorted(outcomes, key=lambda one: places.get(set_key(one.levels), len(places)))
 
     def _on_failed(self, plan: ExperimentPlan, error: AppError) -> None:
-        if plan is self._experimenting.plan:
-            self._said["warn"].show_sentences([error.message])
+        if plan is self._controller.plan:
+            self._messages["warn"].show_sentences([error.message])
 
     def _on_finished(self) -> None:
-        self._finding = None
-        if self._again:
-            self._again = False
-            self._find()
+        self._analysis_call = None
+        if self._analysis_pending:
+            self._analysis_pending = False
+            self._request_analysis()
 
-    def _on_found(self, plan: ExperimentPlan, both: _Analysis) -> None:
-        if plan is not self._experimenting.plan:
+    def _on_analyzed(self, plan: ExperimentPlan, result: _Analysis) -> None:
+        if plan is not self._controller.plan:
             return
-        found, best = both
-        self._found, self._best = found, best
-        self._table.show_ranking(found.ranking)
-        busy, searches = self._experimenting.busy, self._experimenting.searches
-        told = analyze_search(best, with_unit, DISPLAY_NAMES) if best is not None else None
-        said = [*(told.said if told is not None else []), *found.said]
-        # What a part of the trials says may be gone with the next ones: nothing is claimed of it.
+        analysis, best = result
+        self._analysis, self._best = analysis, best
+        self._table.show_ranking(analysis.ranking)
+        busy, searches = self._controller.busy, self._controller.searches
+        search_analysis = analyze_search(best, with_unit, DISPLAY_NAMES) if best is not None else None
+        messages = [*(search_analysis.said if search_analysis is not None else []), *analysis.said]
+        # Later trials may contradict a partial result, so a running experiment shows only warnings.
         if busy:
             self._headline.show_verdict("", "")
-            said = [one for one in said if one[0] == "warn"]
-        elif told is not None:
-            self._headline.show_verdict(told.verdict, told.headline)
+            messages = [one for one in messages if one[0] == "warn"]
+        elif search_analysis is not None:
+            self._headline.show_verdict(search_analysis.verdict, search_analysis.headline)
         elif not searches:
-            self._headline.show_verdict(found.conclusion.verdict, found.headline)
-        self._answer.show_result(best)
-        self._alone.setVisible(best is not None)
-        infos = [text for tone, text in said if tone != "warn"]
-        first = len(told.retold) if told is not None else _SUMMARY_LINES
-        self._said["summary"].show_sentences(infos[:first])
-        self._said["info"].show_sentences(infos[first:])
-        self._said["warn"].show_sentences([text for tone, text in said if tone == "warn"])
-        # While the findings are made anew, those at hand are of a part of the trials.
-        whole = not busy and not self._again and not searches
-        self._show_complete_run(found if whole else None)
+            self._headline.show_verdict(analysis.conclusion.verdict, analysis.headline)
+        self._search_result.show_result(best)
+        self._ranking_note.setVisible(best is not None)
+        infos = [text for tone, text in messages if tone != "warn"]
+        first = len(search_analysis.retold) if search_analysis is not None else _SUMMARY_LINES
+        self._messages["summary"].show_sentences(infos[:first])
+        self._messages["info"].show_sentences(infos[first:])
+        self._messages["warn"].show_sentences([text for tone, text in messages if tone == "warn"])
+        # If another analysis is pending, this one covers only a part of the trials.
+        whole = not busy and not self._analysis_pending and not searches
+        self._show_complete_run(analysis if whole else None)
         self._statistics.setVisible(bool(infos[first:]) or not self._effects.isHidden())
         self._show_chosen(self._table.levels())
 
-    def _show_complete_run(self, found: FigureAnalysis | None) -> None:
-        """Show what only a whole run can tell, or nothing of the one before."""
-        self._effects.show_findings(found)
-        self._pictures.show_findings(found)
-        self._axes.show_findings(found)
-        if found is None:
+    def _show_complete_run(self, analysis: FigureAnalysis | None) -> None:
+        """Show the effects and charts of a complete run; None hides them."""
+        self._effects.show_findings(analysis)
+        self._charts.show_findings(analysis)
+        self._axes.show_findings(analysis)
+        if analysis is None:
             self._statistics.hide()
 
-    # What the person does
+    # Actions of the user
 
     def _choose(self, levels: dict[str, str]) -> None:
-        """Choose an option set, and its row if it has one: of some a search knows without a whole trial."""
+        """Select an option set, and its row of the ranking if a trial of it finished."""
         if not self._table.choose(levels):
             self._show_chosen(levels)
 
     def _show_chosen(self, levels: dict[str, str] | None) -> None:
-        plan = self._experimenting.plan
+        plan = self._controller.plan
         self._chosen = set_with_levels(levels, plan.sets) if levels is not None and plan is not None else None
-        hint = "" if self._experimenting.busy else self.tr("Right-click a row to use its settings.")
-        self._used.setText(breakable(setting_text(self._chosen)) if self._chosen is not None else hint)
+        hint = "" if self._controller.busy else self.tr("Right-click a row to use its settings.")
+        self._chosen_label.setText(
+            breakable(setting_text(self._chosen)) if self._chosen is not None else hint
+        )
 
     def _on_axes(self, axes: list[str]) -> None:
         self._wanted_axes = axes
-        self._find()
+        self._request_analysis()
 
     def menu_of(self, levels: dict[str, str]) -> QMenu:
-        """Return the menu of an option set's row."""
+        """Return the context menu for the row of an option set."""
         menu = QMenu(self)
         menu.setObjectName("experiment-menu")
         menu.setToolTipsVisible(True)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        why = self._why_not(levels)
+        why = self._use_problem(levels)
         use = menu.addAction(self.tr("&Use These Settings…"), partial(self._on_use, levels))
         use.setEnabled(not why)
         if why:
             menu.addAction(why).setEnabled(False)
         return menu
 
-    def _why_not(self, levels: dict[str, str]) -> str:
-        """Return why a set is not offered for the mount, "" if it is."""
-        now, best = self._experimenting, self._best
+    def _use_problem(self, levels: dict[str, str]) -> str:
+        """Return why the settings of a set cannot be used, "" if they can."""
+        now, best = self._controller, self._best
         plan = now.plan
-        if plan is None or now.busy or self._finding is not None or self._found is None:
+        if plan is None or now.busy or self._analysis_call is not None or self._analysis is None:
             return self.tr("Wait until it has ended.")
         share = plan.experiment.share
         if share != self._share:
@@ -517,38 +526,38 @@ class ExperimentResults(QWidget):
             return self.tr("It was not tested again beside the present setting.")
         return ""
 
-    def _on_menu(self, levels: dict[str, str], where: QPoint) -> None:
-        self.menu_of(levels).popup(where)
+    def _on_menu(self, levels: dict[str, str], position: QPoint) -> None:
+        self.menu_of(levels).popup(position)
 
     def _on_use(self, levels: dict[str, str]) -> None:
-        plan, found, best = self._experimenting.plan, self._found, self._best
+        plan, analysis, best = self._controller.plan, self._analysis, self._best
         one = set_with_levels(levels, plan.sets) if plan is not None else None
-        if plan is None or found is None or one is None:
+        if plan is None or analysis is None or one is None:
             return
-        if self._experimenting.searches and best is not None:
-            learned = options_measured_by_retest(best, with_unit)
+        if self._controller.searches and best is not None:
+            measured = options_measured_by_retest(best, with_unit)
             shown = analyze_search(best, with_unit, DISPLAY_NAMES).headline
         else:
-            learned = measured_options(found, plan, one, with_unit)
-            shown = set_evidence_text(found, plan, levels, with_unit, DISPLAY_NAMES)
-        where = plan.environment
-        link = (where.emulated_link if where is not None else None) or ""
-        self.use_clicked.emit(ChosenSet(plan, one, shown, learned, plan.experiment.share, link))
+            measured = measured_options(analysis, plan, one, with_unit)
+            shown = set_evidence_text(analysis, plan, levels, with_unit, DISPLAY_NAMES)
+        environment = plan.environment
+        link = (environment.emulated_link if environment is not None else None) or ""
+        self.use_clicked.emit(ChosenSet(plan, one, shown, measured, plan.experiment.share, link))
 
 
 class _Analysis(NamedTuple):
-    """What was found, and of a search its answer."""
+    """Analysis of one figure, and the result of a search (None for an experiment)."""
 
     findings: FigureAnalysis
     best: BestSettings | None
 
 
 def _fill_choices(box: QComboBox, items: list[tuple[str, str]]) -> None:
-    """Offer these items, the chosen one kept if it is among them."""
+    """Fill a combo box with pairs of text and data; the selected data stays selected if it is offered."""
     if [box.itemData(place) for place in range(box.count())] == [data for _text, data in items]:
         return
-    kept = box.currentData()
+    selected = box.currentData()
     box.clear()
     for text, data in items:
         box.addItem(text, data)
-    box.setCurrentIndex(max(box.findData(kept), 0))
+    box.setCurrentIndex(max(box.findData(selected), 0))

@@ -1,4 +1,4 @@
-"""Setup of an experiment: recipe, study, size, and time limit."""
+"""Setup of an experiment: recipe, size, limit of time or bytes, and earlier experiments of the share."""
 
 from __future__ import annotations
 
@@ -24,32 +24,34 @@ if TYPE_CHECKING:
     from app.experiment.recipes import Recipe, RecipeSize
     from app.history.experiment_store import ExperimentSummary
 
+#: Time limits offered, min.
 _BUDGET_MINUTES = (2, 5, 15, 60, 240)
-#: Minutes of a search, if nothing else is asked for.
+#: Default time limit of a search, min.
 _DEFAULT_MINUTES = 5
+#: Limits of the bytes moved over the network that a search offers.
 _BUDGET_BYTES = (2**30, 10 * 2**30, 100 * 2**30)
 
 
 class _Budget(NamedTuple):
-    """What an experiment may take: seconds or bytes, None for no limit of the kind."""
+    """Limit of an experiment, in seconds or in bytes over the network; None is no limit."""
 
     seconds: float | None = None
     bytes: int | None = None
 
 
 class ExperimentSetup(QWidget):
-    """Asks.
+    """Form above the plan: choices for a new experiment, and access to earlier ones.
 
     Signals:
-        chosen: another recipe, size or time was chosen.
-        other_chosen: the person chose one of them: what was planned before is not it.
-        plan_clicked: try the option sets.
-        stop_clicked: end the trying.
-        earlier_chosen: number of an experiment of the history to look at.
-        continue_clicked: number of one that is to be gone on with.
-        new_clicked: make an experiment of one's own.
-        edit_clicked: make one of one's own from the one chosen, or change it if it is one.
-        remove_clicked: remove the one chosen, which is one's own.
+        chosen: the recipe, size or limit changed, also by the program.
+        other_chosen: the user changed the recipe, size or limit, so the shown plan is outdated.
+        plan_clicked: plan the recipe, or start the search.
+        stop_clicked: stop the planning.
+        earlier_chosen: show the saved experiment of this number.
+        continue_clicked: resume the saved experiment of this number.
+        new_clicked: create a recipe.
+        edit_clicked: edit the chosen recipe of the user, or a copy of a built-in one.
+        remove_clicked: delete the chosen recipe of the user.
     """
 
     chosen = Signal()
@@ -83,7 +85,7 @@ class ExperimentSetup(QWidget):
         self._study.set_title(self.tr("The study that it repeats"))
         self._plan = QPushButton(self.tr("&Plan it"))
         self._plan.setObjectName("experiment-plan")
-        self._about_planning = self.tr(
+        self._plan_tip = self.tr(
             "Mounts every option set once, where only the test sees it, and measures nothing."
         )
         self._plan.clicked.connect(self._on_plan)
@@ -101,7 +103,7 @@ class ExperimentSetup(QWidget):
         self._earlier.setObjectName("experiment-earlier")
         self._earlier.setAccessibleName(self.tr("Earlier experiments on this share"))
         self._earlier.activated.connect(self._on_earlier)
-        self._going_on = 0
+        self._unfinished_number = 0
         self._unfinished = plain_label(wrap=True)
         self._unfinished.setObjectName("experiment-unfinished")
         self._continue = QPushButton(self.tr("Con&tinue"))
@@ -111,7 +113,7 @@ class ExperimentSetup(QWidget):
         self._lay_out()
 
     def _offer_budgets(self) -> None:
-        """Offer times; a search needs a limit, which may be one of bytes, and has a usual one."""
+        """Fill the list of limits; a search needs a limit, offers also limits of bytes, and has a default."""
         searches = self.searches
         if self._budget.count() and searches == (self._budget.itemData(0) is not None):
             return
@@ -127,10 +129,10 @@ class ExperimentSetup(QWidget):
         self._budget.setCurrentIndex(_BUDGET_MINUTES.index(_DEFAULT_MINUTES) if searches else 0)
 
     def _lay_out(self) -> None:
-        # Rows that fit a narrow window, too.
-        what, extent, earlier = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        # Several short rows fit a narrow window.
+        recipe, extent, earlier = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
         fields: list[tuple[QHBoxLayout, str, NoWheelComboBox]] = [
-            (what, self.tr("&Experiment"), self._recipe),
+            (recipe, self.tr("&Experiment"), self._recipe),
             (extent, self.tr("Si&ze"), self._size),
             (extent, self.tr("&Within"), self._budget),
             (earlier, self.tr("Ea&rlier"), self._earlier),
@@ -149,25 +151,25 @@ class ExperimentSetup(QWidget):
         for button in (self._plan, self._new, self._change, self._remove):
             actions.addWidget(button)
         actions.addStretch(1)
-        goes_on = QHBoxLayout()
-        goes_on.addWidget(self._unfinished, 1)
-        goes_on.addWidget(self._continue)
+        resume = QHBoxLayout()
+        resume.addWidget(self._unfinished, 1)
+        resume.addWidget(self._continue)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(goes_on)
-        layout.addLayout(what)
+        layout.addLayout(resume)
+        layout.addLayout(recipe)
         layout.addLayout(extent)
         layout.addWidget(self._text)
         layout.addWidget(self._study)
         layout.addLayout(actions)
         layout.addLayout(earlier)
 
-    # What the panel tells
+    # Called by the panel
 
     def show_recipes(self, recipes: list[Recipe], name: str = "") -> None:
-        """Offer these, and choose the one of this name."""
-        searched = self.searches and not name
-        kept = name or (self.recipe.name if self.recipe is not None else "")
+        """Fill the list of recipes; select the one with this name, "" keeps the selection."""
+        keep_search = self.searches and not name
+        selected = name or (self.recipe.name if self.recipe is not None else "")
         self._recipe.blockSignals(True)  # noqa: FBT003
         self._recipe.clear()
         self._recipes = recipes
@@ -176,55 +178,59 @@ class ExperimentSetup(QWidget):
             self._recipe.addItem(own if recipe.own else recipe.title)
         self._recipe.addItem(self.tr("Find the best setting"))
         names = [recipe.name for recipe in recipes]
-        place = len(names) if searched else 0
-        self._recipe.setCurrentIndex(names.index(kept) if kept in names else place)
+        place = len(names) if keep_search else 0
+        self._recipe.setCurrentIndex(names.index(selected) if selected in names else place)
         self._recipe.blockSignals(False)  # noqa: FBT003
         self._on_chosen()
 
-    def show_earlier(self, lines: list[ExperimentSummary]) -> None:
-        """Offer the experiments that the history has of the share."""
+    def show_earlier(self, experiments: list[ExperimentSummary]) -> None:
+        """Fill the list of saved experiments of the share, and offer to resume the latest unfinished one."""
         self._earlier.clear()
-        self._earlier.addItem(self.tr("none") if not lines else self.tr("choose…"), 0)
-        for line in lines:
-            self._earlier.addItem(
-                f"{local_time(line.started_at)}  {line.title}  ({self._state_of(line)})", line.number
-            )
-        self._earlier.setEnabled(bool(lines))
-        left = next((line for line in lines if line.unfinished), None)
-        self._going_on = left.number if left is not None else 0
-        if left is not None:
+        self._earlier.addItem(self.tr("none") if not experiments else self.tr("choose…"), 0)
+        for experiment in experiments:
+            progress = self._progress_text(experiment)
+            text = f"{local_time(experiment.started_at)}  {experiment.title}  ({progress})"
+            self._earlier.addItem(text, experiment.number)
+        self._earlier.setEnabled(bool(experiments))
+        unfinished = next((experiment for experiment in experiments if experiment.unfinished), None)
+        self._unfinished_number = unfinished.number if unfinished is not None else 0
+        if unfinished is not None:
             text = self.tr("“{title}” of {when} is not finished: {state}.")
             self._unfinished.setText(
-                text.format(title=left.title, when=local_time(left.started_at), state=self._state_of(left))
+                text.format(
+                    title=unfinished.title,
+                    when=local_time(unfinished.started_at),
+                    state=self._progress_text(unfinished),
+                )
             )
 
-    def _state_of(self, line: ExperimentSummary) -> str:
-        if not line.planned:
-            return self.tr("{done} trials").format(done=line.done)
-        return self.tr("{done} of {planned} trials").format(done=line.done, planned=line.planned)
+    def _progress_text(self, experiment: ExperimentSummary) -> str:
+        if not experiment.planned:
+            return self.tr("{done} trials").format(done=experiment.done)
+        return self.tr("{done} of {planned} trials").format(done=experiment.done, planned=experiment.planned)
 
     def set_state(
         self, *, planning: bool, busy: bool, possible: bool, shown: bool, blocked: str = ""
     ) -> None:
-        """Offer what can be done now.
+        """Enable the controls that fit the state of the experiment.
 
         Args:
-            planning: whether option sets are tried.
-            busy: whether anything runs.
-            possible: whether there is a share to plan for.
-            shown: whether a plan is shown below, which says what it is.
-            blocked: why nothing may begin now, "" if it may.
+            planning: whether option sets are probed.
+            busy: whether an experiment is planned or runs.
+            possible: whether a share and a recipe are chosen.
+            shown: whether the page shows a plan below, which replaces the description.
+            blocked: why no experiment may start now, "" if one may.
         """
         self._planning = planning
         self._shown = shown or busy
-        offered = bool(self._going_on) and not self._shown
+        offered = bool(self._unfinished_number) and not self._shown
         self._unfinished.setVisible(offered)
         self._continue.setVisible(offered)
-        self._show_about()
+        self._update_description()
         idle = self.tr("&Search") if self.searches else self.tr("&Plan it")
         self._plan.setText(self.tr("&Stop") if planning else idle)
         self._plan.setEnabled(planning or (possible and not busy and not blocked))
-        self._plan.setToolTip(plain_tip(blocked) if blocked else self._about_planning)
+        self._plan.setToolTip(plain_tip(blocked) if blocked else self._plan_tip)
         self._continue.setEnabled(not blocked)
         self._continue.setToolTip(plain_tip(blocked))
         for widget in (self._recipe, self._size, self._budget, self._new):
@@ -236,33 +242,33 @@ class ExperimentSetup(QWidget):
 
     @property
     def searches(self) -> bool:
-        """Whether the best setting is to be looked for."""
+        """Whether the search for the best setting is selected instead of a recipe."""
         return bool(self._recipes) and self._recipe.currentIndex() == len(self._recipes)
 
     @property
     def recipe(self) -> Recipe | None:
-        """The one chosen."""
+        """Selected recipe, None for a search."""
         place = self._recipe.currentIndex()
         return self._recipes[place] if 0 <= place < len(self._recipes) else None
 
     @property
     def extent(self) -> RecipeSize:
-        """The one chosen."""
+        """Selected size of the recipe, quick or full."""
         return "full" if self._size.currentData() == "full" else "quick"
 
     @property
     def budget_s(self) -> float | None:
-        """Seconds that it may take, None for no limit."""
+        """Time limit, s; None for no limit."""
         limit: _Budget | None = self._budget.currentData()
         return limit.seconds if limit is not None else None
 
     @property
     def budget_bytes(self) -> int | None:
-        """Bytes that a search may move over the network, None for no limit."""
+        """Limit of the bytes that a search moves over the network, None for no limit."""
         limit: _Budget | None = self._budget.currentData()
         return limit.bytes if limit is not None else None
 
-    # What the person does
+    # Actions of the user
 
     def _on_chosen(self, _index: int = 0) -> None:
         recipe = self.recipe
@@ -274,11 +280,11 @@ class ExperimentSetup(QWidget):
         self._change.setToolTip("" if own else self.tr("Makes one of your own from it; the study stays."))
         self._size.setItemText(1, self.tr("Full: as in the study") if study is not None else self.tr("Full"))
         self._offer_budgets()
-        self._show_about()
+        self._update_description()
         self.chosen.emit()
 
-    def _show_about(self) -> None:
-        """Describe what is chosen, as long as nothing of it stands below."""
+    def _update_description(self) -> None:
+        """Show the description of the recipe and its study, unless the page shows a plan."""
         recipe = self.recipe
         self._text.setVisible(not self._shown and bool(self._text.text()))
         self._study.show_study(recipe.study if recipe is not None and not self._shown else None)
@@ -301,5 +307,5 @@ class ExperimentSetup(QWidget):
             self._earlier.setCurrentIndex(0)
 
     def _on_continue(self) -> None:
-        if self._going_on:
-            self.continue_clicked.emit(self._going_on)
+        if self._unfinished_number:
+            self.continue_clicked.emit(self._unfinished_number)

@@ -1,4 +1,4 @@
-"""Study view: what a published study measured and concluded, for comparison."""
+"""Study view: measurements and conclusions of the published study that a recipe repeats."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class StudyView(CollapsibleSection):
-    """Shows one study; hidden without one.
+    """Foldable section with the texts of one study; hidden without one.
 
     Args:
-        name: of the object.
+        name: Qt object name.
     """
 
     def __init__(self, name: str) -> None:
@@ -34,13 +34,13 @@ class StudyView(CollapsibleSection):
         self._today_title = titles[2]
 
     def show_study(self, study: Study | None) -> None:
-        """Show this one, or none."""
+        """Show the texts of a study; None hides the section."""
         self.setVisible(study is not None)
         if study is None:
             return
         self._by.setText(f"{study.name}. {study.by}.")
         measured = study.measured.strip()
-        # Only what stands in columns needs letters of one width.
+        # Only columns, recognized by double spaces, need a monospace font.
         fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
         self._measured.setFont(fixed if "  " in measured else self.font())
         self._measured.setText(measured)

@@ -1,4 +1,4 @@
-"""Question before measured settings are used: what changes, how certain that is, and lint findings."""
+"""Confirmation before measured settings go into the form: changed options, evidence and lint findings."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class ChosenSet(NamedTuple):
-    """An option set that a person wants to use.
+    """Option set whose settings the user wants to use.
 
     Attributes:
-        plan: of the experiment.
-        chosen: the set.
-        shown: what was shown of it, in one sentence.
-        measured: the same for the advisor.
-        share: that it was measured on.
-        link: the lab's link that it was measured over, "" for a real one.
+        plan: plan of the experiment that measured it.
+        chosen: the option set.
+        shown: sentence with the measured difference and its certainty.
+        measured: measured effect of each option, for the advisor.
+        share: server:/export that was measured.
+        link: name of the lab's emulated link, "" for a real one.
     """
 
     plan: ExperimentPlan
@@ -41,13 +41,13 @@ class ChosenSet(NamedTuple):
 def ask_use_settings(
     parent: QWidget, wanted: ChosenSet, proposal: OptionProposal, agreed: Callable[[], None]
 ) -> None:
-    """Ask; run ``agreed`` on a yes.
+    """Ask whether to put measured settings into the form.
 
     Args:
         parent: the window.
-        wanted: the set.
-        proposal: what it makes of the mount's options.
-        agreed: puts them into the settings.
+        wanted: option set and its evidence.
+        proposal: changes to the options of the mount, and their lint findings.
+        agreed: called if the user confirms; puts the settings into the form.
     """
     changes = "\n".join(_change(one) for one in proposal.changes)
     lines = [changes or tr("These settings are in use already."), wanted.shown]
@@ -57,9 +57,11 @@ def ask_use_settings(
                 options=proposal.study
             )
         )
-    words = {"error": tr("Error: {text}"), "warning": tr("Warning: {text}")}
+    templates = {"error": tr("Error: {text}"), "warning": tr("Warning: {text}")}
     lines += [
-        words[one.severity].format(text=one.title) for one in proposal.findings if one.severity in words
+        templates[one.severity].format(text=one.title)
+        for one in proposal.findings
+        if one.severity in templates
     ]
     lines.append(tr("Nothing is mounted by that: “Apply…” does."))
     confirm(
