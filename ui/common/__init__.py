@@ -1,1 +1,1 @@
-"""Parts that several pages share: labels, tables, inputs, dialogs, texts."""
+"""Widgets, texts and services shared by several pages."""

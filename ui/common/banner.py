@@ -1,4 +1,4 @@
-"""Message area: what happened, what to do, and the raw text behind Details. It never blocks the window."""
+"""Banner: non-modal message area with message, hint, details and an optional action button."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ui.common.speed_units import convert_to_chosen_unit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: How long a note stays, milliseconds.
+#: Time until a note hides itself, ms.
 _NOTE_MS = 8000
 
 
 class Banner(QFrame):
-    """Shows one message; hidden when there is none. Plain text only.
+    """Shows one plain-text message; hidden without one.
 
     Attributes:
-        number: of the last message, counted from 1.
+        number: serial number of the latest message, from 1; 0 before the first.
 
     Signals:
-        closed: the person dismissed it.
+        closed: the message was dismissed by the user or by its timer.
     """
 
     closed = Signal()
@@ -41,19 +41,19 @@ class Banner(QFrame):
         self.setBackgroundRole(QPalette.ColorRole.Base)
         self._meaning = "error"
         self.number = 0
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.setInterval(_NOTE_MS)
-        self._patience.timeout.connect(self.dismiss)
+        self._hide_timer = QTimer(self)
+        self._hide_timer.setSingleShot(True)
+        self._hide_timer.setInterval(_NOTE_MS)
+        self._hide_timer.timeout.connect(self.dismiss)
         self._bar = QWidget()
-        self._word = plain_label()
-        self._word.setAlignment(Qt.AlignmentFlag.AlignTop)
-        enlarge(self._word, 1.0, bold=True)
+        self._severity = plain_label()
+        self._severity.setAlignment(Qt.AlignmentFlag.AlignTop)
+        enlarge(self._severity, 1.0, bold=True)
         self._message = plain_label(wrap=True)
         self._hint = plain_label(wrap=True)
         for label in (self._message, self._hint):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        # It stands above every page, and their buttons have the keys; Esc closes it.
+        # No mnemonics: the banner is above every page, whose buttons use them. Esc closes it.
         self._details_button = QPushButton(self.tr("Details"))
         self._details_button.setCheckable(True)
         self._details_button.toggled.connect(self._on_details)
@@ -86,7 +86,7 @@ class Banner(QFrame):
         buttons.addWidget(close_button)
         top = QHBoxLayout()
         top.setSpacing(12)
-        top.addWidget(self._word, 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(self._severity, 0, Qt.AlignmentFlag.AlignTop)
         top.addLayout(texts, 1)
         top.addLayout(buttons)
         top.setAlignment(buttons, Qt.AlignmentFlag.AlignTop)
@@ -105,13 +105,13 @@ class Banner(QFrame):
     def show_error(
         self, error: AppError, action_text: str = "", action: Callable[[], None] | None = None
     ) -> None:
-        """Show an error; a cancellation is told as information.
+        """Show an error; a cancellation appears as information.
 
         Args:
-            error: what to show.
-            action_text: of a button that offers a way on; without one, an error that a command mends offers
-                the command.
-            action: what it does, once.
+            error: error to show.
+            action_text: text of the action button.
+            action: called once when the button is clicked. None hides the button, except for a missing
+                helper: then the button copies the install command.
         """
         if error.kind is ErrorKind.CANCELLED:
             self._show("info", self.tr("Cancelled"), error)
@@ -130,32 +130,32 @@ class Banner(QFrame):
         action_text: str = "",
         action: Callable[[], None] | None = None,
     ) -> None:
-        """Show a warning, with a button that offers a way on as of :meth:`show_error`."""
+        """Show a warning; ``action_text`` and ``action`` are those of :meth:`show_error`."""
         self._show(
             "warn", self.tr("Warning"), AppError(ErrorKind.INTERNAL, message, hint=hint, detail=detail)
         )
         self._offer(action_text, action)
 
     def show_information(self, message: str, detail: str = "") -> None:
-        """Show that something was done."""
+        """Show an information, which hides itself after some seconds if it has no details."""
         self._show("info", self.tr("Note"), AppError(ErrorKind.INTERNAL, message, detail=detail))
 
     def message(self) -> str:
-        """Return the message shown, "" if none."""
+        """Return the shown message, "" while the banner is hidden."""
         return "" if self.isHidden() else self._message.text()
 
     def dismiss(self) -> None:
-        """Hide it."""
+        """Hide the banner."""
         if self.isHidden():
             return
-        self._patience.stop()
+        self._hide_timer.stop()
         self.hide()
         self.closed.emit()
 
-    def _show(self, meaning: str, word: str, error: AppError) -> None:
+    def _show(self, meaning: str, severity: str, error: AppError) -> None:
         self._meaning = meaning
         self.number += 1
-        self._word.setText(word)
+        self._severity.setText(severity)
         self._message.setText(convert_to_chosen_unit(error.message))
         hint = f"{error.hint} {leftover_files_text(error.remains)}".strip()
         self._hint.setText(hint)
@@ -169,14 +169,14 @@ class Banner(QFrame):
         self._action = None
         self._action_button.hide()
         self._on_details(shown=False)
-        self.setAccessibleName(f"{word}: {error.message} {hint}".strip())
+        self.setAccessibleName(f"{severity}: {error.message} {hint}".strip())
         self._update_colors()
         self.show()
-        # A note without details goes by itself; everything else waits for the person.
+        # A note without details hides itself; all other messages stay until the user closes them.
         if meaning == "info" and not error.detail and not error.remains:
-            self._patience.start()
+            self._hide_timer.start()
         else:
-            self._patience.stop()
+            self._hide_timer.stop()
 
     def _offer(self, text: str, action: Callable[[], None] | None) -> None:
         self._action = action
@@ -200,7 +200,7 @@ class Banner(QFrame):
 
     def _update_colors(self) -> None:
         color: str = getattr(theme.colors(), self._meaning)
-        theme.tint(self._word, color)
+        theme.tint(self._severity, color)
         theme.tint(self._bar, color, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
 
     # Qt overrides

@@ -1,9 +1,9 @@
-"""Requests of the window: answers of other threads become signals on the main thread.
+"""Bridge to the agent and to worker threads: their results become Qt signals on the main thread.
 
-Other threads only put a closure into a queue and ring an eventfd(2), which the main thread's event loop
-watches. They touch no Qt object, which may be deleted while they do; every signal of a :class:`BridgeCall`
-is emitted on the main thread. :class:`LatestCall` ignores the answer of a request that a newer one has
-replaced.
+Other threads only put a closure into a queue and write to an eventfd(2), which the event loop of the main
+thread watches. They never touch Qt objects, which the main thread may delete at any time. Every signal of
+a :class:`BridgeCall` is emitted on the main thread. :class:`LatestCall` ignores the answer of a request
+that a newer one has replaced.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from app.service.client import Call, Host
 
 if TYPE_CHECKING:
-    #: Runs blocking work on a thread: its name and the work; as Bridge.run does.
+    #: Function that runs blocking work on a thread, such as `Bridge.run`; takes a name and the work.
     RunInThread = Callable[[str, Callable[[], Any]], "BridgeCall"]
 
 
-#: From a request's cancellation until it is called overdue, milliseconds.
+#: Time from the cancellation of a request until it is overdue, ms.
 OVERDUE_MS = 5000
 
 
 class BridgeCall(QObject):
-    """A request under way, seen from the window.
+    """A pending request to the agent, or pending work of a thread.
 
     Signals:
-        progressed: an event of the request (its verb's event type).
-        succeeded: the result.
-        failed: the AppError.
-        finished: exactly once, after one of the two above.
-        overdue: it was cancelled some seconds ago and has not ended; it may be abandoned.
+        progressed: the agent sent an event (the event type of the verb).
+        succeeded: the request ended with this result.
+        failed: the request ended with this AppError.
+        finished: the request ended; emitted exactly once, after ``succeeded`` or ``failed``.
+        overdue: the request has not ended within `OVERDUE_MS` of its cancellation, and may be abandoned.
     """
 
     progressed = Signal(object)
@@ -59,44 +59,44 @@ class BridgeCall(QObject):
         self._call: Call | None = None
         self._done = False
         self._cancelled = False
-        self._patience = QTimer(self)
-        self._patience.setSingleShot(True)
-        self._patience.timeout.connect(self.overdue)
+        self._overdue_timer = QTimer(self)
+        self._overdue_timer.setSingleShot(True)
+        self._overdue_timer.timeout.connect(self.overdue)
 
     @property
     def id(self) -> int | None:
-        """The number of the request with its agent, None for other work."""
+        """Number of the request in the agent's protocol, None for work of a thread."""
         return self._call.id if self._call is not None else None
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the request has ended."""
         return self._done
 
     def bind(self, call: Call) -> None:
-        """Say which request :meth:`cancel` ends."""
+        """Set the request that :meth:`cancel` cancels."""
         self._call = call
 
     def cancel(self) -> None:
-        """Ask the agent to end it; it then fails with the kind "cancelled". Does not wait."""
+        """Ask the agent to end the request, without waiting; it then fails with ErrorKind.CANCELLED."""
         if self._call is None or self._done:
             return
         self._call.cancel()
         if not self._cancelled:
             self._cancelled = True
-            self._patience.start(OVERDUE_MS)
+            self._overdue_timer.start(OVERDUE_MS)
 
     def abandon(self) -> None:
-        """Wait for it no longer: it fails with the kind "cancelled" now, whatever the agent still does."""
+        """Fail now with ErrorKind.CANCELLED, even if the agent still works on the request."""
         self._fail(AppError(ErrorKind.CANCELLED, "Abandoned: it may still be ending in the background."))
 
     def deliver(self, event: Any) -> None:
-        """Emit an event; for the bridge."""
+        """Emit an event of the request; called by the bridge."""
         if not self._done:
             self.progressed.emit(event)
 
     def complete(self, future: Future[Any]) -> None:
-        """Emit the end; for the bridge."""
+        """Emit the result or the error of a finished future; called by the bridge."""
         error = future.exception()
         if error is not None:
             self._fail(error if isinstance(error, AppError) else internal_error(error))
@@ -112,66 +112,72 @@ class BridgeCall(QObject):
             self._finish()
 
     def _finish(self) -> None:
-        self._patience.stop()
+        self._overdue_timer.stop()
         self.finished.emit()
         self.deleteLater()
 
 
 class Bridge(QObject):
-    """Makes :class:`BridgeCall` objects and delivers to them. One a window, living on the main thread."""
+    """Creates :class:`BridgeCall` objects and delivers results to them; one per window."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._queue: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        #: Held to ring, and to close what is rung: its number may be another file's afterwards.
+        #: Guards the eventfd: after its close, another file may get its descriptor number.
         self._lock = threading.Lock()
         self._closed = False
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._forget_bell = weakref.finalize(self, os.close, self._bell)
-        self._listener = QSocketNotifier(self._bell, QSocketNotifier.Type.Read, self)
-        self._listener.activated.connect(self._drain)
+        self._eventfd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._close_eventfd = weakref.finalize(self, os.close, self._eventfd)
+        self._notifier = QSocketNotifier(self._eventfd, QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._drain)
 
     def submit(self, host: Host, verb: str, args: Any = None) -> BridgeCall:
-        """Send a request to a host."""
-        bridged = BridgeCall(self)
-        call = host.submit(verb, args, lambda event: self.post(lambda: _event(bridged, event)))
-        bridged.bind(call)
-        self._follow(call.future, bridged)
-        return bridged
+        """Send a request to the agent of a host.
+
+        Args:
+            host: client of the agent.
+            verb: name of the request in the protocol.
+            args: arguments of the verb, None for a verb without arguments.
+        """
+        bridge_call = BridgeCall(self)
+        call = host.submit(verb, args, lambda event: self.post(lambda: _deliver(bridge_call, event)))
+        bridge_call.bind(call)
+        self._follow(call.future, bridge_call)
+        return bridge_call
 
     def run(self, name: str, work: Callable[[], Any]) -> BridgeCall:
-        """Run blocking work on a daemon thread of its own."""
+        """Run blocking work on a new daemon thread with this name."""
         return self.follow(run_in_thread(name, work))
 
     def follow(self, future: Future[Any]) -> BridgeCall:
-        """Bring the end of work that was started elsewhere to the main thread."""
-        bridged = BridgeCall(self)
-        self._follow(future, bridged)
-        return bridged
+        """Return a call that ends, on the main thread, with the result of a future."""
+        bridge_call = BridgeCall(self)
+        self._follow(future, bridge_call)
+        return bridge_call
 
     def close(self) -> None:
-        """Deliver nothing any more."""
+        """Stop delivering results."""
         with self._lock:
             self._closed = True
-            if shiboken6.isValid(self._listener):
-                self._listener.setEnabled(False)
-            self._forget_bell()
+            if shiboken6.isValid(self._notifier):
+                self._notifier.setEnabled(False)
+            self._close_eventfd()
 
-    def _follow(self, future: Future[Any], bridged: BridgeCall) -> None:
-        future.add_done_callback(lambda done: self.post(lambda: _complete(bridged, done)))
+    def _follow(self, future: Future[Any], bridge_call: BridgeCall) -> None:
+        future.add_done_callback(lambda done: self.post(lambda: _complete(bridge_call, done)))
 
     def post(self, closure: Callable[[], None]) -> None:
         """Run a closure on the main thread; may be called from any thread."""
         with self._lock:
             if not self._closed:
                 self._queue.put(closure)
-                os.eventfd_write(self._bell, 1)
+                os.eventfd_write(self._eventfd, 1)
 
     @Slot()
     def _drain(self) -> None:
         if not self._closed:
             with contextlib.suppress(BlockingIOError):
-                os.eventfd_read(self._bell)
+                os.eventfd_read(self._eventfd)
         while not self._closed:
             try:
                 closure = self._queue.get_nowait()
@@ -180,25 +186,25 @@ class Bridge(QObject):
             closure()
 
 
-def _event(bridged: BridgeCall, event: Any) -> None:
-    if shiboken6.isValid(bridged):
-        bridged.deliver(event)
+def _deliver(bridge_call: BridgeCall, event: Any) -> None:
+    if shiboken6.isValid(bridge_call):
+        bridge_call.deliver(event)
 
 
-def _complete(bridged: BridgeCall, future: Future[Any]) -> None:
-    if shiboken6.isValid(bridged):
-        bridged.complete(future)
+def _complete(bridge_call: BridgeCall, future: Future[Any]) -> None:
+    if shiboken6.isValid(bridge_call):
+        bridge_call.complete(future)
 
 
 def ignore(_result: Any) -> None:
-    """Do nothing with an answer or an error."""
+    """Ignore a result or an error; the default callback."""
 
 
 class LatestCall:
-    """Holds at most one request under way, and passes on only what that one says.
+    """The latest request of a kind; results of older requests are ignored.
 
     Args:
-        submit: sends a request to the agent; AppError where the host is gone.
+        submit: sends a request to the agent; raises AppError without a host.
     """
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
@@ -207,7 +213,7 @@ class LatestCall:
 
     @property
     def is_pending(self) -> bool:
-        """Whether an answer is waited for."""
+        """Whether the latest request has not ended."""
         return self._call is not None
 
     def ask(
@@ -218,17 +224,17 @@ class LatestCall:
         failed: Callable[[AppError], Any] = ignore,
         progressed: Callable[[Any], Any] | None = None,
     ) -> bool:
-        """Send a request; an older one is no longer waited for.
+        """Send a request, and ignore the result of an older one.
 
         Args:
-            verb: of the protocol.
-            args: its arguments.
+            verb: name of the request in the protocol.
+            args: arguments of the verb.
             answered: called with the result.
-            failed: called with the AppError, also where the request could not be sent.
-            progressed: called with each event before.
+            failed: called with the AppError, also if the request could not be sent.
+            progressed: called with each event before the end.
 
         Returns:
-            Whether it was sent.
+            Whether the request was sent.
         """
         self._call = None
         try:
@@ -246,33 +252,33 @@ class LatestCall:
         failed: Callable[[AppError], Any] = ignore,
         progressed: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Wait for work that was started elsewhere, as for a request."""
+        """Make a call that already runs the latest one; the callbacks are those of :meth:`ask`."""
         self._call = call
         if progressed is not None:
-            call.progressed.connect(partial(self._pass_on, call, progressed))
+            call.progressed.connect(partial(self._forward, call, progressed))
         call.succeeded.connect(partial(self._end, call, answered))
         call.failed.connect(partial(self._end, call, failed))
 
     def reset(self) -> None:
-        """Ignore the answer of the request under way; the agent still carries it out."""
+        """Ignore the result of the pending request, which the agent still carries out."""
         self._call = None
 
     def cancel(self) -> None:
-        """Have the agent end the request under way, and ignore its answer."""
+        """Cancel the pending request and ignore its result."""
         call, self._call = self._call, None
         if call is not None:
             call.cancel()
 
     def interrupt(self) -> None:
-        """Have the agent end the request under way, and wait for what it says of that."""
+        """Cancel the pending request, and still report its end to the callbacks."""
         if self._call is not None:
             self._call.cancel()
 
-    def _pass_on(self, call: BridgeCall, then: Callable[[Any], Any], event: Any) -> None:
+    def _forward(self, call: BridgeCall, callback: Callable[[Any], Any], event: Any) -> None:
         if call is self._call:
-            then(event)
+            callback(event)
 
-    def _end(self, call: BridgeCall, then: Callable[[Any], Any], result: Any) -> None:
+    def _end(self, call: BridgeCall, callback: Callable[[Any], Any], result: Any) -> None:
         if call is self._call:
             self._call = None
-            then(result)
+            callback(result)

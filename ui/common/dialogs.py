@@ -1,4 +1,4 @@
-"""Dialog parts: the row of buttons, outlines of check boxes, size by text, and a confirmation."""
+"""Dialog parts: row of buttons, visible outlines of check boxes, size by text, confirmation dialog."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def add_buttons(
     actions: list[QPushButton],
     default: QPushButton | None,
 ) -> QPushButton:
-    """Add the actions and a button that rejects the dialog; return that one.
+    """Add a row with action buttons and a button that rejects the dialog; return the latter.
 
     Args:
         dialog: the dialog.
-        layout: its layout, to whose end the row goes.
-        close_text: of the button that rejects.
-        actions: connected by the caller.
-        default: the one that Enter presses; None for the one that rejects.
+        layout: layout of the dialog, to which the row is appended.
+        close_text: text of the button that rejects the dialog.
+        actions: action buttons; the caller connects them.
+        default: button that Enter presses, None for the one that rejects.
     """
     box = QDialogButtonBox()
     close = QPushButton(close_text)
@@ -47,12 +47,12 @@ def add_buttons(
 
 
 def show_outline(button: QAbstractButton) -> None:
-    """Make a radio button or check box stand out from a dark window: Fusion's outline is darker still."""
-    _Outline(button)
+    """Give a radio button or check box a visible outline in the dark theme, where Fusion's is too dark."""
+    _OutlineFilter(button)
 
 
-class _Outline(QObject):
-    """Gives a button its outline, and another one when it gets dark or light."""
+class _OutlineFilter(QObject):
+    """Event filter that sets the outline color of a button, and updates it when the theme changes."""
 
     def __init__(self, button: QAbstractButton) -> None:
         super().__init__(button)
@@ -76,28 +76,28 @@ class _Outline(QObject):
 
 
 def fit_to_text(dialog: QDialog, letters: int) -> None:
-    """Make a dialog so many average letters wide, and as high as its wrapped text needs."""
+    """Resize a dialog to a width in average characters, and to the height of its wrapped text."""
     width = dialog.fontMetrics().averageCharWidth() * letters
     layout = dialog.layout()
     height = layout.totalHeightForWidth(width) if layout is not None else 0
     dialog.resize(width, height)
 
 
-#: Width of the text.
-_LETTERS = 50
+#: Minimum width of the text of a confirmation, characters.
+_MIN_CHARACTERS = 50
 
 
 def confirm(
     parent: QWidget, question: str, consequence: str, action: str, agreed: Callable[[], None]
 ) -> None:
-    """Ask, and run ``agreed`` if the person chooses the action; Esc and Cancel do nothing.
+    """Ask for a confirmation; Esc and Cancel close the dialog without effect.
 
     Args:
         parent: the window.
-        question: one sentence.
-        consequence: what will happen.
-        action: text of the button that does it.
-        agreed: runs on the main thread.
+        question: one sentence, the main text.
+        consequence: what the action does, in a smaller font.
+        action: text of the confirming button, also the title of the dialog.
+        agreed: called, on the main thread, if the user confirms.
     """
     box = QMessageBox(parent)
     box.setObjectName("confirm")
@@ -115,7 +115,7 @@ def confirm(
     box.setEscapeButton(cancel)
     button.clicked.connect(agreed)
     layout = box.layout()
-    if isinstance(layout, QGridLayout):  # a short question would be broken into lines of a few words
-        room = QSpacerItem(box.fontMetrics().averageCharWidth() * _LETTERS, 0)
-        layout.addItem(room, layout.rowCount(), 0, 1, layout.columnCount())
+    if isinstance(layout, QGridLayout):  # otherwise a short question wraps after a few words
+        spacer = QSpacerItem(box.fontMetrics().averageCharWidth() * _MIN_CHARACTERS, 0)
+        layout.addItem(spacer, layout.rowCount(), 0, 1, layout.columnCount())
     box.open()

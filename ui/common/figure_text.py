@@ -1,4 +1,4 @@
-"""Texts of measured figures: values with units, intervals, rates of small files, and bottlenecks."""
+"""Texts of measured figures: values with units, confidence intervals, rates of small files, bottlenecks."""
 
 from __future__ import annotations
 
@@ -16,38 +16,39 @@ if TYPE_CHECKING:
 
 
 def with_unit(figure: str, number: float) -> str:
-    """Return a figure (a name of advisor.experiment.measurements) with its unit."""
+    """Format a value of a figure (a name of advisor.experiment.measurements) with its unit."""
     return format_figure(figure, number, SPEED_UNITS.unit)
 
 
 def interval_with_unit(figure: str, low: float, high: float) -> str:
-    """Return both ends of an interval, the unit once if it is the same."""
+    """Format an interval of a figure; the unit appears once if both ends have the same."""
     first, last = with_unit(figure, low), with_unit(figure, high)
     return f"{without_unit(first, last)} – {last}"  # noqa: RUF001 - the sign
 
 
 def without_unit(first: str, last: str) -> str:
-    """Return the first figure without its unit if the last one has the same."""
+    """Return the first formatted value, without its unit if the last value has the same unit."""
     number, _, unit = first.rpartition(" ")
     return number if number and last.endswith(f" {unit}") else first
 
 
+#: Confidence level from which on an interval is called a 95% interval.
 _CONFIDENCE = 0.95
 
 
 def interval_title(figure: Figure) -> str:
-    """Return what stands between its ends: fewer than six repeats have no 95 % interval."""
+    """Return the title of a figure's interval: fewer than six repeats give only their range."""
     return tr("95 % interval") if figure.confidence >= _CONFIDENCE else tr("Slowest to fastest")
 
 
 def interval_text(figure: Figure, form: Callable[[float], str] = speed_text) -> str:
-    """Return its ends."""
+    """Format the interval of a figure; ``form`` formats one end."""
     low, high = form(figure.low), form(figure.high)
     return tr("{low} to {high}").format(low=without_unit(low, high), high=high)
 
 
 def rates_texts(result: TestResult) -> list[str]:
-    """Return a sentence for each rate of small files."""
+    """Return one sentence for each measured rate of small files (create, stat, delete)."""
     titles = {"create": tr("Made"), "stat": tr("Looked up (stat)"), "delete": tr("Deleted")}
     texts: list[str] = []
     for name, title in titles.items():
@@ -63,7 +64,7 @@ def rates_texts(result: TestResult) -> list[str]:
 
 
 def wide_text(result: TestResult) -> str:
-    """Return which figures say little because they spread so widely, "" for none."""
+    """Return a warning that names the figures with a wide spread between repeats, "" without any."""
     names = {
         "write": tr("the speed to the server"), "read": tr("the speed from the server"),
         "small-read": tr("the small reads"),
@@ -80,7 +81,7 @@ def wide_text(result: TestResult) -> str:
 
 
 def kind_text(bottleneck: Bottleneck) -> str:
-    """Return what it was that held something back."""
+    """Return the name of a bottleneck's kind."""
     return {
         "network": tr("the network"), "server": tr("the server"),
         "round-trips": tr("the round trips to the server"), "client": tr("this computer"),
@@ -89,7 +90,7 @@ def kind_text(bottleneck: Bottleneck) -> str:
 
 
 def bottleneck_title(bottleneck: Bottleneck) -> str:
-    """Return what held a test back, and how sure that is."""
+    """Return a title with the direction, the bottleneck and its confidence."""
     sure = {"high": tr("sure"), "medium": tr("likely"), "low": tr("a guess")}
     way = tr("To the server") if bottleneck.way == "write" else tr("From the server")
     if bottleneck.kind == "unclear":

@@ -1,6 +1,6 @@
 """History actions: baseline, tags, notes, deletion, export and import of saved tests.
 
-Each runs on a thread, and its outcome is reported.
+Each runs on a thread and reports its result by a signal.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class _Prompt(NamedTuple):
-    """What a person is asked.
+    """Texts of an input dialog.
 
     Attributes:
-        title: of the window.
-        label: of the field.
-        action: of the button that takes the answer.
+        title: title of the dialog.
+        label: label of the field.
+        action: text of the confirming button.
     """
 
     title: str
@@ -43,11 +43,15 @@ class _Prompt(NamedTuple):
 
 
 class HistoryActions(QObject):
-    """Changes the history.
+    """Actions on the history; those that need an input ask for it in a dialog.
+
+    Args:
+        run: runs blocking work on a thread.
+        parent: widget whose window shows the dialogs.
 
     Signals:
-        changed: something was changed; what was done in words, and the runs that can be brought back.
-        failed: something did not work (AppError).
+        changed: an action succeeded; a sentence about it, and the deleted runs that can be restored.
+        failed: an action failed (AppError).
     """
 
     changed = Signal(str, object)
@@ -57,76 +61,76 @@ class HistoryActions(QObject):
         super().__init__(parent)
         self._parent = parent
         self._run = run
-        #: Numbers of runs that are being taken out, and of those that are out though still in the list.
-        self._going: set[int] = set()
-        self._gone: set[int] = set()
+        #: Numbers of runs that are being deleted, and of deleted runs that the list still shows.
+        self._being_deleted: set[int] = set()
+        self._deleted: set[int] = set()
 
     def set_baseline(self, row: RunSummary) -> None:
-        """Let later tests of its share be compared with it; or no longer, if they are."""
+        """Make a run the baseline of later tests, or end that if it is one."""
         if row.baseline:
             text = self.tr("Later tests are no longer compared with it.")
-            self._do(partial(queries.change_store, lambda store: store.clear_baseline(row.id)), text)
+            self._run_action(partial(queries.change_store, lambda store: store.clear_baseline(row.id)), text)
         else:
             call = self._run("history", lambda: queries.set_baseline(row.id))
             call.succeeded.connect(partial(self._on_baseline, row))
             call.failed.connect(self.failed)
 
     def ask_tags(self, rows: Sequence[RunSummary]) -> None:
-        """Ask for the tags of some runs and write them."""
+        """Ask for the common tags of some runs and save them."""
         numbers = [row.id for row in rows]
         common = [tag for tag in rows[0].tags if all(tag in row.tags for row in rows)]
 
         def write(text: str) -> None:
             wanted = text.replace(",", " ").split()
-            gone = set(common) - set(wanted)
-            self._do(
-                partial(queries.change_store, lambda store: store.tag(numbers, add=wanted, remove=gone)),
+            removed = set(common) - set(wanted)
+            self._run_action(
+                partial(queries.change_store, lambda store: store.tag(numbers, add=wanted, remove=removed)),
                 self.tr("The tags are written."),
             )
 
-        asked = _Prompt(self.tr("Tags"), self.tr("Words, such as before-upgrade:"), self.tr("&Save"))
-        self._ask(asked, " ".join(common), write)
+        prompt = _Prompt(self.tr("Tags"), self.tr("Words, such as before-upgrade:"), self.tr("&Save"))
+        self._ask(prompt, " ".join(common), write)
 
     def ask_note(self, row: RunSummary) -> None:
-        """Ask for the note of a run and write it."""
+        """Ask for the note of a run and save it."""
 
         def write(text: str) -> None:
             work = partial(queries.change_store, lambda store: store.note(row.id, text))
-            self._do(work, self.tr("The note is written."))
+            self._run_action(work, self.tr("The note is written."))
 
         label = self.tr("What is to be remembered of this test:")
         self._ask(_Prompt(self.tr("Note"), label, self.tr("&Save")), row.note, write)
 
     def delete(self, rows: Sequence[RunSummary]) -> None:
-        """Take runs out; they can be brought back while the program runs."""
-        numbers = [row.id for row in rows if row.id not in self._going | self._gone]
+        """Delete runs; `restore_runs` can restore them while the program runs."""
+        numbers = [row.id for row in rows if row.id not in self._being_deleted | self._deleted]
         if not numbers:
             return
-        self._going.update(numbers)
+        self._being_deleted.update(numbers)
         call = self._run("history", lambda: queries.delete_runs(numbers))
         call.succeeded.connect(partial(self._on_deleted, numbers))
         call.failed.connect(partial(self._on_not_deleted, numbers))
 
     def is_deleted(self, numbers: Sequence[int]) -> bool:
-        """Return whether one of these runs is being taken out, or is out though still in the list."""
-        return not (self._going | self._gone).isdisjoint(numbers)
+        """Return whether one of these runs is being deleted, or is deleted but still listed."""
+        return not (self._being_deleted | self._deleted).isdisjoint(numbers)
 
     def list_reloaded(self) -> None:
-        """The list was read again: what it shows is there, and may have the number of what was taken out."""
-        self._gone.clear()
+        """Forget the deleted runs after a reload of the list; a new run may reuse their numbers."""
+        self._deleted.clear()
 
     def restore_runs(self, runs: Sequence[Run]) -> None:
-        """Add runs again that were taken out."""
-        self._do(lambda: queries.restore_runs(runs), self.tr("They are back."))
+        """Restore deleted runs."""
+        self._run_action(lambda: queries.restore_runs(runs), self.tr("They are back."))
 
     def ask_export(self, rows: Sequence[RunSummary], kind: ExportFormat) -> None:
-        """Ask for a new file and write runs to it."""
+        """Ask for the path of a new file and export runs to it."""
         numbers = [row.id for row in rows]
 
         def write(path: str) -> None:
             text = self.tr("Written: {path}").format(path=path)
             unit = SPEED_UNITS.unit
-            self._do(lambda: save_runs(numbers, path.strip(), kind, unit), text)
+            self._run_action(lambda: save_runs(numbers, path.strip(), kind, unit), text)
 
         label = self.tr("One test goes to a new file:")
         if len(rows) > 1:
@@ -135,48 +139,48 @@ class HistoryActions(QObject):
         self._ask(_Prompt(self.tr("Export"), label, self.tr("&Write")), str(path), write)
 
     def ask_export_experiment(self, number: int, kind: ExportFormat) -> None:
-        """Ask for a new file and write an experiment to it."""
+        """Ask for the path of a new file and export an experiment to it."""
 
         def write(path: str) -> None:
             text = self.tr("Written: {path}").format(path=path)
             unit = SPEED_UNITS.unit
-            self._do(lambda: save_experiment(number, path.strip(), kind, unit), text)
+            self._run_action(lambda: save_experiment(number, path.strip(), kind, unit), text)
 
         path = default_folder() / f"mountwright-experiment-{number}.{kind}"
         label = self.tr("The experiment goes to a new file:")
         self._ask(_Prompt(self.tr("Export"), label, self.tr("&Write")), str(path), write)
 
     def ask_import(self) -> None:
-        """Ask for a file that was exported elsewhere and add its runs."""
+        """Ask for the path of an exported file and import its runs and experiments."""
         label = self.tr("A file of “Export as JSON”, or of “mountwright test --json”:")
         self._ask(_Prompt(self.tr("Import"), label, self.tr("&Import")), f"{default_folder()}/", self.take)
 
     def take(self, path: str) -> None:
-        """Add the runs of this file."""
+        """Import the runs and experiments of a file."""
         path = path.strip()
         call = self._run("history", lambda: queries.import_file(path))
-        call.succeeded.connect(partial(self._on_taken, path))
+        call.succeeded.connect(partial(self._on_imported, path))
         call.failed.connect(self.failed)
 
-    def _ask(self, asked: _Prompt, text: str, answered: Callable[[str], None]) -> None:
+    def _ask(self, prompt: _Prompt, text: str, answered: Callable[[str], None]) -> None:
         dialog = QInputDialog(self._parent)
         dialog.setObjectName("history-ask")
-        dialog.setWindowTitle(asked.title)
-        dialog.setLabelText(asked.label)
-        dialog.setOkButtonText(asked.action)
+        dialog.setWindowTitle(prompt.title)
+        dialog.setLabelText(prompt.label)
+        dialog.setOkButtonText(prompt.action)
         dialog.setCancelButtonText(self.tr("&Cancel"))
         dialog.setTextValue(text)
         dialog.textValueSelected.connect(answered)
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
-        # Only now is there a field; the dialog itself keeps to the width that its parts ask for.
+        # The field exists only after open(); its minimum width determines the width of the dialog.
         for line in dialog.findChildren(QLineEdit):
             line.setMinimumWidth(dialog.fontMetrics().averageCharWidth() * 60)
-            line.setAccessibleName(asked.label)
+            line.setAccessibleName(prompt.label)
         for button in dialog.findChildren(QPushButton):
             button.setIcon(QIcon())
 
-    def _do(self, work: Callable[[], object], text: str) -> None:
+    def _run_action(self, work: Callable[[], object], text: str) -> None:
         call = self._run("history", work)
         call.succeeded.connect(partial(self._on_done, text))
         call.failed.connect(self.failed)
@@ -184,7 +188,7 @@ class HistoryActions(QObject):
     def _on_done(self, text: str, _none: object) -> None:
         self.changed.emit(text, ())
 
-    def _on_baseline(self, row: RunSummary, gone: list[RunSummary]) -> None:
+    def _on_baseline(self, row: RunSummary, former: list[RunSummary]) -> None:
         texts = [
             self.tr("Later tests of {share} like this one are compared with it.").format(share=row.share)
         ]
@@ -192,30 +196,30 @@ class HistoryActions(QObject):
             self.tr("That of {when} is no longer a baseline: it was a test like it.").format(
                 when=other.started_at[:10]
             )
-            for other in gone
+            for other in former
         ]
         self.changed.emit(" ".join(texts), ())
 
     def _on_deleted(self, numbers: Sequence[int], runs: list[Run]) -> None:
-        self._going.difference_update(numbers)
-        self._gone.update(numbers)
+        self._being_deleted.difference_update(numbers)
+        self._deleted.update(numbers)
         one = self.tr("One test is taken out of the history.")
         many = self.tr("{count} tests are taken out of the history.").format(count=len(runs))
         self.changed.emit(one if len(runs) == 1 else many, runs)
 
     def _on_not_deleted(self, numbers: Sequence[int], error: AppError) -> None:
-        self._going.difference_update(numbers)
+        self._being_deleted.difference_update(numbers)
         self.failed.emit(error)
 
-    def _on_taken(self, path: str, taken: ImportResult) -> None:
+    def _on_imported(self, path: str, imported: ImportResult) -> None:
         one, many = self.tr("1 test new here"), self.tr("{count} tests new here")
-        new = one if len(taken.added) == 1 else many.format(count=len(taken.added))
+        new = one if len(imported.added) == 1 else many.format(count=len(imported.added))
         text = self.tr("{name}: {new}, {known} here already").format(
-            name=posixpath.basename(path), new=new, known=taken.known
+            name=posixpath.basename(path), new=new, known=imported.known
         )
-        if taken.experiments or taken.known_experiments:
+        if imported.experiments or imported.known_experiments:
             more = self.tr("; experiments: {new} new, {known} known")
-            text += more.format(new=len(taken.experiments), known=taken.known_experiments)
-        if taken.trials:
-            text += self.tr("; trials added to known ones: {count}").format(count=taken.trials)
+            text += more.format(new=len(imported.experiments), known=imported.known_experiments)
+        if imported.trials:
+            text += self.tr("; trials added to known ones: {count}").format(count=imported.trials)
         self.changed.emit(f"{text}.", ())

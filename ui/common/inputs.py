@@ -1,6 +1,7 @@
-"""Input widgets: editors of option values, and fields that leave the wheel to the page.
+"""Input widgets: editors of option values, and fields that ignore the mouse wheel without focus.
 
-The catalogue's type of an option gives its editor. Each editor can be at “Default”: the option is left out.
+The kind of an option in the catalogue determines its editor. Every editor has the choice “Default”, which
+leaves the option out of the option string.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NoWheelSpinBox(QSpinBox):
-    """Leaves the wheel to the page unless it has the focus."""
+    """Spin box that scrolls the page instead of its value, unless it has the focus."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,19 +31,19 @@ class NoWheelSpinBox(QSpinBox):
     # Qt overrides
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Qt: turn only what the person is working on."""
+        """Qt: ignore the wheel without focus, so that the page scrolls."""
         if self.hasFocus():
             super().wheelEvent(event)
         else:
             event.ignore()
 
 
-#: Offered transfer sizes; any other can be typed.
+#: Offered transfer sizes, bytes; others can be typed.
 _SIZES = tuple(2**power for power in range(12, 21))
 
 
 class NoWheelComboBox(QComboBox):
-    """Leaves the wheel to the page unless it has the focus."""
+    """Combo box that scrolls the page instead of its value, unless it has the focus."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +53,7 @@ class NoWheelComboBox(QComboBox):
     # Qt overrides
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Qt: turn only what the person is working on."""
+        """Qt: ignore the wheel without focus, so that the page scrolls."""
         if self.hasFocus():
             super().wheelEvent(event)
         else:
@@ -60,7 +61,7 @@ class NoWheelComboBox(QComboBox):
 
 
 class _NumberBox(QDoubleSpinBox):
-    """A number, or “Default” below the smallest one."""
+    """Spin box for a number; one step below the minimum is “Default”."""
 
     def __init__(self, option: Option) -> None:
         super().__init__()
@@ -83,7 +84,7 @@ class _NumberBox(QDoubleSpinBox):
     # Qt overrides
 
     def stepBy(self, steps: int) -> None:
-        """Qt: the first step away from “Default” goes to the default's own value."""
+        """Qt: step up from “Default” to the numeric default of the option."""
         default = self._option.default
         if self.value() == self.minimum() and steps > 0 and default is not None and default.isdigit():
             self.setValue(float(self._option.from_wire(default)))
@@ -91,7 +92,7 @@ class _NumberBox(QDoubleSpinBox):
             super().stepBy(steps)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Qt: turn only what the person is working on."""
+        """Qt: ignore the wheel without focus, so that the page scrolls."""
         if self.hasFocus():
             super().wheelEvent(event)
         else:
@@ -99,14 +100,14 @@ class _NumberBox(QDoubleSpinBox):
 
 
 class OptionEditor(QWidget):
-    """Edits one option.
+    """Base class of the editors of one option.
 
     Attributes:
-        option: which one.
-        field: what takes the focus.
+        option: option of the catalogue.
+        field: inner widget that takes the focus.
 
     Signals:
-        changed: the value is another one.
+        changed: the value changed.
     """
 
     changed = Signal()
@@ -119,19 +120,19 @@ class OptionEditor(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
 
     def value(self) -> str | None:
-        """Return the canonical value, None for the default; what is no value is returned as typed."""
+        """Return the canonical value, None for the default; an invalid value as typed."""
         raise NotImplementedError
 
     def set_value(self, value: str | None) -> None:
-        """Show this value."""
+        """Show a canonical value, None for the default."""
         raise NotImplementedError
 
     def problem(self) -> str:
-        """Return what is wrong with what was typed, or ""."""
+        """Return the problem of an invalid value, "" without one."""
         return ""
 
     def set_field(self, field: QWidget) -> None:
-        """Take the field that is edited; for the editors below."""
+        """Set the inner widget; called by subclasses."""
         field.setObjectName(f"option-{self.option.name}")
         field.setAccessibleName(self.option.label)
         line = field.lineEdit() if isinstance(field, QComboBox) else None
@@ -144,7 +145,7 @@ class OptionEditor(QWidget):
 
 
 class ChoiceEditor(OptionEditor):
-    """One of a few values."""
+    """Editor of a flag or an enumeration: a combo box."""
 
     def __init__(self, option: Option) -> None:
         super().__init__(option)
@@ -156,12 +157,12 @@ class ChoiceEditor(OptionEditor):
         self.set_field(self._combo)
 
     def value(self) -> str | None:
-        """Return the chosen value."""
+        """Return the selected value, None for the default."""
         data = self._combo.currentData()
         return None if data is None else str(data)
 
     def set_value(self, value: str | None) -> None:
-        """Choose; a value that is not offered is added, so that it is not lost."""
+        """Select a value; a value that the list does not offer is added to it."""
         index = 0 if value is None else self._combo.findData(value)
         if index < 0:
             self._combo.addItem(str(value), value)
@@ -170,26 +171,26 @@ class ChoiceEditor(OptionEditor):
 
 
 class NumberEditor(OptionEditor):
-    """A number with its unit; tenths of a second are edited as seconds."""
+    """Editor of a number with its unit; tenths of a second are shown in seconds."""
 
     def __init__(self, option: Option) -> None:
         super().__init__(option)
         self._box = _NumberBox(option)
-        self._odd: str | None = None
+        self._unshowable: str | None = None
         self._box.valueChanged.connect(self._on_changed)
         self.set_field(self._box)
 
     def value(self) -> str | None:
-        """Return the number as it stands in the option string."""
-        if self._odd is not None:
-            return self._odd
+        """Return the number as in the option string, None for the default."""
+        if self._unshowable is not None:
+            return self._unshowable
         if self._box.value() == self._box.minimum():
             return None
         return self.option.to_wire(self._box.value())
 
     def set_value(self, value: str | None) -> None:
-        """Show the number; one that the field cannot show is kept as it is until it is edited."""
-        self._odd = None
+        """Show a number; a value that the spin box cannot show stays unchanged until the user edits it."""
+        self._unshowable = None
         if value is None:
             self._box.setValue(self._box.minimum())
             return
@@ -201,21 +202,23 @@ class NumberEditor(OptionEditor):
             self._box.setValue(number)
         else:
             self._box.setValue(self._box.minimum())
-            self._odd = value
+            self._unshowable = value
 
     def problem(self) -> str:
-        """Return what is wrong with a number that came from elsewhere."""
-        if self._odd is None:
+        """Return the problem of a value that the spin box cannot show, "" without one."""
+        if self._unshowable is None:
             return ""
-        return self.tr("“{value}” is not a value of {name}.").format(value=self._odd, name=self.option.name)
+        return self.tr("“{value}” is not a value of {name}.").format(
+            value=self._unshowable, name=self.option.name
+        )
 
     def _on_changed(self) -> None:
-        self._odd = None
+        self._unshowable = None
         self.changed.emit()
 
 
 class SizeEditor(OptionEditor):
-    """A transfer size: offered powers of two, or any that is typed (``262144``, ``256k``, ``1M``)."""
+    """Editor of a transfer size: a power of two from the list, or typed (``262144``, ``256k``, ``1M``)."""
 
     def __init__(self, option: Option) -> None:
         super().__init__(option)
@@ -229,7 +232,7 @@ class SizeEditor(OptionEditor):
         self.set_field(self._combo)
 
     def value(self) -> str | None:
-        """Return the bytes as a plain decimal."""
+        """Return the number of bytes as a decimal, None for the default; an invalid size as typed."""
         text = self._text()
         if not text or text == self.tr("Default"):
             return None
@@ -239,7 +242,7 @@ class SizeEditor(OptionEditor):
             return text
 
     def set_value(self, value: str | None) -> None:
-        """Show the size."""
+        """Show a size in bytes, None for the default."""
         if value is None:
             self._combo.setCurrentIndex(0)
             self._combo.setEditText(self.tr("Default"))
@@ -247,19 +250,19 @@ class SizeEditor(OptionEditor):
             self._combo.setEditText(size_item(int(value)) if is_plain_number(value) else value)
 
     def problem(self) -> str:
-        """Return what is wrong with what was typed."""
+        """Return the problem of a typed size, "" without one."""
         text = self.value()
         if text is None or is_plain_number(text):
             return ""
         return self.tr("“{text}” is not a size; write for example 262144, 256k or 1M.").format(text=text)
 
     def _text(self) -> str:
-        # “262144 (256 KiB)” is how a size is shown; what counts is before the bracket.
+        # In “262144 (256 KiB)”, the number before the parenthesis is the value.
         return self._combo.currentText().partition("(")[0].strip()
 
 
 class TextEditor(OptionEditor):
-    """Any text."""
+    """Editor of an option with free text."""
 
     def __init__(self, option: Option) -> None:
         super().__init__(option)
@@ -269,16 +272,16 @@ class TextEditor(OptionEditor):
         self.set_field(self._line)
 
     def value(self) -> str | None:
-        """Return the text."""
+        """Return the text, None if it is empty."""
         return self._line.text().strip() or None
 
     def set_value(self, value: str | None) -> None:
-        """Show the text."""
+        """Show a text, None for the default."""
         self._line.setText(value or "")
 
 
 def make_editor(option: Option) -> OptionEditor:
-    """Return the editor that fits the option's kind."""
+    """Create the editor for the kind of an option."""
     if option.kind in ("flag", "enum", "version"):
         return ChoiceEditor(option)
     if option.kind == "size":

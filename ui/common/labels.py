@@ -1,6 +1,6 @@
 """Labels: plain text, headings, elided text, states, problems, and speeds in the chosen unit.
 
-All show plain text: servers and exports choose their own names, and Qt guesses markup.
+All show plain text, never rich text, because Qt guesses markup and servers choose names of exports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ui.common.speed_units import SPEED_UNITS, convert_to_chosen_unit
 
 
 def plain_label(text: str = "", parent: QWidget | None = None, *, wrap: bool = False) -> QLabel:
-    """Return a label that shows its text as it is, never as markup."""
+    """Create a label that shows its text literally, never as markup."""
     label = QLabel(text, parent)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(wrap)
@@ -24,26 +24,26 @@ def plain_label(text: str = "", parent: QWidget | None = None, *, wrap: bool = F
 
 
 def breakable(text: str) -> str:
-    """Return options that a label can break after a comma; not for what is copied: it has invisible signs."""
+    """Insert zero-width spaces after commas, so that a label can wrap; not for text that is copied."""
     return text.replace(",", ",\u200b")
 
 
 def plain_tip(text: str) -> str:
-    """Return a tool tip that shows the text as it is: Qt guesses markup, and servers choose their names."""
+    """Return a tooltip that shows a text literally; a text with “<” is escaped."""
     if "<" not in text:
         return text
     return "<qt>" + html.escape(text).replace("\n", "<br>") + "</qt>"
 
 
 def heading(text: str, *, scale: float = 1.15) -> QLabel:
-    """Return a heading: heavier, and larger by the scale."""
+    """Create a bold heading whose font is larger by a factor."""
     label = plain_label(text)
     enlarge(label, scale, bold=True)
     return label
 
 
 def enlarge(widget: QWidget, scale: float, *, bold: bool = False) -> None:
-    """Scale the widget's font."""
+    """Scale the font of a widget by a factor, and optionally make it bold."""
     font = widget.font()
     font.setPointSizeF(font.pointSizeF() * scale)
     if bold:
@@ -52,7 +52,7 @@ def enlarge(widget: QWidget, scale: float, *, bold: bool = False) -> None:
 
 
 class MutedLabel(QLabel):
-    """Secondary text; follows the palette when it changes."""
+    """Label for secondary text, in the placeholder color of the palette."""
 
     def __init__(self, text: str = "", *, wrap: bool = False) -> None:
         super().__init__(text)
@@ -72,7 +72,7 @@ class Separator(QWidget):
 
 
 class ElidedLabel(QWidget):
-    """One line of text that ends in … where it does not fit; the whole text is its tool tip."""
+    """One line of text, elided with … if it does not fit; the tooltip has the whole text."""
 
     def __init__(self, text: str = "", *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class ElidedLabel(QWidget):
         return self._text
 
     def setText(self, text: str) -> None:
-        """Show this text."""
+        """Set the text, its tooltip and its accessible name."""
         self._text = text
         self.setToolTip(plain_tip(text))
         self.setAccessibleName(text)
@@ -100,17 +100,17 @@ class ElidedLabel(QWidget):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: wide enough for all of it."""
+        """Qt: width of the whole text."""
         metrics = self.fontMetrics()
         return QSize(metrics.horizontalAdvance(self._text) + 2, metrics.height())
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: wide enough for a few letters."""
+        """Qt: width of eight characters."""
         metrics = self.fontMetrics()
         return QSize(metrics.averageCharWidth() * 8, metrics.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Qt: paint the part that fits."""
+        """Qt: paint the elided text."""
         del event
         painter = QPainter(self)
         text = self.fontMetrics().elidedText(self._text, self._mode, self.width())
@@ -121,7 +121,7 @@ class ElidedLabel(QWidget):
 
 
 class StateLabel(QWidget):
-    """A dot and a word in a color of meaning: the state of a mount."""
+    """State of a mount: a dot and a word in the color of the state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,11 +130,11 @@ class StateLabel(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def word(self) -> str:
-        """Return the word shown."""
+        """Return the shown word."""
         return self._word
 
     def set_state(self, word: str, meaning: str) -> None:
-        """Show this word in the color of that meaning (a field of :class:`ui.common.theme.Colors`)."""
+        """Show a word in a color, which is a field name of :class:`ui.common.theme.Colors`."""
         self._word = word
         self._meaning = meaning
         self.setAccessibleName(word)
@@ -149,7 +149,7 @@ class StateLabel(QWidget):
         return QSize(metrics.horizontalAdvance(self._word) + metrics.height() + 4, metrics.height() + 4)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Qt: paint them."""
+        """Qt: paint the dot and the word."""
         del event
         painter = QPainter(self)
         color = getattr(theme.colors(), self._meaning)
@@ -164,7 +164,16 @@ class StateLabel(QWidget):
 def draw_dot(
     painter: QPainter, left: int, middle: int, line_height: int, color: str, *, filled: bool
 ) -> None:
-    """Draw a state's dot, sized by the line of text beside it; hollow for what is not there."""
+    """Draw the dot of a state.
+
+    Args:
+        painter: active painter.
+        left: left end of the dot, px.
+        middle: vertical center of the dot, px.
+        line_height: height of a line of text, px; the dot is half as high.
+        color: color as #rrggbb.
+        filled: whether the dot is filled; a hollow dot means not mounted.
+    """
     size = line_height * 0.5
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -178,28 +187,28 @@ def draw_dot(
 
 
 class UnitAwareLabel(QLabel):
-    """Plain text that wraps and can be selected; the speeds in it follow the unit chosen."""
+    """Wrapped, selectable text whose speeds follow the chosen unit."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__()
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._said = ""
+        self._source_text = ""
         self.say(text)
         SPEED_UNITS.changed.connect(self._show)
 
     def say(self, text: str) -> None:
-        """Show this text."""
-        self._said = text
+        """Set the text; its speeds are converted for display."""
+        self._source_text = text
         self._show()
 
     def _show(self) -> None:
-        self.setText(convert_to_chosen_unit(self._said))
+        self.setText(convert_to_chosen_unit(self._source_text))
 
 
 class ProblemLabel(QLabel):
-    """Is seen only while something is wrong."""
+    """Problem in the error color; hidden without one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,14 +218,14 @@ class ProblemLabel(QLabel):
         self.hide()
 
     def show_problem(self, text: str) -> None:
-        """Say what is wrong, "" for nothing."""
+        """Show a problem; "" hides the label."""
         self.setText(text)
         self.setVisible(bool(text))
 
     # Qt overrides
 
     def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark; tinted as it is already, it does not change again."""
+        """Qt: follow a change between light and dark; an equal palette causes no further event."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             theme.tint(self, theme.colors().error)

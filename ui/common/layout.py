@@ -1,4 +1,4 @@
-"""Layout widgets: a page that scrolls up and down only, a collapsible section, a splitter, and a tab bar."""
+"""Layout widgets: vertically scrolling page, collapsible section, list splitter, tab bar."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class PageScrollArea(QScrollArea):
-    """Shows one page.
+    """Scroll area for one page that scrolls only vertically.
 
     Args:
-        page: what is on it; it may change.
-        name: what that is, for people who do not see it.
+        page: content; its minimum width may change.
+        name: accessible name.
     """
 
     def __init__(self, page: QWidget, name: str) -> None:
@@ -43,23 +43,23 @@ class PageScrollArea(QScrollArea):
     # Qt overrides
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: as wide as the page, and the bar beside it."""
+        """Qt: width of the page and of the scroll bar."""
         bar = self.style().pixelMetric(QStyle.PixelMetric.PM_ScrollBarExtent, None, self)
         return QSize(self._page.minimumSizeHint().width() + bar, super().minimumSizeHint().height())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt: what is added to the page may be wider."""
+        """Qt: update the width when the layout of the page changes."""
         if watched is self._page and event.type() == QEvent.Type.LayoutRequest:
             self.updateGeometry()
         return super().eventFilter(watched, event)
 
 
 class CollapsibleSection(QWidget):
-    """Closed at first.
+    """Section with a title button that shows or hides its content; initially closed.
 
     Args:
-        name: of the object.
-        parts: what it holds.
+        name: Qt object name of the title button.
+        parts: content, from top to bottom.
     """
 
     def __init__(self, name: str, parts: Sequence[QWidget]) -> None:
@@ -86,12 +86,12 @@ class CollapsibleSection(QWidget):
         self._show()
 
     def set_title(self, title: str) -> None:
-        """Say what it holds."""
+        """Set the title."""
         self._title = title
         self._show()
 
     def set_open(self, *, on: bool) -> None:
-        """Open or close it."""
+        """Open or close the section."""
         self._open = on
         self._show()
 
@@ -103,16 +103,16 @@ class CollapsibleSection(QWidget):
         self._body.setVisible(self._open)
 
 
-#: Letters of the list where there is room, and its part of a narrow window.
-_LETTERS, _PART = 38, 0.27
+#: Preferred width of the list, characters, and its maximum fraction of the window.
+_LIST_CHARACTERS, _LIST_FRACTION = 38, 0.27
 
 
 class ListSplitter(QSplitter):
-    """Shares its width out until a person does.
+    """Splitter of a list and its details; sets their widths until the user moves the handle.
 
     Args:
-        listed: at the left.
-        chosen: at the right.
+        listed: list, at the left.
+        chosen: details of the selected row, at the right.
     """
 
     def __init__(self, listed: QWidget, chosen: QWidget) -> None:
@@ -132,20 +132,22 @@ class ListSplitter(QSplitter):
     # Qt overrides
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: share another width out."""
+        """Qt: set the widths of both parts, unless the user has set them."""
         super().resizeEvent(event)
         if not self._moved:
             width = self.width()
-            left = min(self.fontMetrics().averageCharWidth() * _LETTERS, round(width * _PART))
+            left = min(
+                self.fontMetrics().averageCharWidth() * _LIST_CHARACTERS, round(width * _LIST_FRACTION)
+            )
             self.setSizes([left, width - left])
 
 
 class TabBar(QTabBar):
-    """A tab bar, a little higher and wider than the style's own."""
+    """Tab bar with larger tabs than those of the style."""
 
     # Qt overrides
 
     def tabSizeHint(self, index: int) -> QSize:
-        """Qt: the style's size and a margin."""
+        """Qt: size of the style plus half a line in both directions."""
         unit = self.fontMetrics().height() // 2
         return super().tabSizeHint(index) + QSize(unit, unit)

@@ -1,4 +1,4 @@
-"""Message list: sentences below a title, each with a sign, so that color is not needed."""
+"""Message list: sentences below a title, each with a symbol, so that color is not the only cue."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SIGNS: dict[str, str] = {"ok": "✓", "warn": "⚠", "error": "✖", "info": "�
 
 
 class MessageList(QWidget):
-    """Shows sentences below a title; hidden when there are none.
+    """List of sentences with a title; hidden while it is empty.
 
     Args:
-        title: what they are, "" for none.
-        meaning: their sign and color.
+        title: title, "" for none.
+        meaning: severity, which determines symbol and color of the sentences.
     """
 
     def __init__(self, title: str, meaning: Meaning) -> None:
@@ -44,11 +44,11 @@ class MessageList(QWidget):
         self.hide()
 
     def sentences(self) -> list[str]:
-        """Return what is shown."""
+        """Return the shown sentences, with speeds in the chosen unit."""
         return [label.text() for label in self._labels]
 
     def show_sentences(self, sentences: Sequence[str]) -> None:
-        """Show these instead of the ones before."""
+        """Replace the sentences."""
         if list(sentences) == self._sentences:
             return
         self._sentences = list(sentences)

@@ -1,4 +1,4 @@
-"""Mount request: share, mount point and options as the form spells them."""
+"""Mount request: share, mount point and options as entered in the form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from app.service.protocol import MountArgs
 
 @dataclass(frozen=True, slots=True)
 class MountRequest:
-    """A mount as the person spelled it: share, mount point, option string, and the readahead for “Apply…”."""
+    """Mount as entered by the user.
+
+    Attributes:
+        share: server:/export.
+        mount_point: path of the mount point.
+        options: option string.
+        read_ahead_kb: readahead that “Apply…” sets, KiB; None leaves it unchanged.
+    """
 
     share: str
     mount_point: str
@@ -17,5 +24,5 @@ class MountRequest:
     read_ahead_kb: int | None = None
 
     def args(self) -> MountArgs:
-        """Return it as the agent's verb takes it."""
+        """Return the request as arguments of the agent's mount verbs."""
         return MountArgs(share=self.share, mount_point=self.mount_point, options=self.options)

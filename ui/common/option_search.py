@@ -1,4 +1,4 @@
-"""Option search: finds mount options by any word that people use for them. Plain data, no Qt."""
+"""Option search: finds mount options by name, label, help text and synonyms. Plain data, no Qt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from advisor.options import catalogue
 if TYPE_CHECKING:
     from advisor.catalogue import Option, OptionGroup
 
-#: What people call the things of a group, beside the words of label and help.
+#: Search terms of all options in a group, in addition to label and help.
 _GROUP_WORDS: dict[OptionGroup, str] = {
     "general": "general",
     "transfer": "transfer network speed throughput bandwidth performance",
@@ -19,8 +19,8 @@ _GROUP_WORDS: dict[OptionGroup, str] = {
     "security": "security permission",
     "advanced": "advanced",
 }
-#: Likewise of single options.
-_WORDS = {
+#: Search terms of single options, in addition to label and help.
+_OPTION_WORDS = {
     "vers": "nfsv3 nfsv4 nfs3 nfs4 protocol",
     "auto": "boot start-up startup automount on demand by hand when",
     "x-systemd.automount": "boot start-up startup automount autofs on demand by hand when",
@@ -38,18 +38,20 @@ _WORDS = {
 
 
 def find_options(query: str) -> frozenset[str]:
-    """Return the canonical names of the options in which every word of the query occurs."""
+    """Return the canonical names of the options whose search text contains every word of the query."""
     words = query.casefold().split()
     return frozenset(
-        option.name for option in catalogue() if all(word in _words_of(option.name) for word in words)
+        option.name for option in catalogue() if all(word in _search_text(option.name) for word in words)
     )
 
 
 @cache
-def _words_of(name: str) -> str:
+def _search_text(name: str) -> str:
     option = catalogue()[name]
-    return " ".join([*_own_words(option), _GROUP_WORDS[option.group], _WORDS.get(name, "")]).casefold()
+    return " ".join(
+        [*_catalogue_words(option), _GROUP_WORDS[option.group], _OPTION_WORDS.get(name, "")]
+    ).casefold()
 
 
-def _own_words(option: Option) -> tuple[str, ...]:
+def _catalogue_words(option: Option) -> tuple[str, ...]:
     return (option.label, option.name, *option.forms, option.negation or "", option.help, *option.values)

@@ -1,4 +1,4 @@
-"""Texts of mount options: values in plain words with their spelling, defaults, help and limits."""
+"""Texts of mount options: values in words and as spelled, defaults, help and effect of a change."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from advisor.catalogue import Option
 
 
-#: Python refuses to read numbers of thousands of digits, and none of these means anything to the kernel.
-_TOO_MANY_DIGITS = 20
-#: How many versions of NFS the catalogue speaks of.
-_VERSIONS = 4
+#: Number of digits from which on a value is no number: Python limits int(), the kernel has 64 bits.
+_MAX_DIGITS = 20
+#: Number of NFS versions in the catalogue (3, 4.0, 4.1, 4.2).
+_VERSION_COUNT = 4
 
 
-def _words() -> dict[str, str]:
+def _enum_texts() -> dict[str, str]:
     return {
         "rw": tr("read and write"),
         "ro": tr("read only"),
@@ -33,10 +33,10 @@ def _words() -> dict[str, str]:
 
 
 def value_text(option: Option, value: str) -> str:
-    """Return a canonical value for reading: ``1 MiB (1048576)``, ``60 s``, ``keep trying (hard)``, ``no``."""
+    """Format a canonical value: ``1048576 (1 MiB)``, ``60.0 s``, ``keep trying (hard)``, ``no``."""
     if option.kind == "flag":
         return {YES: tr("yes"), NO: tr("no")}.get(value, value)
-    word = _words().get(value)
+    word = _enum_texts().get(value)
     if option.kind == "enum" and word is not None:
         return f"{word} ({value})"
     if not (option.is_number and is_plain_number(value)):
@@ -55,23 +55,23 @@ def _number_text(option: Option, value: str) -> str:
 
 
 def size_item(count: int) -> str:
-    """Return a transfer size with its plain number of bytes, which is what the option string carries."""
+    """Format a transfer size in bytes as in the option string, with a readable size in parentheses."""
     return f"{count} ({format_size(count)})" if count >= 1024 else str(count)
 
 
 def is_plain_number(value: str) -> bool:
-    """Whether a text is a plain number that can be reckoned with; the string may hold anything."""
-    return value.isascii() and value.isdigit() and len(value) < _TOO_MANY_DIGITS
+    """Return whether a value is a plain decimal number of less than 20 digits."""
+    return value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS
 
 
 def default_text(option: Option, version: str = "", transport: str = "") -> str:
-    """Return the default on a mount of this version and transport: its value, or how it comes about."""
+    """Return the default for a version and a transport: its value, or a note if it is not fixed."""
     default = option.default_for(version, transport)
     return option.default_note if default is None else value_text(option, default)
 
 
 def real_name(option: Option) -> str:
-    """Return the spelling in the option string, for the tool tip."""
+    """Return the spellings of an option in the option string, separated by commas."""
     if option.kind == "enum" and option.words:
         return ", ".join(option.values)
     if option.kind == "flag":
@@ -80,7 +80,7 @@ def real_name(option: Option) -> str:
 
 
 def help_text(option: Option) -> str:
-    """Return the tool tip of a row: real name, help, default in words, and what a change takes."""
+    """Return the tooltip of an option: spelling, help, default, and effect of a change."""
     lines = [real_name(option), option.help]
     if option.default_note:
         lines.append(tr("Default: {text}.").format(text=option.default_note))
@@ -89,7 +89,7 @@ def help_text(option: Option) -> str:
 
 
 def limits_text(option: Option) -> str:
-    """Return what a change of an option takes, and where it counts."""
+    """Return when a change of an option takes effect, and for which NFS and Linux versions."""
     changes = {
         "live": tr("A change takes effect at once."),
         "remount": tr("A change takes effect by a remount."),
@@ -100,7 +100,7 @@ def limits_text(option: Option) -> str:
     parts = [changes[option.change]]
     if not option.versions:
         parts = [tr("It has no effect on NFS.")]
-    elif len(option.versions) < _VERSIONS:
+    elif len(option.versions) < _VERSION_COUNT:
         parts.append(tr("Only on version {versions}.").format(versions=", ".join(option.versions)))
     if option.since:
         parts.append(tr("Since Linux {version}.").format(version=option.since))
@@ -108,13 +108,13 @@ def limits_text(option: Option) -> str:
 
 
 def spelling(option: Option) -> str:
-    """Return how an option is written, in short: ``rsize``, ``hard/soft``, ``ac/noac``."""
+    """Return a short spelling of an option: ``rsize``, ``hard/soft``, ``ac/noac``."""
     if option.words:
         return "/".join(option.values[:2])
     return f"{option.name}/{option.negation}" if option.negation else option.name
 
 
 def help_line(option: Option) -> str:
-    """Return the help of an option for one or two lines of running text."""
+    """Return the help of an option as running text: spelling, help, default, and effect of a change."""
     default = tr("Default: {text}.").format(text=default_text(option))
     return f"{real_name(option)}: {option.help} {default} {limits_text(option)}"

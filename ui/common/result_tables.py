@@ -1,4 +1,4 @@
-"""Tables of a test's figures: speeds, times and losses, and the grid cells that fio measured."""
+"""Tables of a test's figures: speeds, times and losses, and the grid cells measured by fio."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
     from app.speedtest.model import Figure, GridCell, GridRun, TestResult, Transfer
 
 if TYPE_CHECKING:
-    #: One direction, and its repeats if there are several.
+    #: Transfer in one direction (the median repeat), and the figure over all repeats if there are several.
     Column = tuple[Transfer, Figure | None]
 
     AnyIndex = QModelIndex | QPersistentModelIndex
 
-#: True for a cell that deserves a look.
+#: Item data role that is True for a cell with a warning.
 WarnRole = Qt.ItemDataRole.UserRole + 1
 
 _NO_INDEX = QModelIndex()
 
 
 class ResultModel(QAbstractTableModel):
-    """Speed, times and losses of a test; columns only for the directions that were tested."""
+    """Item model of speed, times and losses of a test; one column per tested direction."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._titles: list[str] = []
         self._rows: list[tuple[str, str, list[str]]] = []
-        self._warned: set[tuple[int, int]] = set()
+        self._warning_cells: set[tuple[int, int]] = set()
 
     def show_result(self, result: TestResult | None) -> None:
-        """Show these figures, or none."""
+        """Replace the figures; None empties the model."""
         self.beginResetModel()
-        self._titles, self._rows, self._warned = [], [], set()
+        self._titles, self._rows, self._warning_cells = [], [], set()
         if result is not None:
             self._fill(result)
         self.endResetModel()
@@ -74,7 +74,9 @@ class ResultModel(QAbstractTableModel):
                 figure = result.figures.get(name)
                 columns.append((transfer, figure if figure and len(figure.values) > 1 else None))
         self._fill_speeds(columns)
-        self._warned = {(0, place + 1) for place, (transfer, _) in enumerate(columns) if transfer.cached}
+        self._warning_cells = {
+            (0, place + 1) for place, (transfer, _) in enumerate(columns) if transfer.cached
+        }
         self._add(self.tr("Amount"), self.tr("Bytes of the files, in each repeat."),
                   [format_size(column.bytes) for column, _ in columns])  # fmt: skip
         self._add(self.tr("Copying"), self.tr("Time in the read or write calls alone."),
@@ -90,7 +92,7 @@ class ResultModel(QAbstractTableModel):
             self._fill_network(columns, result.write)
 
     def _fill_speeds(self, columns: list[Column]) -> None:
-        """Add the speed, and how sure it is; what follows is of the repeat with the median speed."""
+        """Add the rows of the median speed and its interval; all other rows are of the median repeat."""
         whole = self.tr("Bytes over the whole time, fsync and close included.")
         figures = [figure for _, figure in columns if figure is not None]
         if not figures:
@@ -108,39 +110,42 @@ class ResultModel(QAbstractTableModel):
 
     def _fill_network(self, columns: list[Column], write: Transfer | None) -> None:
         self._add(self.tr("Time-outs"), self.tr("Requests that got no answer in time (mountstats)."),
-                  [self._of_all(column.timeouts, figure.timeouts if figure else None)
+                  [self._with_total(column.timeouts, figure.timeouts if figure else None)
                    for column, figure in columns])  # fmt: skip
         lost = self.tr("What this computer had to send again because it, or its answer, was lost")
         self._add_counts(self.tr("Sent again (NFS requests)"), f"{lost} (mountstats).",
-                         [self._resent(pair, "mountstats") for pair in columns])  # fmt: skip
+                         [self._retransmissions_text(pair, "mountstats") for pair in columns])  # fmt: skip
         self._add_counts(self.tr("Sent again (TCP segments)"), f"{lost} (TCP_INFO of its connections).",
-                         [self._resent(pair, "tcp_info") for pair in columns])  # fmt: skip
+                         [self._retransmissions_text(pair, "tcp_info") for pair in columns])  # fmt: skip
         self._add_counts(
             self.tr("Out of order (TCP segments)"),
             self.tr("Of a read: what the server sent again is not counted here, but it comes out of order."),
-            [_disorder(column) if column is not write else None for column, _ in columns],
+            [_disorder_text(column) if column is not write else None for column, _ in columns],
         )
         self._add(self.tr("Mean round trip"), self.tr("From sending a request to its answer."),
                   ["—" if column.mean_rtt_s is None else format_duration(column.mean_rtt_s)
                    for column, _ in columns])  # fmt: skip
 
-    def _resent(self, pair: Column, source: str) -> str | None:
-        """Return what was sent again by one source; only the one that counts is summed over the repeats."""
+    def _retransmissions_text(self, pair: Column, source: str) -> str | None:
+        """Format the retransmissions of a source, "mountstats" or "tcp_info"; None if it has no counter.
+
+        A total over all repeats exists only for the source that the test chose.
+        """
         column, figure = pair
         count = column.tcp_retransmissions if source == "tcp_info" else column.rpc_retransmissions
         if count is None:
             return None
         summed = figure is not None and column.retransmissions_from == source
-        return self._of_all(count, figure.retransmissions if figure is not None and summed else None)
+        return self._with_total(count, figure.retransmissions if figure is not None and summed else None)
 
-    def _of_all(self, count: int, total: int | None) -> str:
-        """Return a count, and that of all repeats if it is another."""
+    def _with_total(self, count: int, total: int | None) -> str:
+        """Format a count of the median repeat, and the total of all repeats if it differs."""
         if total is None or total == count:
             return str(count)
         return self.tr("{count}, in all repeats {total}").format(count=count, total=total)
 
     def _add_counts(self, title: str, tip: str, counts: list[str | None]) -> None:
-        """Add a row, unless its source has nothing to say on this mount."""
+        """Add a row, unless all its counts are missing."""
         if any(count is not None for count in counts):
             self._add(title, tip, ["—" if count is None else count for count in counts])
 
@@ -154,24 +159,24 @@ class ResultModel(QAbstractTableModel):
     # Qt overrides
 
     def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        """Qt: one a figure."""
+        """Qt: number of figures."""
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        """Qt: the figure's name, and one a direction."""
+        """Qt: one column for the titles, and one per direction."""
         return 0 if parent.isValid() or not self._titles else 1 + len(self._titles)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """Qt: the directions above their columns."""
+        """Qt: names of the directions."""
         across = orientation == Qt.Orientation.Horizontal
         if across and role == Qt.ItemDataRole.DisplayRole and section <= len(self._titles):
             return self._titles[section - 1] if section else ""
         return None
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Qt: the figure as text."""
+        """Qt: text, tooltip, alignment and warning of a cell."""
         if not index.isValid() or index.row() >= len(self._rows):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
@@ -183,29 +188,29 @@ class ResultModel(QAbstractTableModel):
             side = Qt.AlignmentFlag.AlignRight if index.column() else Qt.AlignmentFlag.AlignLeft
             return side | Qt.AlignmentFlag.AlignVCenter
         if role == WarnRole:
-            return (index.row(), index.column()) in self._warned
+            return (index.row(), index.column()) in self._warning_cells
         return None
 
 
 def _time(seconds: float) -> str:
-    """Return a time; nothing to wait for is a dash."""
+    """Format a time in seconds; zero is a dash."""
     return format_duration(seconds) if seconds else "—"
 
 
-def _disorder(transfer: Transfer) -> str | None:
+def _disorder_text(transfer: Transfer) -> str | None:
     part = transfer.disorder
     return None if part is None else f"{100 * part:.2g} %"
 
 
 class _WarnDelegate(QStyledItemDelegate):
-    """Colors the cells that deserve a look."""
+    """Delegate that colors the text of cells with a warning."""
 
     # Qt overrides
 
     def initStyleOption(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        """Qt: prepare a cell."""
+        """Qt: set the palette of one cell."""
         super().initStyleOption(option, index)
         if index.data(WarnRole):
             palette: QPalette = option.palette
@@ -215,7 +220,7 @@ class _WarnDelegate(QStyledItemDelegate):
 
 
 class ResultTable(QTableView):
-    """Shows a :class:`ResultModel`."""
+    """Table of a :class:`ResultModel`, as large as its content; Copy copies all of it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -240,7 +245,7 @@ class ResultTable(QTableView):
         rows.hide()
 
     def show_result(self, result: TestResult | None) -> None:
-        """Show these figures."""
+        """Show the figures of a test; None empties the table."""
         self._model.show_result(result)
         unit = self.fontMetrics().averageCharWidth()
         for column in range(self._model.columnCount()):
@@ -251,16 +256,16 @@ class ResultTable(QTableView):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: as large as the whole table."""
+        """Qt: size of the whole table."""
         rows, columns = self.verticalHeader(), self.horizontalHeader()
         return QSize(columns.length() + 2, columns.sizeHint().height() + rows.length() + 2)
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: never less than the whole table."""
+        """Qt: size of the whole table."""
         return self.sizeHint()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Qt: copy the whole table as tab-separated text."""
+        """Qt: the Copy shortcut copies the whole table as tab-separated text."""
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.text())
             return
@@ -277,11 +282,12 @@ class ResultTable(QTableView):
         return "\n".join("\t".join(line) for line in lines)
 
 
+#: Column of the number of jobs; hidden if it is 1 in all cells.
 _JOBS = 2
 
 
 class GridCellTable(AutoHeightTable):
-    """Hidden while there are none."""
+    """Table of the grid cells measured by fio; hidden while it is empty."""
 
     def __init__(self) -> None:
         titles = [
@@ -294,7 +300,7 @@ class GridCellTable(AutoHeightTable):
         self.hide()
 
     def show_cells(self, cells: list[GridCell]) -> None:
-        """Show these; of several repeats the one with the median number of requests."""
+        """Show grid cells; of several repeats, the one with the median number of requests."""
         self.setVisible(bool(cells))
         self.setRowCount(len(cells))
         self.setColumnHidden(_JOBS, all(cell.jobs == 1 for cell in cells))
@@ -309,7 +315,7 @@ class GridCellTable(AutoHeightTable):
                 str(cell.jobs),
                 str(cell.depth),
                 *_figures(cell.median_run),
-                self._held_text(cell),
+                self._bottleneck_text(cell),
             ]
             for column, text in enumerate(texts):
                 item = QTableWidgetItem(text)
@@ -318,11 +324,11 @@ class GridCellTable(AutoHeightTable):
                 self.setItem(row, column, item)
         self.updateGeometry()
 
-    def _held_text(self, cell: GridCell) -> str:
-        found = cell.bottleneck
-        if found is None:
+    def _bottleneck_text(self, cell: GridCell) -> str:
+        bottleneck = cell.bottleneck
+        if bottleneck is None:
             return "—"
-        return self.tr("not clear") if found.kind == "unclear" else kind_text(found)
+        return self.tr("not clear") if bottleneck.kind == "unclear" else kind_text(bottleneck)
 
 
 def _figures(run: GridRun | None) -> list[str]:

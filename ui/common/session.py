@@ -1,4 +1,4 @@
-"""The host that the window works on: opened in the background, watched, and replaced by another.
+"""Host session: opens the host that the window shows, watches its mounts and speeds, and closes it.
 
 Hosts are this computer (an agent as a child process) and the lab with one of its emulated links
 (``resources/links.toml``).
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from ui.common.bridge import Bridge, BridgeCall
 
 if TYPE_CHECKING:
-    #: Opens the host of a key; blocks, and gives up when the token is set.
+    #: Function that opens the host of a key; it blocks until the host runs or the token is canceled.
     Opener = Callable[[str, CancelToken], "OpenHost"]
 
-#: The key of this computer; any other key is a link of the lab.
+#: Key of this computer; any other key names a link of the lab.
 LOCAL = ""
 
-#: When speeds are asked for again that could not be told, milliseconds.
-_AGAIN_MS = 5000
+#: Delay before speeds are requested again after an error, ms.
+_SPEEDS_RETRY_MS = 5000
 
 
 @dataclass(frozen=True, slots=True)
 class OpenHost:
-    """An opened host.
+    """An open host.
 
     Attributes:
-        client: answers the verbs.
-        close: ends it; may take seconds, so it runs on a thread.
-        watch: has a function called, on another thread, with whether the host is slow to answer, each time
-            that changes; None for a host that is always near.
+        client: client of the agent on the host.
+        close: ends the host; blocks for seconds, so it runs on a thread.
+        watch: registers a listener for slow answers; None for this computer. The listener is called on
+            another thread, with whether the host is slow, at each change.
     """
 
     client: Host
@@ -57,7 +57,7 @@ class OpenHost:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """A host that is being opened."""
+    """A host that is being opened: its call, its future, and the token that cancels it."""
 
     call: BridgeCall
     future: Future[OpenHost]
@@ -65,17 +65,22 @@ class _Opening:
 
 
 class HostSession(QObject):
-    """Opens hosts and follows their mounts.
+    """Opens one host at a time and watches its mounts.
+
+    Args:
+        bridge: delivers answers to the main thread.
+        opener: opens a host.
+        parent: Qt parent.
 
     Signals:
-        starting: a host is being opened (its key).
-        opened: it answered (HelloResult).
-        failed: it could not be opened, or it went away (AppError).
-        table_changed: the mounts (MountTable), first and at each change.
-        speeds_changed: how busy the mounts are, once a second (SpeedsSample).
-        speeds_lost: how busy they are is not known for now.
-        link_changed: the lab's link was switched (LinkFacts).
-        trouble: something smaller failed (AppError); the host is still there.
+        starting: a host is being opened; its key.
+        opened: the host has answered (HelloResult).
+        failed: the host could not be opened, or the connection was lost (AppError).
+        table_changed: the mounts after the opening and after each change (MountTable).
+        speeds_changed: speeds of the mounts, once a second (SpeedsSample).
+        speeds_lost: the speeds are unknown until they are requested again.
+        link_changed: the lab switched to another link (LinkFacts).
+        trouble: a request failed, but the host still answers (AppError).
         slow_changed: whether the host has not answered for some seconds.
     """
 
@@ -100,18 +105,18 @@ class HostSession(QObject):
         self._watch: BridgeCall | None = None
         self._opening: _Opening | None = None
         self._closing: list[Future[None]] = []
-        self._speeds_again = QTimer(self)
-        self._speeds_again.setSingleShot(True)
-        self._speeds_again.timeout.connect(self._ask_speeds)
+        self._speeds_retry_timer = QTimer(self)
+        self._speeds_retry_timer.setSingleShot(True)
+        self._speeds_retry_timer.timeout.connect(self._request_speeds)
 
     @property
     def key(self) -> str:
-        """The key of the host shown or being opened."""
+        """Key of the host that is open or being opened."""
         return self._key
 
     @property
     def hello(self) -> HelloResult | None:
-        """Who answers, None until it did."""
+        """Description of the host by its agent, None until it has answered."""
         return self._hello
 
     @property
@@ -120,13 +125,13 @@ class HostSession(QObject):
         return self._slow
 
     def restart(self) -> None:
-        """Leave the present host, whatever runs there, and open it again."""
+        """Close the present host with all its requests, and open it again."""
         key = self._key
         self.leave()
         self.open(key)
 
     def open(self, key: str) -> None:
-        """Leave the present host and open another; the lab's link is switched while it runs."""
+        """Close the present host and open another; a running lab only switches its link."""
         if self._hello is not None and self._hello.lab and key != LOCAL:
             self._switch_link(key)
             return
@@ -145,14 +150,14 @@ class HostSession(QObject):
         """Send a request to the present host.
 
         Raises:
-            AppError: if there is none.
+            AppError: no host is open.
         """
         if self._host is None:
             raise AppError(ErrorKind.UNAVAILABLE, "The host is not ready yet.", hint="Wait until it answers.")
         return self._bridge.submit(self._host.client, verb, args)
 
     def refresh(self) -> BridgeCall | None:
-        """Read the mounts again; return the call, None if there is no host."""
+        """Read the mounts again; return the call, None without a host."""
         if self._hello is None:
             return None
         call = self.submit("mounts.list", ListArgs())
@@ -161,21 +166,21 @@ class HostSession(QObject):
         return call
 
     def leave(self) -> None:
-        """End the present host in the background."""
+        """Close the present host in the background."""
         host, self._host = self._host, None
         self._hello = None
         self._slow = False
         self._watch = None
-        self._speeds_again.stop()
+        self._speeds_retry_timer.stop()
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.token.cancel()
-            self._in_background(partial(_close_when_open, opening.future))
+            self._close_in_background(partial(_close_when_open, opening.future))
         if host is not None:
-            self._in_background(host.close)
+            self._close_in_background(host.close)
 
     def close(self, wait_s: float) -> None:
-        """End everything; wait this long for hosts to end (used once, when the program ends)."""
+        """Close all hosts at the end of the program, and wait at most `wait_s` seconds for each."""
         self.leave()
         for future in self._closing:
             try:
@@ -183,7 +188,7 @@ class HostSession(QObject):
             except TimeoutError:
                 return
 
-    def _in_background(self, close: Callable[[], None]) -> None:
+    def _close_in_background(self, close: Callable[[], None]) -> None:
         self._closing = [future for future in self._closing if not future.done()]
         self._closing.append(run_in_thread("close-host", close))
 
@@ -192,7 +197,7 @@ class HostSession(QObject):
         call.succeeded.connect(partial(self._on_link, self._host, key))
         call.failed.connect(partial(self._on_trouble, self._host))
 
-    # An answer may come when its host was left: it is not to be shown as one of the next host.
+    # An answer of a closed host may arrive late; the slots below ignore it.
 
     def _on_trouble(self, host: OpenHost | None, error: AppError) -> None:
         if host is self._host:
@@ -207,7 +212,7 @@ class HostSession(QObject):
         self.link_changed.emit(link)
 
     def _on_host(self, opening: _Opening, host: OpenHost) -> None:
-        if opening is not self._opening:  # left before it was ready
+        if opening is not self._opening:  # closed before it was ready
             return
         self._opening = None
         self._host = host
@@ -236,9 +241,9 @@ class HostSession(QObject):
         self._watch = watch
         watch.progressed.connect(partial(self._on_watched, watch))
         watch.failed.connect(partial(self._on_lost, host))
-        self._ask_speeds()
+        self._request_speeds()
 
-    def _ask_speeds(self) -> None:
+    def _request_speeds(self) -> None:
         host = self._host
         if host is not None:
             speeds = self.submit("stats.speeds", SpeedsArgs())
@@ -256,7 +261,7 @@ class HostSession(QObject):
     def _on_no_speeds(self, host: OpenHost, _error: AppError) -> None:
         if host is self._host:
             self.speeds_lost.emit()
-            self._speeds_again.start(_AGAIN_MS)
+            self._speeds_retry_timer.start(_SPEEDS_RETRY_MS)
 
     def _on_table(self, host: OpenHost | None, table: MountTable) -> None:
         if host is self._host:
@@ -269,18 +274,18 @@ class HostSession(QObject):
 
 
 def _close_when_open(future: Future[OpenHost]) -> None:
-    """Close a host that nobody wants any more, as soon as it is there."""
+    """Close a host as soon as it is open; its user has chosen another one meanwhile."""
     if future.exception() is None:
         future.result().close()
 
 
 @dataclass(frozen=True, slots=True)
 class LabLink:
-    """A link of the lab as a choice.
+    """Emulated link of the lab, offered in the list of hosts.
 
     Attributes:
-        key: what ``parse_link`` takes: a profile's name, or the link spelled out.
-        title: what the person reads.
+        key: argument of ``parse_link``: name of a link profile, or a link specification.
+        title: name for the user.
     """
 
     key: str
@@ -288,7 +293,7 @@ class LabLink:
 
 
 def lab_links() -> list[LabLink]:
-    """Return the lab's link profiles in their file's order."""
+    """Return the link profiles of the lab in the order of ``resources/links.toml``."""
     from app.links import load_links
 
     return [LabLink(link.name, link.title) for link in load_links().values()]
@@ -298,11 +303,11 @@ def open_host(key: str, token: CancelToken) -> OpenHost:
     """Open a host; blocks until it runs, so call it on a thread.
 
     Args:
-        key: "" for this computer, else a link of the lab.
-        token: gives up.
+        key: `LOCAL` for this computer, otherwise a link of the lab.
+        token: cancels the opening.
 
     Raises:
-        AppError: if it cannot be opened.
+        AppError: the host could not be opened.
     """
     if key == LOCAL:
         from app.service.hosts import LocalAgent
@@ -315,7 +320,7 @@ def open_host(key: str, token: CancelToken) -> OpenHost:
 
     guest = Guest.boot(parse_link(key), token=token)
 
-    def watch(tell: Callable[[bool], None]) -> None:
-        guest.listen(lambda state: tell(state is GuestState.SLOW))
+    def watch(listener: Callable[[bool], None]) -> None:
+        guest.listen(lambda state: listener(state is GuestState.SLOW))
 
     return OpenHost(guest.client, guest.close, watch)

@@ -1,4 +1,4 @@
-"""Unit of speeds: chosen in one place, followed by the whole window."""
+"""Unit of speeds: the unit chosen for the whole window, and its combo box."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from advisor.speeds import SpeedUnit, convert_speeds, format_speed
 
 
 class SpeedUnits(QObject):
-    """The person's choice.
+    """Unit of speeds chosen by the user.
 
     Signals:
-        changed: another unit was chosen; what shows speeds shows them again.
+        changed: the user chose another unit; widgets with speeds update their texts.
     """
 
     changed = Signal()
@@ -23,32 +23,32 @@ class SpeedUnits(QObject):
 
     @property
     def unit(self) -> SpeedUnit:
-        """The unit chosen."""
+        """Chosen unit."""
         return self._unit
 
     def choose(self, unit: SpeedUnit) -> None:
-        """Show speeds in this unit from now on."""
+        """Choose the unit of all speeds."""
         if unit is not self._unit:
             self._unit = unit
             self.changed.emit()
 
 
-#: One a program: a list, a plot and a table that disagree would be read wrongly.
+#: The only instance, so that lists, plots and tables always use the same unit.
 SPEED_UNITS = SpeedUnits()
 
 
 def speed_text(bytes_per_s: float) -> str:
-    """Return a speed in the unit chosen."""
+    """Format a speed in the chosen unit."""
     return format_speed(bytes_per_s, SPEED_UNITS.unit)
 
 
 def convert_to_chosen_unit(text: str) -> str:
-    """Return a text with its speeds in the unit chosen."""
+    """Return a text with its speeds converted to the chosen unit."""
     return convert_speeds(text, SPEED_UNITS.unit)
 
 
 class SpeedUnitBox(QComboBox):
-    """A small list of units; every one in the window shows the same."""
+    """Combo box of the units; all such boxes show the chosen unit."""
 
     def __init__(self) -> None:
         super().__init__()

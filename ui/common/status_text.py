@@ -1,7 +1,4 @@
-"""Status texts: a mount at the next boot, a link in one line, the outcome of a change.
-
-What is not known is called unknown.
-"""
+"""Status texts: a mount at the next boot, facts of a link, the result of an apply, option values, times."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def boot_text(mount: Mount) -> str:
-    """Return what becomes of a mount at the next boot, in words."""
+    """Return how a mount is mounted at the next boot, in words."""
     return {
         "mounted": tr("at boot"),
         "on-demand": tr("on demand"),
@@ -32,7 +29,7 @@ def boot_text(mount: Mount) -> str:
 
 
 def added_lines(added: list[AddedOption]) -> list[str]:
-    """Return what nfsmount.conf adds to a mount, one line an option."""
+    """Return the options that nfsmount.conf(5) adds to a mount, one line per option."""
     place = tr("{item}: line {line} of {file}, section {section}")
     lines: list[str] = []
     for one in added:
@@ -44,14 +41,14 @@ def added_lines(added: list[AddedOption]) -> list[str]:
 
 
 def link_line(facts: Facts | None) -> str:
-    """Return the link in one line: adapter, rate, duplex, round trip."""
+    """Return a link in one line: interface, adapter, rate, duplex, round-trip time, loss."""
     if facts is None or facts.link is None:
         return tr("Link: not known yet")
     return "  ·  ".join([_link_name(facts.link), *link_figures(facts.link)])
 
 
 def link_figures(link: LinkFacts) -> list[str]:
-    """Return what is known of a link in figures: rate, round trip, loss."""
+    """Return the figures of a link: rate, round-trip time, and loss if there is any."""
     parts: list[str] = []
     if link.rate_bps is None:
         parts.append(tr("speed unknown"))
@@ -67,7 +64,7 @@ def link_figures(link: LinkFacts) -> list[str]:
 
 
 def applied_text(report: ApplyReport) -> tuple[str, str, str]:
-    """Return what became of a change: a sentence, what a person should know or "", and details or ""."""
+    """Return the result of an apply: a sentence, warnings (one per line, or ""), and details (or "")."""
     point = report.plan.mount_point
     mounted, written = report.report is not None, bool(report.diff)
     files = " and ".join(diff_files(report.diff))
@@ -82,25 +79,26 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
             path=point, files=files
         )
     values = overridden_options(report.report.values) if report.report is not None else []
-    # What the plan has said already, and what is said of a value below, is not said again.
-    told = [
+    # Omit warnings that the plan has shown, and those about values that the sentences below mention.
+    warnings = [
         text
         for text in report.warnings
         if text not in report.plan.warnings and not any(f"“{value.name}" in text for value in values)
     ]
     for value in values:
-        asked = value_label(value.name, value.requested)
+        requested = value_label(value.name, value.requested)
         if value.effective is None:
             sentence = tr("{name}: {asked} was asked for. {note}").format(
-                name=value.name, asked=asked, note=value.note)  # fmt: skip
+                name=value.name, asked=requested, note=value.note)  # fmt: skip
         else:
+            used = value_label(value.name, value.effective)
             sentence = tr("{name}: {asked} was asked for, {used} is in use. {note}").format(
-                name=value.name, asked=asked, used=value_label(value.name, value.effective), note=value.note
-            )  # fmt: skip
-        told.append(sentence.strip())
+                name=value.name, asked=requested, used=used, note=value.note
+            )
+        warnings.append(sentence.strip())
     details = [tr("The file as it was: {path}").format(path=report.backup)] if report.backup else []
     messages = report.report.messages if report.report is not None else []
-    return message, "\n".join(told), "\n".join([*details, *messages])
+    return message, "\n".join(warnings), "\n".join([*details, *messages])
 
 
 def diff_files(diff: str) -> list[str]:
@@ -109,7 +107,7 @@ def diff_files(diff: str) -> list[str]:
 
 
 def value_label(name: str, value: str | None) -> str:
-    """Return a value of an option, as people read it."""
+    """Format a value of an option, None as “nothing”."""
     option = catalogue().find(name)
     if value is None:
         return tr("nothing")
@@ -117,7 +115,7 @@ def value_label(name: str, value: str | None) -> str:
 
 
 def local_time(started_at: str) -> str:
-    """Return a moment (ISO 8601, UTC) as this computer's clock said it."""
+    """Format a time (ISO 8601, UTC) in the local time zone."""
     return datetime.fromisoformat(started_at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 

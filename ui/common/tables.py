@@ -1,4 +1,4 @@
-"""Read-only tables: nothing is selected or edited; one kind is as high as all of its rows."""
+"""Read-only tables: base classes and common styles of tables without editing."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from PySide6.QtWidgets import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Letters of a title that stand in one line.
-_TITLE_LETTERS = 13
+#: Maximum length of a line in a column title, characters.
+_TITLE_CHARACTERS = 13
 
 
 class ReadOnlyTable(QTableWidget):
-    """An empty table with titles.
+    """Table without selection and editing, initially empty.
 
     Args:
-        name: of the object.
-        accessible: what it is, for people who do not see it.
-        titles: of its columns.
+        name: Qt object name.
+        accessible: accessible name.
+        titles: column titles.
     """
 
     def __init__(self, name: str, accessible: str, titles: Sequence[str]) -> None:
@@ -49,7 +49,7 @@ class ReadOnlyTable(QTableWidget):
 
 
 def style_as_list(table: QTableView) -> None:
-    """Let whole lines be chosen, one under the other without a frame, titles of lines or broken texts."""
+    """Style a table as a list: whole rows are selected; no frame, row titles or wrapped texts."""
     style_read_only(table)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setFrameShape(QFrame.Shape.NoFrame)
@@ -60,7 +60,7 @@ def style_as_list(table: QTableView) -> None:
 
 
 def style_read_only(table: QTableView) -> None:
-    """Draw no grid, light up no titles, let Tab go on; name the parts for people who do not see them."""
+    """Style a table without grid and highlighted titles; Tab leaves it; its parts get accessible names."""
     table.setShowGrid(False)
     table.setTabKeyNavigation(False)
     table.horizontalHeader().setHighlightSections(False)
@@ -72,12 +72,12 @@ def style_read_only(table: QTableView) -> None:
 
 
 def wrapped_title(title: str) -> str:
-    """Return a long title in several lines: a column is as wide as its title."""
-    return "\n".join(textwrap.wrap(title, _TITLE_LETTERS))
+    """Wrap a long column title, because a column is at least as wide as its title."""
+    return "\n".join(textwrap.wrap(title, _TITLE_CHARACTERS))
 
 
 class AutoHeightTable(ReadOnlyTable):
-    """An empty table with titles; see ReadOnlyTable."""
+    """Read-only table as high as all of its rows; see :class:`ReadOnlyTable` for the arguments."""
 
     def __init__(self, name: str, accessible: str, titles: list[str]) -> None:
         super().__init__(name, accessible, titles)
@@ -88,12 +88,12 @@ class AutoHeightTable(ReadOnlyTable):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: as high as all rows, and a bar below for what is too wide."""
+        """Qt: height of all rows, and of the horizontal scroll bar if it is needed."""
         header, bar = self.horizontalHeader(), self.horizontalScrollBar()
-        wide = bar.sizeHint().height() if bar.maximum() else 0
+        bar_height = bar.sizeHint().height() if bar.maximum() else 0
         rows = self.verticalHeader().length() + header.sizeHint().height()
-        return QSize(super().sizeHint().width(), rows + wide + 4)
+        return QSize(super().sizeHint().width(), rows + bar_height + 4)
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: never lower."""
+        """Qt: the full height, so that no row is cut off."""
         return QSize(0, self.sizeHint().height())

@@ -1,4 +1,4 @@
-"""Text view: files and commands in fixed width, to be read and copied; a unified diff in colors and signs."""
+"""Text view: read-only monospace view of files and commands; a unified diff is colored."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ui.common import theme
 
 
 class TextView(QPlainTextEdit):
-    """Shows a text as it is.
+    """Read-only monospace text that can be selected and copied.
 
     Args:
         name: accessible name.
-        lines: height to ask for at most, in lines.
-        diff: whether lines that begin with + and - are colored, and it is as high as its text.
+        lines: maximum preferred height, in lines.
+        diff: whether the text is a unified diff; then it is colored, and the height is fixed to the text.
     """
 
     def __init__(self, name: str, *, lines: int = 12, diff: bool = False) -> None:
@@ -31,7 +31,7 @@ class TextView(QPlainTextEdit):
         self._update_colors()
 
     def show_text(self, text: str) -> None:
-        """Show this text from its beginning."""
+        """Replace the text and scroll to its beginning."""
         if text != self.toPlainText():
             self.setPlainText(text)
             if self._fixed:
@@ -45,7 +45,7 @@ class TextView(QPlainTextEdit):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: as high as the text, up to the limit."""
+        """Qt: height of the text, at most the given number of lines."""
         lines = min(self._lines, max(2, self.blockCount()))
         margins = 2 * (int(self.document().documentMargin()) + self.frameWidth())
         bar = self.horizontalScrollBar().sizeHint().height()
@@ -53,7 +53,7 @@ class TextView(QPlainTextEdit):
         return QSize(self.fontMetrics().averageCharWidth() * 76, height)
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: two lines."""
+        """Qt: 30 characters wide, four lines high (two lines of text and the scroll bar)."""
         return QSize(self.fontMetrics().averageCharWidth() * 30, self.fontMetrics().lineSpacing() * 4)
 
     def changeEvent(self, event: QEvent) -> None:
@@ -64,14 +64,14 @@ class TextView(QPlainTextEdit):
 
 
 class _DiffHighlighter(QSyntaxHighlighter):
-    """Colors the lines of a unified diff by the sign that they begin with."""
+    """Colors the lines of a unified diff by their first character."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
         self._formats: dict[str, QTextCharFormat] = {}
 
     def set_colors(self, colors: theme.Colors) -> None:
-        """Use this table."""
+        """Use a color table, and color the text again."""
         self._formats = {
             sign: _format(color)
             for sign, color in (("+", colors.ok), ("-", colors.error), ("@", colors.muted))
@@ -88,6 +88,6 @@ class _DiffHighlighter(QSyntaxHighlighter):
 
 
 def _format(color: str) -> QTextCharFormat:
-    made = QTextCharFormat()
-    made.setForeground(QColor(color))
-    return made
+    text_format = QTextCharFormat()
+    text_format.setForeground(QColor(color))
+    return text_format

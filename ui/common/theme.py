@@ -1,7 +1,7 @@
-"""Theme: two palettes, light and dark, and one table of colors by meaning.
+"""Theme: a light and a dark palette, and a table of colors by meaning for each.
 
-The program ships its palettes because a color scheme is not followed on every platform (Qt's xcb and
-offscreen plug-ins without a desktop's theme ignore it).
+The program ships its palettes, because not every platform follows a color scheme: Qt's xcb and offscreen
+plug-ins ignore it without a desktop theme.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Appearance(StrEnum):
-    """What the person chose."""
+    """Appearance chosen by the user."""
 
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
 
 
-#: Fields of :class:`Colors` that mark what is drawn on a plot.
+#: Fields of :class:`Colors` that are used on plots.
 ColorName = Literal["write", "read", "trip", "ok", "warn", "error", "text"]
 
 
@@ -40,16 +40,16 @@ class Colors:
         raised: background of buttons.
         text: ordinary text.
         muted: secondary text.
-        border: lines between things.
-        accent: the selected and the most important thing.
-        on_accent: text on it.
+        border: separators and outlines.
+        accent: selection, and the most important button.
+        on_accent: text on the accent color.
         ok: mounted, good.
-        warn: deserves a look.
+        warn: warnings.
         error: failed, not responding.
-        info: neither good nor bad.
-        write: the curve and figures to the server.
-        read: the curve and figures from it.
-        trip: the curve of round trips.
+        info: neutral information.
+        write: curve and figures of the direction to the server.
+        read: curve and figures of the direction from the server.
+        trip: curve of the round-trip time.
     """
 
     window: str
@@ -84,8 +84,8 @@ DARK = Colors(
 
 def contrast(first: str, second: str) -> float:
     """Return the contrast ratio of two colors, 1 to 21 (WCAG 2.1, relative luminance)."""
-    lights = sorted((_luminance(QColor(first)), _luminance(QColor(second))))
-    return (lights[1] + 0.05) / (lights[0] + 0.05)
+    luminances = sorted((_luminance(QColor(first)), _luminance(QColor(second))))
+    return (luminances[1] + 0.05) / (luminances[0] + 0.05)
 
 
 def _luminance(color: QColor) -> float:
@@ -97,7 +97,13 @@ def _luminance(color: QColor) -> float:
 
 
 def blend(color: str, ground: str, part: float) -> str:
-    """Return an opaque mixture of two colors: what is opaque is painted much faster than what is not."""
+    """Mix two colors to an opaque one, because opaque colors are painted faster than transparent ones.
+
+    Args:
+        color: color as #rrggbb.
+        ground: background as #rrggbb.
+        part: fraction of ``color``, 0 to 1.
+    """
     first, second = QColor(color), QColor(ground)
     mixed = QColor.fromRgbF(
         first.redF() * part + second.redF() * (1 - part),
@@ -108,7 +114,7 @@ def blend(color: str, ground: str, part: float) -> str:
 
 
 def make_palette(table: Colors) -> QPalette:
-    """Return the Qt palette of a table."""
+    """Create the Qt palette of a color table."""
     palette = QPalette()
     role = QPalette.ColorRole
     mapping = {
@@ -135,17 +141,17 @@ def make_palette(table: Colors) -> QPalette:
 
 
 def colors() -> Colors:
-    """Return the table that is shown now.
+    """Return the color table in use.
 
-    It is the program's: a widget's palette follows a change later than its parent's, and has what it was
-    tinted with.
+    It follows the palette of the application: the palette of a widget changes later than that of its parent,
+    and may contain tints.
     """
     dark = QGuiApplication.palette().color(QPalette.ColorRole.Base).lightness() < 128
     return DARK if dark else LIGHT
 
 
 def apply_appearance(app: QApplication, appearance: Appearance) -> None:
-    """Set the style and the palette of the whole program."""
+    """Set the Fusion style, and the palette of the appearance, for the whole application."""
     scheme = {
         Appearance.SYSTEM: Qt.ColorScheme.Unknown,
         Appearance.LIGHT: Qt.ColorScheme.Light,
@@ -162,7 +168,7 @@ def apply_appearance(app: QApplication, appearance: Appearance) -> None:
 
 
 def tint(widget: QWidget, color: str, *roles: QPalette.ColorRole) -> None:
-    """Give some roles of one widget a color; without roles, its text."""
+    """Set the color of palette roles of one widget; without roles, of its text."""
     palette = widget.palette()
     for role in roles or (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text):
         palette.setColor(role, QColor(color))

@@ -1,4 +1,4 @@
-"""Translation of texts outside of classes of Qt, which have a ``tr`` of their own."""
+"""Translation of texts outside of QObject classes, which have their own ``tr`` method."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from PySide6.QtCore import QCoreApplication
 
 
 def tr(text: str) -> str:
-    """Return the text in the person's language."""
+    """Translate a text to the language of the user."""
     return QCoreApplication.translate("mountwright", text)

@@ -1,1 +1,1 @@
-"""History: saved tests as a table, compared and drawn over each other."""
+"""History page: table, comparison and overlay plot of saved tests."""

@@ -1,4 +1,4 @@
-"""Details of selected tests: one with all its figures, two compared, or several drawn over each other."""
+"""Details of selected tests: all figures of one, a comparison of two, an overlay plot of several."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from app.history.model import Run
     from app.history.queries import SelectedRuns
 
-#: Of a verdict to the sign in front of its sentence.
+#: Kind of message list for each verdict of a comparison.
 _MEANINGS = {"faster": "ok", "slower": "warn", "same": "info", "unknown": "info"}
 
 
 class HistoryDetails(QWidget):
-    """Shows a :class:`app.history.queries.SelectedRuns`."""
+    """View of the selected tests (:class:`app.history.queries.SelectedRuns`)."""
 
     def __init__(self) -> None:
         super().__init__()
         self._plot: Any = None
-        self._laid: SelectedRuns | None = None
+        self._selected: SelectedRuns | None = None
         self._title = heading("", scale=1.0)
         self._title.setObjectName("history-title")
         self._keys = QWidget()
@@ -45,10 +45,10 @@ class HistoryDetails(QWidget):
         self._result.setObjectName("history-results")
         self._grid = GridCellTable()
         self._grid.setObjectName("history-grid")
-        self._said = {
+        self._messages = {
             "ok": MessageList("", "ok"), "warn": MessageList("", "warn"), "info": MessageList("", "info")
         }  # fmt: skip
-        for name, sentences in self._said.items():
+        for name, sentences in self._messages.items():
             sentences.setObjectName(f"history-{name}")
         self._table = QWidget()
         self._lay_out()
@@ -64,52 +64,52 @@ class HistoryDetails(QWidget):
         self._table_layout.setHorizontalSpacing(18)
         self._table_layout.setVerticalSpacing(3)
         for widget in (
-            self._title, *self._said.values(), self._plot_box, self._keys, self._grid, self._result,
+            self._title, *self._messages.values(), self._plot_box, self._keys, self._grid, self._result,
             self._table,
         ):  # fmt: skip
             layout.addWidget(widget)
         layout.addStretch(1)
 
-    def show_tests(self, laid: SelectedRuns | None) -> None:
-        """Show these tests, or nothing."""
-        self._laid = laid
-        self.setVisible(laid is not None)
-        if laid is None:
+    def show_tests(self, selected: SelectedRuns | None) -> None:
+        """Show the selected tests; None hides the view."""
+        self._selected = selected
+        self.setVisible(selected is not None)
+        if selected is None:
             return
         if self._plot is None:
-            # A second to import: only once somebody looks.
+            # Imported late, because pyqtgraph takes a second to import.
             from ui.plots.overlay_plot import OverlayPlot
 
             self._plot = OverlayPlot()
             self._plot_layout.addWidget(self._plot)
-        results = [run.result for run in laid.runs[: len(SERIES_COLORS)]]
+        results = [run.result for run in selected.runs[: len(SERIES_COLORS)]]
         lines = overlay_lines(results)
         self._plot.draw(lines)
         self._plot_box.setVisible(bool(lines))
-        self._title.setText(self._title_of(laid))
-        self._show_keys(laid.runs[: len(SERIES_COLORS)], drawn=bool(lines))
-        one = results[0] if len(laid.runs) == 1 else None
+        self._title.setText(self._title_of(selected))
+        self._show_keys(selected.runs[: len(SERIES_COLORS)], drawn=bool(lines))
+        one = results[0] if len(selected.runs) == 1 else None
         self._grid.show_cells(one.grid if one is not None else [])
         self._result.setVisible(one is not None and not one.grid)
         self._result.show_result(one)
-        self._show_sentences(laid)
-        self._show_table(laid)
+        self._show_sentences(selected)
+        self._show_table(selected)
 
-    def _title_of(self, laid: SelectedRuns) -> str:
-        if len(laid.runs) == 1:
-            result = laid.runs[0].result
+    def _title_of(self, selected: SelectedRuns) -> str:
+        if len(selected.runs) == 1:
+            result = selected.runs[0].result
             return self.tr("Test of {share} on {when}").format(
                 share=result.share or result.path, when=local_time(result.started_at)
             )
-        if len(laid.runs) == 2:
+        if len(selected.runs) == 2:
             return self.tr("The newer test beside the older")
-        text = self.tr("{count} tests over each other").format(count=len(laid.runs))
-        if len(laid.runs) > len(SERIES_COLORS):
+        text = self.tr("{count} tests over each other").format(count=len(selected.runs))
+        if len(selected.runs) > len(SERIES_COLORS):
             text += self.tr(" (the {count} oldest are drawn)").format(count=len(SERIES_COLORS))
         return text
 
     def _show_keys(self, runs: list[Run], *, drawn: bool) -> None:
-        """Say which color is whose if something is drawn; solid is to the server, dashed from it."""
+        """Show the color, time and differing options of each test; colors only if curves are drawn."""
         _clear(self._keys_layout)
         options = differing_options([run.result for run in runs])
         for row, run in enumerate(runs):
@@ -124,30 +124,32 @@ class HistoryDetails(QWidget):
             self._keys_layout.addWidget(note, len(runs), 1)
         self._keys_layout.setColumnStretch(1, 1)
 
-    def _show_sentences(self, laid: SelectedRuns) -> None:
-        said: dict[str, list[str]] = {"ok": [], "warn": [], "info": []}
-        if laid.problem:
-            said["warn"].append(laid.problem)
-        if laid.compared is not None:
-            for item in laid.compared.comparisons:
+    def _show_sentences(self, selected: SelectedRuns) -> None:
+        messages: dict[str, list[str]] = {"ok": [], "warn": [], "info": []}
+        if selected.problem:
+            messages["warn"].append(selected.problem)
+        if selected.compared is not None:
+            for item in selected.compared.comparisons:
                 text = item.text()
-                said[_MEANINGS[item.verdict]].append(f"{text[:1].upper()}{text[1:]}.")
-            said["warn"] += laid.compared.notes
-        if len(laid.runs) == 1:
-            result = laid.runs[0].result
-            found = result.bottleneck
-            held = [bottleneck_title(found), *found.evidence] if found is not None else []
-            said["info"] = [*held, *result.notes, *unmeasured_effects(result), *result.enough]
-        for name, sentences in self._said.items():
-            sentences.show_sentences(said[name])
+                messages[_MEANINGS[item.verdict]].append(f"{text[:1].upper()}{text[1:]}.")
+            messages["warn"] += selected.compared.notes
+        if len(selected.runs) == 1:
+            result = selected.runs[0].result
+            bottleneck = result.bottleneck
+            bottleneck_texts = (
+                [bottleneck_title(bottleneck), *bottleneck.evidence] if bottleneck is not None else []
+            )
+            messages["info"] = [*bottleneck_texts, *result.notes, *unmeasured_effects(result), *result.enough]
+        for name, sentences in self._messages.items():
+            sentences.show_sentences(messages[name])
 
-    def _show_table(self, laid: SelectedRuns) -> None:
-        """Show what differs between two, or where one was measured."""
+    def _show_table(self, selected: SelectedRuns) -> None:
+        """Show the values in which two tests differ, or the settings of a single test."""
         _clear(self._table_layout)
-        if laid.compared is not None:
-            self._fill(laid.compared.differing)
-        elif len(laid.runs) == 1:
-            for row, (name, value) in enumerate(settings_text(laid.runs[0].result).items()):
+        if selected.compared is not None:
+            self._fill(selected.compared.differing)
+        elif len(selected.runs) == 1:
+            for row, (name, value) in enumerate(settings_text(selected.runs[0].result).items()):
                 self._table_layout.addWidget(MutedLabel(name), row, 0, Qt.AlignmentFlag.AlignTop)
                 self._table_layout.addWidget(_selectable(value), row, 1)
             self._table_layout.setColumnStretch(1, 1)

@@ -1,4 +1,4 @@
-"""History page: saved tests are found, compared, tagged, deleted, restored, and exported."""
+"""History page: find, compare, tag, delete, restore, import and export saved tests."""
 
 from __future__ import annotations
 
@@ -37,15 +37,18 @@ if TYPE_CHECKING:
     from app.report.export import ExportFormat
     from ui.common.bridge import BridgeCall, RunInThread
 
-#: After a key, the rest of the word is waited for.
+#: Pause after the last key before the search starts, ms.
 _TYPING_MS = 150
 
 
 class HistoryPanel(QWidget):
-    """Shows the history of one share, or of all.
+    """Page with the saved tests of one share or of all shares.
+
+    Args:
+        run: runs blocking work on a thread.
 
     Signals:
-        failed: something did not work (AppError).
+        failed: an operation failed (AppError).
     """
 
     failed = Signal(object)
@@ -54,23 +57,23 @@ class HistoryPanel(QWidget):
         super().__init__()
         self._run = run
         self._share = ""
-        self._looking: BridgeCall | None = None
-        self._laying: BridgeCall | None = None
-        self._gone: Sequence[Run] = ()
+        self._list_call: BridgeCall | None = None
+        self._compare_call: BridgeCall | None = None
+        self._deleted: Sequence[Run] = ()
         self._changeable = True
-        self._keeping = HistoryActions(run, self)
-        self._keeping.failed.connect(self.failed)
-        self._keeping.changed.connect(self._on_changed)
+        self._actions = HistoryActions(run, self)
+        self._actions.failed.connect(self.failed)
+        self._actions.changed.connect(self._on_changed)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_TYPING_MS)
         self._timer.timeout.connect(self.refresh)
-        self._words = QLineEdit()
-        self._words.setObjectName("history-words")
-        self._words.setAccessibleName(self.tr("Find tests"))
-        self._words.setPlaceholderText(self.tr("Find: share, option, tag, note, host"))
-        self._words.setClearButtonEnabled(True)
-        self._words.textChanged.connect(self._on_words)
+        self._search = QLineEdit()
+        self._search.setObjectName("history-words")
+        self._search.setAccessibleName(self.tr("Find tests"))
+        self._search.setPlaceholderText(self.tr("Find: share, option, tag, note, host"))
+        self._search.setClearButtonEnabled(True)
+        self._search.textChanged.connect(self._on_words)
         self._scope = QComboBox()
         self._scope.setObjectName("history-scope")
         self._scope.setAccessibleName(self.tr("Of which share"))
@@ -80,12 +83,12 @@ class HistoryPanel(QWidget):
         self._model = HistoryModel(self)
         self._view = HistoryTable(self._model)
         self._view.selectionModel().selectionChanged.connect(self._on_selection)
-        self._told = plain_label(wrap=True)
-        self._told.setObjectName("history-told")
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("history-told")
         self._undo = self._button(self.tr("Bring &back"), "history-undo", self._on_undo)
         self._count = MutedLabel(wrap=True)
         self._count.setObjectName("history-count")
-        self._answer = HistoryDetails()
+        self._details = HistoryDetails()
         self._baseline = self._button(self.tr("&Baseline"), "history-baseline", self._on_baseline)
         self._baseline.setToolTip(
             self.tr("Compare later tests like it with it, and warn when they are slower:\n"
@@ -99,7 +102,7 @@ class HistoryPanel(QWidget):
         self._lay_out()
         self._show_undo("", ())
         self._show_buttons()
-        self._answer.show_tests(None)
+        self._details.show_tests(None)
 
     def _set_up_more(self) -> None:
         menu = QMenu(self)
@@ -109,21 +112,21 @@ class HistoryPanel(QWidget):
             menu.addAction(self.tr("Export as &Excel workbook…"), partial(self._on_export, "xlsx")),
             menu.addAction(self.tr("Export as &JSON…"), partial(self._on_export, "json")),
         ]
-        self._import = menu.addAction(self.tr("&Import…"), self._keeping.ask_import)
+        self._import = menu.addAction(self.tr("&Import…"), self._actions.ask_import)
         self._more.setObjectName("history-more")
         self._more.setMenu(menu)
 
     def _lay_out(self) -> None:
         top = QHBoxLayout()
-        top.addWidget(self._words, 1)
+        top.addWidget(self._search, 1)
         top.addWidget(self._scope)
         actions = QHBoxLayout()
         for button in (self._baseline, self._tags, self._note, self._delete, self._more):
             actions.addWidget(button)
         actions.addStretch(1)
-        told = QHBoxLayout()
-        told.addWidget(self._told, 1)
-        told.addWidget(self._undo)
+        status_row = QHBoxLayout()
+        status_row.addWidget(self._status, 1)
+        status_row.addWidget(self._undo)
         upper = QWidget()
         above = QVBoxLayout(upper)
         above.setContentsMargins(0, 0, 0, 4)
@@ -131,11 +134,11 @@ class HistoryPanel(QWidget):
         above.addWidget(self._view, 1)
         above.addWidget(self._count)
         above.addLayout(actions)
-        above.addLayout(told)
+        above.addLayout(status_row)
         page = QWidget()
         below = QVBoxLayout(page)
         below.setContentsMargins(0, 6, 8, 0)
-        below.addWidget(self._answer)
+        below.addWidget(self._details)
         scroll = QScrollArea()
         scroll.setAccessibleName(self.tr("What the tests say"))
         scroll.setWidget(page)
@@ -158,10 +161,10 @@ class HistoryPanel(QWidget):
         button.clicked.connect(clicked)
         return button
 
-    # What the window tells
+    # Called by the window
 
     def set_share(self, share: str) -> None:
-        """Show the tests of this share first, of all if it is ""."""
+        """Set the share of the scope “This share”; "" shows the tests of all shares."""
         if share == self._share:
             return
         self._share = share
@@ -171,54 +174,54 @@ class HistoryPanel(QWidget):
             self.refresh()
 
     def refresh(self) -> None:
-        """Read the history again, unless nobody looks: then it is read when somebody does."""
+        """Read the history again; a hidden page reads it when it is shown."""
         if not self.isVisible():
             return
         share = self._share if self._scope.currentIndex() == 0 else ""
         self._view.show_scope(one_share=bool(share))
-        text = self._words.text()
+        text = self._search.text()
         call = self._run("history", lambda: queries.find_runs(text, share))
-        self._looking = call
+        self._list_call = call
         call.succeeded.connect(partial(self._on_listed, call))
         call.failed.connect(partial(self._on_list_failed, call))
 
-    # What happens
+    # Results of queries
 
-    def _on_listed(self, call: BridgeCall, looked: HistoryPage) -> None:
-        if call is not self._looking:
+    def _on_listed(self, call: BridgeCall, page: HistoryPage) -> None:
+        if call is not self._list_call:
             return
-        self._keeping.list_reloaded()
+        self._actions.list_reloaded()
         chosen = [row.id for row in self._chosen()]
-        self._model.show_rows(looked.rows)
-        self._changeable = not looked.read_only
-        if looked.messages:
-            self._show_undo(" ".join(looked.messages), self._gone)
-        self._count.setText(self._count_text(looked))
+        self._model.show_rows(page.rows)
+        self._changeable = not page.read_only
+        if page.messages:
+            self._show_undo(" ".join(page.messages), self._deleted)
+        self._count.setText(self._count_text(page))
         selection = QItemSelection()
         for number in chosen:
-            place = self._model.place_of(number)
-            if place is not None:
-                index = self._model.index(place, 0)
+            row = self._model.place_of(number)
+            if row is not None:
+                index = self._model.index(row, 0)
                 selection.select(index, index)
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self._view.selectionModel().select(selection, flags)
         self._on_selection()
 
     def _on_list_failed(self, call: BridgeCall, error: AppError) -> None:
-        if call is self._looking:
+        if call is self._list_call:
             self.failed.emit(error)
 
-    def _count_text(self, looked: HistoryPage) -> str:
-        if not looked.total:
-            if self._words.text():
+    def _count_text(self, page: HistoryPage) -> str:
+        if not page.total:
+            if self._search.text():
                 return self.tr("No test has these words.")
             return self.tr("No test of this share yet: the tab “Quick test” makes one.")
-        if looked.total > len(looked.rows):
+        if page.total > len(page.rows):
             text = self.tr("The newest {shown} of {total} tests: words find the others.")
-            return text.format(shown=len(looked.rows), total=looked.total)
-        if looked.total == 1:
+            return text.format(shown=len(page.rows), total=page.total)
+        if page.total == 1:
             return self.tr("1 test")
-        return self.tr("{count} tests; choose two to compare them").format(count=looked.total)
+        return self.tr("{count} tests; choose two to compare them").format(count=page.total)
 
     def _chosen(self) -> list[RunSummary]:
         return [self._model.row_at(index.row()) for index in self._view.selectionModel().selectedRows()]
@@ -227,32 +230,32 @@ class HistoryPanel(QWidget):
         self._show_buttons()
         numbers = [row.id for row in self._chosen()]
         if not numbers:
-            self._laying = None
-            self._answer.show_tests(None)
+            self._compare_call = None
+            self._details.show_tests(None)
             return
         call = self._run("history", lambda: queries.select_runs(numbers))
-        self._laying = call
+        self._compare_call = call
         call.succeeded.connect(partial(self._on_compared, call))
         call.failed.connect(partial(self._on_compare_failed, call, numbers))
 
-    def _on_compared(self, call: BridgeCall, laid: SelectedRuns) -> None:
-        if call is self._laying:
-            self._answer.show_tests(laid)
+    def _on_compared(self, call: BridgeCall, selected: SelectedRuns) -> None:
+        if call is self._compare_call:
+            self._details.show_tests(selected)
 
     def _on_compare_failed(self, call: BridgeCall, numbers: Sequence[int], error: AppError) -> None:
-        # What was deleted while it was read is missing, as was asked.
-        if call is self._laying and not self._keeping.is_deleted(numbers):
+        # A test that the user has deleted meanwhile is missing, which is no error.
+        if call is self._compare_call and not self._actions.is_deleted(numbers):
             self.failed.emit(error)
 
-    def _on_changed(self, text: str, gone: Sequence[Run]) -> None:
-        self._show_undo(text, gone)
+    def _on_changed(self, text: str, deleted: Sequence[Run]) -> None:
+        self._show_undo(text, deleted)
         self.refresh()
 
-    def _show_undo(self, text: str, gone: Sequence[Run]) -> None:
-        self._gone = gone
-        self._told.setText(text)
-        self._told.setVisible(bool(text))
-        self._undo.setVisible(bool(gone))
+    def _show_undo(self, text: str, deleted: Sequence[Run]) -> None:
+        self._deleted = deleted
+        self._status.setText(text)
+        self._status.setVisible(bool(text))
+        self._undo.setVisible(bool(deleted))
 
     def _show_buttons(self) -> None:
         rows = self._chosen()
@@ -266,7 +269,7 @@ class HistoryPanel(QWidget):
             action.setEnabled(bool(rows))
         self._import.setEnabled(self._changeable)
 
-    # What the person does
+    # Actions of the user
 
     def _on_words(self, _text: str) -> None:
         self._timer.start()
@@ -275,32 +278,32 @@ class HistoryPanel(QWidget):
         self.refresh()
 
     def _on_baseline(self) -> None:
-        self._keeping.set_baseline(self._chosen()[0])
+        self._actions.set_baseline(self._chosen()[0])
 
     def _on_tags(self) -> None:
-        self._keeping.ask_tags(self._chosen())
+        self._actions.ask_tags(self._chosen())
 
     def _on_note(self) -> None:
-        self._keeping.ask_note(self._chosen()[0])
+        self._actions.ask_note(self._chosen()[0])
 
     def _on_delete(self) -> None:
-        self._keeping.delete(self._chosen())
+        self._actions.delete(self._chosen())
 
     def _on_undo(self) -> None:
-        self._keeping.restore_runs(self._gone)
+        self._actions.restore_runs(self._deleted)
 
     def _on_export(self, kind: ExportFormat) -> None:
-        self._keeping.ask_export(self._chosen(), kind)
+        self._actions.ask_export(self._chosen(), kind)
 
     # Qt overrides
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Qt: read what was measured since somebody looked last."""
+        """Qt: read the history when the page is shown."""
         super().showEvent(event)
         self.refresh()
 
     def changeEvent(self, event: QEvent) -> None:
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_told"):
-            theme.tint(self._told, theme.colors().muted)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_status"):
+            theme.tint(self._status, theme.colors().muted)

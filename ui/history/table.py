@@ -1,4 +1,4 @@
-"""Table of saved tests; in a narrow window the least important columns give way."""
+"""Table of saved tests; a narrow window hides the least important columns."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 
 _NO_INDEX = QModelIndex()
-#: Columns by number.
+#: Column numbers.
 WHEN, SHARE, WHAT, WRITE, READ, REMARKS = range(6)
-_PLACED = (WHEN, SHARE, WHAT)
+#: Columns that the tooltip of the time repeats, because a narrow window may hide them.
+_TIP_COLUMNS = (WHEN, SHARE, WHAT)
 
 
 class HistoryModel(QAbstractTableModel):
-    """Rows as they were asked for, newest first."""
+    """Item model of the saved tests, newest first."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -41,42 +42,42 @@ class HistoryModel(QAbstractTableModel):
         SPEED_UNITS.changed.connect(self._on_unit)
 
     def show_rows(self, rows: list[RunSummary]) -> None:
-        """Show these."""
+        """Replace the rows."""
         self.beginResetModel()
         self._rows = rows
         self.endResetModel()
 
     def row_at(self, place: int) -> RunSummary:
-        """Return what a line shows."""
+        """Return the test of a row."""
         return self._rows[place]
 
     def place_of(self, number: int) -> int | None:
-        """Return the line of a run, None if it is not shown."""
+        """Return the row of a test by its number, None if the table does not have it."""
         return next((place for place, row in enumerate(self._rows) if row.id == number), None)
 
     def _on_unit(self) -> None:
         if self._rows:
             self.dataChanged.emit(self.index(0, WRITE), self.index(len(self._rows) - 1, READ))
 
-    def _text(self, row: RunSummary, column: int) -> str:
+    def _cell_text(self, row: RunSummary, column: int) -> str:
         if column == WHEN:
             return local_time(row.started_at)
         if column == SHARE:
             return f"{row.share}  ({row.link})" if row.link else row.share
         if column == WHAT:
-            return self._what(row)
+            return self._workload_text(row)
         if column in {WRITE, READ}:
             speed = row.write if column == WRITE else row.read
-            return self._speed(speed, cached=column == READ and row.read_cached)
+            return self._speed_text(speed, cached=column == READ and row.read_cached)
         words = [self.tr("baseline")] if row.baseline else []
         return "  ·  ".join([*words, *row.tags, *([row.note] if row.note else [])])
 
-    def _speed(self, speed: float | None, *, cached: bool) -> str:
+    def _speed_text(self, speed: float | None, *, cached: bool) -> str:
         if speed is None:
             return "—"
         return self.tr("{speed} (cached)").format(speed=speed_text(speed)) if cached else speed_text(speed)
 
-    def _what(self, row: RunSummary) -> str:
+    def _workload_text(self, row: RunSummary) -> str:
         if row.kind == "grid":
             return self.tr("grid of fio")
         each = format_size(row.size / row.count)
@@ -86,10 +87,14 @@ class HistoryModel(QAbstractTableModel):
     def _tip(self, row: RunSummary, column: int) -> str:
         if column == READ and row.read_cached:
             return self.tr("The client's cache had a part in it: this is not the server's speed.")
-        lines = [self._text(row, column)]
+        lines = [self._cell_text(row, column)]
         if column in {WHEN, SHARE}:
-            # What a narrow window has no column for is with the time.
-            lines = [row.share, row.options] if column == SHARE else [self._text(row, c) for c in _PLACED]
+            # The tooltip of the time repeats the columns that a narrow window may hide.
+            lines = (
+                [row.share, row.options]
+                if column == SHARE
+                else [self._cell_text(row, c) for c in _TIP_COLUMNS]
+            )
         if column == REMARKS and row.origin:
             lines.append(self.tr("Imported from {file}.").format(file=row.origin))
         return plain_tip("\n".join(line for line in lines if line))
@@ -97,17 +102,17 @@ class HistoryModel(QAbstractTableModel):
     # Qt overrides
 
     def rowCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        """Qt: runs."""
+        """Qt: number of tests."""
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: AnyIndex = _NO_INDEX) -> int:
-        """Qt: columns."""
+        """Qt: number of columns."""
         return 0 if parent.isValid() else len(self._titles)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """Qt: titles."""
+        """Qt: column titles and their alignment."""
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole and section in {WRITE, READ}:
@@ -115,12 +120,12 @@ class HistoryModel(QAbstractTableModel):
         return self._titles[section] if role == Qt.ItemDataRole.DisplayRole else None
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Qt: texts, tool tips, and where they stand."""
+        """Qt: text, tooltip and alignment of a cell."""
         if not index.isValid():
             return None
         row, column = self._rows[index.row()], index.column()
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(row, column)
+            return self._cell_text(row, column)
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tip(row, column)
         if role == Qt.ItemDataRole.TextAlignmentRole and column in {WRITE, READ}:
@@ -128,17 +133,17 @@ class HistoryModel(QAbstractTableModel):
         return None
 
 
-#: Letters of each column.
-_LETTERS = {WHEN: 18, SHARE: 26, WHAT: 20, WRITE: 15, READ: 19, REMARKS: 10}
-#: Letters of a column that has to make room, before it is left out.
-_LEAST = 12
+#: Width of each column, characters.
+_COLUMN_CHARACTERS = {WHEN: 18, SHARE: 26, WHAT: 20, WRITE: 15, READ: 19, REMARKS: 10}
+#: Minimum width of a shrunk column before it is hidden, characters.
+_MIN_CHARACTERS = 12
 
 
 class HistoryTable(QTableView):
-    """Lists tests, of which several can be chosen.
+    """Table of tests with multiple selection.
 
     Args:
-        model: of the tests.
+        model: model of the saved tests.
     """
 
     def __init__(self, model: HistoryModel) -> None:
@@ -153,29 +158,29 @@ class HistoryTable(QTableView):
         header = self.horizontalHeader()
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         unit = self.fontMetrics().averageCharWidth()
-        for column, letters in _LETTERS.items():
-            self.setColumnWidth(column, letters * unit)
+        for column, characters in _COLUMN_CHARACTERS.items():
+            self.setColumnWidth(column, characters * unit)
         header.setSectionResizeMode(REMARKS, QHeaderView.ResizeMode.Stretch)
 
     def show_scope(self, *, one_share: bool) -> None:
-        """Show tests of one share, which needs no column then, or of all."""
+        """Adapt the columns to tests of one share, where the share is redundant, or of all shares."""
         self._one_share = one_share
         self._fit()
 
     def _fit(self) -> None:
-        """Leave out what says least, make the next narrower, and leave it out, too, if nothing else helps."""
+        """Fit the columns to the width: hide the least important one, then shrink and hide the second."""
         unit = self.fontMetrics().averageCharWidth()
         first, second = (SHARE, WHAT) if self._one_share else (WHAT, SHARE)
-        room, needed = self.viewport().width() // unit, sum(_LETTERS.values())
-        self.setColumnHidden(first, needed > room)
-        needed -= _LETTERS[first] if needed > room else 0
-        letters = max(_LETTERS[second] - max(needed - room, 0), 0)
-        self.setColumnHidden(second, letters < _LEAST)
-        self.setColumnWidth(second, letters * unit)
+        available, needed = self.viewport().width() // unit, sum(_COLUMN_CHARACTERS.values())
+        self.setColumnHidden(first, needed > available)
+        needed -= _COLUMN_CHARACTERS[first] if needed > available else 0
+        characters = max(_COLUMN_CHARACTERS[second] - max(needed - available, 0), 0)
+        self.setColumnHidden(second, characters < _MIN_CHARACTERS)
+        self.setColumnWidth(second, characters * unit)
 
     # Qt overrides
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: another width has room for other columns."""
+        """Qt: fit the columns to the new width."""
         super().resizeEvent(event)
         self._fit()

@@ -1,1 +1,1 @@
-"""Live: a mount's activity from the kernel's counters."""
+"""Live page: present activity of a mount, from the NFS client's counters."""

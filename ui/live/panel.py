@@ -1,4 +1,7 @@
-"""Live page: what a mount does now, from the kernel's own counters; no server is asked."""
+"""Live page: speed, latencies, losses and operations of a mount, from the NFS client's counters.
+
+The agent reads /proc/self/mountstats and sends no request to the server.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,12 @@ if TYPE_CHECKING:
     from ui.common.bridge import BridgeCall
     from ui.live.sample_window import LossCounts
 
-#: More are seen by scrolling.
+#: Maximum number of rows visible without scrolling.
 _ROWS = 6
 
 
 class OperationsTable(ReadOnlyTable):
-    """Shows each operation that was called."""
+    """Table of the NFS operations called in the last second, with rate, speed, times and errors."""
 
     def __init__(self) -> None:
         titles = [
@@ -52,7 +55,7 @@ class OperationsTable(ReadOnlyTable):
         super().__init__("operations", tr("Operations"), titles)
 
     def show_operations(self, operations: list[OperationRate]) -> None:
-        """Show these instead of those before."""
+        """Replace the shown operations."""
         self.clearSpans()
         self.setRowCount(max(len(operations), 1))
         if not operations:
@@ -75,7 +78,7 @@ class OperationsTable(ReadOnlyTable):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: as high as some rows."""
+        """Qt: height of one to ``_ROWS`` rows and the header."""
         rows = max(1, min(self.rowCount(), _ROWS))
         height = (
             self.horizontalHeader().sizeHint().height() + rows * self.verticalHeader().defaultSectionSize()
@@ -83,38 +86,41 @@ class OperationsTable(ReadOnlyTable):
         return QSize(super().sizeHint().width(), height + 4)
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: never less."""
+        """Qt: the full height."""
         return QSize(0, self.sizeHint().height())
 
 
-#: When a mount is looked at again that was not there for a moment, milliseconds.
-_AGAIN_MS = 1000
+#: Delay before watching a mount again that was not mounted, ms.
+_RETRY_DELAY_MS = 1000
 
 
 class LivePanel(QWidget):
-    """Watches one mount while somebody looks.
+    """Page that watches one mount while it is visible.
+
+    Args:
+        submit: sends a request to the agent.
 
     Signals:
-        failed: the watch ended by itself (AppError).
+        failed: the watch failed (AppError).
     """
 
     failed = Signal(object)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall]) -> None:
         super().__init__()
-        self._share = self._point = ""
+        self._share = self._mount_point = ""
         self._call = LatestCall(submit)
-        self._again = QTimer(self)
-        self._again.setSingleShot(True)
-        self._again.timeout.connect(self._start)
+        self._retry_timer = QTimer(self)
+        self._retry_timer.setSingleShot(True)
+        self._retry_timer.timeout.connect(self._start)
         self._window = SampleWindow()
         self._plot: Any = None
         self._values: dict[str, QLabel] = {}
-        self._said = plain_label(wrap=True)
-        self._said.setObjectName("live-said")
-        self._elsewhere = MutedLabel(wrap=True)
-        self._elsewhere.setObjectName("live-elsewhere")
-        self._elsewhere.hide()
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("live-said")
+        self._note = MutedLabel(wrap=True)
+        self._note.setObjectName("live-elsewhere")
+        self._note.hide()
         self._legend = Legend()
         self._plot_box = QFrame()
         self._plot_box.setFrameShape(QFrame.Shape.StyledPanel)
@@ -133,10 +139,10 @@ class LivePanel(QWidget):
         layout.setContentsMargins(16, 14, 16, 14)
         layout.setSpacing(10)
         top = QHBoxLayout()
-        top.addWidget(self._said, 1)
+        top.addWidget(self._status, 1)
         top.addWidget(SpeedUnitBox())
         layout.addLayout(top)
-        layout.addWidget(self._elsewhere)
+        layout.addWidget(self._note)
         layout.addWidget(self._legend)
         layout.addWidget(self._plot_box, 1)
         layout.addLayout(self._figures())
@@ -198,43 +204,43 @@ class LivePanel(QWidget):
             grid.addWidget(MutedLabel(text, wrap=True), row, 2)
         return grid
 
-    # What the window tells
+    # Called by the window
 
     def set_mount(self, mount: Mount | None) -> None:
-        """Watch this mount, if it is mounted."""
+        """Watch a mount, if it is mounted; None watches none."""
         watched: tuple[str, str] = ("", "")
         if mount is not None and mount.active is not None:
             watched = (mount.share, mount.mount_point)
-        if watched == (self._share, self._point):
+        if watched == (self._share, self._mount_point):
             return
         self._stop()
-        self._share, self._point = watched
+        self._share, self._mount_point = watched
         self._show_nothing()
         if self.isVisible():
             self._start()
 
     def show_elsewhere(self, text: str) -> None:
-        """Say why what is being measured does not show here; "" for nothing."""
-        self._elsewhere.setText(text)
-        self._elsewhere.setVisible(bool(text))
+        """Show why a running measurement does not appear in these figures; "" hides the note."""
+        self._note.setText(text)
+        self._note.setVisible(bool(text))
 
     def reset(self) -> None:
-        """Another host is shown now."""
+        """Stop watching, because the window shows another host."""
         self.set_mount(None)
 
     # Watching
 
     def _start(self) -> None:
-        if self._call.is_pending or not self._point or not self.isVisible():
+        if self._call.is_pending or not self._mount_point or not self.isVisible():
             return
-        # Each watch counts its seconds from its own beginning, and nobody watched before it.
+        # The times of a watch start at zero, so samples of an earlier one do not fit.
         self._show_nothing()
-        args = WatchArgs(mount_point=self._point)
+        args = WatchArgs(mount_point=self._mount_point)
         if self._call.ask("stats.watch", args, ignore, self._on_failed, self._on_sample):
-            self._said.setText(self.tr("waiting for the first second…"))
+            self._status.setText(self.tr("waiting for the first second…"))
 
     def _stop(self) -> None:
-        self._again.stop()
+        self._retry_timer.stop()
         self._call.cancel()
 
     def _on_sample(self, sample: StatsSample) -> None:
@@ -244,16 +250,16 @@ class LivePanel(QWidget):
     def _on_failed(self, error: AppError) -> None:
         self._show_nothing()
         if error.kind is ErrorKind.NOT_MOUNTED:
-            # The list says if it has gone; it may also be away only while its options are changed.
-            self._said.setText(self.tr("it is not mounted at the moment"))
-            self._again.start(_AGAIN_MS)
+            # Changing options unmounts briefly; the mount list shows a lasting unmount.
+            self._status.setText(self.tr("it is not mounted at the moment"))
+            self._retry_timer.start(_RETRY_DELAY_MS)
         elif error.kind is not ErrorKind.CANCELLED:
             self.failed.emit(error)
 
-    # What is shown
+    # Display
 
     def _show_nothing(self) -> None:
-        """Show no figures of before as those of now."""
+        """Clear the samples, so that old figures do not appear as present ones."""
         self._window.clear()
         self._show()
 
@@ -265,12 +271,12 @@ class LivePanel(QWidget):
             self._plot.draw(timeline)
         self._operations.show_operations(sample.operations if sample is not None else [])
         if sample is None:
-            self._said.setText("")
+            self._status.setText("")
             self._connections.setText("")
             for value in self._values.values():
                 value.setText("—")
             return
-        self._said.setText(
+        self._status.setText(
             self.tr("reads {read}, writes {write}, {count} operations a second").format(
                 read=speed_text(sample.read_bytes_per_s),
                 write=speed_text(sample.write_bytes_per_s),
@@ -279,25 +285,25 @@ class LivePanel(QWidget):
         )
         texts = {
             "rtt": _time(sample.rtt_s), "queue": _time(sample.queue_s),
-            "execute": _time(sample.execute_s), **self._trouble_texts(self._window.trouble()),
+            "execute": _time(sample.execute_s), **self._loss_texts(self._window.trouble()),
             "readahead": "—" if sample.read_ahead_kb is None else format_size(sample.read_ahead_kb * 1024),
         }  # fmt: skip
         for name, text in texts.items():
             self._values[name].setText(text)
         self._connections.setText(self._connections_text(sample))
 
-    def _trouble_texts(self, trouble: LossCounts) -> dict[str, str]:
-        """Return what went wrong in all of the time that the plot shows: one second would hide it."""
-        if trouble.span_s < SPAN_S:
+    def _loss_texts(self, losses: LossCounts) -> dict[str, str]:
+        """Return the counts of losses and errors over the whole plotted time, as single seconds hide them."""
+        if losses.span_s < SPAN_S:
             text = self.tr("{count} in {seconds} s")
         else:
             text = self.tr("{count} in 2 minutes")
         counts = {
-            "timeouts": trouble.timeouts, "retransmissions": trouble.retransmissions,
-            "segments": trouble.segments, "disordered": trouble.disordered, "errors": trouble.errors,
+            "timeouts": losses.timeouts, "retransmissions": losses.retransmissions,
+            "segments": losses.segments, "disordered": losses.disordered, "errors": losses.errors,
         }  # fmt: skip
         return {
-            name: "—" if count is None else text.format(count=count, seconds=round(trouble.span_s))
+            name: "—" if count is None else text.format(count=count, seconds=round(losses.span_s))
             for name, count in counts.items()
         }
 
@@ -316,10 +322,10 @@ class LivePanel(QWidget):
     # Qt overrides
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Qt: watch while somebody looks; the plot is loaded then."""
+        """Qt: load the plot and start watching."""
         super().showEvent(event)
         if self._plot is None:
-            # A second to import: only once somebody looks.
+            # Imported late, because pyqtgraph takes a second to import.
             from ui.plots.live_plot import LivePlot
 
             self._plot = LivePlot()
@@ -328,7 +334,7 @@ class LivePanel(QWidget):
         self._start()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Qt: nobody looks any more."""
+        """Qt: stop watching."""
         super().hideEvent(event)
         self._stop()
 

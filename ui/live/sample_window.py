@@ -1,4 +1,7 @@
-"""Sample window: the last two minutes of a mount as curves, and the losses in them. Plain data, no Qt."""
+"""Sample window: the samples of the last two minutes of a mount, as curves and sums of losses.
+
+Plain data, no Qt.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ if TYPE_CHECKING:
 
     from app.stats.model import StatsSample
 
-#: What the plot shows, seconds.
+#: Length of the window, and of the plot, s.
 SPAN_S = 120.0
 
 
 class LossCounts(NamedTuple):
-    """What went wrong in the time that is kept; None where nobody counts it.
+    """Sums of losses and errors over the window; None where the kernel has no counter.
 
     Attributes:
-        span_s: that time, seconds.
-        timeouts: major time-outs.
-        retransmissions: requests sent again.
-        segments: TCP segments sent again.
-        disordered: TCP segments that came out of order.
-        errors: answers with an error.
+        span_s: time covered by the samples, s.
+        timeouts: major timeouts of requests.
+        retransmissions: retransmitted requests.
+        segments: retransmitted TCP segments.
+        disordered: TCP segments received out of order.
+        errors: replies with an error status.
     """
 
     span_s: float
@@ -37,31 +40,31 @@ class LossCounts(NamedTuple):
 
 
 class SampleWindow:
-    """Keeps samples and forgets those that have gone out of sight. Plain data, no Qt."""
+    """Queue of the samples of the last ``SPAN_S`` seconds."""
 
     def __init__(self) -> None:
         self._samples: deque[StatsSample] = deque()
-        #: When the first interval that is kept began.
+        #: Start of the first interval in the window, s since the start of the watch.
         self._since_s = 0.0
 
     @property
     def latest(self) -> StatsSample | None:
-        """The newest sample."""
+        """Latest sample, None if the window is empty."""
         return self._samples[-1] if self._samples else None
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all samples."""
         self._samples.clear()
         self._since_s = 0.0
 
     def take(self, sample: StatsSample) -> None:
-        """Add a sample."""
+        """Add a sample, and remove those older than ``SPAN_S``."""
         self._samples.append(sample)
         while sample.t_s - self._samples[0].t_s > SPAN_S:
             self._since_s = self._samples.popleft().t_s
 
     def trouble(self) -> LossCounts:
-        """Return what went wrong in all of it."""
+        """Return the sums of losses and errors over the window."""
         samples = self._samples
         return LossCounts(
             span_s=samples[-1].t_s - self._since_s if samples else 0.0,
@@ -73,7 +76,7 @@ class SampleWindow:
         )
 
     def timeline(self) -> Timeline:
-        """Return the curves; their time begins at the oldest sample that is kept."""
+        """Return the speed curves and loss events; time 0 is the oldest sample in the window."""
         timeline = Timeline()
         if not self._samples:
             return timeline
@@ -85,9 +88,9 @@ class SampleWindow:
             read.add(time_s, sample.read_bytes_per_s, None)
             if sample.timeouts:
                 timeline.loss_events.append(LossEvent(time_s, "timeout", sample.timeouts))
-            again = sample.retransmissions + (sample.segments or 0)
-            if again:
-                timeline.loss_events.append(LossEvent(time_s, "retransmission", again))
+            retransmitted = sample.retransmissions + (sample.segments or 0)
+            if retransmitted:
+                timeline.loss_events.append(LossEvent(time_s, "retransmission", retransmitted))
         timeline.curves = [write, read]
         return timeline
 

@@ -1,1 +1,1 @@
-"""Test: one speed test, its plot and its figures."""
+"""Test page: runs one speed test, plots it, and shows its figures."""

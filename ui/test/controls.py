@@ -20,15 +20,19 @@ if TYPE_CHECKING:
     from app.speedtest.model import AccessPattern, CacheMethod, Direction, Preset, WorkloadKind
     from ui.test.run import TestTarget
 
+#: Memory sizes of the server that are offered, bytes.
 _MEMORIES = tuple(2**30 * count for count in (1, 2, 4, 8, 16, 32, 64))
+#: File sizes that are offered, bytes.
 _SIZES = tuple(2**20 * count for count in (4, 16, 64, 256, 1024, 4096))
-#: Sizes of small files, and how many there are unless a preset chooses: those of the old measurements.
-_SMALL = {2**20: 100, 4096: 1000}
+#: Default number of small files, by file size in bytes; both as in the author's earlier measurements.
+_SMALL_FILE_COUNTS = {2**20: 100, 4096: 1000}
+#: Numbers of small files that are offered.
 _COUNTS = (10, 100, 1000, 5000)
-#: Pixels between two columns.
+#: Gap between two columns, px.
 _GAP = 14
-#: As many repeats as a 95 % interval needs.
+#: Default number of repeats: a 95% confidence interval of the median needs six.
 _REPEATS = 6
+#: Access patterns of the grid, by direction of the test.
 _PATTERNS: dict[Direction, tuple[AccessPattern, ...]] = {
     "both": ACCESS_PATTERNS,
     "write": tuple(pattern for pattern in ACCESS_PATTERNS if pattern.endswith("write")),
@@ -37,12 +41,12 @@ _PATTERNS: dict[Direction, tuple[AccessPattern, ...]] = {
 
 
 class SpeedTestControls(QWidget):
-    """What to copy, which way, for how long, how the cache is kept out; Start and Stop are one button.
+    """Form of a test: workload, direction, duration, cache method; one button starts and stops it.
 
     Signals:
-        start_clicked: begin.
-        stop_clicked: cancel.
-        plan_changed: something else was chosen.
+        start_clicked: the user starts the test.
+        stop_clicked: the user stops or abandons the test.
+        plan_changed: the user changed a field, so the plan is outdated.
     """
 
     start_clicked = Signal()
@@ -53,7 +57,8 @@ class SpeedTestControls(QWidget):
         super().__init__()
         self._running = False
         self._workload = _combo("what", [(self.tr("One file"), 0), *(
-            (self.tr("Many files of {size}").format(size=format_size(size)), size) for size in _SMALL
+            (self.tr("Many files of {size}").format(size=format_size(size)), size)
+            for size in _SMALL_FILE_COUNTS
         ), (self.tr("My own file or folder"), "own"), (self.tr("A grid through fio"), "grid")])  # fmt: skip
         self._source = QLineEdit()
         self._source.setObjectName("source")
@@ -77,7 +82,7 @@ class SpeedTestControls(QWidget):
         ])  # fmt: skip
         self._cache.setToolTip(self.tr("How the memory of this computer is kept out of the read,\n"
                                        "so that the bytes really come from the server."))  # fmt: skip
-        # Floats: an int role is 32 bits.
+        # Sizes are floats, because Qt item data holds only 32-bit integers.
         self._size = _combo("size", [(format_size(size), float(size)) for size in _SIZES])
         self._size.setCurrentIndex(_SIZES.index(DEFAULT_SIZE))
         self._count = _combo("count", [(f"{count:,}", count) for count in _COUNTS])
@@ -140,13 +145,13 @@ class SpeedTestControls(QWidget):
             self._labels[field] = label
         metrics = self._button.fontMetrics()
         self._button.setMinimumSize(metrics.averageCharWidth() * 18, int(metrics.lineSpacing() * 2.6))
-        self._place(narrow=False)
+        self._arrange(narrow=False)
 
-    def _place(self, *, narrow: bool) -> None:
-        """Put the fields in three columns with the button beside them, or in two with it below."""
+    def _arrange(self, *, narrow: bool) -> None:
+        """Arrange the fields in three columns with the button at the right, or in two with it below."""
         self._narrow = narrow
         grid = self._grid
-        for field, (row, column) in self._places(narrow=narrow).items():
+        for field, (row, column) in self._positions(narrow=narrow).items():
             grid.addWidget(self._labels[field], row, column)
             grid.addWidget(field, row + 1, column, 1, 3 if field is self._source else 1)
         grid.setColumnStretch(3, 1)
@@ -155,8 +160,8 @@ class SpeedTestControls(QWidget):
         else:
             grid.addWidget(self._button, 0, 4, 4, 1)
 
-    def _places(self, *, narrow: bool) -> dict[QWidget, tuple[int, int]]:
-        """Return row and column of each field's label."""
+    def _positions(self, *, narrow: bool) -> dict[QWidget, tuple[int, int]]:
+        """Return the grid row and column of each field's label."""
         if narrow:
             return {
                 self._workload: (0, 0), self._direction: (0, 1), self._duration: (2, 0), self._cache: (2, 1),
@@ -169,18 +174,18 @@ class SpeedTestControls(QWidget):
             self._baseline: (2, 1), self._memory: (2, 2),
         }  # fmt: skip
 
-    def _needed(self, *, narrow: bool) -> int:
-        """Return how wide all is so, also with the fields that are hidden now."""
+    def _minimum_width(self, *, narrow: bool) -> int:
+        """Return the minimum width of an arrangement, px; hidden fields count too."""
         columns: dict[int, int] = {}
-        for field, (_row, column) in self._places(narrow=narrow).items():
+        for field, (_row, column) in self._positions(narrow=narrow).items():
             columns[column] = max(columns.get(column, 0), field.minimumSizeHint().width())
         button = 0 if narrow else _GAP + self._button.minimumWidth()
         return sum(columns.values()) + _GAP * len(columns) + button
 
     def _spec(self, target: TestTarget) -> TestSpec:
-        """Return what was chosen; a preset still chooses sizes and repeats."""
-        what, direction = self._what(), cast("Direction", self._direction.currentData())
-        small = int(self._workload.currentData()) if what == "files" else 0
+        """Return the specification of the chosen test; a preset later replaces sizes and repeats."""
+        workload, direction = self._workload_kind(), cast("Direction", self._direction.currentData())
+        small = int(self._workload.currentData()) if workload == "files" else 0
         return TestSpec(
             path=target.mount_point if target.mounted else "",
             share="" if target.mounted else target.share,
@@ -188,34 +193,36 @@ class SpeedTestControls(QWidget):
             direction=direction,
             size=small or int(self._size.currentData()),
             cache=cast("CacheMethod", self._cache.currentData()),
-            workload=what,
+            workload=workload,
             count=int(self._count.currentData()) if small else 1,
             repeats=self._repeats.value(),
-            source=self._source.text().strip() if what == "own" else "",
-            grid=Grid(patterns=_PATTERNS[direction]) if what == "grid" else None,
-            network_alone=self._thorough() and bool(self._baseline.currentData()),
-            server_memory=int(self._memory.currentData()) if self._thorough() and what == "file" else 0,
-            small_reads=what == "file",
+            source=self._source.text().strip() if workload == "own" else "",
+            grid=Grid(patterns=_PATTERNS[direction]) if workload == "grid" else None,
+            network_alone=self._is_thorough() and bool(self._baseline.currentData()),
+            server_memory=int(self._memory.currentData())
+            if self._is_thorough() and workload == "file"
+            else 0,
+            small_reads=workload == "file",
         )
 
-    def _thorough(self) -> bool:
+    def _is_thorough(self) -> bool:
         return bool(self._duration.currentData() == "thorough")
 
     def plan_args(self, target: TestTarget) -> TestPlanArgs | None:
-        """Return what is to be planned, None as long as something has to be said first."""
-        if self._what() == "own" and not self._source.text().strip():
+        """Return the request for a plan, None while the path of the user's own files is missing."""
+        if self._workload_kind() == "own" and not self._source.text().strip():
             return None
         preset = cast("Preset | None", self._duration.currentData() or None)
         return TestPlanArgs(spec=self._spec(target), preset=preset)
 
-    def _what(self) -> WorkloadKind:
+    def _workload_kind(self) -> WorkloadKind:
         chosen = self._workload.currentData()
         if chosen in ("own", "grid"):
             return cast("WorkloadKind", chosen)
         return "files" if chosen else "file"
 
     def offer_fresh_mount(self, *, offered: bool) -> None:
-        """Offer to mount afresh between writing and reading, where nobody else can be using the mount."""
+        """Offer or hide the cache method "fresh-mount"; it needs a mount that no other program uses."""
         place = self._cache.findData("fresh-mount")
         if offered and place < 0:
             self._cache.addItem(self.tr("Mounted afresh"), "fresh-mount")
@@ -223,12 +230,18 @@ class SpeedTestControls(QWidget):
             self._cache.removeItem(place)
 
     def set_idle(self, *, can_start: bool, why_not: str = "") -> None:
-        """Offer Start, or say why not."""
+        """Show the Start button; ``why_not`` is its tooltip while it is disabled."""
         self._set(running=False, enabled=can_start, text=self.tr("&Start"))
         self._button.setToolTip(plain_tip(why_not))
 
     def set_running(self, *, mine: bool, stopping: bool, overdue: bool = False) -> None:
-        """Offer Stop, or Abandon when that takes too long, if the test that runs is the one shown."""
+        """Show the button of a running test.
+
+        Args:
+            mine: whether the shown mount is tested; otherwise Start is disabled.
+            stopping: whether the test is being stopped, which disables Stop.
+            overdue: whether stopping takes too long, which offers Abandon.
+        """
         if mine:
             text = self.tr("A&bandon") if overdue else self.tr("&Stop")
             self._set(running=True, enabled=overdue or not stopping, text=text)
@@ -245,21 +258,22 @@ class SpeedTestControls(QWidget):
         self._update_colors()
 
     def _on_workload(self) -> None:
-        what = self._what()
-        if what == "files":
-            self._count.setCurrentIndex(_COUNTS.index(_SMALL[int(self._workload.currentData())]))
-        self._repeats.setValue(1 if what == "grid" else _REPEATS)
+        workload = self._workload_kind()
+        if workload == "files":
+            self._count.setCurrentIndex(_COUNTS.index(_SMALL_FILE_COUNTS[int(self._workload.currentData())]))
+        self._repeats.setValue(1 if workload == "grid" else _REPEATS)
         self._show_fields()
 
     def _show_fields(self) -> None:
-        """Show the fields that count for what is chosen."""
-        what = self._what()
+        """Show only the fields that apply to the chosen workload and duration."""
+        workload = self._workload_kind()
         chosen = not self._duration.currentData()
         for field, shown in (
-            (self._cache, what != "grid"),
-            (self._size, chosen and what in ("file", "grid")), (self._count, chosen and what == "files"),
-            (self._repeats, chosen), (self._source, what == "own"),
-            (self._baseline, self._thorough()), (self._memory, self._thorough() and what == "file"),
+            (self._cache, workload != "grid"),
+            (self._size, chosen and workload in ("file", "grid")),
+            (self._count, chosen and workload == "files"),
+            (self._repeats, chosen), (self._source, workload == "own"),
+            (self._baseline, self._is_thorough()), (self._memory, self._is_thorough() and workload == "file"),
         ):  # fmt: skip
             field.setVisible(shown)
             self._labels[field].setVisible(shown)
@@ -269,8 +283,8 @@ class SpeedTestControls(QWidget):
 
     def _update_colors(self) -> None:
         colors = theme.colors()
-        loud = not self._running and self._button.isEnabled()
-        back, text = (colors.accent, colors.on_accent) if loud else (colors.raised, colors.text)
+        highlighted = not self._running and self._button.isEnabled()
+        back, text = (colors.accent, colors.on_accent) if highlighted else (colors.raised, colors.text)
         theme.tint(self._button, back, QPalette.ColorRole.Button)
         theme.tint(self._button, text if self._button.isEnabled() else colors.muted,
                    QPalette.ColorRole.ButtonText)  # fmt: skip
@@ -278,15 +292,15 @@ class SpeedTestControls(QWidget):
     # Qt overrides
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: as narrow as two columns."""
-        return QSize(self._needed(narrow=True), super().minimumSizeHint().height())
+        """Qt: width of the arrangement in two columns."""
+        return QSize(self._minimum_width(narrow=True), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: another width may want another order, so that the button is in sight."""
+        """Qt: choose the arrangement that fits the width, so that the button stays visible."""
         super().resizeEvent(event)
-        narrow = self._needed(narrow=False) > self.width()
+        narrow = self._minimum_width(narrow=False) > self.width()
         if narrow != self._narrow:
-            self._place(narrow=narrow)
+            self._arrange(narrow=narrow)
 
     def changeEvent(self, event: QEvent) -> None:
         """Qt: follow a change between light and dark."""

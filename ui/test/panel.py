@@ -1,4 +1,4 @@
-"""Test page: copies files to the mount and back, draws the speed meanwhile, and shows the figures."""
+"""Test page: plans and runs a speed test of the shown mount, plots it, and shows its figures."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 
 class SpeedTestPanel(QWidget):
-    """Runs one test at a time and keeps the last of each mount.
+    """Page that runs one test at a time and shows the last test of each mount.
 
     Args:
         submit: sends a request to the agent.
         run: runs blocking work on a thread.
 
     Signals:
-        failed: a test could not be done (AppError).
-        busy_changed: whether a test runs, or begins once it is planned.
-        ended: the TestResult of the test that ran, or None: there is none.
-        kept: a result is in the history.
+        failed: a test failed (AppError).
+        busy_changed: whether a test runs, or starts as soon as it is planned.
+        ended: a test ended; its TestResult, or None if it failed or was stopped.
+        kept: a result was saved in the history.
     """
 
     failed = Signal(object)
@@ -64,11 +64,11 @@ class SpeedTestPanel(QWidget):
         self._facts: Facts | None = None
         self._runs: dict[Key, TestRun] = {}
         self._active: tuple[Key, TestRun] | None = None
-        #: Start was pressed before the plan was there.
-        self._waiting = False
-        #: Why no test may begin now, "" if one may.
+        #: Whether the test starts as soon as its plan arrives, because the user has pressed Start.
+        self._start_pending = False
+        #: Why no test may start now, "" if one may.
         self._blocked = ""
-        self._told_busy = False
+        self._reported_busy = False
         self._planner = SpeedTestPlanner(submit, self)
         self._planner.changed.connect(self._on_planned)
         self._facts_line = ElidedLabel()
@@ -76,7 +76,7 @@ class SpeedTestPanel(QWidget):
         self._controls = SpeedTestControls()
         self._controls.start_clicked.connect(self._on_start)
         self._controls.stop_clicked.connect(self.stop)
-        self._controls.plan_changed.connect(self._want_plan)
+        self._controls.plan_changed.connect(self._request_plan)
         self._plan = MutedLabel(wrap=True)
         self._plan.setObjectName("plan")
         self._plot = SpeedTestPlot(run)
@@ -104,28 +104,30 @@ class SpeedTestPanel(QWidget):
         layout.addWidget(self._result)
         layout.addStretch(0)
 
-    # What the window tells
+    # Called by the window
 
     def set_mount(self, mount: Mount | None) -> None:
-        """Show the test of this mount; None for one that is only drafted."""
+        """Show the last test of a mount; None for a draft that is not mounted."""
         before = self._target()
         self._mount = mount
-        now = self._target()
-        # The same mount comes again whenever anything is mounted anywhere: that is no reason to forget Start.
-        self._waiting = self._waiting and before is not None and now is not None and before.key == now.key
+        after = self._target()
+        # Any mount on the host updates the same mount here; a pending start must survive that.
+        self._start_pending = (
+            self._start_pending and before is not None and after is not None and before.key == after.key
+        )
         if mount is None:
             self.set_facts(None)
         else:
             self._show_run()
 
     def set_request(self, request: MountRequest) -> None:
-        """Test this share, where it is not mounted: for the test alone."""
+        """Set the share and options of the form, which a test uses in a private mount."""
         self._request = request
         if self._mount is None or self._mount.active is None:
             self._show_run()
 
     def set_facts(self, facts: Facts | None) -> None:
-        """Show what is known of the link, and compare the curves with what it can carry."""
+        """Show the facts of the link, and draw its capacity as a reference line."""
         self._facts = facts
         self._facts_line.setText(link_line(facts))
         emulated = facts is not None and facts.link is not None and facts.link.emulated
@@ -138,24 +140,24 @@ class SpeedTestPanel(QWidget):
         self._show_run()
 
     def discard_plan(self) -> None:
-        """Plan again: the link is another now."""
-        args = self._plan_args() if self._waiting else None
+        """Discard the plan and plan again, because the link has changed."""
+        args = self._plan_args() if self._start_pending else None
         self._planner.reset_plan()
         if args is not None:
             self._planner.ask_again(args)
-        self._want_plan()
+        self._request_plan()
 
     def reset(self) -> None:
-        """Drop every test: another host is shown now."""
+        """Drop all tests, because the window shows another host."""
         self._runs.clear()
         self._active = None
-        self._waiting = False
+        self._start_pending = False
         self._planner.want(None)
         self._request = None
         self.set_mount(None)
 
     def set_blocked(self, why: str) -> None:
-        """Let no test begin while something else is measured or changed, and say why; "" lets it again."""
+        """Prevent or allow a start: `why` is the reason shown, "" allows it."""
         if why != self._blocked:
             self._blocked = why
             self._show_run()
@@ -167,28 +169,28 @@ class SpeedTestPanel(QWidget):
 
     @property
     def uses_private_mount(self) -> bool:
-        """Whether a test runs on a mount that is made for it alone."""
+        """Whether a test runs on a private mount."""
         return self._active is not None and bool(self._active[1].spec.share)
 
     @property
     def busy(self) -> bool:
-        """Whether a test runs, or begins once it is planned."""
-        return self.running or self._waiting
+        """Whether a test runs, or starts as soon as it is planned."""
+        return self.running or self._start_pending
 
     @property
     def free(self) -> bool:
-        """Whether a test could begin now."""
+        """Whether a test may start now."""
         return not self.busy and not self._blocked
 
     def shows(self, spec: TestSpec) -> bool:
-        """Return whether a test is one of what is shown."""
+        """Return whether a test specification belongs to the shown mount or share."""
         target = self._target()
         return target is not None and _is_test_of(spec, target)
 
-    # What the person does
+    # Actions of the user
 
     def start(self, spec: TestSpec) -> bool:
-        """Begin this test; return whether it has begun."""
+        """Start a test of the shown mount or share; return whether it was started."""
         target = self._target()
         if target is None or self._active is not None or self._blocked or not _is_test_of(spec, target):
             return False
@@ -212,7 +214,7 @@ class SpeedTestPanel(QWidget):
         return True
 
     def _load_history(self, run: TestRun) -> None:
-        """Look up in the history what the test is to be compared with."""
+        """Read the best earlier speeds of the same test from the history."""
         spec, share, link = run.spec, run.share, run.link
         if link is None:
             return
@@ -220,21 +222,21 @@ class SpeedTestPanel(QWidget):
         call.succeeded.connect(partial(self._on_history_loaded, run, spec))
 
     def _link_name(self) -> str | None:
-        """Return the lab's link, "" for a real one, None if that is asked just now."""
+        """Return the name of the lab's link, "" for a real link, None while the facts are not known."""
         if self._facts is None:
             return "" if self._mount is None else None
         link = self._facts.link
         return link.name if link is not None and link.emulated else ""
 
     def _on_history_loaded(self, run: TestRun, spec: TestSpec, best: dict[TransferDirection, float]) -> None:
-        if spec is run.spec:  # else it has become smaller meanwhile, and is looked up again
+        if spec is run.spec:  # else the test was shrunk meanwhile, and its history is read again
             run.best = best
             self._plot.show_references(run)
 
     def stop(self) -> None:
-        """Cancel the test; the agent removes its files. One that is overdue is abandoned."""
-        if self._waiting:
-            self._waiting = False
+        """Stop the test, whose files the agent removes; abandon a test whose end is overdue."""
+        if self._start_pending:
+            self._start_pending = False
             self._planner.want(None)
             self._show_run()
         if self._active is not None:
@@ -248,43 +250,43 @@ class SpeedTestPanel(QWidget):
             self._show_run()
 
     def _on_start(self) -> None:
-        """Begin what is planned; the plan may have to be waited for, and the share to be mounted for it."""
+        """Start the planned test; without a plan, request one and start when it arrives."""
         args = self._plan_args()
         if args is None:
             return
         if self._planner.plan is not None:
             self.start(self._planner.plan.spec)
             return
-        self._waiting = True
+        self._start_pending = True
         self._planner.ask_again(args)
         self._show_run()
 
-    # What the agent says
+    # Answers of the agent
 
     def _on_planned(self) -> None:
         plan, error = self._planner.plan, self._planner.error
-        if self._waiting and plan is not None:
-            self._waiting = False
+        if self._start_pending and plan is not None:
+            self._start_pending = False
             self.start(plan.spec)
-        elif self._waiting and error is not None:
-            self._waiting = False
+        elif self._start_pending and error is not None:
+            self._start_pending = False
             self.failed.emit(error)
         self._show_controls()
         self._show_plan()
 
     def _on_event(self, run: TestRun, event: TestEvent) -> None:
         if run.take(event):
-            self._load_history(run)  # what copied as little is what it is to be compared with
+            self._load_history(run)  # compare with earlier tests of the same, smaller size
 
     def _on_result(self, run: TestRun, result: TestResult) -> None:
         run.result = result
         call = self._run_blocking("history-keep", lambda: record_test(result))
-        call.succeeded.connect(partial(self._on_kept, run))
+        call.succeeded.connect(partial(self._on_recorded, run))
         call.failed.connect(self.failed)
         self._end(run)
 
-    def _on_kept(self, run: TestRun, kept: RecordedTest) -> None:
-        run.kept = kept
+    def _on_recorded(self, run: TestRun, recorded: RecordedTest) -> None:
+        run.kept = recorded
         self._show_saved()
         self.kept.emit()
 
@@ -295,7 +297,7 @@ class SpeedTestPanel(QWidget):
             run.stopping = True
             if error.remains:
                 self.failed.emit(error)
-        elif self._active is not None and self._active[1] is run:  # else its host was left
+        elif self._active is not None and self._active[1] is run:  # else the window shows another host by now
             self.failed.emit(error)
         self._end(run)
 
@@ -308,7 +310,7 @@ class SpeedTestPanel(QWidget):
         run.overdue = False
         if self._active is not None and self._active[1] is run:
             self._active = None
-            self._planner.want(None)  # what is free has changed
+            self._planner.want(None)  # the free space has changed
             self._show_run()
             self.ended.emit(run.result)
 
@@ -322,16 +324,16 @@ class SpeedTestPanel(QWidget):
         return self._runs.get(target.key) if target is not None else None
 
     def _plan_args(self) -> TestPlanArgs | None:
-        """Return what would be tested now, None if nothing can be."""
+        """Return the plan request of the shown test, None if no test may start."""
         target = self._target()
         if self._active is not None or self._blocked or target is None:
             return None
         return self._controls.plan_args(target)
 
-    def _want_plan(self) -> None:
+    def _request_plan(self) -> None:
         args = self._plan_args() if self.isVisible() else None
-        if not self._waiting:
-            # To plan for a share that is not mounted means to mount it: only once the person wants the test.
+        if not self._start_pending:
+            # Planning for a share that is not mounted mounts it, so it waits for Start.
             self._planner.want(None if args is None or args.spec.share else args)
         self._show_plan()
 
@@ -341,19 +343,19 @@ class SpeedTestPanel(QWidget):
         self._plot.show_run(run, self._mount, self._facts)
         self._result.show_result(run.result if run else None)
         self._show_saved()
-        self._want_plan()
+        self._request_plan()
 
     def _show_controls(self) -> None:
         active = self._active
         if active is not None:
             run = active[1]
             self._controls.set_running(mine=run is self._run(), stopping=run.stopping, overdue=run.overdue)
-        elif self._waiting:
+        elif self._start_pending:
             self._controls.set_running(mine=True, stopping=False)
         else:
             self._controls.set_idle(can_start=self._plan_args() is not None, why_not=self._blocked)
-        if self.busy != self._told_busy:
-            self._told_busy = self.busy
+        if self.busy != self._reported_busy:
+            self._reported_busy = self.busy
             self.busy_changed.emit(self.busy)
 
     def _show_saved(self) -> None:
@@ -380,11 +382,11 @@ class SpeedTestPanel(QWidget):
         if not target.mounted and self._planner.plan is None:
             mounting = self.tr("Mounting {share} for the test alone…").format(share=target.place)
             link = self._facts.link if self._facts is not None else None
-            return mounting if self._waiting else private_mount_text(args, target.place, link)
+            return mounting if self._start_pending else private_mount_text(args, target.place, link)
         return self._planned_text(args, target.place)
 
     def _planned_text(self, args: TestPlanArgs, path: str) -> str:
-        """Return what the agent says of the test."""
+        """Return a description of the agent's plan, its error, or its progress."""
         planner = self._planner
         if planner.shown is not None:
             return plan_text(planner.shown, path)
@@ -396,17 +398,17 @@ class SpeedTestPanel(QWidget):
     # Qt overrides
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Qt: plan once somebody looks."""
+        """Qt: plan the test when the page is shown."""
         super().showEvent(event)
-        self._want_plan()
+        self._request_plan()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Qt: nobody looks any more; a test that Start was pressed for begins all the same."""
+        """Qt: drop the plan, unless a start waits for it."""
         super().hideEvent(event)
-        if not self._waiting:
+        if not self._start_pending:
             self._planner.want(None)
 
 
 def _is_test_of(spec: TestSpec, target: TestTarget) -> bool:
-    """Return whether a test is one of what is shown."""
+    """Return whether a test specification belongs to a target."""
     return spec.path == target.mount_point if target.mounted else spec.share == target.share

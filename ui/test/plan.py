@@ -1,4 +1,4 @@
-"""Plan of a test: asked of the agent a moment after the last change, and in words."""
+"""Plan of a test: requests it from the agent after a pause in editing, and describes it in words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def what_text(spec: TestSpec, path: str) -> str:
-    """Return what is written, read and removed, and how often."""
+    """Return a description of a test: what it writes, reads and removes, and how often."""
     if spec.workload == "grid":
         grid = tr(
             "Writes one file of {size} under {path}, lets fio {do} in it in order and at random, in requests "
@@ -55,7 +55,7 @@ def what_text(spec: TestSpec, path: str) -> str:
 
 
 def _user_files_text(spec: TestSpec, path: str) -> str:
-    """Return what is done with the person's own files; a plan knows how many they are."""
+    """Return a description of a test with the user's own files; only a plan knows their number."""
     text = tr(
         "Copies {source} to {path}, reads the copy back, compares it byte for byte, and removes it. The "
         "original is only read."
@@ -70,7 +70,7 @@ def _user_files_text(spec: TestSpec, path: str) -> str:
 
 
 def plan_text(plan: TestPlan, path: str) -> str:
-    """Return what a test will do, how long it takes and what crosses the network."""
+    """Return a description of a plan: steps, duration, bytes over the network, free space and note."""
     size = format_size(plan.bytes)
     if plan.seconds is None:
         cost = tr("{size} cross the network; how long that takes is not known.").format(size=size)
@@ -83,7 +83,13 @@ def plan_text(plan: TestPlan, path: str) -> str:
 
 
 def private_mount_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -> str:
-    """Return what a test of a share that is not mounted will do; the link is None while it is not known."""
+    """Return a description of a test in a private mount.
+
+    Args:
+        args: chosen test.
+        share: server:/export.
+        link: facts of the link, from which the cost is estimated; None while they are not known.
+    """
     how = tr(
         "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
         "it, and is gone afterwards; you may be asked for a password. The free space is looked at first."
@@ -93,18 +99,19 @@ def private_mount_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -
     return f"{how} {plan_text(plan_test(args, None, link), share)}"
 
 
+#: Pause after the last change before a plan is requested, ms.
 _PAUSE_MS = 250
 
 
 class SpeedTestPlanner(QObject):
-    """Keeps the plan of the test that is chosen now.
+    """Requests the plan of the chosen test from the agent.
 
     Signals:
-        changed: there is another plan, or none, or an error.
+        changed: the plan or the error changed.
 
     Attributes:
-        plan: of the test wanted, None until it is known.
-        error: why there is none, None if that is not so.
+        plan: plan of the chosen test, None until it arrives.
+        error: why planning failed, None if it did not.
     """
 
     changed = Signal()
@@ -119,22 +126,22 @@ class SpeedTestPlanner(QObject):
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_PAUSE_MS)
-        self._timer.timeout.connect(self._ask)
+        self._timer.timeout.connect(self._request)
 
     @property
     def asking(self) -> bool:
-        """Whether an answer is under way."""
+        """Whether a request is pending."""
         return self._call.is_pending or self._timer.isActive()
 
     @property
     def shown(self) -> TestPlan | None:
-        """The plan, or while it is asked for again the last one of the same test."""
+        """Plan to show: the present one, or during a new request the last one of the same test."""
         if self.plan is None and self.error is None and self._last and self._last[0] == self._args:
             return self._last[1]
         return self.plan
 
     def want(self, args: TestPlanArgs | None) -> None:
-        """Plan this test, if it is another than before; None plans nothing."""
+        """Plan a test after a pause, if it has changed; None drops the plan."""
         if args == self._args:
             return
         self.reset()
@@ -144,25 +151,25 @@ class SpeedTestPlanner(QObject):
         self.changed.emit()
 
     def ask_again(self, args: TestPlanArgs) -> None:
-        """Plan this test at once, unless that is under way."""
+        """Plan a test at once, unless its request is pending."""
         if args == self._args and self.asking:
             return
         self.reset()
         self._args = args
-        self._ask()
+        self._request()
 
     def reset(self) -> None:
-        """Plan nothing."""
+        """Drop the plan and cancel a pending request."""
         self._timer.stop()
         self._args = self.plan = self.error = None
         self._call.cancel()
 
     def reset_plan(self) -> None:
-        """Plan nothing, and show nothing that was planned: the link is another now."""
+        """Drop the plan and the last shown one, because the link has changed."""
         self._last = None
         self.reset()
 
-    def _ask(self) -> None:
+    def _request(self) -> None:
         self._call.ask("test.plan", self._args, self._on_plan, self._on_failed)
 
     def _on_plan(self, plan: TestPlan) -> None:

@@ -1,4 +1,4 @@
-"""Plot of a test with legend, buttons and the model's expectation; drawn while it can be seen."""
+"""Plot panel of a test: speed curves, legend, toolbar, and speeds expected by the throughput model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 def expectations(
     mount: Mount | None, facts: Facts | None, spec: TestSpec
 ) -> dict[TransferDirection, Prediction]:
-    """Return what the model expects of each way; nothing where it cannot know, or over UDP."""
+    """Return the speed that the throughput model expects, by direction.
+
+    Empty for UDP, for a grid of access patterns, and without facts. Directions that the model cannot predict
+    are missing.
+    """
     active = mount.active if mount is not None else None
     if facts is None or (active is None and not spec.share) or spec.workload not in {"file", "files", "own"}:
         return {}
@@ -41,26 +45,28 @@ def expectations(
         return {}
     read_ahead_kb = active.read_ahead_kb if active is not None else None
     read_ahead = DEFAULT_READAHEAD_BYTES if read_ahead_kb is None else read_ahead_kb * 1024
-    ways: tuple[TransferDirection, ...] = ("write", "read") if spec.direction == "both" else (spec.direction,)
-    found: dict[TransferDirection, Prediction] = {}
-    for way in ways:
+    directions: tuple[TransferDirection, ...] = (
+        ("write", "read") if spec.direction == "both" else (spec.direction,)
+    )
+    predictions: dict[TransferDirection, Prediction] = {}
+    for direction in directions:
         block = call_size(spec.block_size, options.values())
-        work = CopySpec(direction=way, length=spec.total, block=block, files=spec.count)
+        work = CopySpec(direction=direction, length=spec.total, block=block, files=spec.count)
         prediction = predict(options, facts, work, read_ahead=read_ahead)
         if prediction is not None and not prediction.unpredictable:
-            found[way] = prediction
-    return found
+            predictions[direction] = prediction
+    return predictions
 
 
-def expectation_text(found: Mapping[TransferDirection, Prediction]) -> str:
-    """Return it in words, "" for nothing."""
-    words = {
+def expectation_text(predictions: Mapping[TransferDirection, Prediction]) -> str:
+    """Return a sentence with the expected speeds, "" without any."""
+    templates = {
         "write": QCoreApplication.translate("expectation", "{speed} to the server (± {percent} %)"),
         "read": QCoreApplication.translate("expectation", "{speed} from it (± {percent} %)"),
     }
     parts = [
-        words[way].format(speed=speed_text(item.bytes_per_s), percent=round(item.error * 100))
-        for way, item in found.items()
+        templates[direction].format(speed=speed_text(item.bytes_per_s), percent=round(item.error * 100))
+        for direction, item in predictions.items()
     ]
     if not parts:
         return ""
@@ -69,12 +75,12 @@ def expectation_text(found: Mapping[TransferDirection, Prediction]) -> str:
 
 
 def best_text(best: Mapping[TransferDirection, float]) -> str:
-    """Return the best speeds of earlier tests in words, "" for none."""
-    words = {
+    """Return a sentence with the best earlier speeds (bytes/s), "" without any."""
+    templates = {
         "write": QCoreApplication.translate("expectation", "{speed} to the server"),
         "read": QCoreApplication.translate("expectation", "{speed} from it"),
     }
-    parts = [words[way].format(speed=speed_text(speed)) for way, speed in best.items()]
+    parts = [templates[direction].format(speed=speed_text(speed)) for direction, speed in best.items()]
     if not parts:
         return ""
     text = QCoreApplication.translate("expectation", "Dotted: the best before this test, {speeds}.")
@@ -82,7 +88,7 @@ def best_text(best: Mapping[TransferDirection, float]) -> str:
 
 
 def limit_text(limits: Mapping[TransferDirection, float]) -> str:
-    """Return the most that the link can carry in words, once if both ways are alike; "" for nothing."""
+    """Return a phrase with the capacity of the link (bytes/s); one number if both directions are equal."""
     if not limits:
         return ""
     if len(set(limits.values())) == 1:
@@ -92,18 +98,19 @@ def limit_text(limits: Mapping[TransferDirection, float]) -> str:
     return text.format(up=speed_text(limits["write"]), down=speed_text(limits["read"]))
 
 
+#: Interval between two frames, ms.
 _FRAME_MS = 40
-#: Letters of the progress that have to be seen.
+#: Minimum width of the progress text, characters.
 _LETTERS = 40
-#: Figures that change with every frame cannot be read.
+#: Frames between two updates of the figures, so that they stay readable.
 _FRAMES_A_FIGURE = 5
 
 
 class SpeedTestPlot(QWidget):
-    """Shows one test.
+    """Plot of one test with its legend and toolbar; drawn only while visible.
 
     Args:
-        run: runs blocking work on a thread: for saving.
+        run: runs blocking work on a thread; used to save the plot.
     """
 
     def __init__(self, run: RunInThread) -> None:
@@ -112,9 +119,9 @@ class SpeedTestPlot(QWidget):
         self._run: TestRun | None = None
         self._mount: Mount | None = None
         self._facts: Facts | None = None
-        #: The plot: pyqtgraph has no types.
+        #: LivePlot, created on first use; Any because pyqtgraph has no type hints.
         self.plot: Any = None
-        self._drawn = -1
+        self._drawn_version = -1
         self._frame = 0
         self._paused = False
         self._timer = QTimer(self)
@@ -132,17 +139,17 @@ class SpeedTestPlot(QWidget):
         self._box.setFrameShape(QFrame.Shape.StyledPanel)
         self._box_layout = QVBoxLayout(self._box)
         self._box_layout.setContentsMargins(1, 1, 1, 1)
-        #: What a picture shows.
-        self._sheet = QWidget()
+        #: Legend and plot, the content of a saved picture.
+        self._picture = QWidget()
         self._lay_out()
         SPEED_UNITS.changed.connect(self._on_units)
 
     def _lay_out(self) -> None:
-        sheet = QVBoxLayout(self._sheet)
-        sheet.setContentsMargins(0, 0, 0, 0)
-        sheet.addWidget(self._legend)
-        sheet.addWidget(self._expected)
-        sheet.addWidget(self._box, 1)
+        picture = QVBoxLayout(self._picture)
+        picture.setContentsMargins(0, 0, 0, 0)
+        picture.addWidget(self._legend)
+        picture.addWidget(self._expected)
+        picture.addWidget(self._box, 1)
         self._box.setMinimumHeight(self.fontMetrics().lineSpacing() * 14)
         self._top = top = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         top.addWidget(self._progress, 1)
@@ -150,31 +157,31 @@ class SpeedTestPlot(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(top)
-        layout.addWidget(self._sheet, 1)
+        layout.addWidget(self._picture, 1)
 
     @property
     def drawing(self) -> bool:
-        """Whether new samples are drawn as they come."""
+        """Whether the timer that draws new samples runs."""
         return self._timer.isActive()
 
     def show_run(self, run: TestRun | None, mount: Mount | None, facts: Facts | None) -> None:
-        """Show this test of this mount, or nothing."""
-        other = run is not self._run
+        """Show a test; None hides the plot. Mount and facts feed the model's expectation."""
+        changed = run is not self._run
         self._run, self._mount, self._facts = run, mount, facts
         self.setVisible(run is not None)
         self._tools.set_running(running=run is not None and run.call is not None)
         if run is not None:
             if self.plot is None:
                 self._make_plot()
-            elif other:
+            elif changed:
                 self.plot.clear()
-            self._drawn = -1
+            self._drawn_version = -1
             self._show_references()
             self._draw(figures=True)
-        self._pace()
+        self._update_timer()
 
     def _make_plot(self) -> None:
-        # Imported here: pyqtgraph takes a second, which the window's start should not.
+        # Imported late, because pyqtgraph takes a second to import.
         from ui.plots.live_plot import LivePlot
 
         self.plot = LivePlot(self._box)
@@ -183,10 +190,10 @@ class SpeedTestPlot(QWidget):
         self._tools.zoom_clicked.connect(self.plot.zoom)
         self._tools.reset_zoom_clicked.connect(self.plot.reset_zoom)
 
-    # What the curves are compared with
+    # Reference lines
 
     def show_references(self, run: TestRun) -> None:
-        """Show again what a test is compared with, if it is the one shown."""
+        """Update the reference lines, if this test is shown."""
         if run is self._run:
             self._show_references()
 
@@ -194,35 +201,37 @@ class SpeedTestPlot(QWidget):
         run = self._run
         if run is None or self.plot is None:
             return
-        found = expectations(self._mount, self._facts, run.spec)
-        texts = [expectation_text(found), best_text(run.best)]
+        predictions = expectations(self._mount, self._facts, run.spec)
+        texts = [expectation_text(predictions), best_text(run.best)]
         self._expected.setText("\n".join(text for text in texts if text))
         self._expected.setVisible(any(texts))
-        self.plot.set_expected({way: (item.bytes_per_s, item.error) for way, item in found.items()})
+        self.plot.set_expected(
+            {direction: (item.bytes_per_s, item.error) for direction, item in predictions.items()}
+        )
         self.plot.set_best(run.best)
         link = self._facts.link if self._facts else None
         if link is None and run.result is not None:
-            link = run.result.link  # of a share that nobody asked about before the test
+            link = run.result.link  # the facts of a private mount arrive with the result
         limits = self._limits(link, run) if link is not None else {}
         self._legend.set_limit(limit_text(limits))
         self.plot.set_limits(limits)
 
     @staticmethod
     def _limits(link: LinkFacts, run: TestRun) -> dict[TransferDirection, float]:
-        """Return the most that the link can carry in each way of the test, bytes a second."""
-        ways: tuple[TransferDirection, ...] = (
+        """Return the payload capacity of the link by direction of the test, bytes/s."""
+        directions: tuple[TransferDirection, ...] = (
             ("write", "read") if run.spec.direction == "both" else (run.spec.direction,)
         )
-        found: dict[TransferDirection, float] = {}
-        for way in ways:
-            rate = link.rate_of(way)
+        limits: dict[TransferDirection, float] = {}
+        for direction in directions:
+            rate = link.rate_of(direction)
             if rate is not None:
-                found[way] = payload_rate_bps(rate, link.mtu or 1500) / 8
-        return found
+                limits[direction] = payload_rate_bps(rate, link.mtu or 1500) / 8
+        return limits
 
     # Drawing
 
-    def _pace(self) -> None:
+    def _update_timer(self) -> None:
         run = self._run
         live = run is not None and run.call is not None and self.isVisible() and not self._paused
         if live and not self._timer.isActive():
@@ -238,8 +247,8 @@ class SpeedTestPlot(QWidget):
         run = self._run
         if run is None or self.plot is None:
             return
-        if run.timeline.version != self._drawn:
-            self._drawn = run.timeline.version
+        if run.timeline.version != self._drawn_version:
+            self._drawn_version = run.timeline.version
             self.plot.draw(run.timeline)
         if figures:
             self._progress.setText(run.progress_text())
@@ -250,7 +259,7 @@ class SpeedTestPlot(QWidget):
 
     def _on_pause(self, paused: bool) -> None:  # noqa: FBT001 - a slot
         self._paused = paused
-        self._pace()
+        self._update_timer()
         if not paused:
             self._draw(figures=True)
 
@@ -265,7 +274,7 @@ class SpeedTestPlot(QWidget):
         SavePlotDialog(
             self.window(),
             run.spec.path or run.spec.share,
-            self._sheet.grab().toImage(),
+            self._picture.grab().toImage(),
             timeline_csv(run.timeline),
             self._run_blocking,
         ).open()
@@ -273,19 +282,19 @@ class SpeedTestPlot(QWidget):
     # Qt overrides
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: the progress stands above the buttons where there is no room for it beside them."""
+        """Qt: move the progress text above the toolbar if the row is too narrow for both."""
         super().resizeEvent(event)
         beside = self._tools.sizeHint().width() + self.fontMetrics().averageCharWidth() * _LETTERS
         directions = QBoxLayout.Direction
         self._top.setDirection(directions.LeftToRight if beside <= self.width() else directions.TopToBottom)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Qt: draw again while it can be seen."""
+        """Qt: draw, and start the drawing timer during a test."""
         super().showEvent(event)
         self._draw(figures=True)
-        self._pace()
+        self._update_timer()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Qt: draw nothing while it cannot be seen."""
+        """Qt: stop the drawing timer."""
         super().hideEvent(event)
-        self._pace()
+        self._update_timer()

@@ -1,4 +1,4 @@
-"""Result of a test: its figures, what they mean, and their limits."""
+"""Result of a test: table of figures, bottleneck, sufficient uses, warnings and notes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from app.history.record_test import RecordedTest
     from app.speedtest.model import TestResult
 
-#: Pixels between the figures and the sentences beside them, and letters in a line of these at least.
-_APART = 24
-_LETTERS = 30
+#: Gap between the table and the sentences at its right, px, and minimum width of these, characters.
+_GAP_PX = 24
+_LINE_CHARACTERS = 30
 
 
 class SpeedTestResult(QWidget):
-    """Hidden until there is a result."""
+    """Figures of a test and the sentences that explain them; hidden without a result."""
 
     def __init__(self) -> None:
         super().__init__()
         self._shown: TestResult | None = None
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.setInterval(0)
-        self._later.timeout.connect(self._fill)
+        self._fill_timer = QTimer(self)
+        self._fill_timer.setSingleShot(True)
+        self._fill_timer.setInterval(0)
+        self._fill_timer.timeout.connect(self._fill)
         self._table = ResultTable()
         self._cached = MessageList("", "warn")
         self._cached.setObjectName("cached-warning")
@@ -71,7 +71,7 @@ class SpeedTestResult(QWidget):
         texts.addStretch(1)
         self._grid = GridCellTable()
         self._figures = figures = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        figures.setSpacing(_APART)
+        figures.setSpacing(_GAP_PX)
         figures.addWidget(self._table, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         figures.addLayout(texts, 1)
         layout = QVBoxLayout(self)
@@ -86,23 +86,23 @@ class SpeedTestResult(QWidget):
         return 0 if self._table.isHidden() else self._table.minimumSizeHint().width()
 
     def _fit(self) -> None:
-        """Put the sentences beside the figures where there is room for a line of them, else below."""
-        line = self.fontMetrics().averageCharWidth() * _LETTERS
-        beside = self.width() >= self._table_width() + _APART + line
+        """Place the sentences at the right of the table if the width allows, otherwise below."""
+        line = self.fontMetrics().averageCharWidth() * _LINE_CHARACTERS
+        beside = self.width() >= self._table_width() + _GAP_PX + line
         directions = QBoxLayout.Direction
         self._figures.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
 
     def show_result(self, result: TestResult | None) -> None:
-        """Show this result, or nothing."""
+        """Show a result in the next turn of the event loop; None hides the widget."""
         if result is not None and result is self._shown:
             return
         self._shown = result
         self.hide()
         if result is None:
-            self._later.stop()
+            self._fill_timer.stop()
         else:
-            # In a turn of its own: with the end of the test, which is shown at once, it would be a long one.
-            self._later.start()
+            # Deferred, so that the window shows the end of the test without delay.
+            self._fill_timer.start()
 
     def _fill(self) -> None:
         result = self._shown
@@ -114,15 +114,15 @@ class SpeedTestResult(QWidget):
         self._cached.show_sentences([warning] if cached else [])
         wide = wide_text(result)
         self._wide.show_sentences([*([wide] if wide else []), *outlier_notes(result.figures)])
-        found = result.bottleneck
-        self._bottleneck.setText(bottleneck_title(found) if found is not None else "")
-        self._bottleneck.setVisible(found is not None)
-        evidence = found.evidence if found is not None else []
+        bottleneck = result.bottleneck
+        self._bottleneck.setText(bottleneck_title(bottleneck) if bottleneck is not None else "")
+        self._bottleneck.setVisible(bottleneck is not None)
+        evidence = bottleneck.evidence if bottleneck is not None else []
         self._evidence.show_sentences([*evidence, *_network_notes(result)])
         self._rates.show_sentences(rates_texts(result))
         self._enough.show_sentences(result.enough)
         self._show_notes()
-        # Last: each part that is shown among visible ones lays out the whole page, and the plot, once more.
+        # Shown last: showing each part in a visible page would repeat the layout of the page and the plot.
         self.show()
 
     def _show_notes(self) -> None:
@@ -138,11 +138,11 @@ class SpeedTestResult(QWidget):
         ]
         self._notes.setText(convert_to_chosen_unit("\n".join(notes)))
 
-    def show_saved(self, kept: RecordedTest | None) -> None:
-        """Show what the history says of the result, nothing until it has it."""
-        warnings = [kept.warning, *kept.messages] if kept is not None else []
+    def show_saved(self, recorded: RecordedTest | None) -> None:
+        """Show the comparison with the baseline and warnings of the history; None until the test is saved."""
+        warnings = [recorded.warning, *recorded.messages] if recorded is not None else []
         self._slower.show_sentences([text for text in warnings if text])
-        comparison = kept.comparison if kept is not None and not kept.warning else ""
+        comparison = recorded.comparison if recorded is not None and not recorded.warning else ""
         self._baseline.show_sentences([comparison] if comparison else [])
 
     def _show_tables(self) -> None:
@@ -155,11 +155,11 @@ class SpeedTestResult(QWidget):
     # Qt overrides
 
     def minimumSizeHint(self) -> QSize:
-        """Qt: as narrow as the figures alone: the sentences can stand below them."""
+        """Qt: width of the table alone, because the sentences can move below it."""
         return QSize(self._table_width(), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: another width has room for more or less."""
+        """Qt: place the sentences according to the new width."""
         super().resizeEvent(event)
         self._fit()
 

@@ -1,4 +1,4 @@
-"""Test run: its target (a mount, or a share that is mounted for the test alone) and its progress."""
+"""Test run: target (a mount, or a share for a private mount), progress and result of one test."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TestTarget:
-    """Where a test copies to.
+    """Mount, or share for a private mount, that a test copies to.
 
     Attributes:
         share: server:/export.
-        mount_point: where it is mounted, or is to be; "" if that is not known yet.
-        options: for the mount that is made for the test alone.
-        mounted: it is mounted already, and tested there.
+        mount_point: present or intended mount point, "" while it is not known.
+        options: option string of the private mount, "" for a mounted share.
+        mounted: whether the share is mounted, and tested at its mount point.
     """
 
     __test__ = False  # not a pytest class
@@ -40,21 +40,21 @@ class TestTarget:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Tells it from others."""
+        """Share and mount point, which identify the target."""
         return self.share, self.mount_point
 
     @property
     def place(self) -> str:
-        """Where files appear, for people."""
+        """Name of the target in sentences: mount point if mounted, otherwise the share."""
         return self.mount_point if self.mounted else self.share
 
 
 def target_of(mount: Mount | None, request: MountRequest | None) -> TestTarget | None:
-    """Return what would be tested, None as long as there is no share.
+    """Return the target of a test, None without a valid absolute share.
 
     Args:
-        mount: the row shown, None for a draft.
-        request: what the form says.
+        mount: the selected mount, None for a draft.
+        request: share, mount point and options of the form.
     """
     if mount is not None and mount.active is not None:
         return TestTarget(mount.share, mount.mount_point, "", mounted=True)
@@ -64,26 +64,26 @@ def target_of(mount: Mount | None, request: MountRequest | None) -> TestTarget |
         share = Share.parse(request.share.strip())
     except ShareError:
         return None
-    if share != share.absolute:  # the helper would not mount it
+    if share != share.absolute:  # the helper refuses a relative export
         return None
     return TestTarget(str(share), request.mount_point.strip(), request.options, mounted=False)
 
 
 @dataclass(slots=True)
 class TestRun:
-    """A test of one mount.
+    """State of one test, running or ended.
 
     Attributes:
-        spec: what is done.
-        timeline: what has been seen of it.
+        spec: specification of the test; its size shrinks if the agent copies less than planned.
+        timeline: samples and events so far.
         share: server:/export.
-        link: name of the lab's link, "" on a real one, None until that is known.
-        best: the best speeds of earlier tests that did the same, bytes a second.
-        call: while it runs.
-        result: once it is done.
-        kept: once it is in the history.
-        stopping: the person wants it to end.
-        overdue: it should have ended by now, and may be abandoned.
+        link: name of the lab's link, "" for a real link, None until the facts are known.
+        best: best speeds of earlier tests with the same specification, by direction, bytes/s.
+        call: request to the agent, None after the end.
+        result: result of a completed test, None before or if it failed.
+        kept: entry in the history, None until the result is saved.
+        stopping: whether the user has stopped the test.
+        overdue: whether stopping takes too long, so that the test may be abandoned.
     """
 
     __test__ = False  # not a pytest class
@@ -100,7 +100,7 @@ class TestRun:
     overdue: bool = False
 
     def take(self, event: TestEvent) -> bool:
-        """Add an event; return whether it says that the repeats copy less than was planned."""
+        """Add an event; return whether it reports less data than planned, which also shrinks ``spec``."""
         self.timeline.take(event)
         spec, passes = self.spec, self.spec.passes if event.direction == "read" else 1
         if not event.total or event.total >= spec.total * passes or spec.workload not in {"file", "files"}:
@@ -112,7 +112,7 @@ class TestRun:
         return True
 
     def progress_text(self) -> str:
-        """Return what it does now."""
+        """Return a sentence with the present repeat and phase of the test."""
         if self.call is None:
             return "" if self.result is not None else tr("Stopped before the end.")
         if self.overdue:
@@ -137,7 +137,7 @@ class TestRun:
         if grid is not None and timeline.phase in ("write", "read"):
             done = sum(curve.round == timeline.round for curve in timeline.curves)
             return tr("Cell {number} of {count}…").format(number=done, count=len(grid.cells()))
-        words = {
+        phase_texts = {
             "prepare": tr("Preparing…"),
             "fsync": tr("Waiting until the server has it all (fsync)…"),
             "close": tr("Closing the file…"), "drop-cache": tr("Emptying the client's cache…"),
@@ -154,4 +154,4 @@ class TestRun:
             return tr("{doing}: {moved} of {all}").format(
                 doing=text, moved=format_size(curve.moved), all=format_size(timeline.total or self.spec.total)
             )
-        return words.get(timeline.phase or "prepare", words["prepare"])
+        return phase_texts.get(timeline.phase or "prepare", phase_texts["prepare"])

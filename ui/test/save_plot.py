@@ -1,7 +1,7 @@
 """Saving a test's plot: a picture (PNG), or its samples as a table (CSV, RFC 4180).
 
-A dialog that lists directories would hang on a dead mount: here a path is typed, and a child writes the
-file.
+A file dialog would hang on an unreachable mount. Here the user types a path, and a child process writes
+the file.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from ui.common.bridge import RunInThread
     from ui.plots.timeline import Timeline
 
-#: Units stand in the names; a figure that is not known is empty.
+#: CSV columns, with units in their names; unknown values are empty.
 _COLUMNS = ("repeat", "warm_up", "direction", "phase", "seconds", "bytes_called", "bytes_with_server",
             "bytes_per_second", "round_trip_seconds", "timeouts", "retransmissions")  # fmt: skip
 
 
 def timeline_csv(timeline: Timeline) -> str:
-    """Return every sample (RFC 4180, in full precision); seconds and counters begin with each transfer."""
+    """Return all samples as CSV in full precision; times and counters start at zero with each transfer."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
@@ -50,14 +50,14 @@ def timeline_csv(timeline: Timeline) -> str:
 
 
 class SavePlotDialog(QDialog):
-    """Asks for the kind and the name of the file.
+    """Dialog for the format and the path of the file.
 
     Args:
         parent: the window.
-        subject: the path that was tested; names the file.
-        image: the picture.
-        table: the samples as CSV.
-        run: for saving.
+        subject: tested path; its last component becomes part of the proposed file name.
+        image: picture of the plot.
+        table: samples as CSV text.
+        run: runs blocking work on a thread.
     """
 
     def __init__(self, parent: QWidget, subject: str, image: QImage, table: str, run: RunInThread) -> None:
@@ -80,8 +80,8 @@ class SavePlotDialog(QDialog):
         self._save = QPushButton(self.tr("&Save"))
         self._save.setObjectName("save-plot-save")
         self._save.clicked.connect(self._on_save)
-        self._told = plain_label(wrap=True)
-        self._told.setObjectName("save-plot-told")
+        self._status = plain_label(wrap=True)
+        self._status.setObjectName("save-plot-told")
         grid = QGridLayout()
         for row, (text, widget) in enumerate(
             ((self.tr("&Keep"), self._kind), (self.tr("In the new &file"), self._path))
@@ -94,13 +94,13 @@ class SavePlotDialog(QDialog):
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(10)
         layout.addLayout(grid)
-        layout.addWidget(self._told)
+        layout.addWidget(self._status)
         add_buttons(self, layout, self.tr("C&lose"), [self._save], self._save)
         self.resize(self.fontMetrics().averageCharWidth() * 84, self.sizeHint().height())
         self._on_kind()
 
     def _on_kind(self) -> None:
-        self._told.setText("")
+        self._status.setText("")
         self._path.setText(str(default_folder() / f"speed-{self._name}.{self._kind.currentData()}"))
 
     def _on_save(self) -> None:
@@ -108,22 +108,22 @@ class SavePlotDialog(QDialog):
         image, table = self._image, self._table
         picture = self._kind.currentData() == "png"
         self._save.setEnabled(False)
-        self._told.setText(self.tr("Saving…"))
-        # Compressing the picture takes long enough to be noticed, too.
+        self._status.setText(self.tr("Saving…"))
+        # The picture is compressed on the thread, too, because that takes noticeable time.
         call = self._run("save", lambda: save_file(path, _png(image) if picture else table.encode()))
         self._saving = path
         call.succeeded.connect(self._on_saved)
         call.failed.connect(self._on_failed)
 
     def _on_saved(self, _none: object) -> None:
-        self._tell(self.tr("Saved as {path}.").format(path=self._saving))
+        self._show_status(self.tr("Saved as {path}.").format(path=self._saving))
 
     def _on_failed(self, error: AppError) -> None:
-        self._tell(f"{error.message} {error.hint}".strip())
+        self._show_status(f"{error.message} {error.hint}".strip())
 
-    def _tell(self, text: str) -> None:
+    def _show_status(self, text: str) -> None:
         self._save.setEnabled(True)
-        self._told.setText(text)
+        self._status.setText(text)
 
 
 def _png(image: QImage) -> bytes:

@@ -322,13 +322,13 @@ def test_an_import_says_what_was_new(driver: Driver, tmp_path: Path, stored: lis
     file = tmp_path / "other.json"
     file.write_bytes(exported)
     opened(driver)
-    keeping = driver.window._detail.history._keeping
+    actions = driver.window._detail.history._actions
     for told in ("1 test new here, 1 here already; experiments: 1 new, 0 known.",
                  "0 tests new here, 2 here already; experiments: 0 new, 1 known.",
                  f"{NOTHING_NEW}; experiments: 0 new, 1 known; trials added to known ones: 1."):  # fmt: skip
         if "added" in told:
             file.write_bytes(history_to_json([], [more]))
-        keeping.take(str(file))
+        actions.take(str(file))
         driver.wait(partial(says, driver, f"other.json: {told}"))
 
 
