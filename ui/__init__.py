@@ -1,1 +1,1 @@
-"""The window of Mountwright (Qt 6). It composes, shows and asks; it never touches an NFS path."""
+"""Window of Mountwright (Qt 6): widgets and controllers. It never accesses an NFS path."""

@@ -1,4 +1,4 @@
-"""Actions of the menu and the keyboard, declared in one table."""
+"""Actions of the main window: commands with texts and shortcuts, and the menu that has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Command(StrEnum):
-    """The commands."""
+    """Commands of the main window; the value is part of the action's object name."""
 
     NEW = "new"
     PASTE = "paste"
@@ -36,7 +36,7 @@ class _CommandSpec:
 
 
 def _mark_for_translation(source: str) -> str:
-    """Mark a text for translation; it is translated where it is shown."""
+    """Return a text unchanged; marks it for the extraction of translatable texts."""
     return source
 
 
@@ -63,7 +63,7 @@ def _text(source: str) -> str:
 
 
 def make_actions(window: QWidget, handlers: Mapping[Command, Callable[[], None]]) -> dict[Command, QAction]:
-    """Return the window's actions, each bound to its handler and its keys."""
+    """Create the actions of the window, each with its shortcuts and connected to its handler."""
     actions: dict[Command, QAction] = {}
     for command, spec in _SPECS.items():
         action = QAction(_text(spec.text), window)
@@ -82,7 +82,15 @@ def make_menu(
     choose: Callable[[Appearance], None],
     switches: Sequence[QAction] = (),
 ) -> QMenu:
-    """Return the menu, with the choice between light and dark, and what can be switched on and off."""
+    """Create the menu of the window.
+
+    Args:
+        window: parent of the menu.
+        actions: actions of the commands.
+        current: present appearance, which is checked in the menu.
+        choose: called with the appearance that the user chooses.
+        switches: checkable actions at the end of the menu.
+    """
     menu = QMenu(window)
     for command in (Command.NEW, Command.PASTE, Command.REFRESH, Command.UNMOUNT):
         menu.addAction(actions[command])

@@ -1,8 +1,8 @@
-"""Entry point of the program: the window, or a command of the command line.
+"""Entry point of the program: opens the window, or runs a command of the command line.
 
-Only quick imports stand here. While the rest is imported, Ctrl-C ends the process at once: not every
-extension module survives an exception in the middle of its import. ``./run`` starts this process with the
-signal blocked.
+This module has only quick imports. While the others run, Ctrl-C ends the process at once, because some
+extension modules do not survive an exception during their import. ``./run`` starts this process with SIGINT
+blocked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-TYPE_CHECKING = False  # typing takes its time
+TYPE_CHECKING = False  # avoids the slow import of typing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.lab is not None:
             from app.links import parse_link
 
-            parse_link(args.lab)  # a wrong link is a wrong use: said before any window
+            parse_link(args.lab)  # reports a wrong link before any window opens
         from ui.main import open_window
     except AppError as error:
         return _print_error(error.message, error.hint, error.exit_code)
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def start() -> int:
-    """Run the program as a process of its own, on its standard streams, and return its exit code."""
+    """Run the program as the main program of a process; return its exit code."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored, as by nohup
         signal.signal(signal.SIGINT, _exit_on_interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -56,7 +56,7 @@ def start() -> int:
 
 
 def _exit_on_interrupt(_number: int, _frame: object) -> None:
-    """Take Ctrl-C before anything has begun."""
+    """Handle SIGINT during the imports: exit at once, because nothing has to be undone yet."""
     try:
         os.write(2, b"mountwright: Cancelled.\n")
     finally:
@@ -64,7 +64,7 @@ def _exit_on_interrupt(_number: int, _frame: object) -> None:
 
 
 def _enable_interrupts() -> None:
-    """Let Ctrl-C be an exception from now on: what has begun is to be undone."""
+    """Let SIGINT raise KeyboardInterrupt from now on, so that commands can undo their changes."""
     if signal.getsignal(signal.SIGINT) is _exit_on_interrupt:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

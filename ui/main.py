@@ -1,7 +1,7 @@
-"""Start of the window: application object, theme, unexpected errors, and the late import of the plots.
+"""Start of the window: application object, stored settings, unexpected errors, late import of the plots.
 
-pyqtgraph takes a second or more to import: that happens on a thread once the window is up. The import makes
-classes and no object of Qt. Code that wants a plot earlier waits for the rest of the import.
+pyqtgraph takes a second or more to import. A thread imports it after the window is shown; the import creates
+classes, but no Qt objects. Code that needs a plot earlier waits for the end of this import.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("window")
 
-#: Pixels: window lists, task bars, task switchers.
+#: Sizes of the icon for window lists, task bars and task switchers, px.
 _ICON_SIZES = (16, 32, 64, 256)
-#: The window is up before the plots are loaded, milliseconds.
+#: Delay of the import of the plots after the window is shown, ms.
 _PRELOAD_MS = 1000
+#: Maximum wait for this import at the end of the program, s.
 _PRELOAD_END_S = 10.0
 
 
@@ -57,7 +58,7 @@ def open_window(lab: str | None = None) -> int:
     """Show the window and run until it is closed; return the exit code.
 
     Args:
-        lab: a link of the lab to start in, or None for this computer.
+        lab: link of the lab to start with, None for this computer.
     """
     app = _make_application()
     settings = QSettings()
@@ -84,7 +85,7 @@ def open_window(lab: str | None = None) -> int:
     window.notify_switch.toggled.connect(store_notify)
     geometry = settings.value("geometry")
     if not (isinstance(geometry, QByteArray) and window.restoreGeometry(geometry)):
-        _first_size(window)
+        _set_default_size(window)
     _install_hooks(window)
     _quit_on_signals(app, window)
     window.show()
@@ -93,7 +94,7 @@ def open_window(lab: str | None = None) -> int:
     QTimer.singleShot(_PRELOAD_MS, lambda: loading.append(preload()))
     code = app.exec()
     settings.setValue("geometry", window.saveGeometry())
-    # An import that is cut off by the interpreter's end can crash it.
+    # An import that is interrupted by the end of the interpreter can crash it.
     wait(loading, _PRELOAD_END_S)
     return code
 
@@ -115,11 +116,11 @@ def _make_application() -> QApplication:
 
 
 def program_icon() -> QIcon:
-    """Return the program's icon: also where no desktop file tells it, as when it runs from its folder."""
-    drawing = QByteArray(resources.files("resources").joinpath("icons", f"{DESKTOP_NAME}.svg").read_bytes())
+    """Return the icon of the program, which also works without an installed desktop file."""
+    svg = QByteArray(resources.files("resources").joinpath("icons", f"{DESKTOP_NAME}.svg").read_bytes())
     icon = QIcon()
     for size in _ICON_SIZES:
-        device = QBuffer(drawing)
+        device = QBuffer(svg)
         reader = QImageReader(device, QByteArray(b"svg"))
         reader.setScaledSize(QSize(size, size))
         icon.addPixmap(QPixmap.fromImage(reader.read()))
@@ -144,13 +145,13 @@ def _stored_unit(settings: QSettings) -> SpeedUnit:
         return SpeedUnit.BYTES
 
 
-def _first_size(window: MainWindow) -> None:
+def _set_default_size(window: MainWindow) -> None:
     metrics = window.fontMetrics()
     window.resize(metrics.averageCharWidth() * 150, metrics.lineSpacing() * 46)
 
 
 def _install_hooks(window: MainWindow) -> None:
-    """Show what nobody caught in the message area, and log it."""
+    """Log uncaught exceptions of all threads and show them in the banner."""
 
     def report(error: BaseException) -> None:
         log.error("unexpected error", exc_info=error)
@@ -169,7 +170,7 @@ def _install_hooks(window: MainWindow) -> None:
 
 
 def _quit_on_signals(app: QApplication, window: MainWindow) -> None:
-    """Close the window on Ctrl-C and SIGTERM; Python sees signals only when it runs, hence the timer."""
+    """Close the window on SIGINT and SIGTERM; a timer runs Python code regularly, which handles signals."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: window.close())
     timer = QTimer(app)
@@ -178,7 +179,8 @@ def _quit_on_signals(app: QApplication, window: MainWindow) -> None:
     timer.start()
 
 
-_MODULES = (
+#: Modules that import pyqtgraph.
+_PLOT_MODULES = (
     "ui.plots.factor_plot",
     "ui.plots.expected_plot",
     "ui.plots.live_plot",
@@ -187,10 +189,10 @@ _MODULES = (
 
 
 def preload() -> Future[None]:
-    """Begin to load it; the future ends when it is there."""
+    """Start the import of the plots on a thread; the future ends with it."""
 
     def load() -> None:
-        for name in _MODULES:
+        for name in _PLOT_MODULES:
             importlib.import_module(name)
 
     return run_in_thread("plots-preload", load)

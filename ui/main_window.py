@@ -1,4 +1,4 @@
-"""The main window: puts the list of mounts and the pages together and passes signals between them."""
+"""Main window: host bar, list of mounts, pages and banner, and the connections between them."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
     from app.service.protocol import HelloResult
     from ui.common.session import LabLink, Opener
 
-#: How long the program waits for the lab to power off when its window is closed.
+#: Maximum wait for the lab to power off when the window is closed, s.
 _CLOSE_WAIT_S = 5.0
 
 
 class MainWindow(QMainWindow):
-    """The whole window.
+    """Main window of the program.
 
     Args:
-        opener: opens a host by its key; runs on a thread.
-        links: the lab's links to choose from.
-        appearance: light, dark or as the system.
-        choose_appearance: called when the person chooses another.
+        opener: opens a host by its key; called on a thread.
+        links: links of the lab that the user can choose.
+        appearance: present appearance: light, dark or as the system.
+        choose_appearance: called with the appearance that the user chooses.
     """
 
     def __init__(
@@ -70,8 +70,10 @@ class MainWindow(QMainWindow):
         self.bridge = Bridge(self)
         self.session = HostSession(self.bridge, opener, self)
         self._table: MountTable | None = None
+        #: Whether the page shows the form of a new mount.
         self._drafting = False
         self._drafts = Drafts(self.bridge.run, self)
+        #: Share and mount point of the mount to select once it is listed.
         self._wanted: tuple[str, str] | None = None
         self._closed = False
         self._actions = make_actions(self, {
@@ -81,7 +83,7 @@ class MainWindow(QMainWindow):
         })  # fmt: skip
         desktop = DesktopNotifications(icon_uri(), self)
         self.notifications = ServerNotifications(desktop.send, self)
-        #: Whether the desktop is told of servers that stop answering.
+        #: Checkable action: whether notifications about silent servers are sent.
         self.notify_switch = QAction(self.tr("Noti&fy when a server stops answering"), self)
         self.notify_switch.setObjectName("action-notify")
         self.notify_switch.setCheckable(True)
@@ -92,26 +94,26 @@ class MainWindow(QMainWindow):
         self._mounts = MountListPanel()
         self._detail = MountPage(self.session.submit, self.bridge.run)
         self._detail.settings.dialect_chosen.connect(self._on_copy_as)
-        self._facts = FactsLoader(self.session.submit, self)
-        self._foreign = UnmanagedImport(self.session.submit, self)
-        self._pasting = PasteController(self)
-        self._pasting.chosen.connect(self._on_pasted)
-        self._exchanging = ImportExportDialogs(self, self.session.submit, self.bridge.run)
+        self._facts_loader = FactsLoader(self.session.submit, self)
+        self._unmanaged_import = UnmanagedImport(self.session.submit, self)
+        self._paste_controller = PasteController(self)
+        self._paste_controller.chosen.connect(self._on_pasted)
+        self._import_export = ImportExportDialogs(self, self.session.submit, self.bridge.run)
         share_field = self._detail.settings.findChild(QLineEdit, "share")
         if share_field is not None:
-            self._pasting.watch(share_field)
-        self._empty = WelcomePage(links)
-        self._starting = ConnectingPage()
+            self._paste_controller.watch(share_field)
+        self._welcome_page = WelcomePage(links)
+        self._connecting_page = ConnectingPage()
         self._banner = Banner()
-        self._interrupted = InterruptedChanges(self._banner, self.session, self)
-        #: Number of the message that the host is slow, and of the error that belongs to one page.
+        self._interrupted_changes = InterruptedChanges(self._banner, self.session, self)
+        #: Serial numbers in the banner of the warning about a slow host, and of the latest error of a page.
         self._slow_message = self._page_message = 0
         self._pages = QStackedWidget()
-        for page in (self._starting, self._empty, self._detail):
+        for page in (self._connecting_page, self._welcome_page, self._detail):
             self._pages.addWidget(page)
         self._lay_out()
         self._connect()
-        self._show_page(self._starting)
+        self._show_page(self._connecting_page)
         self._drafts.load()
 
     def _lay_out(self) -> None:
@@ -147,9 +149,9 @@ class MainWindow(QMainWindow):
         session.slow_changed.connect(self._on_slow)
         self._drafts.loaded.connect(self._on_drafts_loaded)
         self._drafts.failed.connect(self.show_error)
-        self._facts.known.connect(self._detail.quick_test.set_facts)
-        self._facts.known.connect(self._detail.settings.set_facts)
-        self._facts.client_known.connect(self._detail.settings.set_facts)
+        self._facts_loader.known.connect(self._detail.quick_test.set_facts)
+        self._facts_loader.known.connect(self._detail.settings.set_facts)
+        self._facts_loader.client_known.connect(self._detail.settings.set_facts)
         self._host_bar.host_chosen.connect(self._on_host_chosen)
         self._mounts.chosen.connect(self._on_chosen)
         self._mounts.changed.connect(self._on_changed)
@@ -161,20 +163,20 @@ class MainWindow(QMainWindow):
         self._detail.left.connect(self._on_page_left)
         self._detail.began.connect(self._banner.dismiss)
         self._detail.imported.connect(self._on_import_wanted)
-        self._foreign.chosen.connect(self._on_imported)
-        self._foreign.failed.connect(self.show_error)
+        self._unmanaged_import.chosen.connect(self._on_imported)
+        self._unmanaged_import.failed.connect(self.show_error)
         self._detail.mounted.connect(self._on_mounted)
         self._detail.unmounted.connect(self._on_unmounted)
         self._detail.applied.connect(self._on_applied)
         self._detail.reverted.connect(self._on_reverted)
         self._detail.settled.connect(self._on_settled)
-        self._detail.removed.connect(self._on_forgotten)
+        self._detail.removed.connect(self._on_removed)
         self._detail.stuck.connect(self._on_stuck)
-        self._empty.mount_clicked.connect(self._on_new)
-        self._empty.lab_clicked.connect(self._on_host_chosen)
-        self._starting.retry_clicked.connect(lambda: session.open(session.key))
-        self._starting.back_clicked.connect(lambda: self._on_host_chosen(LOCAL))
-        # Delete belongs to the list alone: in a field it deletes a letter.
+        self._welcome_page.mount_clicked.connect(self._on_new)
+        self._welcome_page.lab_clicked.connect(self._on_host_chosen)
+        self._connecting_page.retry_clicked.connect(lambda: session.open(session.key))
+        self._connecting_page.back_clicked.connect(lambda: self._on_host_chosen(LOCAL))
+        # The Delete shortcut works only in the list, because in a field the key deletes a character.
         delete = QShortcut(QKeySequence.StandardKey.Delete, self._mounts)
         delete.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         delete.activated.connect(self._on_unmount)
@@ -182,11 +184,11 @@ class MainWindow(QMainWindow):
     # Hosts
 
     def open_host(self, key: str) -> None:
-        """Work on this host."""
+        """Open the host with this key: `LOCAL` for this computer, otherwise a link of the lab."""
         self.session.open(key)
 
     def show_error(self, error: AppError) -> None:
-        """Show an error in the message area."""
+        """Show an error in the banner."""
         self._banner.show_error(error)
 
     def _on_page_failed(self, error: AppError) -> None:
@@ -194,7 +196,7 @@ class MainWindow(QMainWindow):
         self._page_message = self._banner.number
 
     def _on_page_left(self) -> None:
-        """Let an error not follow to pages that it has nothing to do with."""
+        """Dismiss the error of a page when the user leaves the page."""
         if self._banner.number == self._page_message:
             self._banner.dismiss()
 
@@ -215,42 +217,42 @@ class MainWindow(QMainWindow):
         self.session.open(key)
 
     def _on_starting(self, key: str) -> None:
-        self._banner.dismiss()  # what was said of another host
+        self._banner.dismiss()  # a message about the previous host
         self._reset_host()
         self._mounts.clear_choice()
         self._mounts.filter_by("")
         self._mounts.model.clear_speeds()
         self._host_bar.show_host(key, None)
-        self._starting.show_starting(lab=key != LOCAL)
-        self._show_page(self._starting)
+        self._connecting_page.show_starting(lab=key != LOCAL)
+        self._show_page(self._connecting_page)
 
     def _on_opened(self, hello: HelloResult) -> None:
         self._host_bar.show_host(self.session.key, hello)
 
     def _on_host_failed(self, error: AppError) -> None:
         self._reset_host()
-        self._starting.show_failed(lab=self.session.key != LOCAL)
-        self._show_page(self._starting)
+        self._connecting_page.show_failed(lab=self.session.key != LOCAL)
+        self._show_page(self._connecting_page)
         self.show_error(error)
 
     def _reset_host(self) -> None:
-        """Forget what belongs to the host that was shown."""
+        """Drop all state that belongs to the previous host."""
         self.notifications.reset()
         self._table = None
         self._drafting = False
         self._wanted = None
-        self._pasting.close()
-        self._exchanging.close()
+        self._paste_controller.close()
+        self._import_export.close()
         self._detail.reset()
-        self._foreign.reset()
-        self._facts.reset()
+        self._unmanaged_import.reset()
+        self._facts_loader.reset()
 
     def _on_trouble(self, error: AppError) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)
         self.show_error(error)
 
     def _on_import_wanted(self, mount: Mount) -> None:
-        self._foreign.ask(mount.mount_point)
+        self._unmanaged_import.ask(mount.mount_point)
 
     def _on_slow(self, slow: bool) -> None:  # noqa: FBT001 - a slot
         if slow:
@@ -267,7 +269,7 @@ class MainWindow(QMainWindow):
     def _on_link(self, link: LinkFacts) -> None:
         self._host_bar.show_host(self.session.key, self.session.hello)
         self._detail.take_link(link)
-        self._ask_facts()
+        self._request_facts()
 
     # Mounts
 
@@ -283,7 +285,7 @@ class MainWindow(QMainWindow):
             self._wanted = None
             return
         if self._wanted is not None and self._detail.changing:
-            return  # it comes back
+            return  # the mount comes back when the change ends
         if self._drafting or self._mounts.current() is not None:
             self._show_page(self._detail)
         elif table.mounts:
@@ -295,8 +297,8 @@ class MainWindow(QMainWindow):
         hello = self.session.hello
         if hello is not None and hello.lab:
             self._draft(hello.share, LAB_MOUNT_POINT)
-        elif first or self._pages.currentWidget() is not self._empty:
-            self._show_page(self._empty)
+        elif first or self._pages.currentWidget() is not self._welcome_page:
+            self._show_page(self._welcome_page)
 
     def _on_chosen(self, mount: Mount) -> None:
         self._drafting = False
@@ -305,19 +307,19 @@ class MainWindow(QMainWindow):
         if before is not None and self._detail.settings.unfinished is None:
             self._detail.settings.restore(before)
         self._show_page(self._detail)
-        self._ask_facts()
+        self._request_facts()
 
     def _on_changed(self, mount: Mount) -> None:
         self._detail.show_mount(mount)
 
     def _on_vanished(self) -> None:
         if self._detail.changing:
-            self._wanted = self._detail.place  # it is unmounted for a moment
+            self._wanted = self._detail.place  # the running change unmounts it for a moment
         elif self._table is not None and not self._mounts.choose_first():
             self._on_no_mounts(first=False)
 
     def _on_mounted(self, report: MountReport) -> None:
-        self._made()
+        self._drop_applied_draft()
         if report.messages:
             self._banner.show_information(
                 self.tr("The share is mounted, and mount.nfs had something to say."),
@@ -328,7 +330,7 @@ class MainWindow(QMainWindow):
         self._select_when_listed(report.mount.share, report.mount.mount_point)
 
     def _select_when_listed(self, share: str, mount_point: str) -> None:
-        """Choose a mount once it is in the list, at the latest in the one that is read now."""
+        """Select a mount as soon as it is listed; give up if the list that is read now does not have it."""
         self._wanted = wanted = (share, mount_point)
         call = self.session.refresh()
         if call is not None:
@@ -343,17 +345,17 @@ class MainWindow(QMainWindow):
         self.session.refresh()
 
     def _on_applied(self, report: ApplyReport) -> None:
-        self._made()
+        self._drop_applied_draft()
         message, warning, details = applied_text(report)
         if warning:
             self._banner.show_warning(message, warning, details)
         else:
             self._banner.show_information(message, details)
-        made = report.report.mount if report.report is not None else report.plan
-        self._select_when_listed(made.share, made.mount_point)
+        mount_or_plan = report.report.mount if report.report is not None else report.plan
+        self._select_when_listed(mount_or_plan.share, mount_or_plan.mount_point)
 
     def _on_settled(self) -> None:
-        """Look for a mount that a change took away and that may not have come back."""
+        """Select the mount after a change, if it is listed; a failed change may have left it unmounted."""
         if self._wanted is not None:
             self._select_when_listed(*self._wanted)
 
@@ -363,11 +365,11 @@ class MainWindow(QMainWindow):
                 self.tr("The new settings were taken back, and everything is as it was.")
             )
         else:
-            # A warning, because a note goes by itself, and the person has looked elsewhere.
+            # A warning, because a note hides itself, and the user may not have looked at the window.
             self._banner.show_warning(error.message, error.hint)
         self.session.refresh()
 
-    def _on_forgotten(self, mount_point: str, report: SavedEntryReport) -> None:
+    def _on_removed(self, mount_point: str, report: SavedEntryReport) -> None:
         details = self.tr("The file as it was: {path}").format(path=report.backup)
         self._banner.show_information(
             self.tr("{path} is not kept any more.").format(path=mount_point), details
@@ -375,7 +377,7 @@ class MainWindow(QMainWindow):
         self.session.refresh()
 
     def _on_stuck(self, mount_point: str, error: AppError) -> None:
-        """Offer the way on that fits: a busy mount is detached, one with a dead server is forced off."""
+        """Show a failed unmount, and offer to detach a busy mount, or to force the unmount otherwise."""
         if error.kind is ErrorKind.BUSY:
             text, ask = self.tr("De&tach…"), self._detail.ask_detach
         else:
@@ -383,14 +385,14 @@ class MainWindow(QMainWindow):
         self._banner.show_error(error, text, partial(ask, mount_point))
 
     def _draft(self, share: str, mount_point: str) -> None:
-        """Show the form of a new mount, with what was typed into it before."""
+        """Show the form of a new mount, filled with the stored draft if there is one."""
         self._drafting = True
         self._mounts.clear_choice()
         before = self._drafts.get(self.session.key, None)
         self._detail.show_draft(share, mount_point)
         if before is not None:
             self._detail.settings.restore(before)
-        self._ask_facts()
+        self._request_facts()
         self._show_page(self._detail)
 
     def _on_drafts_loaded(self) -> None:
@@ -400,30 +402,30 @@ class MainWindow(QMainWindow):
         self._show_draft_row()
 
     def _leave_draft(self) -> None:
-        """Show what there is beside the draft."""
+        """Hide the form of a new mount, and show the first mount or the welcome page."""
         self._drafting = False
         if self._table is not None and self._table.mounts:
             self._mounts.choose_first()
         elif self.session.key == LOCAL:
-            self._show_page(self._empty)
+            self._show_page(self._welcome_page)
         else:
             self._on_no_mounts(first=True)
 
     def _on_edited(self) -> None:
-        """Keep what is typed: it stays until it is applied or discarded."""
+        """Store the edited form as a draft until it is applied or discarded."""
         place = None if self._drafting else self._detail.place
         self._drafts.keep(self.session.key, place, self._detail.settings.unfinished)
         self._show_draft_row()
         if self._drafting:
-            self._facts.follow_options(self._detail.settings.request().options)
+            self._facts_loader.follow_options(self._detail.settings.request().options)
 
     def _on_discarded(self) -> None:
         self._drafts.keep(self.session.key, None, None)
         self._leave_draft()
         self._show_draft_row()
 
-    def _made(self) -> None:
-        """What the form asked for is there now."""
+    def _drop_applied_draft(self) -> None:
+        """Delete the draft of the form, because its settings were applied."""
         place = None if self._drafting else self._detail.place
         self._drafts.keep(self.session.key, place, None)
         self._drafting = False
@@ -432,20 +434,20 @@ class MainWindow(QMainWindow):
         state = self._drafts.get(self.session.key, None)
         name = None if state is None else (state.share.strip() or state.mount_point.strip())
         self._mounts.show_draft(name, chosen=self._drafting)
-        self._mounts.setVisible(self._has_rows() and self._pages.currentWidget() is not self._starting)
+        self._mounts.setVisible(self._has_rows() and self._pages.currentWidget() is not self._connecting_page)
 
     def _has_rows(self) -> bool:
         mounts = self._table is not None and bool(self._table.mounts)
         return mounts or self._drafts.get(self.session.key, None) is not None
 
-    def _ask_facts(self) -> None:
+    def _request_facts(self) -> None:
         mount = self._mounts.current()
         if mount is not None and self.session.hello is not None:
-            self._facts.ask(mount.share)
+            self._facts_loader.ask(mount.share)
         elif self._drafting and self.session.hello is not None:
-            self._facts.ask_client(self._detail.settings.request().options)
+            self._facts_loader.ask_client(self._detail.settings.request().options)
         else:
-            self._facts.reset()
+            self._facts_loader.reset()
 
     # Commands
 
@@ -458,26 +460,26 @@ class MainWindow(QMainWindow):
 
     def _on_paste(self) -> None:
         if self.session.hello is not None and not self._detail.busy:
-            self._pasting.ask()
+            self._paste_controller.ask()
 
     def _on_export(self) -> None:
         hello = self.session.hello
         if hello is not None and self._table is not None:
-            self._exchanging.export(self._table, hello.host)
+            self._import_export.export(self._table, hello.host)
 
     def _on_import(self) -> None:
         if self.session.hello is not None and not self._detail.busy:
-            self._exchanging.take_in()
+            self._import_export.take_in()
 
     def _on_pasted(self, entry: MountSpec) -> None:
-        """Fill the form of the mount that is there, or of a new one."""
+        """Put a pasted entry into the form of its mount if it is listed, otherwise into a new one."""
         share = str(entry.share)
         if not self._mounts.choose(share, entry.mount_point):
             self._draft(share, entry.mount_point)
         self._detail.settings.load_entry(share, entry.mount_point, str(entry.options))
 
     def _on_imported(self, entry: ForeignEntry, options: str) -> None:
-        """Draft an entry of this program's own from one that others made; nothing is written."""
+        """Put a saved entry of another program into the form of a new mount; nothing is written."""
         self._draft(entry.share, entry.mount_point)
         self._detail.settings.load_entry(entry.share, entry.mount_point, options)
 
@@ -488,7 +490,7 @@ class MainWindow(QMainWindow):
 
     def _on_refresh(self) -> None:
         self.session.refresh()
-        self._ask_facts()
+        self._request_facts()
 
     def _on_unmount(self) -> None:
         if self._pages.currentWidget() is self._detail:
@@ -498,7 +500,7 @@ class MainWindow(QMainWindow):
         if not self._banner.isHidden():
             self._banner.dismiss()
         elif self._drafting and self._detail.settings.unfinished is None:
-            # A form with something in it stays: Esc comes by mistake, too.
+            # Esc leaves only an empty form, because the key may be pressed by mistake.
             has_mounts = self._table is not None and bool(self._table.mounts)
             if has_mounts or self.session.key == LOCAL:
                 self._leave_draft()
@@ -512,22 +514,22 @@ class MainWindow(QMainWindow):
     def _show_page(self, page: QWidget) -> None:
         self._pages.setCurrentWidget(page)
         self._show_draft_row()
-        self._actions[Command.NEW].setEnabled(page is not self._starting)
-        self._actions[Command.PASTE].setEnabled(page is not self._starting)
-        self._actions[Command.REFRESH].setEnabled(page is not self._starting)
-        self._actions[Command.IMPORT].setEnabled(page is not self._starting)
-        some = self._table is not None and bool(self._table.mounts)
-        self._actions[Command.EXPORT].setEnabled(some and page is not self._starting)
+        self._actions[Command.NEW].setEnabled(page is not self._connecting_page)
+        self._actions[Command.PASTE].setEnabled(page is not self._connecting_page)
+        self._actions[Command.REFRESH].setEnabled(page is not self._connecting_page)
+        self._actions[Command.IMPORT].setEnabled(page is not self._connecting_page)
+        has_mounts = self._table is not None and bool(self._table.mounts)
+        self._actions[Command.EXPORT].setEnabled(has_mounts and page is not self._connecting_page)
         mount = self._mounts.current()
         self._actions[Command.UNMOUNT].setEnabled(mount is not None and mount.active is not None)
 
     # Qt overrides
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Qt: end the host in the background and wait a little for it."""
+        """Qt: save the drafts, close the host, and wait some seconds for that."""
         if not self._closed:
             self._closed = True
-            self.hide()  # what follows may take a moment
+            self.hide()  # the rest may take seconds
             self._drafts.finish()
             self._detail.reset()
             self.session.close(_CLOSE_WAIT_S)

@@ -1,8 +1,8 @@
-"""Desktop notifications: a server stops answering, and answers again; one for each incident.
+"""Desktop notifications: one when a server stops answering, replaced by one when it answers again.
 
-They go to the portal (org.freedesktop.portal.Notification) or, where there is none, to the notification
-service itself (Desktop Notifications Specification 1.2). Notify takes an unsigned number, which PySide6
-cannot make: busctl(1) sends that one.
+They go to the portal (org.freedesktop.portal.Notification) or, without one, to the notification service
+(Desktop Notifications Specification 1.2). Its method Notify has an argument of type UINT32, which PySide6
+cannot send, so busctl(1) calls it.
 """
 
 from __future__ import annotations
@@ -28,40 +28,48 @@ from ui.mounts.list_model import server_of
 if TYPE_CHECKING:
     from app.mounts.model import Mount, MountTable
 
-#: Name of the desktop file without its ending, and of the icon.
+#: Name of the desktop file and of the icon, without extension.
 DESKTOP_NAME = "org.mountwright.Mountwright"
 
+#: D-Bus service, object path and interface of the portal.
 _PORTAL = ("org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop",
            "org.freedesktop.portal.Notification")  # fmt: skip
+#: D-Bus service, object path and interface of the notification service.
 _SERVICE = (
     "org.freedesktop.Notifications",
     "/org/freedesktop/Notifications",
     "org.freedesktop.Notifications",
 )
-_BUSCTL_S = 5.0
-#: At most so many mount points are named.
-_NAMES = 3
+#: Time limit of busctl, s.
+_BUSCTL_TIMEOUT_S = 5.0
+#: Maximum number of mount points in a notification.
+_MAX_NAMES = 3
 
 
 class Send(Protocol):
-    """Shows a notification in the place of the one with the same name."""
+    """Function that shows a notification and replaces the one with the same name."""
 
     def __call__(self, name: str, title: str, body: str) -> None:
-        """Show it."""
+        """Show a notification with a title and a body, both plain text."""
 
 
 class DesktopNotifications(QObject):
-    """Sends notifications; where there is no session bus, or nobody shows them, nothing happens."""
+    """Sends desktop notifications; does nothing without a session bus or a notification service.
+
+    Args:
+        icon: URI of the icon.
+        parent: Qt parent.
+    """
 
     def __init__(self, icon: str, parent: QObject) -> None:
         super().__init__(parent)
         self._icon = icon
         self._lock = threading.Lock()
-        #: The numbers that the notification service gave, by name.
+        #: Numbers that the notification service has assigned, by name of the notification.
         self._numbers: dict[str, int] = {}
 
     def send(self, name: str, title: str, body: str) -> None:
-        """Show a notification; the window does not wait for that."""
+        """Show a notification, without waiting for the result."""
         if not _has_bus():
             return
         message = QDBusMessage.createMethodCall(*_PORTAL, "AddNotification")
@@ -74,11 +82,11 @@ class DesktopNotifications(QObject):
         self, watcher: QDBusPendingCallWatcher, name: str, title: str, body: str, *_finished: object
     ) -> None:
         if watcher.isError():
-            run_in_thread("notify", partial(self._send_directly, name, title, body))
+            run_in_thread("notify", partial(self._send_to_service, name, title, body))
         watcher.deleteLater()
 
-    def _send_directly(self, name: str, title: str, body: str) -> None:
-        """Call the service, one call after the other: each needs the number of the one before."""
+    def _send_to_service(self, name: str, title: str, body: str) -> None:
+        """Call the service under a lock, because a replacement needs the number of the previous call."""
         with self._lock:
             number = _notify(self._numbers.get(name, 0), title, body, self._icon)
             if number:
@@ -86,29 +94,29 @@ class DesktopNotifications(QObject):
 
 
 class ServerNotifications(QObject):
-    """Tells of servers that stop answering and answer again, by the lists of mounts that it is given.
-
-    Attributes:
-        enabled: whether anything is told.
+    """Notifies about servers that stop answering or answer again, as seen in successive lists of mounts.
 
     Args:
         send: shows a notification.
-        parent: owner.
+        parent: Qt parent.
+
+    Attributes:
+        enabled: whether notifications are sent.
     """
 
     def __init__(self, send: Send, parent: QObject) -> None:
         super().__init__(parent)
         self.enabled = True
         self._send = send
-        #: Servers that are silent, and since when as far as that is known; None before the first list.
+        #: Silent servers and the time (Unix, s) since when, None if unknown; None before the first list.
         self._silent: dict[str, float | None] | None = None
 
     def reset(self) -> None:
-        """Another host is shown now: what is silent in its first list is no news."""
+        """Forget the list, because the window shows another host; its first list causes no notification."""
         self._silent = None
 
     def take(self, table: MountTable) -> None:
-        """Tell what is new."""
+        """Compare a list of mounts with the previous one, and notify about the changes."""
         silent: dict[str, list[Mount]] = {}
         for mount in table.mounts:
             if mount.state == "not-responding":
@@ -123,12 +131,12 @@ class ServerNotifications(QObject):
                 self._notify_silent(server, mounts)
         mounted = {server_of(mount.share) for mount in table.mounts if mount.active is not None}
         for server, since in before.items():
-            if server not in silent and server in mounted:  # one that was unmounted is no news
+            if server not in silent and server in mounted:  # an unmounted server causes no notification
                 self._notify_recovered(server, since, table.now)
 
     def _notify_silent(self, server: str, mounts: list[Mount]) -> None:
-        places = [mount.mount_point for mount in mounts]
-        named = ", ".join([*places[:_NAMES], *(["…"] if len(places) > _NAMES else [])])
+        mount_points = [mount.mount_point for mount in mounts]
+        named = ", ".join([*mount_points[:_MAX_NAMES], *(["…"] if len(mount_points) > _MAX_NAMES else [])])
         self._send(
             f"server-{server}",
             self.tr("{server} does not answer").format(server=server),
@@ -143,7 +151,7 @@ class ServerNotifications(QObject):
 
 
 def _has_bus() -> bool:
-    """Whether there is a session bus: without one, libdbus would start one."""
+    """Return whether a session bus exists; without this check libdbus would start one."""
     if os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
         return True
     with contextlib.suppress(OSError):
@@ -152,24 +160,24 @@ def _has_bus() -> bool:
 
 
 def icon_uri() -> str:
-    """Return the program's icon as a notification names it: also where no package has installed one."""
+    """Return the file URI of the program's icon, which works without an installed icon theme entry."""
     return Path(str(resources.files("resources").joinpath("icons", f"{DESKTOP_NAME}.svg"))).as_uri()
 
 
-def _notify(replaced: int, title: str, body: str, icon: str) -> int:
-    """Call Notify(app_name, replaces_id, icon, title, body, actions, hints, time-out).
+def _notify(replaces_id: int, title: str, body: str, icon: str) -> int:
+    """Call Notify(app_name, replaces_id, app_icon, summary, body, actions, hints, expire_timeout).
 
     Returns:
-        The number of the notification, 0 if it was not shown.
+        Number of the notification, 0 if it was not shown.
     """
     program = process.find_program("busctl")
     if program is None:
         return 0
-    told = process.run(
+    result = process.run(
         [program, "--user", "--", "call", *_SERVICE, "Notify", "susssasa{sv}i",
-         "Mountwright", str(replaced), icon, title, html.escape(body, quote=False), "0",
+         "Mountwright", str(replaces_id), icon, title, html.escape(body, quote=False), "0",
          "1", "desktop-entry", "s", DESKTOP_NAME, "-1"],
-        timeout=_BUSCTL_S,
+        timeout=_BUSCTL_TIMEOUT_S,
     )  # fmt: skip
-    number = re.fullmatch(r"[ui] (\d+)\s*", told.stdout)
+    number = re.fullmatch(r"[ui] (\d+)\s*", result.stdout)
     return int(number[1]) if number else 0

@@ -228,7 +228,7 @@ def test_advice_follows_the_link(driver: Driver, fake: FakeHost) -> None:
 def test_speeds_that_cannot_be_told_are_not_shown_and_asked_for_again(
     driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ui.common.session, "_AGAIN_MS", 50)
+    monkeypatch.setattr(ui.common.session, "_SPEEDS_RETRY_MS", 50)
     go, asked = threading.Event(), 0
 
     def speeds(args: Any, context: Context) -> Empty:

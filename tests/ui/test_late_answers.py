@@ -109,7 +109,7 @@ def test_a_ranking_does_not_stand_below_another_experiment(
 
     def offered(number: int) -> bool:
         """Return whether a set of this experiment is offered for the mount."""
-        return not results._why_not(experiment_store.load_experiment(number).plan.sets[-1].levels)
+        return not results._use_problem(experiment_store.load_experiment(number).plan.sets[-1].levels)
 
     choose(driver, "experiment-earlier", first)
     driver.wait(lambda: offered(first))

@@ -165,7 +165,7 @@ def measured(photographer: Photographer) -> None:
     photographer.wait(lambda: photographer.sees("experiment-start"), "the plan")
     photographer.take("experiment-plan")
     photographer.click("experiment-start")
-    running = experiment._experimenting
+    running = experiment._controller
     photographer.wait(lambda: len(running.outcomes) >= 4, "some trials")
     photographer.pause(0.5)
     photographer.take("experiment-running")

@@ -78,7 +78,7 @@ def make(person: WindowUser) -> None:
 
 def test_an_experiment_of_one_s_own(person: WindowUser, request: pytest.FixtureRequest) -> None:
     detail = person.window._detail
-    now = detail.experiment._experimenting
+    now = detail.experiment._controller
     person.sees(QTabWidget).setCurrentWidget(detail.experiment)
     make(person)
 
@@ -96,7 +96,7 @@ def test_an_experiment_of_one_s_own(person: WindowUser, request: pytest.FixtureR
 
     # What is best goes through the safe apply, and the advisor knows it from then on.
     results = detail.experiment._results
-    person.wait(lambda: not results._why_not({"rsize": "65536"}))
+    person.wait(lambda: not results._use_problem({"rsize": "65536"}))
     results.menu_of({"rsize": "65536"}).actions()[0].trigger()
     person.press(person.sees(QMessageBox), "confirm-action")
     person.gone(QMessageBox)

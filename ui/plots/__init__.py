@@ -1,1 +1,1 @@
-"""Plots: the only home of pyqtgraph."""
+"""Plots of tests, experiments and expected speeds; the only package that imports pyqtgraph."""

@@ -1,4 +1,4 @@
-"""Axes of all plots: background and axes in the colors of the palette."""
+"""Axes of all plots: colors and fonts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 
 def color_axes(plot: Any, pg: Any, colors: Colors, font: QFont) -> None:
-    """Paint the background and the axes of a ``pyqtgraph.PlotWidget``; ``pg`` is pyqtgraph itself."""
+    """Set the colors of the background and of the axes of a plot, and the font of the axes.
+
+    Args:
+        plot: ``pyqtgraph.PlotWidget``.
+        pg: module pyqtgraph.
+        colors: color table.
+        font: font of ticks and labels.
+    """
     plot.setBackground(colors.base)
     for side in ("left", "bottom", "right"):
         axis = plot.getPlotItem().getAxis(side)

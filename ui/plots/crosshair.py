@@ -1,4 +1,4 @@
-"""Crosshair: a line below the mouse, and what the curves show there."""
+"""Crosshair: a vertical line at the mouse, with the values of the curves at that time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def readout_text(timeline: Timeline, time_s: float) -> str:
-    """Return what is drawn at a moment, a line for each curve; "" where nothing is."""
-    found = timeline.readings(time_s)
-    if not found:
+    """Return the time and one line per curve with its values at a time of the axis, "" without curves."""
+    readouts = timeline.readings(time_s)
+    if not readouts:
         return ""
     several = len(timeline.rounds()) > 1
-    head = tr("{time} on the axis").format(time=format_duration(found[0].time_s))
-    return "\n".join([head, *(_readout_line(reading, several=several) for reading in found)])
+    head = tr("{time} on the axis").format(time=format_duration(readouts[0].time_s))
+    return "\n".join([head, *(_readout_line(reading, several=several) for reading in readouts)])
 
 
 def _readout_line(reading: CursorReadout, *, several: bool) -> str:
@@ -53,25 +53,25 @@ def _curve_name(curve: SpeedCurve, *, several: bool) -> str:
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 
-#: It has no type information; this module is its typed face.
+#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
 pg: Any = pyqtgraph
 
-#: Between the line and the text, pixels.
+#: Gap between the line and the text, px.
 _MARGIN = 10
 
 
 class Crosshair(QObject):
-    """Follows the mouse over a ``pyqtgraph.PlotWidget``.
+    """Vertical line and text label that follow the mouse over a plot.
 
     Args:
-        plot: the widget.
-        say: returns what there is to say of a moment on the time axis, "" for nothing.
+        plot: ``pyqtgraph.PlotWidget``.
+        text_at: returns the text for a time of the axis (s), "" to hide the crosshair.
     """
 
-    def __init__(self, plot: Any, say: Callable[[float], str]) -> None:
+    def __init__(self, plot: Any, text_at: Callable[[float], str]) -> None:
         super().__init__(plot)
         self._plot = plot
-        self._say = say
+        self._text_at = text_at
         self._time_s: float | None = None
         self.line: Any = pg.InfiniteLine(angle=90, movable=False)
         self.line.setZValue(20)
@@ -88,27 +88,27 @@ class Crosshair(QObject):
         plot.viewport().installEventFilter(self)
 
     def refresh(self) -> None:
-        """Say it again: the curves have changed."""
+        """Update the text, because the curves have changed."""
         if self._time_s is not None:
-            text = self._say(self._time_s)
+            text = self._text_at(self._time_s)
             if text:
                 self.label.setText(text)
                 self.label.adjustSize()
 
     def hide(self) -> None:
-        """Say nothing."""
+        """Hide the line and the text."""
         self._time_s = None
         self.line.hide()
         self.label.hide()
 
     def update_colors(self, colors: Colors) -> None:
-        """Follow the palette."""
+        """Set the color of the line."""
         self.line.setPen(pg.mkPen(colors.muted, width=1))
 
-    def _on_moved(self, place: Any) -> None:
+    def _on_moved(self, position: Any) -> None:
         box = self._plot.getPlotItem().getViewBox()
-        time_s = box.mapSceneToView(place).x() if box.sceneBoundingRect().contains(place) else None
-        text = self._say(time_s) if time_s is not None else ""
+        time_s = box.mapSceneToView(position).x() if box.sceneBoundingRect().contains(position) else None
+        text = self._text_at(time_s) if time_s is not None else ""
         if not text:
             self.hide()
             return
@@ -117,22 +117,22 @@ class Crosshair(QObject):
         self.line.show()
         self.label.setText(text)
         self.label.adjustSize()
-        self.label.move(self._beside(self._plot.mapFromScene(place)))
+        self.label.move(self._label_position(self._plot.mapFromScene(position)))
         self.label.show()
 
-    def _beside(self, place: QPoint) -> QPoint:
-        """Return where the text goes: right of the mouse, or left of it where that ends."""
+    def _label_position(self, position: QPoint) -> QPoint:
+        """Return the position of the text: right of the mouse, or left of it at the right edge."""
         size = self.label.size()
-        left = place.x() + _MARGIN
+        left = position.x() + _MARGIN
         if left + size.width() > self._plot.width():
-            left = max(0, place.x() - _MARGIN - size.width())
-        top = min(max(0, place.y() - size.height() - _MARGIN), self._plot.height() - size.height())
+            left = max(0, position.x() - _MARGIN - size.width())
+        top = min(max(0, position.y() - size.height() - _MARGIN), self._plot.height() - size.height())
         return QPoint(left, top)
 
     # Qt overrides
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt: hide it when the mouse leaves."""
+        """Qt: hide the crosshair when the mouse leaves the plot."""
         if event.type() == QEvent.Type.Leave:
             self.hide()
         return super().eventFilter(watched, event)

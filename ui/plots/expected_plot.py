@@ -1,4 +1,4 @@
-"""Expected throughput: the model's curve with its error band, the present and the recommended values."""
+"""Expected-speed plot: curve of the throughput model with error band, present and recommended values."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from ui.plots.axes import color_axes
 if TYPE_CHECKING:
     from advisor.throughput_curve import PredictedCurve
 
-#: It has no type information; this module is its typed face.
+#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
 pg: Any = pyqtgraph
 
+#: Height of the plot, lines of text.
 _HEIGHT_LINES = 11
-#: At most so many values have a number below the axis.
+#: Maximum number of ticks on the bottom axis.
 _TICKS = 8
-#: Part of the curve's color in its band.
+#: Opacity of the curve's color in the error band (0 to 1).
 _BAND_OPACITY = 0.22
 
 
 class ExpectedPlot(QWidget):
-    """Draws one curve; it takes no part in scrolling and clicking."""
+    """Plot of one predicted curve; ignores the mouse."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,7 +43,7 @@ class ExpectedPlot(QWidget):
         self.setFixedHeight(self.fontMetrics().lineSpacing() * _HEIGHT_LINES)
         self._plot: Any = pg.PlotWidget(self, enableMenu=False)
         self._item: Any = self._plot.getPlotItem()
-        # pyqtgraph makes its menu without a parent, and it would outlive the plot.
+        # pyqtgraph creates its menu without a parent, so it would outlive the plot.
         self._item.ctrlMenu.setParent(self, self._item.ctrlMenu.windowFlags())
         self._item.hideButtons()
         self._item.setMouseEnabled(x=False, y=False)
@@ -68,14 +69,14 @@ class ExpectedPlot(QWidget):
         self._update_colors()
 
     def draw(self, curve: PredictedCurve) -> None:
-        """Show this curve."""
+        """Draw a curve, its error band, and the present and the recommended value."""
         self._curve = curve
-        places = [math.log2(size) for size in curve.sizes]
-        self._line.setData(places, list(curve.speeds))
+        log_sizes = [math.log2(size) for size in curve.sizes]
+        self._line.setData(log_sizes, list(curve.speeds))
         pairs = list(zip(curve.speeds, curve.errors, strict=True))
-        self._low.setData(places, [speed * (1 - error) for speed, error in pairs])
+        self._low.setData(log_sizes, [speed * (1 - error) for speed, error in pairs])
         high = [speed * (1 + error) for speed, error in pairs]
-        self._high.setData(places, high)
+        self._high.setData(log_sizes, high)
         now, advised = curve.now, curve.advised
         same = now[0] == advised[0] and math.isclose(now[1], advised[1], rel_tol=0.01)
         texts = {
@@ -84,20 +85,20 @@ class ExpectedPlot(QWidget):
         }
         for name, (size, speed) in {"now": now, "advised": advised}.items():
             point, text = self._marks[name]
-            place = min(max(math.log2(max(size, 1)), places[0]), places[-1])
-            point.setData([place], [speed])
+            log_size = min(max(math.log2(max(size, 1)), log_sizes[0]), log_sizes[-1])
+            point.setData([log_size], [speed])
             text.setText(texts[name])
-            text.setPos(place, speed)
+            text.setPos(log_size, speed)
             text.setVisible(name == "advised" or not same)
         names = {
             "read_ahead_kb": self.tr("Readahead, for small reads"), "rsize": self.tr("Read size"),
             "wsize": self.tr("Write size"),
         }  # fmt: skip
         self._item.setLabel("bottom", names[curve.over])
-        step = math.ceil(len(places) / _TICKS)
+        step = math.ceil(len(log_sizes) / _TICKS)
         ticks = [
-            (place, format_size(size))
-            for place, size in zip(places[::step], curve.sizes[::step], strict=True)
+            (log_size, format_size(size))
+            for log_size, size in zip(log_sizes[::step], curve.sizes[::step], strict=True)
         ]
         self._item.getAxis("bottom").setTicks([ticks])
         top = max(*high, now[1], advised[1]) * 1.12
@@ -106,8 +107,10 @@ class ExpectedPlot(QWidget):
         axis.enableAutoSIPrefix(False)  # noqa: FBT003 - pyqtgraph's
         axis.setScale(factor)
         axis.setLabel(self.tr("Speed ({unit})").format(unit=unit))
-        margin = (places[-1] - places[0]) * 0.04
-        self._item.setRange(xRange=(places[0] - margin, places[-1] + margin), yRange=(0, top), padding=0)
+        margin = (log_sizes[-1] - log_sizes[0]) * 0.04
+        self._item.setRange(
+            xRange=(log_sizes[0] - margin, log_sizes[-1] + margin), yRange=(0, top), padding=0
+        )
         self.setAccessibleName(self.tr("Expected speed over {name}").format(name=names[curve.over]))
         self.setAccessibleDescription(self.tr("The figures stand beside it in words."))
         self._update_colors()

@@ -1,4 +1,4 @@
-"""Factor plot: a figure against the levels of one factor, with its interval; the best level is marked."""
+"""Factor plot: median and interval of a figure at each level of one factor, with the best level marked."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from ui.plots.axes import color_axes
 if TYPE_CHECKING:
     from advisor.experiment.tables import CurvePoint, FactorCurve
 
-#: It has no type information; this module is its typed face.
+#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
 pg: Any = pyqtgraph
 
+#: Height of the plot, lines of text.
 _HEIGHT_LINES = 11
 
 
 class FactorPlot(QWidget):
-    """Draws one curve of an experiment."""
+    """Plot of one factor curve of an experiment; ignores the mouse."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,10 +39,10 @@ class FactorPlot(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._plot: Any = pg.PlotWidget(self, enableMenu=False)
         self._item: Any = self._plot.getPlotItem()
-        # pyqtgraph makes its menu without a parent, and it would outlive the plot.
+        # pyqtgraph creates its menu without a parent, so it would outlive the plot.
         self._item.ctrlMenu.setParent(self, self._item.ctrlMenu.windowFlags())
         self._item.hideButtons()
-        # The highest number stands half above its line.
+        # The upper half of the highest tick label is above the axis.
         self._item.layout.setContentsMargins(1, self.fontMetrics().lineSpacing() / 2, 1, 1)
         self._item.setMouseEnabled(x=False, y=False)
         self._item.getAxis("left").enableAutoSIPrefix(enable=False)
@@ -59,34 +60,37 @@ class FactorPlot(QWidget):
         self._curve: FactorCurve | None = None
 
     def draw(self, curve: FactorCurve) -> None:
-        """Show this curve."""
+        """Draw a curve with its error bars."""
         self._curve = curve
         factor, unit = self._scale(curve)
-        places = [float(place) for place in range(len(curve.points))]
-        middles = [point.median * factor for point in curve.points]
-        self._line.setData(places, middles)
+        positions = [float(position) for position in range(len(curve.points))]
+        medians = [point.median * factor for point in curve.points]
+        self._line.setData(positions, medians)
         self._bars.setData(
-            x=_array(places), y=_array(middles),
+            x=_array(positions), y=_array(medians),
             top=_array([(point.high - point.median) * factor for point in curve.points]),
             bottom=_array([(point.median - point.low) * factor for point in curve.points]),
         )  # fmt: skip
-        self._points.setData(places, middles)
+        self._points.setData(positions, medians)
         quantity = FIGURE_INFO[curve.figure]
         figure = quantity.label[:1].upper() + quantity.label[1:]
         self._item.setLabel("left", unit or self.tr("Number"))
-        ticks = [(place, self._tick(curve, point)) for place, point in zip(places, curve.points, strict=True)]
+        ticks = [
+            (position, self._tick(curve, point))
+            for position, point in zip(positions, curve.points, strict=True)
+        ]
         bottom = self._item.getAxis("bottom")
         bottom.setTicks([ticks])
-        lines = max(text.count("\n") for _place, text in ticks) + 1
+        lines = max(text.count("\n") for _position, text in ticks) + 1
         bottom.setHeight(self.fontMetrics().lineSpacing() * lines + 10)
         top = max(point.high for point in curve.points) * factor
-        self._item.setRange(xRange=(-0.3, len(places) - 0.7), yRange=(0, top * 1.1 or 1), padding=0)
+        self._item.setRange(xRange=(-0.3, len(positions) - 0.7), yRange=(0, top * 1.1 or 1), padding=0)
         text = self.tr("{figure} over {factor}").format(figure=figure, factor=factor_label(curve.factor))
         self.setAccessibleName(text)
         self._update_colors()
 
     def _tick(self, curve: FactorCurve, point: CurvePoint) -> str:
-        """Return a level, and how many time-outs a repeat had if any level had some."""
+        """Return the label of a level; it includes the timeouts per repeat if any level had some."""
         text = level_label(curve.factor, point.level)
         if not any(one.timeouts for one in curve.points) or curve.figure == TIMEOUTS:
             return text
@@ -120,5 +124,5 @@ class FactorPlot(QWidget):
 
 
 def _array(values: list[float]) -> Any:
-    """Return the numbers as pyqtgraph's error bars want them."""
+    """Return a NumPy array, which pyqtgraph's error bars need."""
     return pg.np.array(values) if hasattr(pg, "np") else pg.functions.np.array(values)

@@ -1,9 +1,9 @@
 """Layers of the live plot: canvas, curves, phases, loss and repeat markers, and reference lines.
 
-One item paints them all, and each time only what has changed. An item of pyqtgraph costs several calls of
-Python in every frame and at every change of an axis, so an item for each repeat, marker and curve makes a
-plot that stalls the window once there are many (measured: 2 ms of every frame with 20 repeats, 4.5 ms with
-80). Qt keeps this one item as a picture, which is painted on where a new sample came.
+One graphics item paints all layers, and repaints only the time interval that has changed. Every pyqtgraph
+item costs several Python calls per frame and per change of an axis. One item per repeat, marker and curve
+would therefore stall the window (measured: 2 ms per frame with 20 repeats, 4.5 ms with 80). Qt caches the
+item as a pixmap.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from ui.common.theme import Colors
     from ui.plots.timeline import LossKind, PhaseInterval, SpeedCurve, Timeline, TransferDirection
 
-#: A part of the time axis, seconds.
+#: Interval on the time axis: start and end, s.
 TimeInterval = tuple[float, float]
 
 WHOLE_AXIS: TimeInterval = (-math.inf, math.inf)
-#: Around a line, pixels: what is painted of it beside its points, marks included.
+#: Margin around a repainted interval for pens and markers, px.
 _CANVAS_MARGIN = 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class PlotTransform:
-    """Where on the screen something is painted.
+    """Transformation from time and speed to pixels, and the region to paint.
 
     Attributes:
-        area: the whole of what is shown, pixels.
-        exposed: what has to be painted, on the time axis.
-        place: from seconds and bytes a second to pixels.
+        area: visible area of the plot, px.
+        exposed: interval of the time axis that has to be painted.
+        place: transformation from (s, bytes/s) to px.
     """
 
     area: QRectF
@@ -53,42 +53,42 @@ class PlotTransform:
     place: QTransform
 
     def x(self, time_s: float) -> float:
-        """Return where a moment is, pixels."""
+        """Return the x coordinate of a time, px."""
         return self.place.m11() * time_s + self.place.dx()
 
     def y(self, bytes_per_s: float) -> float:
-        """Return where a speed is, pixels."""
+        """Return the y coordinate of a speed, px."""
         return self.place.m22() * bytes_per_s + self.place.dy()
 
     def shows(self, start_s: float, end_s: float) -> bool:
-        """Return whether something has to be painted between these moments."""
+        """Return whether an interval overlaps the exposed one."""
         return start_s <= self.exposed[1] and end_s >= self.exposed[0]
 
 
 class PlotLayer(Protocol):
-    """Something that a sheet paints."""
+    """Layer of a canvas."""
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
-        """Paint it, at least where it is exposed."""
+        """Paint the layer, at least in the exposed interval."""
         ...
 
     def update_colors(self, colors: Colors) -> None:
-        """Follow the palette."""
+        """Set the colors of the layer."""
         ...
 
 
 class PlotCanvas(QGraphicsItem):
-    """Paints parts over each other, the first one lowest.
+    """Graphics item that paints all layers of a plot.
 
     Args:
-        box: a ``pyqtgraph.ViewBox``.
-        parts: what is painted.
+        box: ``pyqtgraph.ViewBox`` that contains the item.
+        layers: layers from bottom to top.
     """
 
-    def __init__(self, box: Any, parts: Sequence[PlotLayer]) -> None:
+    def __init__(self, box: Any, layers: Sequence[PlotLayer]) -> None:
         super().__init__()
         self._box = box
-        self._parts = parts
+        self._layers = layers
         self._shown = QRectF(box.viewRect())
         self.setAcceptedMouseButtons(Qt.MouseButton.NoButton)
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
@@ -96,26 +96,26 @@ class PlotCanvas(QGraphicsItem):
         box.addItem(self, ignoreBounds=True)
 
     def fit(self) -> None:
-        """Follow the axes."""
+        """Adapt the item to a changed range of the axes, and repaint it."""
         self.prepareGeometryChange()
         self._shown = QRectF(self._box.viewRect())
         self.update()
 
     def repaint(self, stale: Iterable[TimeInterval | None]) -> None:
-        """Paint these stretches of the time axis again; None is nothing."""
-        known = [stretch for stretch in stale if stretch is not None]
+        """Repaint intervals of the time axis; None entries are ignored."""
+        known = [interval for interval in stale if interval is not None]
         if not known:
             return
         margin = _CANVAS_MARGIN * self._shown.width() / max(1.0, self._box.width())
-        start = max(min(stretch[0] for stretch in known) - margin, self._shown.left())
-        end = min(max(stretch[1] for stretch in known) + margin, self._shown.right())
+        start = max(min(interval[0] for interval in known) - margin, self._shown.left())
+        end = min(max(interval[1] for interval in known) + margin, self._shown.right())
         if start < end:
             self.update(QRectF(start, self._shown.top(), end - start, self._shown.height()))
 
     # Qt overrides
 
     def boundingRect(self) -> QRectF:
-        """Qt: all that is shown, in seconds and bytes a second."""
+        """Qt: visible range of the plot, in s and bytes/s."""
         return self._shown
 
     def paint(
@@ -124,7 +124,7 @@ class PlotCanvas(QGraphicsItem):
         option: QStyleOptionGraphicsItem,
         widget: QWidget | None = None,
     ) -> None:
-        """Qt: paint in pixels; lines and marks do not grow with the axes."""
+        """Qt: paint the layers in pixel coordinates, so that pens and markers do not scale with the axes."""
         place = painter.worldTransform()
         exposed: QRectF = option.exposedRect
         margin = _CANVAS_MARGIN / place.m11()
@@ -134,39 +134,39 @@ class PlotCanvas(QGraphicsItem):
         painter.save()
         try:
             painter.setWorldTransform(QTransform())
-            for part in self._parts:
-                part.paint(painter, view)
+            for layer in self._layers:
+                layer.paint(painter, view)
         finally:
-            painter.restore()  # Qt goes on with it also where a part failed
+            painter.restore()  # Qt continues to use the painter after an exception
 
 
 def draw_level_line(
-    painter: QPainter, view: PlotTransform, bytes_per_s: float, stretch: TimeInterval = WHOLE_AXIS
+    painter: QPainter, view: PlotTransform, bytes_per_s: float, interval: TimeInterval = WHOLE_AXIS
 ) -> None:
-    """Draw a level line, as long as the plot is wide or as the stretch."""
+    """Draw a horizontal line at a speed over an interval of the time axis."""
     y = view.y(bytes_per_s)
-    left = max(view.x(stretch[0]), view.area.left())
-    right = min(view.x(stretch[1]), view.area.right())
+    left = max(view.x(interval[0]), view.area.left())
+    right = min(view.x(interval[1]), view.area.right())
     painter.drawLine(QPointF(left, y), QPointF(right, y))
 
 
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 
-#: It has no type information; this module is its typed face.
+#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
 pg: Any = pyqtgraph
 
-#: A line with more points a pixel than this is drawn by the least and the greatest of each pixel.
+#: Points per pixel column from which on only the minimum and maximum of the column are drawn.
 _DENSE_POINTS = 4
 _NAN = float("nan")
 
 
 class GrowingLine:
-    """A line over time.
+    """Line over time that grows at its end.
 
     Attributes:
-        times_s: when, never falling.
-        values: how much, NaN in a gap.
+        times_s: times, s, in ascending order.
+        values: values, NaN in a gap.
     """
 
     def __init__(self) -> None:
@@ -174,21 +174,21 @@ class GrowingLine:
         self.values: list[float] = []
 
     def clear(self) -> None:
-        """Forget it."""
+        """Remove all points."""
         self.times_s, self.values = [], []
 
     def interrupt(self, time_s: float) -> None:
-        """Leave a gap before this moment."""
+        """Add a gap at a time, unless the line is empty."""
         if self.times_s:
             self.extend([time_s], [_NAN])
 
     def extend(self, times_s: Iterable[float], values: Iterable[float]) -> None:
-        """Go on with these points."""
+        """Append points."""
         self.times_s.extend(times_s)
         self.values.extend(values)
 
     def paint(self, painter: QPainter, view: PlotTransform, unit: float = 1.0) -> None:
-        """Draw what is exposed of it with the painter's pen; values are times the unit bytes a second."""
+        """Draw the exposed part with the pen of the painter; ``unit`` is the number of bytes/s per value."""
         first = max(0, bisect_left(self.times_s, view.exposed[0]) - 1)
         last = min(len(self.times_s), bisect_right(self.times_s, view.exposed[1]) + 1)
         if last - first < 2:
@@ -201,7 +201,7 @@ class GrowingLine:
 
 
 def _decimated(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return the least and the greatest value of each column of pixels."""
+    """Return the minimum and the maximum of each pixel column."""
     columns = np.floor(x)
     starts = np.flatnonzero(np.diff(columns, prepend=columns[0] - 1))
     ends = np.stack([np.fmin.reduceat(y, starts), np.fmax.reduceat(y, starts)], axis=1)
@@ -209,25 +209,25 @@ def _decimated(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
-#: Part of a color that is left in the warm-up and in an average.
+#: Opacity of the warm-up's curve and of average lines (0 to 1).
 _WARM_UP_OPACITY, _AVERAGE_OPACITY = 0.38, 0.6
-#: An average moves in steps of this part of the plot's height, which are below a pixel.
-_STEP = 1 / 500
+#: Rounding step of average lines, as a fraction of the plot's height; less than a pixel.
+_AVERAGE_STEP = 1 / 500
 
 
 class SpeedCurves:
-    """Takes from a test what is new of it.
+    """Layer of the speed curves, their averages, and the round-trip times.
 
-    The warm-up is pale, and a level line is the average of a repeat. Round trips are drawn among the speeds
-    and read on the right axis, whose scale is the ratio of both.
+    It takes only new samples from the timeline. The warm-up is pale; a horizontal line is the average of a
+    repeat. Round-trip times share the canvas of the speeds; the scale of the right axis converts them.
 
     Args:
-        axis: of the round trips, a ``pyqtgraph.AxisItem``.
+        axis: right axis with the round-trip times, a ``pyqtgraph.AxisItem``.
 
     Attributes:
-        speeds: bytes a second, of each way and of its warm-up.
-        trips: seconds.
-        pens: what the speeds are drawn with.
+        speeds: curves of the speeds, bytes/s, by direction and whether it is the warm-up.
+        trips: curve of the round-trip times, s.
+        pens: pens of the speed curves, with the same keys as `speeds`.
     """
 
     def __init__(self, axis: Any) -> None:
@@ -238,41 +238,48 @@ class SpeedCurves:
         self._average_pens = {way: QPen() for way in DIRECTIONS}
         self._trip_pen = QPen()
         self._timeline: Timeline | None = None
-        #: Of each transfer how many samples the lines have.
+        #: Number of samples taken from each curve of the timeline.
         self._taken: list[int] = []
-        #: The transfer whose round trips were the last ones.
-        self._trips_of = -1
+        #: Index of the curve of the latest round-trip time, -1 for none.
+        self._trip_curve = -1
         self._top = 1.0
         self._trips_end = 0.0
         self._average: tuple[int, int] = (0, 0)
 
     def draw(self, timeline: Timeline, top: float) -> list[TimeInterval | None]:
-        """Show a test on a plot whose speeds end at ``top``; return what has changed."""
+        """Take the new samples of a timeline; return the stale intervals.
+
+        Args:
+            timeline: timeline of the test.
+            top: upper end of the speed axis, bytes/s.
+        """
         stale: list[TimeInterval | None] = []
         if timeline is not self._timeline or self._earlier_curve_changed(timeline):
-            self._forget(timeline)
+            self._reset(timeline)
             stale.append(WHOLE_AXIS)
         first = max(0, len(self._taken) - 1)
-        stale.extend(self._take(place, curve) for place, curve in enumerate(timeline.curves[first:], first))
-        stale.append(self._scale(timeline, top))
+        stale.extend(
+            self._add_samples(place, curve) for place, curve in enumerate(timeline.curves[first:], first)
+        )
+        stale.append(self._scale_trips(timeline, top))
         stale.append(self._move_average(timeline))
         return stale
 
-    def _forget(self, timeline: Timeline) -> None:
+    def _reset(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._taken = []
-        self._trips_of = -1
+        self._trip_curve = -1
         for line in (*self.speeds.values(), self.trips):
             line.clear()
 
     def _earlier_curve_changed(self, timeline: Timeline) -> bool:
-        """Return whether a transfer that was over has more samples than before, or fewer."""
+        """Return whether any curve but the last has another number of samples than before."""
         known = self._taken[:-1]
         return len(timeline.curves) < len(self._taken) or any(
             len(curve.times_s) != taken for curve, taken in zip(timeline.curves, known, strict=False)
         )
 
-    def _take(self, place: int, curve: SpeedCurve) -> TimeInterval | None:
+    def _add_samples(self, place: int, curve: SpeedCurve) -> TimeInterval | None:
         if place == len(self._taken):
             self._taken.append(0)
         first = self._taken[place]
@@ -285,23 +292,23 @@ class SpeedCurves:
             line.interrupt(times_s[0])
         line.extend(times_s, curve.speeds[first:])
         start_s = curve.times_s[max(0, first - 1)]
-        # The line goes on where no request ended.
+        # Samples without a finished request have no round-trip time; the line connects their neighbors.
         trips = [
             pair for pair in zip(times_s, curve.trips_s[first:], strict=False) if not math.isnan(pair[1])
         ]
         if trips:
-            if self._trips_of != place:
+            if self._trip_curve != place:
                 self.trips.interrupt(trips[0][0])
-                self._trips_of = place
+                self._trip_curve = place
             else:
                 start_s = min(start_s, self.trips.times_s[-1])
             self.trips.extend([time_s for time_s, _ in trips], [trip_s for _, trip_s in trips])
         return start_s, times_s[-1]
 
-    def _scale(self, timeline: Timeline, top: float) -> TimeInterval | None:
-        """Choose the scale of the right axis."""
+    def _scale_trips(self, timeline: Timeline, top: float) -> TimeInterval | None:
+        """Set the scale of the right axis, so that round-trip times fit."""
         longest = timeline.longest_trip_s
-        # Below the middle: speeds come first.
+        # Round-trip times stay in the lower half, because speeds matter more.
         end_s = round_up(2 * longest) if longest > 0 else 0.0
         if (end_s, top) == (self._trips_end, self._top):
             return None
@@ -315,14 +322,14 @@ class SpeedCurves:
         curve = timeline.curves[-1] if timeline.curves else None
         if curve is None or curve.average is None:
             return None
-        average = len(timeline.curves), round(curve.average / self._top / _STEP)
+        average = len(timeline.curves), round(curve.average / self._top / _AVERAGE_STEP)
         if average == self._average:
             return None
         self._average = average
         return curve.start_s, curve.end_s
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
-        """Paint round trips, averages, and over them speeds."""
+        """Paint round-trip times, averages and, on top, speeds."""
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if self._trips_end > 0:
             painter.setPen(self._trip_pen)
@@ -340,11 +347,11 @@ class SpeedCurves:
                 return
             average = curve.average if curve.way == way and not curve.warm_up else None
             if average is not None and curve.start_s <= view.exposed[1]:
-                step = self._top * _STEP
+                step = self._top * _AVERAGE_STEP
                 draw_level_line(painter, view, round(average / step) * step, (curve.start_s, curve.end_s))
 
     def update_colors(self, colors: Colors) -> None:
-        """Follow the palette."""
+        """Set the colors of the layer."""
         for way in DIRECTIONS:
             color: str = getattr(colors, way)
             self.pens[way, False] = QPen(QColor(color), 1)
@@ -355,7 +362,7 @@ class SpeedCurves:
 
 
 def round_up(value: float) -> float:
-    """Return the next of 1, 1.5, 2, 3, 5, 8 times a power of ten."""
+    """Return the smallest of 1, 1.5, 2, 3, 5, 8 times a power of ten that is not less than a value."""
     power = 1.0
     while power * 10 <= value:
         power *= 10
@@ -364,21 +371,20 @@ def round_up(value: float) -> float:
     return next(power * step for step in (1, 1.5, 2, 3, 5, 8, 10) if power * step >= value)
 
 
-#: Part of a color that is left in the area of a phase.
+#: Opacity of the area of a phase (0 to 1).
 _PHASE_OPACITY = 0.13
-#: Losses nearer than this part of the plot's width share a mark.
+#: Minimum distance of two loss markers, as a fraction of the plot's width.
 _MARKER_SPACING = 1 / 120
-#: Where marks stand above the foot, as a part of the plot's height.
+#: Heights of the loss markers above the bottom, as fractions of the plot's height.
 _MARKER_HEIGHTS: dict[LossKind, float] = {"retransmission": 0.025, "timeout": 0.07}
-#: Half of a mark, pixels.
+#: Half of the size of a loss marker, px.
 _TRIANGLE_PX, _CROSS_PX = 4.0, 4.0
-#: How far below the top the numbers of repeats stand, as a part of the height, and how far from the lines,
-#: pixels.
+#: Distance of the numbers of repeats from the top, as a fraction of the height, and from their lines, px.
 _NUMBER_DEPTH, _NUMBER_SPACE = 0.03, 4.0
 
 
 class PhaseAreas:
-    """Areas where the client waited for fsync and close."""
+    """Layer of the shaded intervals in which the client waited for fsync or close."""
 
     def __init__(self) -> None:
         self.phase_intervals: Sequence[PhaseInterval] = ()
@@ -386,33 +392,33 @@ class PhaseAreas:
         self._colors: dict[str, QColor] = {}
 
     def draw(self, timeline: Timeline) -> TimeInterval | None:
-        """Show the phases; return what has changed."""
+        """Take the phases of a timeline; return the stale interval."""
         if timeline.phase_intervals is not self.phase_intervals:
             self.phase_intervals, self._shown = timeline.phase_intervals, (0, 0.0)
-        (count, end_s), spans = self._shown, self.phase_intervals
-        self._shown = len(spans), spans[-1].end_s if spans else 0.0
+        (count, end_s), intervals = self._shown, self.phase_intervals
+        self._shown = len(intervals), intervals[-1].end_s if intervals else 0.0
         if self._shown == (count, end_s):
             return None
-        if len(spans) == count:
+        if len(intervals) == count:
             return end_s, self._shown[1]
-        return spans[max(0, count - 1)].start_s, self._shown[1]
+        return intervals[max(0, count - 1)].start_s, self._shown[1]
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
-        """Paint areas as high as the plot."""
-        for span in reversed(self.phase_intervals):
-            if span.end_s < view.exposed[0]:
+        """Paint the intervals as areas of the plot's height."""
+        for interval in reversed(self.phase_intervals):
+            if interval.end_s < view.exposed[0]:
                 return
-            if not view.shows(span.start_s, span.end_s):
+            if not view.shows(interval.start_s, interval.end_s):
                 continue
-            color = self._colors[span.phase]
-            # The edge makes what takes no time one pixel wide.
+            color = self._colors[interval.phase]
+            # The outline makes an interval without duration one pixel wide.
             painter.setPen(QPen(color, 1))
             painter.setBrush(color)
-            left, right = view.x(span.start_s), view.x(span.end_s)
+            left, right = view.x(interval.start_s), view.x(interval.end_s)
             painter.drawRect(QRectF(left, view.area.top(), right - left, view.area.height()))
 
     def update_colors(self, colors: Colors) -> None:
-        """Follow the palette."""
+        """Set the colors of the layer."""
         self._colors = {
             phase: QColor(theme.blend(color, colors.base, _PHASE_OPACITY))
             for phase, color in (("fsync", colors.ok), ("close", colors.warn))
@@ -420,10 +426,10 @@ class PhaseAreas:
 
 
 class LossMarkers:
-    """Marks at the foot: time-outs, and what was sent again.
+    """Layer of the markers of timeouts and retransmissions at the bottom of the plot.
 
     Attributes:
-        places: where the marks of each kind stand on the time axis.
+        places: times of the markers, s, by kind of loss.
     """
 
     def __init__(self) -> None:
@@ -435,25 +441,31 @@ class LossMarkers:
         self._colors: dict[LossKind, QColor] = {}
 
     def draw(self, timeline: Timeline, width_s: float, top: float) -> TimeInterval | None:
-        """Show the marks on a plot of this width and height; return what has changed."""
+        """Take the losses of a timeline; return the stale interval.
+
+        Args:
+            timeline: timeline of the test.
+            width_s: length of the time axis, s.
+            top: upper end of the speed axis, bytes/s.
+        """
         self._top = top
-        other = timeline is not self._timeline or width_s != self._width_s
-        if other:
+        changed = timeline is not self._timeline or width_s != self._width_s
+        if changed:
             self._timeline, self._width_s, self._taken = timeline, width_s, 0
             for places in self.places.values():
                 places.clear()
         new = timeline.loss_events[self._taken :]
         self._taken = len(timeline.loss_events)
-        for incident in new:
-            places = self.places[incident.trouble]
-            if not places or incident.time_s - places[-1] >= width_s * _MARKER_SPACING:
-                places.append(incident.time_s)
-        if other:
+        for event in new:
+            places = self.places[event.trouble]
+            if not places or event.time_s - places[-1] >= width_s * _MARKER_SPACING:
+                places.append(event.time_s)
+        if changed:
             return WHOLE_AXIS
         return (new[0].time_s, new[-1].time_s) if new else None
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
-        """Paint triangles and crosses."""
+        """Paint triangles for retransmissions and crosses for timeouts."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for trouble, places in self.places.items():
             first, last = bisect_left(places, view.exposed[0]), bisect_right(places, view.exposed[1])
@@ -466,18 +478,18 @@ class LossMarkers:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def update_colors(self, colors: Colors) -> None:
-        """Follow the palette."""
+        """Set the colors of the layer."""
         self._colors = {"retransmission": QColor(colors.warn), "timeout": QColor(colors.error)}
 
 
 class RepeatMarkers:
-    """Where each repeat begins.
+    """Layer of the vertical lines and numbers at the start of each repeat.
 
     Args:
-        font: of their numbers.
+        font: font of the numbers.
 
     Attributes:
-        shown: the beginning of each, and its name.
+        shown: start (s) and name of each repeat; empty for a single repeat.
     """
 
     def __init__(self, font: QFont) -> None:
@@ -489,37 +501,37 @@ class RepeatMarkers:
         self._line, self._text = QColor(), QColor()
 
     def draw(self, timeline: Timeline) -> TimeInterval | None:
-        """Show the beginnings, a single repeat has none; return what has changed."""
+        """Take the repeats of a timeline; return the stale interval."""
         if timeline is self._timeline and len(timeline.curves) == self._curves:
             return None
         self._timeline, self._curves = timeline, len(timeline.curves)
         rounds = timeline.rounds()
         warm_up = QCoreApplication.translate("LivePlot", "warm-up")
-        found = [(start_s, str(number) if number else warm_up) for start_s, number in rounds]
-        before, self.shown = self.shown, found if len(found) > 1 else []
+        starts = [(start_s, str(number) if number else warm_up) for start_s, number in rounds]
+        before, self.shown = self.shown, starts if len(starts) > 1 else []
         if before == self.shown:
             return None
         known = len(before) if before and self.shown[: len(before)] == before else 0
-        # Their numbers stand to the right of the lines.
+        # The numbers are at the right of the lines, so everything to the right is stale.
         return (self.shown[known][0], math.inf) if self.shown else WHOLE_AXIS
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
-        """Paint lines, and those numbers that have room."""
+        """Paint the lines, and the numbers that do not overlap."""
         painter.setFont(self._font)
         middle = view.area.top() + max(_NUMBER_DEPTH * view.area.height(), self._metrics.height() / 2)
         baseline = middle + (self._metrics.ascent() - self._metrics.descent()) / 2
-        free = -math.inf
+        next_free_x = -math.inf
         for start_s, text in self.shown:
             x = view.x(start_s)
             painter.setPen(self._line)
             painter.drawLine(QPointF(x, view.area.top()), QPointF(x, view.area.bottom()))
-            if x >= free:
+            if x >= next_free_x:
                 painter.setPen(self._text)
                 painter.drawText(QPointF(x + _NUMBER_SPACE, baseline), text)
-                free = x + self._metrics.horizontalAdvance(text) + 2 * _NUMBER_SPACE
+                next_free_x = x + self._metrics.horizontalAdvance(text) + 2 * _NUMBER_SPACE
 
     def update_colors(self, colors: Colors) -> None:
-        """Follow the palette."""
+        """Set the colors of the layer."""
         self._line, self._text = QColor(colors.border), QColor(colors.muted)
 
 
@@ -533,17 +545,17 @@ def _draw_cross(painter: QPainter, x: float, y: float) -> None:
     painter.drawLine(QPointF(x - _CROSS_PX, y + _CROSS_PX), QPointF(x + _CROSS_PX, y - _CROSS_PX))
 
 
-#: Part of a curve's color in the band of what is expected.
+#: Opacity of the curve's color in the band of the expected speed (0 to 1).
 _BAND_OPACITY = 0.13
 
 
 class ReferenceLines:
-    """Level lines below the curves.
+    """Layer of the horizontal reference lines; each mapping lacks the directions without a value.
 
     Attributes:
-        limits: the most that the link can carry in each way, bytes a second; without a way it is unknown.
-        expected: what the model expects of each way: bytes a second, and the fraction it may be off by.
-        best: the best speed of an earlier test of each way, bytes a second.
+        limits: payload capacity of the link, bytes/s, by direction.
+        expected: speed expected by the model, bytes/s, and its relative error, by direction.
+        best: best speed of earlier tests, bytes/s, by direction.
     """
 
     def __init__(self) -> None:
@@ -555,7 +567,7 @@ class ReferenceLines:
         self._bands: dict[TransferDirection, QColor] = {}
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
-        """Paint the lines: dashed what is expected in its band, dotted the best."""
+        """Paint expected speeds (dashed, with error band), best speeds (dotted), and limits (solid)."""
         for way, (speed, error) in self.expected.items():
             low, high = view.y(speed * (1 - error)), view.y(speed * (1 + error))
             painter.fillRect(QRectF(view.area.left(), high, view.area.width(), low - high), self._bands[way])
@@ -572,7 +584,7 @@ class ReferenceLines:
             draw_level_line(painter, view, limit)
 
     def update_colors(self, colors: Colors) -> None:
-        """Follow the palette."""
+        """Set the colors of the layer."""
         self._limit_pen = QPen(QColor(colors.ok), 1)
         for way in DIRECTIONS:
             color: str = getattr(colors, way)

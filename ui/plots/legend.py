@@ -1,4 +1,4 @@
-"""Legend and toolbar of a plot: what colors and markers mean, present figures, pause, zoom and save."""
+"""Legend and toolbar of a plot: meaning of colors and markers, present figures; pause, zoom and save."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     Shape = Literal["line", "area", "triangle", "cross"]
 
-#: Part of the color in an area, as on the plot.
+#: Opacity of the color in an area swatch (0 to 1).
 _AREA_OPACITY = 0.3
 
 
 class Swatch(QWidget):
-    """Painted in the colors of the palette.
+    """Sample of a curve, area or marker of the plot.
 
     Args:
-        meaning: names the color.
-        shape: as on the plot.
+        meaning: name of the color.
+        shape: shape on the plot.
     """
 
     def __init__(self, meaning: ColorName, shape: Shape = "line") -> None:
@@ -52,11 +52,11 @@ class Swatch(QWidget):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: as high as the text beside it."""
+        """Qt: two characters wide, one line high."""
         return QSize(self.fontMetrics().averageCharWidth() * 2, self.fontMetrics().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Qt: paint it."""
+        """Qt: paint the shape."""
         del event
         painter = QPainter(self)
         colors = theme.colors()
@@ -70,25 +70,25 @@ class Swatch(QWidget):
         else:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(color)
-            centre = QPointF(self.width() / 2, middle)
+            center = QPointF(self.width() / 2, middle)
             if self._shape == "triangle":
                 painter.setBrush(color)
                 painter.drawPolygon(QPolygonF([
-                    centre + QPointF(0, -high), centre + QPointF(high, high), centre + QPointF(-high, high)
+                    center + QPointF(0, -high), center + QPointF(high, high), center + QPointF(-high, high)
                 ]))  # fmt: skip
             else:
-                painter.drawLine(centre + QPointF(-high, -high), centre + QPointF(high, high))
-                painter.drawLine(centre + QPointF(-high, high), centre + QPointF(high, -high))
+                painter.drawLine(center + QPointF(-high, -high), center + QPointF(high, high))
+                painter.drawLine(center + QPointF(-high, high), center + QPointF(high, -high))
         painter.end()
 
 
-#: Pixels between two that stand side by side.
-_GAP_LETTERS = 26
+#: Gap between two entries in a row, px.
+_GAP_PX = 26
 _DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
 
 
 class _LegendEntry(QWidget):
-    """A swatch with what it means."""
+    """Swatch with its label."""
 
     def __init__(self, swatch: Swatch, label: QLabel) -> None:
         super().__init__()
@@ -101,9 +101,9 @@ class _LegendEntry(QWidget):
 
 
 class Legend(QWidget):
-    """To the server, from the server, round trip; below, what else is on the plot.
+    """Two rows of entries: curves with their figures, and reference line, phases and losses.
 
-    What does not fit side by side stands one below the other.
+    A row that does not fit the width becomes a column.
     """
 
     def __init__(self) -> None:
@@ -114,8 +114,8 @@ class Legend(QWidget):
         }  # fmt: skip
         self._labels: dict[str, QLabel] = {}
         self._marks: dict[str, _LegendEntry] = {}
-        beside = QBoxLayout.Direction.LeftToRight
-        curves, marks = QBoxLayout(beside), QBoxLayout(beside)
+        horizontal = QBoxLayout.Direction.LeftToRight
+        curves, marks = QBoxLayout(horizontal), QBoxLayout(horizontal)
         for name, swatch in (("write", Swatch("write")), ("read", Swatch("read")), ("trip", Swatch("trip"))):
             self._labels[name] = plain_label(self._names[name])
             curves.addWidget(_LegendEntry(swatch, self._labels[name]))
@@ -128,7 +128,7 @@ class Legend(QWidget):
             self._marks[name] = _LegendEntry(swatch, label)
             marks.addWidget(self._marks[name])
             self._mark(name, "")
-        #: Each row with the widest that it has been: figures change, and the rows must not with them.
+        #: Maximum width so far of each row, px, so that changing figures do not toggle the arrangement.
         self._rows = {curves: 0, marks: 0}
         rows = QVBoxLayout(self)
         rows.setContentsMargins(0, 0, 0, 0)
@@ -136,12 +136,12 @@ class Legend(QWidget):
         for row in self._rows:
             rows.addLayout(row)
             rows.setAlignment(row, Qt.AlignmentFlag.AlignLeft)
-        self._fold()
-        # The page is not made wider with every figure.
+        self._arrange()
+        # Without a small minimum, a long figure would widen the page.
         self.setMinimumWidth(1)
 
     def show_now(self, timeline: Timeline) -> None:
-        """Show the figures of a test that runs."""
+        """Show the present speed, average and round-trip time of a running test."""
         for way in _DIRECTIONS:
             curve = timeline.latest(way)
             speed, average = (curve.recent_speed, curve.average) if curve is not None else (None, None)
@@ -156,7 +156,7 @@ class Legend(QWidget):
         self.show_marks(timeline)
 
     def show_result(self, result: TestResult | None, timeline: Timeline) -> None:
-        """Show the speeds of the whole test, or none."""
+        """Show the speeds of a finished test, None for an unfinished one."""
         for way in _DIRECTIONS:
             figure = result.figures.get(way) if result is not None else None
             transfer = getattr(result, way) if result is not None else None
@@ -168,12 +168,12 @@ class Legend(QWidget):
         self.show_marks(timeline)
 
     def set_limit(self, text: str) -> None:
-        """Show what the reference line is; "" if there is none."""
+        """Show the label of the link's limit; "" hides its entry."""
         self._mark("limit", text)
-        self._fold()
+        self._arrange()
 
     def show_marks(self, timeline: Timeline) -> None:
-        """Show what the plot marks."""
+        """Show the entries of the phases and losses that the plot contains."""
         phases = {span.phase for span in timeline.phase_intervals}
         self._mark("fsync", self.tr("flushing (fsync)") if "fsync" in phases else "")
         self._mark("close", self.tr("closing") if "close" in phases else "")
@@ -183,7 +183,7 @@ class Legend(QWidget):
         ):
             count = sum(one.count for one in timeline.loss_events if one.trouble == trouble)
             self._mark(trouble, text.format(count=count) if count else "")
-        self._fold()
+        self._arrange()
 
     def _figure(self, name: str, text: str) -> None:
         self._labels[name].setText(f"{self._names[name]}  {text}" if text else self._names[name])
@@ -192,24 +192,24 @@ class Legend(QWidget):
         self._marks[name].label.setText(text)
         self._marks[name].setVisible(bool(text))
 
-    def _fold(self) -> None:
-        """Put side by side what fits, and one below the other what does not."""
+    def _arrange(self) -> None:
+        """Arrange each row horizontally if it fits the width, otherwise vertically."""
         for row, widest in self._rows.items():
             marks = [item.widget() for place in range(row.count()) if (item := row.itemAt(place)) is not None]
             widths = [mark.sizeHint().width() for mark in marks if mark is not None and not mark.isHidden()]
-            needed = max(widest, sum(widths) + _GAP_LETTERS * (len(widths) - 1))
+            needed = max(widest, sum(widths) + _GAP_PX * (len(widths) - 1))
             self._rows[row] = needed
             fits = needed <= self.width()
             directions = QBoxLayout.Direction
             row.setDirection(directions.LeftToRight if fits else directions.TopToBottom)
-            row.setSpacing(_GAP_LETTERS if fits else 2)
+            row.setSpacing(_GAP_PX if fits else 2)
 
     # Qt overrides
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: another width fits more or less."""
+        """Qt: arrange the rows for the new width."""
         super().resizeEvent(event)
-        self._fold()
+        self._arrange()
 
     def changeEvent(self, event: QEvent) -> None:
         """Qt: follow a change between light and dark."""
@@ -219,13 +219,13 @@ class Legend(QWidget):
 
 
 class PlotToolbar(QWidget):
-    """A row of small buttons.
+    """Row of buttons for pause, zoom and save, and the unit of speeds.
 
     Signals:
-        pause_changed: whether the plot stands still.
-        zoom_clicked: the factor.
-        whole_clicked: show all of it.
-        save_clicked: keep it in a file.
+        pause_changed: whether the drawing is paused.
+        zoom_clicked: the user zooms by a factor; above 1 enlarges.
+        reset_zoom_clicked: the user resets the zoom.
+        save_clicked: the user wants to save the plot.
     """
 
     pause_changed = Signal(bool)
@@ -248,8 +248,8 @@ class PlotToolbar(QWidget):
         smaller = self._button("zoom-out", "−", self.tr("Show more of it."))  # noqa: RUF001 - the sign
         smaller.setAccessibleName(self.tr("Smaller"))
         smaller.clicked.connect(lambda: self.zoom_clicked.emit(0.5))
-        self._whole = self._button("zoom-reset", self.tr("&Whole"), self.tr("Show all of it again."))
-        self._whole.clicked.connect(self.reset_zoom_clicked)
+        self._reset_zoom = self._button("zoom-reset", self.tr("&Whole"), self.tr("Show all of it again."))
+        self._reset_zoom.clicked.connect(self.reset_zoom_clicked)
         save = self._button(
             "save-plot", self.tr("Sa&ve…"), self.tr("Keep the plot as a picture, or its samples as a table.")
         )
@@ -259,19 +259,19 @@ class PlotToolbar(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
-        for widget in (self._pause, larger, smaller, self._whole, save, SpeedUnitBox()):
+        for widget in (self._pause, larger, smaller, self._reset_zoom, save, SpeedUnitBox()):
             layout.addWidget(widget)
         self.set_zoomed(False)
 
     def set_running(self, *, running: bool) -> None:
-        """Offer Pause while there is something to pause."""
+        """Enable Pause during a test; the end of a test also ends the pause."""
         if not running:
             self._pause.setChecked(False)
         self._pause.setEnabled(running)
 
     def set_zoomed(self, zoomed: bool) -> None:  # noqa: FBT001 - a slot
-        """Offer the way back from a zoom."""
-        self._whole.setEnabled(zoomed)
+        """Enable the reset of the zoom while the plot is zoomed."""
+        self._reset_zoom.setEnabled(zoomed)
 
     def _button(self, name: str, text: str, tip: str) -> QPushButton:
         button = QPushButton(text)

@@ -1,7 +1,7 @@
-"""Plot of a running test: speeds, round-trip times, phases and losses, with reference lines.
+"""Live plot: speeds, round-trip times, phases and losses of a test or a watch, with reference lines.
 
-Cheap by construction (measured): one-pixel opaque pens without antialiasing, and axes that paint into a
-cache of their own, because a grid otherwise redraws every tick and label with each frame.
+Two measured choices keep it fast: opaque one-pixel pens without antialiasing, and cached axes, because a grid
+otherwise redraws all ticks and labels in each frame.
 """
 
 from __future__ import annotations
@@ -38,21 +38,22 @@ if TYPE_CHECKING:
 
     from ui.plots.timeline import TransferDirection
 
-#: It has no type information; this module is its typed face.
+#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
 pg: Any = pyqtgraph
 
-#: The time axis grows in these steps, seconds; beyond, in minutes.
+#: Lengths of the time axis, s; longer ones are whole minutes.
 _TIME_STEPS_S = (2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
-#: The limit of the link is kept in view while the curve reaches at least this part of it.
+#: Fraction of the link's limit that the curve must reach for the limit to stay visible.
 _LIMIT_IN_VIEW = 0.2
-_BELOW = 0.015
+#: Space below zero on the speed axis, as a fraction of its upper end.
+_SPACE_BELOW = 0.015
 
 
 class LivePlot(QWidget):
-    """Speed over time, to the server and from it.
+    """Plot of speeds over time, in both directions.
 
     Signals:
-        zoomed: whether a part is shown larger than it would be by itself.
+        zoomed: the zoom changed; whether the plot is zoomed.
     """
 
     zoomed = Signal(bool)
@@ -68,12 +69,12 @@ class LivePlot(QWidget):
         self._set_up()
         self._references = ReferenceLines()
         self._phases = PhaseAreas()
-        self._rounds = RepeatMarkers(self.font())
+        self._repeats = RepeatMarkers(self.font())
         self._curves = SpeedCurves(self._item.getAxis("right"))
         self._losses = LossMarkers()
-        self._parts = (self._phases, self._references, self._rounds, self._curves, self._losses)
+        self._layers = (self._phases, self._references, self._repeats, self._curves, self._losses)
         box = self._item.getViewBox()
-        self._sheet = PlotCanvas(box, self._parts)
+        self._canvas = PlotCanvas(box, self._layers)
         box.sigRangeChanged.connect(self._on_range)
         self._crosshair = Crosshair(self._plot, lambda time_s: readout_text(self._timeline, time_s))
         self.setAccessibleName(self.tr("Speed over time"))
@@ -90,7 +91,7 @@ class LivePlot(QWidget):
         self._plot.setFrameShape(self._plot.Shape.NoFrame)
         for part in (self._plot, self._plot.viewport()):
             part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        # pyqtgraph makes its menu without a parent, and it would outlive the plot.
+        # pyqtgraph creates its menu without a parent, so it would outlive the plot.
         item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())
         item.hideButtons()
         item.showAxis("right")
@@ -98,7 +99,7 @@ class LivePlot(QWidget):
             axis = item.getAxis(side)
             axis.setZValue(-1)  # the grid goes below the curves
             axis.setTickDensity(0.7)
-            # Two levels of ticks: a third is hardly seen, and half of what painting an axis costs.
+            # Two tick levels: a third is hardly visible and would double the cost of painting an axis.
             axis.setStyle(hideOverlappingLabels=False, tickTextOffset=5, maxTickLevel=1)
             axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         item.showGrid(x=True, y=True, alpha=0.18)
@@ -114,41 +115,41 @@ class LivePlot(QWidget):
         item.disableAutoRange()
         self._plot.viewport().installEventFilter(self)
 
-    # What to compare with
+    # Reference lines
 
     def set_limits(self, limits: Mapping[TransferDirection, float]) -> None:
-        """Draw the most that the link can carry in each way, bytes a second; nothing where it is unknown."""
+        """Draw the payload capacity of the link, bytes/s, by direction; unknown directions are missing."""
         self._references.limits = limits
-        self._sheet.repaint([WHOLE_AXIS])
+        self._canvas.repaint([WHOLE_AXIS])
         self._fit()
 
     def set_expected(self, expected: Mapping[TransferDirection, tuple[float, float]]) -> None:
-        """Draw what the model expects of each way: bytes a second, and the fraction it may be off by."""
+        """Draw the expected speeds: bytes/s and relative error, by direction."""
         self._references.expected = expected
-        self._sheet.repaint([WHOLE_AXIS])
+        self._canvas.repaint([WHOLE_AXIS])
 
     def set_best(self, best: Mapping[TransferDirection, float]) -> None:
-        """Draw the best speed of an earlier test of each way, bytes a second."""
+        """Draw the best speeds of earlier tests, bytes/s, by direction."""
         self._references.best = best
-        self._sheet.repaint([WHOLE_AXIS])
+        self._canvas.repaint([WHOLE_AXIS])
 
     # The test
 
     def clear(self) -> None:
-        """Forget the last test."""
+        """Remove the test, and reset the zoom."""
         self._crosshair.hide()
         self._top = 0.0
         self.reset_zoom()
         self.draw(Timeline())
 
     def draw(self, timeline: Timeline) -> None:
-        """Show the test as far as it is known."""
+        """Show a timeline; a call with the same timeline draws only its new part."""
         self._timeline = timeline
         self._fit()
-        self._sheet.repaint(
+        self._canvas.repaint(
             [
                 self._phases.draw(timeline),
-                self._rounds.draw(timeline),
+                self._repeats.draw(timeline),
                 *self._curves.draw(timeline, self._top),
                 self._losses.draw(timeline, self._right, self._top),
             ]
@@ -156,20 +157,20 @@ class LivePlot(QWidget):
         self._crosshair.refresh()
 
     def top(self) -> float:
-        """Return the upper end of the speed axis, bytes a second."""
+        """Return the upper end of the speed axis, bytes/s."""
         return self._top
 
     # Zoom
 
     def zoom(self, factor: float) -> None:
-        """Show a part around the middle of the time axis larger: by a factor above 1."""
+        """Zoom the time axis around its middle; a factor above 1 enlarges."""
         left, right = self._item.viewRange()[0]
         middle, half = (left + right) / 2, (right - left) / 2 / factor
         self._item.setRange(xRange=(middle - half, middle + half), padding=0)
         self._on_zoomed()
 
     def reset_zoom(self) -> None:
-        """Show all of it again."""
+        """Show the whole test."""
         self._zoomed = False
         self._right = 0.0
         self._fit()
@@ -180,10 +181,10 @@ class LivePlot(QWidget):
         self.zoomed.emit(True)  # noqa: FBT003
 
     def _on_range(self, *_args: object) -> None:
-        self._sheet.fit()
+        self._canvas.fit()
 
     def _fit(self) -> None:
-        """Choose the ends of the axes; while a part is shown larger, only what scales with them."""
+        """Fit the axes to the test; while the plot is zoomed, the visible range stays."""
         end_s, peak = self._timeline.end_s, self._timeline.peak
         minute = int(end_s // 60 + 1) * 60
         right = next((step for step in _TIME_STEPS_S if step >= end_s), minute)
@@ -197,7 +198,7 @@ class LivePlot(QWidget):
             self._label_speeds()
         self._right = right
         if not self._zoomed:
-            self._item.setRange(xRange=(0, right), yRange=(-_BELOW * top, top), padding=0)
+            self._item.setRange(xRange=(0, right), yRange=(-_SPACE_BELOW * top, top), padding=0)
 
     def _label_speeds(self) -> None:
         factor, name = speed_scale(self._top, SPEED_UNITS.unit)
@@ -212,9 +213,9 @@ class LivePlot(QWidget):
     def _update_colors(self) -> None:
         colors = theme.colors()
         color_axes(self._plot, pg, colors, self.font())
-        for part in (*self._parts, self._crosshair):
+        for part in (*self._layers, self._crosshair):
             part.update_colors(colors)
-        self._sheet.repaint([WHOLE_AXIS])
+        self._canvas.repaint([WHOLE_AXIS])
 
     # Qt overrides
 
@@ -225,7 +226,7 @@ class LivePlot(QWidget):
             self._update_colors()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt: the wheel scrolls the page; with Ctrl it zooms."""
+        """Qt: let the wheel scroll the page; only with Ctrl it zooms."""
         if event.type() == QEvent.Type.Wheel:
             wheel: Any = event
             if not wheel.modifiers() & Qt.KeyboardModifier.ControlModifier:

@@ -1,4 +1,4 @@
-"""Overlay plot: several tests over each other, speed over the time since each transfer began."""
+"""Overlay plot: speed curves of several tests, over the time since the start of each transfer."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
     from ui.plots.timeline import OverlayLine
 
-#: It has no type information; this module is its typed face.
+#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
 pg: Any = pyqtgraph
 
 
 class OverlayPlot(QWidget):
-    """Draws lines; a solid one goes to the server, a dashed one comes from it."""
+    """Plot of several curves: solid to the server, dashed from the server; ignores the mouse."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("overlay-plot")
         self._plot: Any = pg.PlotWidget(self, enableMenu=False)
         self._item: Any = self._plot.getPlotItem()
-        # pyqtgraph makes its menu without a parent, and it would outlive the plot.
+        # pyqtgraph creates its menu without a parent, so it would outlive the plot.
         self._item.ctrlMenu.setParent(self, self._item.ctrlMenu.windowFlags())
         self._item.hideButtons()
         self._item.setMouseEnabled(x=False, y=False)
@@ -53,7 +53,7 @@ class OverlayPlot(QWidget):
         self._draw()
 
     def draw(self, lines: Sequence[OverlayLine]) -> None:
-        """Show these instead of those before."""
+        """Replace the curves."""
         self._lines = lines
         self._draw()
 

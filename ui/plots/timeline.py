@@ -1,7 +1,7 @@
-"""Timeline of a test: its events or samples as curves of speed and round-trip time, with phases and losses.
+"""Timeline of a test: curves of speed and round-trip time, phases and losses, built from its events.
 
-Plain data, no Qt. Finished tests become curves over the time since each transfer began, to be drawn over
-each other.
+Plain data, no Qt. For the overlay plot, finished tests become curves over the time since the start of each
+transfer.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ if TYPE_CHECKING:
     from ui.common.theme import ColorName
 
 TransferDirection = Literal["write", "read"]
-#: What is told of a request that was lost or late.
+#: Kind of loss event.
 LossKind = Literal["timeout", "retransmission"]
 
-#: Speed is taken over at least this long: the server's counters step with each finished request.
+#: Minimum time over which a speed is averaged, s, because the counters step with each finished request.
 WINDOW_S = 0.5
-#: Room between two transfers: what lies between them (making, dropping and removing files) is not drawn.
+#: Gap between two transfers on the time axis, s, instead of the time for creating and removing files.
 GAP_S = 0.5
-#: Phases that are shaded on the plot: a read has nothing to flush.
+#: Directions and phases that are shaded on the plot; a read has nothing to flush.
 _SHADED_PHASES = frozenset({("write", "fsync"), ("write", "close")})
 
 
 @dataclass(slots=True)
 class SpeedCurve:
-    """One direction of one repeat.
+    """Curve of one direction of one repeat.
 
     Attributes:
-        way: to the server or from it.
-        start_s: where it begins on the plot's time axis.
-        times_s: moments on the plot's time axis.
-        speeds: bytes a second at each.
-        trips_s: round trip at each, NaN where no request ended.
-        round: which repeat it is.
-        warm_up: it does not count.
-        samples: what was told at each moment.
-        peak: the highest speed, bytes a second.
-        longest_trip_s: the longest round trip, 0 for none.
+        way: direction, "write" to the server or "read" from it.
+        start_s: start on the time axis of the plot, s.
+        times_s: times of the samples on the time axis of the plot, s.
+        speeds: speed at each time, bytes/s.
+        trips_s: round-trip time at each time, s, NaN if no request ended.
+        round: number of the repeat, from 0.
+        warm_up: whether the repeat is the warm-up, which no result includes.
+        samples: samples of the agent at each time.
+        peak: highest speed, bytes/s.
+        longest_trip_s: longest round-trip time, s, 0 for none.
     """
 
     way: TransferDirection
@@ -61,7 +61,7 @@ class SpeedCurve:
     longest_trip_s: float = 0.0
 
     def add(self, time_s: float, speed: float, trip_s: float | None) -> None:
-        """Go on with this; the round trip is None where no request ended."""
+        """Append a point: time (s), speed (bytes/s) and round-trip time (s), None if no request ended."""
         self.times_s.append(time_s)
         self.speeds.append(speed)
         self.trips_s.append(math.nan if trip_s is None else trip_s)
@@ -70,7 +70,7 @@ class SpeedCurve:
 
     @property
     def recent_speed(self) -> float | None:
-        """The mean speed of the last second, bytes a second; None before the first sample."""
+        """Mean speed of the last second, bytes/s; None before the first sample."""
         if not self.samples:
             return None
         last = self.samples[-1]
@@ -81,28 +81,28 @@ class SpeedCurve:
 
     @property
     def average(self) -> float | None:
-        """The mean speed from its beginning until now; None before the first sample."""
+        """Mean speed since the start of the curve, bytes/s; None before the first sample."""
         return self.average_at(-1) if self.samples else None
 
     def average_at(self, place: int) -> float:
-        """Return the mean speed from its beginning until this sample, bytes a second."""
+        """Return the mean speed from the start of the curve to a sample, by its index, bytes/s."""
         sample = self.samples[place]
         return max(0, sample.server_bytes) / sample.t_s
 
     @property
     def moved(self) -> int:
-        """Bytes that the calls have returned for."""
+        """Bytes that the read or write calls have transferred."""
         return self.samples[-1].bytes if self.samples else 0
 
     @property
     def end_s(self) -> float:
-        """Its latest moment on the time axis."""
+        """Latest time of the curve on the time axis, s."""
         return self.times_s[-1] if self.times_s else self.start_s
 
 
 @dataclass(slots=True)
 class PhaseInterval:
-    """A phase that took a while."""
+    """Interval of a phase (fsync or close) on the time axis, s."""
 
     phase: TestPhase
     start_s: float
@@ -111,7 +111,13 @@ class PhaseInterval:
 
 @dataclass(frozen=True, slots=True)
 class LossEvent:
-    """Requests or segments that were late or sent again."""
+    """Timeouts or retransmissions at a time.
+
+    Attributes:
+        time_s: time on the time axis, s.
+        trouble: kind of loss.
+        count: number of timeouts or retransmissions since the previous sample.
+    """
 
     time_s: float
     trouble: LossKind
@@ -120,15 +126,15 @@ class LossEvent:
 
 @dataclass(frozen=True, slots=True)
 class CursorReadout:
-    """What one curve says of a moment.
+    """Values of one curve at the sample nearest to the cursor.
 
     Attributes:
-        curve: whose.
-        time_s: the moment on the time axis that has a sample.
-        speed: bytes a second.
-        average: since the beginning of the curve, None if unknown.
-        trip_s: round trip, None if no request ended.
-        phase: fsync or close, None for copying.
+        curve: the curve.
+        time_s: time of the sample on the time axis, s.
+        speed: speed, bytes/s.
+        average: mean speed since the start of the curve, bytes/s, None if unknown.
+        trip_s: round-trip time, s, None if no request ended.
+        phase: fsync or close, None during the transfer.
     """
 
     curve: SpeedCurve
@@ -140,12 +146,22 @@ class CursorReadout:
 
 
 class Timeline:
-    """Takes the events of one test and keeps what the plot shows. Plain data, no Qt.
+    """Curves, phases and losses of one test, built from its events. Plain data, no Qt.
 
-    Repeats come one after the other: what drifts with time, such as a server's cache that fills, is seen.
+    Repeats follow each other on the time axis, so that drift is visible, for example a filling server cache.
 
     Args:
-        warm_up: the first repeat does not count.
+        warm_up: whether the first repeat is a warm-up.
+
+    Attributes:
+        curves: curves in the order of their start.
+        phase_intervals: shaded intervals.
+        loss_events: timeouts and retransmissions.
+        way: direction of the present transfer, None before the first event.
+        phase: present phase, None before the first event.
+        round: number of the present repeat, from 0.
+        version: number of events so far.
+        total: bytes that the present transfer will move, 0 if unknown.
     """
 
     def __init__(self, *, warm_up: bool = False) -> None:
@@ -156,47 +172,46 @@ class Timeline:
         self.phase: TestPhase | None = None
         self.round = 0
         self.version = 0
-        #: Bytes that the transfer which runs will move, 0 if that is not known.
         self.total = 0
         self._warm_up = warm_up
-        self._open: PhaseInterval | None = None
+        self._open_interval: PhaseInterval | None = None
 
     @property
     def end_s(self) -> float:
-        """The latest moment on the time axis."""
+        """Latest time on the time axis, s."""
         return max((curve.end_s for curve in self.curves), default=0.0)
 
     @property
     def peak(self) -> float:
-        """The highest speed so far, bytes a second."""
+        """Highest speed so far, bytes/s."""
         return max((curve.peak for curve in self.curves), default=0.0)
 
     @property
     def longest_trip_s(self) -> float:
-        """The longest round trip so far, 0 for none."""
+        """Longest round-trip time so far, s; 0 for none."""
         return max((curve.longest_trip_s for curve in self.curves), default=0.0)
 
     def latest(self, way: TransferDirection) -> SpeedCurve | None:
-        """Return the curve of this direction that is drawn or was drawn last."""
+        """Return the latest curve of a direction, None without one."""
         return next((curve for curve in reversed(self.curves) if curve.way == way), None)
 
     def rounds(self) -> list[tuple[float, int]]:
-        """Return where on the time axis each repeat begins, and its number: 0 for the warm-up."""
-        found: dict[int, float] = {}
+        """Return the start (s) and the number of each repeat; 0 is the warm-up."""
+        starts: dict[int, float] = {}
         for curve in self.curves:
-            found.setdefault(curve.round if self._warm_up else curve.round + 1, curve.start_s)
-        return [(start_s, number) for number, start_s in found.items()]
+            starts.setdefault(curve.round if self._warm_up else curve.round + 1, curve.start_s)
+        return [(start_s, number) for number, start_s in starts.items()]
 
     def readings(self, time_s: float) -> list[CursorReadout]:
-        """Return what each curve that is drawn there says of a moment."""
+        """Return the values of all curves that cover a time of the axis (s)."""
         return [
-            self._reading(curve, time_s)
+            self._readout(curve, time_s)
             for curve in self.curves
             if curve.times_s and curve.start_s <= time_s <= curve.end_s
         ]
 
     def take(self, event: TestEvent) -> None:
-        """Add an event."""
+        """Add an event of the test."""
         self.version += 1
         if (event.direction, event.phase, event.round) != (self.way, self.phase, self.round):
             self._on_phase(event)
@@ -206,18 +221,18 @@ class Timeline:
 
     def _on_phase(self, event: TestEvent) -> None:
         self.way, self.phase, self.round = event.direction, event.phase, event.round
-        self._open = None
+        self._open_interval = None
         if (event.direction, event.phase) in _SHADED_PHASES:
             end_s = self._curve(event).end_s
-            self._open = PhaseInterval(event.phase, end_s, end_s)
-            self.phase_intervals.append(self._open)
+            self._open_interval = PhaseInterval(event.phase, end_s, end_s)
+            self.phase_intervals.append(self._open_interval)
 
     def _on_sample(self, event: TestEvent, sample: Sample) -> None:
         curve = self._curve(event)
         if sample.t_s <= 0:
-            # A grid measures cell after cell in one repeat: each begins at 0.
+            # A grid measures several cells in one repeat; the time of each starts at 0.
             if curve.samples:
-                self._begin(event)
+                self._add_curve(event)
             return
         earlier = _sample_before(curve.samples, sample.t_s - WINDOW_S)
         elapsed = sample.t_s - earlier.t_s if earlier else sample.t_s
@@ -228,44 +243,46 @@ class Timeline:
         self._add_losses(curve, sample, time_s)
         curve.samples.append(sample)
         curve.add(time_s, max(0, moved) / elapsed, sample.rtt_s)
-        if self._open is not None:
-            self._open.end_s = time_s
+        if self._open_interval is not None:
+            self._open_interval.end_s = time_s
 
     def _add_losses(self, curve: SpeedCurve, sample: Sample, time_s: float) -> None:
         last = curve.samples[-1] if curve.samples else None
         timeouts = sample.timeouts - (last.timeouts if last else 0)
-        resent = sample.retransmissions - (last.retransmissions if last else 0)
+        retransmissions = sample.retransmissions - (last.retransmissions if last else 0)
         if timeouts > 0:
             self.loss_events.append(LossEvent(time_s, "timeout", timeouts))
-        if resent > 0:
-            self.loss_events.append(LossEvent(time_s, "retransmission", resent))
+        if retransmissions > 0:
+            self.loss_events.append(LossEvent(time_s, "retransmission", retransmissions))
 
     def _curve(self, event: TestEvent) -> SpeedCurve:
         for curve in reversed(self.curves):
             if (curve.way, curve.round) == (event.direction, event.round):
                 return curve
-        return self._begin(event)
+        return self._add_curve(event)
 
-    def _begin(self, event: TestEvent) -> SpeedCurve:
+    def _add_curve(self, event: TestEvent) -> SpeedCurve:
         start = self.end_s + GAP_S if self.curves else 0.0
         warm_up = self._warm_up and event.round == 0
         curve = SpeedCurve(event.direction, start, round=event.round, warm_up=warm_up)
         self.curves.append(curve)
         return curve
 
-    def _reading(self, curve: SpeedCurve, time_s: float) -> CursorReadout:
+    def _readout(self, curve: SpeedCurve, time_s: float) -> CursorReadout:
         place = min(bisect_left(curve.times_s, time_s), len(curve.times_s) - 1)
         if place and time_s - curve.times_s[place - 1] < curve.times_s[place] - time_s:
             place -= 1
-        moment = curve.times_s[place]
+        sample_time_s = curve.times_s[place]
         trip_s = curve.trips_s[place]
         phases: list[TestPhase] = [
-            span.phase for span in self.phase_intervals if span.start_s < moment <= span.end_s
+            interval.phase
+            for interval in self.phase_intervals
+            if interval.start_s < sample_time_s <= interval.end_s
         ]
         phase = phases[0] if phases and curve.way == "write" else None
         return CursorReadout(
             curve,
-            moment,
+            sample_time_s,
             curve.speeds[place],
             curve.average_at(place) if curve.samples else None,
             None if math.isnan(trip_s) else trip_s,
@@ -273,27 +290,27 @@ class Timeline:
         )
 
 
-def _sample_before(samples: list[Sample], moment_s: float) -> Sample | None:
-    """Return the latest sample at or before the moment, else None (the transfer began at 0 with 0 bytes)."""
+def _sample_before(samples: list[Sample], time_s: float) -> Sample | None:
+    """Return the latest sample at or before a time; None stands for the start (0 s, 0 bytes)."""
     for sample in reversed(samples):
-        if sample.t_s <= moment_s + 1e-9:
+        if sample.t_s <= time_s + 1e-9:
             return sample
     return None
 
 
-#: Fields of ui.common.theme.Colors by place: as many tests can be told apart.
+#: Colors of the overlaid tests (fields of ui.common.theme.Colors); their number limits the tests drawn.
 SERIES_COLORS: tuple[ColorName, ...] = ("write", "read", "trip", "ok", "text")
 _DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
 
 
 class OverlayLine(NamedTuple):
-    """One direction of one test.
+    """Curve of one direction of one test in the overlay plot.
 
     Attributes:
-        place: of the test among those that are shown, from 0: its color.
-        way: to the server or from it.
-        times_s: moments since the transfer began.
-        speeds: bytes a second at each.
+        place: index of the test among those shown, which determines its color.
+        way: direction, "write" to the server or "read" from it.
+        times_s: times since the start of the transfer, s.
+        speeds: speed at each time, bytes/s.
     """
 
     place: int
@@ -303,23 +320,23 @@ class OverlayLine(NamedTuple):
 
 
 def differing_options(results: Sequence[TestResult]) -> list[str]:
-    """Return the options in use in each test, of several only those that are not the same in all."""
+    """Return the options in use of each test; of several tests, only the options that differ."""
     names = list(dict.fromkeys(name for result in results for name in result.effective))
     if len(results) > 1:
         names = [name for name in names if len({result.effective.get(name) for result in results}) > 1]
     shown = [{name: each.effective[name] for name in names if name in each.effective} for each in results]
-    # With blanks, so that the line can be broken.
+    # Spaces allow a label to wrap the text.
     return [option_string(values).replace(",", ", ") for values in shown]
 
 
 def overlay_lines(results: Sequence[TestResult]) -> list[OverlayLine]:
-    """Return the lines of some tests: of several repeats, the one with the median speed is kept."""
-    found: list[OverlayLine] = []
+    """Return the curves of some tests; a test with several repeats has that of the median speed."""
+    lines: list[OverlayLine] = []
     for place, result in enumerate(results):
         for way in _DIRECTIONS:
             transfer = result.write if way == "write" else result.read
             timeline = Timeline()
             for sample in transfer.samples if transfer is not None else ():
                 timeline.take(TestEvent(direction=way, phase=way, sample=sample))
-            found += [OverlayLine(place, way, curve.times_s, curve.speeds) for curve in timeline.curves]
-    return found
+            lines += [OverlayLine(place, way, curve.times_s, curve.speeds) for curve in timeline.curves]
+    return lines

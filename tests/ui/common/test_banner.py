@@ -82,10 +82,10 @@ def test_a_stopped_test_names_the_files_that_remain_until_the_person_closes_it(b
     error.remains = ("/mnt/nas/.mountwright-1",)
     banner.show_error(error)
     assert "/mnt/nas/.mountwright-1" in banner.accessibleName()
-    assert not banner._patience.isActive()
+    assert not banner._hide_timer.isActive()
     error.remains = ()
     banner.show_error(error)
-    assert banner._patience.isActive()
+    assert banner._hide_timer.isActive()
 
 
 def test_a_missing_helper_offers_the_command_that_installs_it(banner: Banner) -> None:

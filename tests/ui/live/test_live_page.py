@@ -198,7 +198,7 @@ def test_figures_of_before_are_not_counted_when_somebody_looks_again(driver: Dri
 def test_a_mount_that_is_away_for_a_moment_is_watched_again(
     driver: Driver, fake: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ui.live.panel, "_AGAIN_MS", 300)
+    monkeypatch.setattr(ui.live.panel, "_RETRY_DELAY_MS", 300)
     gone = threading.Event()
     watch = fake.watch
 

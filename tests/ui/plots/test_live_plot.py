@@ -95,9 +95,9 @@ def test_the_warm_up_is_drawn_pale_and_repeats_are_numbered(plot: LivePlot) -> N
     assert len(pale.times_s) == len(pale.values) == 40
     assert len(full.times_s) == len(full.values) == 81  # with a gap between the repeats
     assert curves.pens["write", True].color() != curves.pens["write", False].color()
-    assert [name for _, name in plot._rounds.shown] == ["warm-up", "1", "2"]
+    assert [name for _, name in plot._repeats.shown] == ["warm-up", "1", "2"]
     plot.clear()
-    assert plot._rounds.shown == []
+    assert plot._repeats.shown == []
     assert full.times_s == []
 
 
@@ -135,7 +135,7 @@ def test_another_test_begins_without_the_phases_of_the_last(plot: LivePlot) -> N
 
 def test_drawing_stays_cheap(plot: LivePlot) -> None:
     """What makes it cheap, rather than a time: thin opaque pens, and pictures that are kept (measured)."""
-    kept = [*(plot._item.getAxis(side) for side in ("left", "bottom", "right")), plot._sheet]
+    kept = [*(plot._item.getAxis(side) for side in ("left", "bottom", "right")), plot._canvas]
     assert {item.cacheMode() for item in kept} == {QGraphicsItem.CacheMode.DeviceCoordinateCache}
     for pen in plot._curves.pens.values():
         assert pen.widthF() == 1
@@ -157,7 +157,7 @@ class Spy:
 
 def test_only_what_is_new_is_painted(plot: LivePlot, qtbot: QtBot) -> None:
     spy, timeline = Spy(), run(10e6, 21)
-    plot._sheet._parts = (*plot._parts, spy)
+    plot._canvas._layers = (*plot._layers, spy)
     plot.draw(timeline)
     qtbot.waitUntil(lambda: len(spy.exposed) > 0 and plot._plot.isVisible(), timeout=DEADLINE_MS)
     qtbot.wait(50)  # until nothing is left to be painted
@@ -186,7 +186,7 @@ def test_painted_piece_by_piece_it_looks_as_painted_at_once(plot: LivePlot) -> N
                 plot.draw(timeline)
                 plot._plot.viewport().repaint()
     pieces = plot._plot.grab().toImage()
-    plot._sheet.fit()
+    plot._canvas.fit()
     assert plot._plot.grab().toImage() == pieces
 
 
@@ -215,7 +215,7 @@ def test_numbers_of_repeats_that_have_no_room_are_left_out(plot: LivePlot) -> No
 
     image = QImage(800, 300, QImage.Format.Format_RGB32)
     painter = Pen(image)
-    plot._rounds.paint(
+    plot._repeats.paint(
         painter, PlotTransform(QRectF(0, 0, 800, 300), (0.0, 60.0), QTransform(13, 0, 0, 1, 0, 0))
     )
     painter.end()
