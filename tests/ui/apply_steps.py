@@ -1,4 +1,4 @@
-"""Opens the dialogs of a change and presses what is in them."""
+"""Steps in the apply dialogs: open them, press their buttons, check their texts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def part(parent: QWidget, kind: type[D], name: str) -> D:
 
 
 def open_apply(driver: Driver, options: str = "timeo=100") -> ApplyDialog:
-    """Change an option of the mounted share and open the dialog."""
+    """Change the options of the mounted share in the form, and open the apply dialog."""
     driver.open()
     driver.window._detail.settings.load_entry("", "", options)
     driver.click("apply")
@@ -73,8 +73,8 @@ def changes(fake: FakeHost) -> list[str]:
 
 
 def legible(dialog: QWidget) -> None:
-    """Fail if a text of the dialog is cut off, or if it does not fit a small window."""
-    # A text that wraps has its height once its width is known: two rounds of layout.
+    """Assert that no text of a dialog is cut off, and that the dialog fits a small window."""
+    # The height of a wrapped text depends on its width, so the layout needs two passes.
     for _ in range(3):
         QApplication.sendPostedEvents()
         QApplication.processEvents()

@@ -1,4 +1,4 @@
-"""Tests the advisor's values before and after, as a person would."""
+"""Steps of a test before and after a recommended change."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from driver import Driver
     from fake_host import FakeHost
 
-#: A mount on which the advisor would change one thing.
+#: Mount for which the advisor recommends a single change.
 HOME = mounted(requested="rsize=8192,hard")
 
 
 def offered(driver: Driver) -> None:
-    """Open the tab, and wait until a test before and after is offered."""
+    """Open the tab, and wait until it offers a test before and after the change."""
     driver.open()
     driver.tab("Advice")
     driver.wait(lambda: driver.sees("try-recommended"))
 
 
 def begin(driver: Driver) -> None:
-    """Ask for a test before and after, and agree."""
+    """Start a test before and after the change, and confirm it."""
     driver.click("try-recommended")
     driver.agree()
 
 
 def make_the_change(driver: Driver, fake: FakeHost, speed: float) -> None:
-    """Apply what is shown; from now on tests measure this speed."""
+    """Apply the shown change; later tests of the fake host report this speed (bytes/s)."""
     fake.result = msgspec.structs.replace(result(), write=transfer(speed), read=transfer(speed))
     dialog = driver.window.findChild(ApplyDialog)
     assert dialog is not None

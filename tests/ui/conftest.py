@@ -1,4 +1,4 @@
-"""What every test of the window gets: a check that it leaves no widget, timer or thread of Qt behind."""
+"""Fixtures of the window tests: fake host, driver, and a check for leftover windows, timers and threads."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session", autouse=True)
 def test_paths() -> None:
-    """Keep Qt's own settings away from the person's."""
+    """Redirect Qt's standard paths, so that tests do not touch the settings of the user."""
     QStandardPaths.setTestModeEnabled(True)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def only_new_objects_are_looked_through() -> None:
-    """Leave what the imports made out of gc.get_objects(), which is asked twice for each test."""
+    """Freeze imported objects, because gc.get_objects() runs twice per test and would be slow with them."""
     gc.collect()
     gc.freeze()
 
@@ -38,7 +38,7 @@ def _windows() -> list[QWidget]:
 
 
 def _running() -> list[QObject]:
-    """Return the timers and threads that Python made and that run."""
+    """Return the running timers and threads that were created by Python code."""
     found: list[QObject] = []
     for thing in gc.get_objects():
         if (
@@ -55,7 +55,7 @@ def _running() -> list[QObject]:
 
 @pytest.fixture(autouse=True)
 def nothing_left_of_qt(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test that leaves a window, or a running timer or thread, after pytest-qt has closed its own."""
+    """Fail a test that leaves a window, a running timer or a running thread, after pytest-qt's cleanup."""
     if not {"qtbot", "qapp"} & set(request.fixturenames):
         yield
         return

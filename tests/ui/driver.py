@@ -1,4 +1,4 @@
-"""Drives the whole window against a scripted agent, by the names of what a person sees."""
+"""Driver of the main window: clicks and reads widgets by object name, with a fake host as the agent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINKS = [LabLink("fast-ethernet", "100 Mbit/s Ethernet"), LabLink("gigabit", "1 
 
 
 class Driver:
-    """Clicks and looks, as a person would."""
+    """Main window with a fake host, and actions of a user in it."""
 
     def __init__(self, qtbot: QtBot, fake: FakeHost) -> None:
         self.qtbot = qtbot
@@ -40,10 +40,11 @@ class Driver:
         self.wait(lambda: self.window.session.hello is not None and self.window._table is not None)
 
     def wait(self, fact: Callable[[], bool]) -> None:
-        """Let the window live until a fact is true.
+        """Run the event loop until a condition is true.
 
         Raises:
-            AssertionError: if it does not become true; it names the fact and what the window shows.
+            AssertionError: the condition stayed false until the deadline. The message has its source and the
+                visible widgets.
         """
         try:
             self.qtbot.waitUntil(fact, timeout=DEADLINE_MS)
@@ -52,7 +53,7 @@ class Driver:
             raise AssertionError(f"{waited}\n{self.seen()}") from error
 
     def seen(self) -> str:
-        """Return what the window shows and what the agent was asked last, for a wait in vain."""
+        """Return the banner, the visible widgets and the last requests, for the message of a failed wait."""
         shown = [widget.objectName() for widget in self.window.findChildren(QWidget) if widget.isVisible()]
         named = sorted({name for name in shown if name and not name.startswith("qt_")})
         asked = [verb for verb, _args in self.fake.calls[-10:]]

@@ -1,4 +1,4 @@
-"""One experiment of the window, with calls that end when a test says so."""
+"""Harness of an ExperimentController: its calls end only when the test ends them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WHOLE = ExperimentResult(done=18, planned=18, failed=0, mismatched=0)
 
 
 class Call(QObject):
-    """One request, or work on a thread, that a test ends."""
+    """Fake BridgeCall of a request or of work on a thread; the test ends it."""
 
     progressed = Signal(object)
     succeeded = Signal(object)
@@ -60,7 +60,7 @@ class Call(QObject):
         self.finished.emit()
 
     def do(self) -> None:
-        """Do the work on this thread."""
+        """Run the work on the calling thread, and emit its result."""
         assert self.work is not None
         self.ok(self.work())
 
@@ -70,10 +70,10 @@ class Call(QObject):
 
 
 class ExperimentHarness:
-    """An ExperimentController with what it asked for; what it keeps lies in ``kept``."""
+    """An ExperimentController and its calls; ``kept`` lists the saved trials as (number, order)."""
 
     def __init__(self, parent: QObject, monkeypatch: pytest.MonkeyPatch) -> None:
-        HistoryStore.open().close()  # claims lie beside it
+        HistoryStore.open().close()  # lock files are in the directory of the history
         self.calls: list[Call] = []
         self.errors: list[str] = []
         self.kept: list[tuple[int, int]] = []
@@ -103,7 +103,7 @@ class ExperimentHarness:
         return [call.name for call in self.calls]
 
     def greet(self, link: str | None = None, *, claim: bool = True) -> None:
-        """Answer hello, and let what is gone on with be claimed."""
+        """Answer the request hello, and let the lock of a resumed experiment succeed."""
         facts = LinkFacts(name=link, emulated=True) if link else None
         assert self.last.name == "hello"
         self.last.ok(HelloResult(protocol=1, version="", host="", kernel="", uid=0, link=facts))
@@ -111,7 +111,7 @@ class ExperimentHarness:
             self.take_up()
 
     def take_up(self, *more: TrialOutcome) -> None:
-        """Let it be claimed, with trials that another program added since it was looked at."""
+        """Let the lock succeed; the loaded experiment has these trials of another program in addition."""
         assert self.last.name == "claim"
         outcomes = [*self.shown.outcomes, *more]
         self.last.ok((self.claimed, dataclasses.replace(self.shown, outcomes=outcomes)))
@@ -126,14 +126,14 @@ class ExperimentHarness:
         self.last.ok(plan)
 
     def begun(self) -> Call:
-        """Plan one and start it, as far as it is written into the history; return that."""
+        """Plan and start an experiment; return the pending call that saves it."""
         self.planned()
         self.now.start()
         self.greet()
         return self.last
 
     def trial(self, run: Call, place: int) -> None:
-        """Tell that a trial of a run is done."""
+        """Emit the event that a trial of a run is done."""
         outcome = msgspec.structs.replace(outcomes()[place], left_s=5.0)
         run.progressed.emit(ExperimentEvent(phase="done", number=place + 1, total=18, outcome=outcome))
 
@@ -144,7 +144,7 @@ def stored_experiment(count: int, number: int = 7, plan: Any = PLAN, origin: str
 
 
 def running(world: ExperimentHarness, done: int) -> Call:
-    """Go on with one of which so many trials are done."""
+    """Load and resume an experiment with this number of finished trials; return the running call."""
     world.look_at(done)
     world.now.resume(None)
     world.greet()

@@ -1,4 +1,4 @@
-"""Opens the Experiment tab, plans, and looks at earlier ones, as a person would."""
+"""Steps on the experiments page: open, plan, load earlier experiments, use their settings."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ if TYPE_CHECKING:
 
 
 def combo(driver: Driver, name: str) -> QComboBox:
-    """Return a combo box of the tab."""
+    """Return a combo box of the page by its object name."""
     found = driver.find(QComboBox, name)
     assert isinstance(found, QComboBox)
     return found
 
 
 def said(driver: Driver, name: str) -> list[str]:
-    """Return the sentences of a box."""
+    """Return the sentences of a message list by its object name."""
     found = driver.find(MessageList, name)
     assert isinstance(found, MessageList)
     return found.sentences()
 
 
 def opened(driver: Driver, host: str = "") -> None:
-    """Open the tab, with the recipes in it."""
+    """Open a host and the experiments page, and wait for the recipes."""
     driver.open(host)
     driver.tab("Experiment")
     driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
 
 
 def planned(driver: Driver, host: str = "") -> None:
-    """Open the tab and plan what it offers first."""
+    """Open the page and plan its first recipe."""
     opened(driver, host)
     driver.click("experiment-plan")
     driver.wait(lambda: driver.sees("experiment-start"))
 
 
 def within(driver: Driver, text: str) -> None:
-    """Choose how long it may take."""
+    """Choose a limit by its text."""
     budget = combo(driver, "experiment-budget")
     assert budget.findText(text) >= 0
     budget.setCurrentIndex(budget.findText(text))
 
 
 def look_at_earlier(driver: Driver) -> None:
-    """Open the latest of the history."""
+    """Load the only earlier experiment of the list."""
     earlier = combo(driver, "experiment-earlier")
     driver.wait(lambda: earlier.count() == 2)
     earlier.setCurrentIndex(1)
@@ -62,7 +62,7 @@ def look_at_earlier(driver: Driver) -> None:
 
 
 def stopped(recipe: str, *, link: str | None = None) -> None:
-    """Keep one that was stopped after five trials."""
+    """Save an experiment that was stopped after five trials."""
     experiment = msgspec.structs.replace(PLAN.experiment, recipe=recipe, title="Sizes")
     environment = Environment(host="testhost", emulated_link=link)
     number = experiment_store.start_experiment(
@@ -75,7 +75,7 @@ def stopped(recipe: str, *, link: str | None = None) -> None:
 
 
 def menu(driver: Driver, levels: dict[str, str]) -> tuple[QAction, str]:
-    """Return the action of a row's menu that uses its set, and why it is not offered, "" if it is."""
+    """Return the action “Use These Settings” in the menu of a row, and why it is disabled ("" if not)."""
     results = driver.window._detail.experiment._results
     made = results.menu_of(levels)
     use, *why = made.actions()
@@ -83,7 +83,7 @@ def menu(driver: Driver, levels: dict[str, str]) -> tuple[QAction, str]:
 
 
 def asked(driver: Driver) -> str:
-    """Return what is asked before a set is used."""
+    """Return the consequence text of the confirmation before settings are used."""
     driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is not None)
     box = driver.window.findChild(QMessageBox, "confirm")
     assert box is not None
@@ -91,7 +91,7 @@ def asked(driver: Driver) -> str:
 
 
 def agree(driver: Driver) -> None:
-    """Say yes."""
+    """Confirm the use of the settings."""
     asked(driver)
     box = driver.window.findChild(QMessageBox, "confirm")
     button = driver.window.findChild(QPushButton, "confirm-action")
@@ -102,7 +102,7 @@ def agree(driver: Driver) -> None:
 
 
 def used(driver: Driver, levels: dict[str, str]) -> None:
-    """Use a set by its row's menu."""
+    """Use the settings of an option set by the menu of its row."""
     driver.wait(lambda: not menu(driver, levels)[1])
     menu(driver, levels)[0].trigger()
     agree(driver)

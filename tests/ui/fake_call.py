@@ -1,10 +1,10 @@
-"""A request to the agent whose answer the test gives."""
+"""Fake request to the agent; the test emits its answer."""
 
 from PySide6.QtCore import QObject, Signal
 
 
 class FakeCall(QObject):
-    """What ui.common.bridge.BridgeCall is to its user."""
+    """Replacement of ui.common.bridge.BridgeCall with the same signals."""
 
     progressed = Signal(object)
     succeeded = Signal(object)

@@ -1,4 +1,4 @@
-"""The scripted agent's experiments: what it plans, runs and finds."""
+"""Fake agent's experiment verbs: plan, run and search with scripted outcomes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PLAN = ExperimentPlan(
 
 
 def outcomes() -> list[TrialOutcome]:
-    """Three repeats of each set; the largest size is best, and a few per cent are chance."""
+    """Return three repeats of each option set; speed grows with rsize, plus 1% per repeat."""
     speeds = {"8192": 20e6, "65536": 80e6, "1048576": 110e6}
     return [
         TrialOutcome(
@@ -61,11 +61,15 @@ def outcomes() -> list[TrialOutcome]:
 
 
 class FakeExperiments:
-    """The verbs of experiments.
+    """Handlers of the experiment verbs with answers that the test sets.
 
-    A test sets ``experiment``, ``outcomes``, ``over``: trials that are over before a run is held, and
-    ``again``: what the smallest and the largest size give in a search's re-test. In the lab its plans are of
-    the present link.
+    Attributes:
+        experiment: plan that planning returns.
+        outcomes: outcomes that a run reports.
+        over: number of trials that finish before a run waits for ``hold``.
+        again: speeds (bytes/s) of the smallest and the largest rsize in the re-test of a search.
+        lab: whether the host is the lab; then plans are for `link`.
+        link: facts of the lab's link.
     """
 
     calls: list[tuple[str, Any]]

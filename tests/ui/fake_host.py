@@ -1,4 +1,4 @@
-"""A scripted agent that speaks the real protocol over pipes: the window's tests talk to it."""
+"""Fake host: an agent with scripted answers that speaks the real protocol over pipes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ MYSQL = Holder(pid=17, command="mysqld", user="mysql", use="open file /home/db/i
 
 
 class FakeHost(FakeExperiments):
-    """Handlers whose answers a test sets; ``calls`` keeps what was asked."""
+    """Handlers of all verbs, with answers that the test sets; ``calls`` lists the requests."""
 
     def __init__(self, mounts: list[Mount] | None = None, *, lab: bool = False) -> None:
         self.mounts = list(mounts or [])
@@ -142,7 +142,7 @@ class FakeHost(FakeExperiments):
         self.hold = threading.Event()
         self.hold.set()
         self.link = LINK
-        #: Whether this computer has an RDMA device; None is not known.
+        #: Whether this computer has an RDMA device, None if unknown.
         self.rdma: bool | None = None
         self.samples: list[StatsSample] = []
         self.watching = 0
@@ -155,7 +155,7 @@ class FakeHost(FakeExperiments):
         self.volatile_kb: int | None = None
         self.approval: Approval | None = None
         self.restricted = False
-        #: Whether a plan finds something to mount now or later.
+        #: Whether a plan offers both mounting now and mounting later.
         self.can_wait = True
         self.instead = ""
         self.link_error: Exception | None = None
@@ -177,7 +177,7 @@ class FakeHost(FakeExperiments):
             KnownServer(name="zeus", sources=["fstab"], exports=["/a"]),
         ]
         self.announced: list[KnownServer] = []
-        #: They are told before the rest is waited for.
+        #: Announced servers that are reported before the handler waits for ``hold``.
         self.announced_at_once: list[KnownServer] = []
         self.network_error: Exception | None = None
         self.answering: list[KnownServer] = []

@@ -1,7 +1,7 @@
-"""A tiny service of notifications on the session bus: prints each call as a line of JSON.
+"""Fake notification service on the session bus; prints each call as a line of JSON.
 
-Run as ``python notification_service.py portal|direct``, or with ``send`` to have the program's own
-notifications sent to the service of the desktop, for a person to look at (docs/contributing.md).
+Run it as ``python notification_service.py portal|direct``. The argument ``send`` instead sends notifications
+of the program to the service of the desktop, for inspection by eye (docs/contributing.md).
 """
 
 import json
@@ -18,7 +18,7 @@ PLACES = {
 
 
 class Service(QDBusVirtualObject):
-    """Answers every call with a number."""
+    """D-Bus object that prints every call and answers it with a number."""
 
     def introspect(self, _path: str) -> str:
         return ""
@@ -32,7 +32,7 @@ class Service(QDBusVirtualObject):
 
 
 def send(app: QCoreApplication) -> None:
-    """Tell of a server that does not answer, and 3 s later that it does."""
+    """Send the notification of a silent server, and 3 s later that it answers."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
     from ui.notifications import DesktopNotifications, icon_uri
 

@@ -1,4 +1,4 @@
-"""Finds what is in the settings form, and types in it."""
+"""Steps in the settings form: find its rows, type into its fields."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def seen(panel: SettingsPanel) -> set[str]:
 
 
 def keys(qtbot: QtBot, panel: SettingsPanel, sequence: str) -> None:
-    """Press keys as the window gets them: in the widget that has the focus."""
+    """Press keys in the widget of the panel that has the focus."""
     focus = panel.window().focusWidget() or panel
     qtbot.keySequence(focus, QKeySequence(sequence))

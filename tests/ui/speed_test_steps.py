@@ -1,4 +1,4 @@
-"""What a scripted quick test tells, and how a person chooses what to test."""
+"""Events of a fake speed test, and choices on the test page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def events(number: int = 0) -> list[TestEvent]:
-    """Return what a copy there and back tells, a sample every 50 ms."""
+    """Return the events of a copy in both directions, with a sample every 50 ms."""
     made = [TestEvent(direction="write", phase="prepare", round=number)]
     for way in ("write", "read"):
         for step in range(1, 21):
@@ -25,7 +25,7 @@ def events(number: int = 0) -> list[TestEvent]:
 
 
 def choose(driver: Driver, name: str, data: object) -> None:
-    """Choose in a combo box what has this data."""
+    """Choose the entry of a combo box by its data."""
     combo = driver.find(QComboBox, name)
     assert isinstance(combo, QComboBox)
     assert combo.isVisible(), name

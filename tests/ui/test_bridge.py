@@ -1,4 +1,4 @@
-"""Results and events arrive on the main thread, in order, and each call ends exactly once."""
+"""Bridge: results and events arrive on the main thread, in order, and each call ends exactly once."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_dead_agent_fails_the_call(qtbot: QtBot, bridge: Bridge, host: OpenHos
 
 
 def test_threads_may_post_while_a_bridge_is_deleted(qapp: object) -> None:
-    """Ringing a Qt object crashed the program now and then: it was deleted between a look and the ring."""
+    """Regression: a thread signaled a Qt object that the main thread deleted at the same time."""
     for _ in range(30):
         bridge = Bridge()
         begun = threading.Event()

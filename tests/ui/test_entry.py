@@ -1,4 +1,4 @@
-"""How the program starts."""
+"""Entry point: window or command, errors, interrupts, and late imports."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_without_a_command_the_window_opens(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_window_opens_on_this_computer_and_closes_on_a_signal(tmp_path: object) -> None:
-    """The real program with its real local agent, ended as a session's end would."""
+    """The real program with its real local agent, ended by SIGTERM as at the end of a session."""
     script = (
         "import os, signal, sys\n"
         "from PySide6.QtCore import QTimer\n"
@@ -69,7 +69,7 @@ def test_the_window_opens_on_this_computer_and_closes_on_a_signal(tmp_path: obje
 
 
 def test_pyqtgraph_is_not_loaded_with_the_window() -> None:
-    """It takes a second; the window is up before."""
+    """The import of pyqtgraph takes a second, so it follows the start of the window."""
     code = "import sys, ui.main; sys.exit('pyqtgraph' in sys.modules)"
     done = subprocess.run([sys.executable, "-P", "-c", code], timeout=60, check=False)
     assert done.returncode == 0

@@ -1,4 +1,4 @@
-"""One thing is measured or changed at a time, and the outcome of each is told."""
+"""Exclusive actions: one measurement or change runs at a time, and each reports its result."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_test_that_is_being_planned_is_one(driver: Driver, fake: FakeHost) -> 
     driver.click("start")
     assert driver.window._detail.busy
     assert not driver.find(QPushButton, "mount").isEnabled()
-    driver.tab("Settings")  # to look elsewhere is not to give it up
+    driver.tab("Settings")  # another tab does not cancel it
     fake.hold_plan.set()
     driver.wait(lambda: fake.asked("test.run") != [])
     driver.wait(lambda: not driver.window._detail.busy)

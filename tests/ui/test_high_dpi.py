@@ -1,4 +1,4 @@
-"""On a screen with twice the pixels nothing is clipped either."""
+"""High DPI: with a scale factor of two, no text is clipped."""
 
 from __future__ import annotations
 

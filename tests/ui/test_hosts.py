@@ -1,4 +1,4 @@
-"""Another host, or another link: nothing of the one that was left is shown as its own."""
+"""Change of host or link: no data of the previous host appears as data of the next one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def choose(driver: Driver, key: str) -> None:
 
 
 def lose(driver: Driver) -> None:
-    """The agent goes."""
+    """Close the connection of the agent."""
     host = driver.window.session._host
     assert host is not None
     host.client._transport.close()  # type: ignore[attr-defined]
@@ -50,7 +50,7 @@ def lose(driver: Driver) -> None:
 
 
 def leave_slowly(driver: Driver) -> threading.Event:
-    """Let a host that is left answer until the event is set, as the lab does while it powers off."""
+    """Let a closed host answer until the returned event is set, as the lab does while it powers off."""
     off = threading.Event()
     good = driver.window.session._opener
 
@@ -138,7 +138,7 @@ def test_a_late_failure_of_a_host_that_was_left_is_not_told(driver: Driver, fake
     driver.open("gigabit")
     driver.window._on_host_chosen("fast-ethernet")
     driver.wait(lambda: fake.asked("lab.link") != [])
-    choose(driver, "")  # the connection ends, and with it the request
+    choose(driver, "")  # closes the connection and thus ends the request
     driver.qtbot.wait(200)
     assert driver.message() == ""
     answer.set()
@@ -159,7 +159,7 @@ def test_facts_of_another_mount_judge_no_new_one(driver: Driver, fake: FakeHost)
     answer.set()
     driver.qtbot.wait(200)
     detail = driver.window._detail
-    driver.wait(lambda: detail.settings._facts is not None)  # of this computer
+    driver.wait(lambda: detail.settings._facts is not None)  # facts of this computer
     assert (detail.settings._facts.link, detail.settings._facts.server) == (None, None)
     assert detail.quick_test._facts is None
     driver.window._mounts.choose("nas01:/export/home", "/home")
@@ -201,7 +201,7 @@ def test_the_plan_of_a_test_follows_the_link(driver: Driver, fake: FakeHost) -> 
     driver.open("gigabit")
     driver.tab("Quick test")
     driver.wait(lambda: "1 Gbit/s" in driver.text_of("plan"))
-    driver.window._on_host_chosen("fast-ethernet")  # the fake makes 10 Mbit/s of it
+    driver.window._on_host_chosen("fast-ethernet")  # the fake host reports 10 Mbit/s for it
     driver.wait(lambda: driver.window.session.key == "fast-ethernet")
     assert "1 Gbit/s" not in driver.text_of("plan")
     driver.wait(lambda: "10 Mbit/s" in driver.text_of("plan"))

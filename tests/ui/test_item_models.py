@@ -1,4 +1,4 @@
-"""The models keep Qt's contract, empty, full, and while snapshots are applied."""
+"""Item models: Qt's model tester finds no violation, empty, filled, and during updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window without a mouse or without eyes: a key means one thing, and what takes the focus has a name."""
+"""Keyboard and screen readers: mnemonics are unique, and focusable widgets have accessible names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def shared_keys(window: QWidget) -> dict[str, list[str]]:
-    """The keys of more than one button or field that can be seen."""
+    """Return the mnemonics that several visible buttons or fields share, with their texts."""
     keys: dict[str, list[str]] = defaultdict(list)
     for widget in window.findChildren(QWidget):
         named = isinstance(widget, QAbstractButton) or (isinstance(widget, QLabel) and widget.buddy())
@@ -31,7 +31,7 @@ def shared_keys(window: QWidget) -> dict[str, list[str]]:
 
 
 def nameless(window: QWidget) -> list[str]:
-    """What Tab leads to and a screen reader has no word for."""
+    """Return the focusable widgets without an accessible name."""
     found: list[str] = []
     for widget in window.findChildren(QWidget):
         reached = widget.isVisible() and widget.focusPolicy() & Qt.FocusPolicy.TabFocus

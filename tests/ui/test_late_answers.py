@@ -1,4 +1,4 @@
-"""What comes late is not shown, told or used as if it were of what is looked at now."""
+"""Late answers: the result of an outdated request is neither shown nor used for the present selection."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Gate:
-    """Lets the calls of a function through, or fail, when a test says so."""
+    """Wrapper of a function whose calls block, continue or fail when the test decides."""
 
     def __init__(self, real: Callable[..., Any]) -> None:
         self._real = real
@@ -69,7 +69,7 @@ class Gate:
 
 
 def kept(factor: str) -> int:
-    """Keep an experiment over one factor; return its number."""
+    """Save an experiment with one factor; return its number."""
     sets = [msgspec.structs.replace(one, levels={factor: one.levels["rsize"]}) for one in SETS[::2]]
     plan = msgspec.structs.replace(PLAN, sets=sets, trials=9)
     number = experiment_store.start_experiment(plan)
@@ -89,7 +89,7 @@ def choose(driver: Driver, name: str, data: object) -> None:
 
 
 def ranking(driver: Driver) -> str:
-    """Return the first row's set."""
+    """Return the option set of the first row of the ranking."""
     table = driver.find(QTableView, "experiment-ranking")
     assert isinstance(table, QTableView)
     model = table.model()
@@ -108,7 +108,7 @@ def test_a_ranking_does_not_stand_below_another_experiment(
     results = driver.window._detail.experiment._results
 
     def offered(number: int) -> bool:
-        """Return whether a set of this experiment is offered for the mount."""
+        """Return whether the settings of a set of this experiment can be used for the mount."""
         return not results._use_problem(experiment_store.load_experiment(number).plan.sets[-1].levels)
 
     choose(driver, "experiment-earlier", first)
@@ -287,7 +287,7 @@ def test_why_a_host_went_away_is_not_covered_by_what_it_took_along(
 
 
 def searched_and_left(world: ExperimentHarness) -> Call:
-    """Leave a search whose plan is still on its way into the history; return that."""
+    """Reset the controller while the plan of a search is being saved; return the pending call."""
     world.now.search(HERE, "", 60.0, None)
     run = world.last
     run.progressed.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=SEARCHED))

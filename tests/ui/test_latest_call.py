@@ -1,4 +1,4 @@
-"""Of several requests of a kind only the latest one is told of."""
+"""LatestCall: only the latest of several requests calls its callbacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class World:
-    """A host whose answers the test gives, and what was told of them."""
+    """Host whose answers the test emits, and the callbacks that they caused."""
 
     def __init__(self) -> None:
         self.calls: list[FakeCall] = []

@@ -1,4 +1,4 @@
-"""The program's icon."""
+"""Start of the window: the icon of the program."""
 
 import pytest
 from PySide6.QtWidgets import QApplication

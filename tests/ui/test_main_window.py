@@ -1,4 +1,4 @@
-"""The whole window against a scripted agent: what the person sees and clicks, and what the agent is asked."""
+"""Main window with a fake host: visible widgets, clicks, and the requests that they send."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_new_mount_with_typed_options(driver: Driver, fake: FakeHost) -> None:
     raw = driver.find(QLineEdit, "options")
     assert driver.text_of("options") == "_netdev,nofail,rsize=65536,timeo=70,soft"
     driver.qtbot.keyClicks(raw, ",nconnect=4")
-    # What is for fstab alone is not part of a command.
+    # Options that only fstab knows are not part of a mount command.
     assert (
         driver.text_of("command")
         == "mount -t nfs -o rsize=65536,timeo=70,soft,nconnect=4 nas01:/new /mnt/new"
@@ -239,7 +239,7 @@ def test_an_unmount_that_is_stuck_offers_a_way_on_and_asks(
     driver.click("banner-action")
     assert len(fake.asked("mounts.unmount")) == 1
     driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is not None)
-    # If that does not help either, nothing more is offered.
+    # After a failed forced unmount, the banner offers no further action.
     driver.agree()
     driver.wait(lambda: len(fake.asked("mounts.unmount")) == 2)
     assert getattr(fake.asked("mounts.unmount")[1], flag)
@@ -265,7 +265,7 @@ def test_unfinished_edits_survive_a_snapshot(driver: Driver, fake: FakeHost) -> 
     assert editor.value() == "65536"
 
 
-# Reach and read
+# Keyboard and readability
 
 
 def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
@@ -335,7 +335,7 @@ def test_an_old_message_goes_when_something_new_begins(driver: Driver, fake: Fak
 
 
 def test_a_share_is_shown_as_it_is(driver: Driver, fake: FakeHost) -> None:
-    """A server may be called anything: no markup, whatever it is called."""
+    """Labels show a server name with markup characters literally."""
     fake.mounts = [mounted("<b>x</b>:/<i>y</i>", "/<u>z</u>")]
     driver.open()
     for label in driver.window.findChildren(QLabel):

@@ -1,4 +1,4 @@
-"""A window of 760 pixels: no page, table or form of it scrolls sideways, and nothing makes it wider."""
+"""Narrow window (760 px): nothing scrolls horizontally, and nothing widens the window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fake_host import FakeHost
 
 _WIDTH = 760
-#: Longer than any line: one word to whoever breaks lines at blanks.
+#: Text without spaces that is longer than any line, so that it cannot wrap at a space.
 _LONG = "vers=4.2,rsize=1048576,wsize=1048576,nconnect=4,timeo=600,retrans=2,acregmin=3,acregmax=60,hard"
 
 
@@ -41,11 +41,11 @@ def narrow(driver: Driver, tab: str) -> None:
 
 
 def fits(driver: Driver) -> None:
-    """Everything that scrolls and is seen has all its width on the screen."""
+    """Assert that no visible scroll area scrolls horizontally."""
     QApplication.processEvents()
     assert driver.window.width() == _WIDTH
     for area in driver.window.findChildren(QAbstractScrollArea):
-        # A command breaks its lines; a blank at the end of one may stand out.
+        # A wrapped command line may have a trailing space beyond the edge.
         if area.isVisible() and not isinstance(area, CommandView):
             bar = area.horizontalScrollBar()
             assert not bar.maximum(), (type(area).__name__, area.objectName(), bar.maximum())

@@ -1,4 +1,4 @@
-"""The desktop is told once when a server stops answering, and once when it is back: on a real session bus."""
+"""Desktop notifications: one per silent server and one per recovery, also on a real session bus."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_nothing_is_told_where_it_is_switched_off(notifications: ServerNotificat
 
 @pytest.fixture
 def bus() -> Iterator[str]:
-    """A session bus of its own; gives its address."""
+    """Start a private session bus; yields its address."""
     program = shutil.which("dbus-daemon")
     if program is None:
         pytest.skip("dbus-daemon is not installed")
@@ -157,9 +157,9 @@ def test_a_notification_reaches_the_portal_or_else_the_service(
         assert [words[0] for words in later] == ["server-nas01", "server-nas02"]
     else:
         assert (call["method"], call["signature"]) == ("Notify", "susssasa{sv}i")
-        # Its body may have markup, and a mount point is none.
+        # The body of Notify may have markup, so mount points are escaped.
         assert call["arguments"][:5] == ["Mountwright", 0, "icon", title, html.escape(body)]
-        # The service answered 7: what is said of the same server takes that one's place.
+        # The service answered 7, so the next notification about the same server replaces number 7.
         places = {words[3]: words[1] for words in later}
         assert places == {"nas01 answers again": 7, "nas02 does not answer": 0}
 

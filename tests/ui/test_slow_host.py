@@ -1,4 +1,4 @@
-"""A host that stops answering: it is told, can be restarted or left, and what does not stop is abandoned."""
+"""Slow host: the window warns, offers a restart, and can abandon requests that do not stop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REPORT = "/home/me/.local/state/mountwright/lab-reports/lab-1.txt"
 
 @pytest.fixture
 def slow(driver: Driver) -> Callable[[bool], None]:
-    """Tells the window that the host is slow, or is no longer."""
+    """Return a function that reports to the window whether the host is slow."""
     tellers: list[Callable[[bool], None]] = []
     good = driver.window.session._opener
 
@@ -45,14 +45,14 @@ def slow(driver: Driver) -> Callable[[bool], None]:
 
 @pytest.fixture
 def over(fake: FakeHost) -> Iterator[threading.Event]:
-    """What runs after :func:`hold` ends when this is set, at the latest after the test."""
+    """Event that ends the requests blocked by :func:`hold`; set at the latest after the test."""
     event = threading.Event()
     yield event
     event.set()
 
 
 def hold(fake: FakeHost, over: threading.Event) -> None:
-    """Have what runs from now on ignore its cancellation."""
+    """Let later requests ignore their cancellation until ``over`` is set."""
 
     def wait(_context: Context) -> None:
         over.wait(60)
@@ -150,7 +150,7 @@ def test_an_experiment_that_does_not_stop_can_be_abandoned(
     planned(driver)
     hold(fake, over)
     driver.click("experiment-start")
-    # Before it is asked for, stopping takes no time.
+    # Before Stop is pressed, the request is not overdue.
     driver.wait(lambda: bool(fake.asked("experiment.run")))
     driver.click("experiment-stop")
     driver.wait(lambda: button(driver, "experiment-stop").text() == "A&bandon")

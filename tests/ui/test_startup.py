@@ -1,4 +1,4 @@
-"""The very start and the very end of the program: nobody sees a traceback, and the exit code tells."""
+"""Start and end of the program process: no tracebacks, correct exit codes, also on interrupts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROGRAM = [sys.executable, "-P", "-m", "ui.entry"]
-#: One of each way in which a command prints.
+#: One command for each way of printing.
 COMMANDS = [
     ["--help"],
     ["--version"],
@@ -33,7 +33,7 @@ COMMANDS = [
 
 
 def some(first: int) -> pytest.MarkDecorator:
-    """Every fourth command from this one; the others in the long version, as each starts the program anew."""
+    """Parametrize with every fourth command; the slow version has all, as each starts the program."""
     return pytest.mark.parametrize(
         "command",
         [pytest.param(command, marks=[] if number % 4 == first else pytest.mark.long)
@@ -97,7 +97,7 @@ def test_ascii_output_shows_what_it_cannot_write(command: list[str]) -> None:
 
 
 def at(delay_s: float, send: signal.Signals, argv: list[str]) -> tuple[int, bytes]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [send])  # inherited: as ./run starts it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [send])  # children inherit the mask, as from ./run
     child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert child.stderr is not None
@@ -129,10 +129,10 @@ def test_ctrl_c_at_any_moment_is_silent_or_a_message(command: list[str]) -> None
 
 
 def test_ctrl_c_from_the_first_moment_of_run() -> None:
-    """The script hands a signal on that came while the interpreter was starting."""
+    """A SIGINT that arrives while the interpreter starts is delivered afterwards."""
     script = (
         "import os, signal, sys\n"
-        "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"  # a shell's background job ignores it
+        "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"  # a background job of a shell ignores SIGINT
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n"
         "os.kill(os.getpid(), signal.SIGINT)\n"
         f"os.execv({sys.executable!r}, {[*PROGRAM, 'list']!r})\n"

@@ -1,4 +1,4 @@
-"""Every color with a meaning can be read on every background it is shown on."""
+"""Theme: every color has enough contrast (WCAG 2.1) on every background that it appears on."""
 
 from __future__ import annotations
 

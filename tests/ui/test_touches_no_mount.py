@@ -1,4 +1,4 @@
-"""The window never touches a path below a mount point: a dead server would hold it for ever."""
+"""The window never accesses a path below a mount point, because a dead server would block it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POINT = "/mnt/mountwright-not-to-be-touched"
 
 @pytest.fixture
 def touched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Touches]:
-    """Watches the mount point."""
+    """Record the file accesses of the process below the mount point."""
     watched = touches.watch(POINT, monkeypatch)
     yield watched
     touches.unwatch(watched)
@@ -37,7 +37,7 @@ def test_the_window_touches_no_mount(touched: Touches, driver: Driver, fake: Fak
         assert driver.window._mounts.choose(share, place)
         for index in range(tabs.count()):
             tabs.setCurrentIndex(index)
-            driver.qtbot.wait(1)  # what the page asks for is sent
+            driver.qtbot.wait(1)  # sends the requests of the page
     tabs.setCurrentIndex(0)
     driver.window._mounts.filter_by("touched")
     driver.window._on_refresh()

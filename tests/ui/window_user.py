@@ -1,4 +1,4 @@
-"""Somebody at the real window with the real lab, who looks and clicks."""
+"""User of the real window with the real lab: clicks, waits, and takes screenshots."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 W = TypeVar("W", bound=QWidget)
 
-#: The one deadline of every wait: some tests of the lab in a row take 60 s on a quiet machine.
+#: Deadline of every wait, s; several lab tests in a row take 60 s on an idle machine.
 PATIENCE_S = 400.0
 
 
 class WindowUser:
-    """Looks and clicks; with MOUNTWRIGHT_PICTURES set to a folder, keeps a picture of every dialog."""
+    """Actions in a window; saves screenshots to the directory in MOUNTWRIGHT_PICTURES, if it is set."""
 
     def __init__(self, qtbot: QtBot, window: MainWindow) -> None:
         self.qtbot = qtbot
@@ -35,10 +35,11 @@ class WindowUser:
         self.folder = os.environ.get("MOUNTWRIGHT_PICTURES")
 
     def wait(self, fact: Callable[[], bool]) -> None:
-        """Let the window live until a fact is true.
+        """Run the event loop until a condition is true.
 
         Raises:
-            AssertionError: if it does not become true; it names the fact and what the window shows.
+            AssertionError: the condition stayed false until the deadline. The message has its source and the
+                shown problem.
         """
         try:
             self.qtbot.waitUntil(fact, timeout=int(PATIENCE_S * 1000))

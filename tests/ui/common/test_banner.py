@@ -1,4 +1,4 @@
-"""The message area shows what happened, what to do and the raw text, and never markup."""
+"""Banner: shows message, hint and details as plain text."""
 
 from __future__ import annotations
 

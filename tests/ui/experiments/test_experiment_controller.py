@@ -1,4 +1,4 @@
-"""One experiment of the window is planned, looked at, started and stopped, whichever answer comes first."""
+"""Experiment controller: plan, load, start and stop an experiment, with answers in any order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def world(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> ExperimentHarn
     return ExperimentHarness(qapp, monkeypatch)
 
 
-# Looking at an earlier one
+# Loading a saved experiment
 
 
 def test_an_earlier_one_that_is_read_too_late_is_not_mixed_with_a_plan(world: ExperimentHarness) -> None:
@@ -134,7 +134,7 @@ def test_stop_counts_as_the_plan_comes(world: ExperimentHarness) -> None:
 
 def test_stop_counts_before_the_first_trial_too(world: ExperimentHarness) -> None:
     world.begun()
-    world.now.cancel()  # while it is being written into the history
+    world.now.cancel()  # while the experiment is being saved
     world.last.ok(1)
     assert (world.now.busy, world.now.number, world.now.resumable) == (False, 1, True)
     assert "experiment.run" not in world.verbs
@@ -153,7 +153,7 @@ def test_how_an_earlier_part_ended_is_not_said_of_a_later_one(world: ExperimentH
     assert (world.now.result, world.now.best) == (None, None)
 
 
-# What is drawn
+# Timeline
 
 
 def test_each_workload_s_warm_up_has_a_curve_of_its_own(world: ExperimentHarness) -> None:

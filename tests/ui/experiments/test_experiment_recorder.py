@@ -1,4 +1,4 @@
-"""What one experiment of the window has measured is kept, and no other program runs it meanwhile."""
+"""Experiment recorder: trials are saved, failed saves repeated, and the experiment stays locked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def world(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> ExperimentHarn
     return ExperimentHarness(qapp, monkeypatch)
 
 
-# Keeping
+# Saving
 
 
 def test_a_trial_that_could_not_be_kept_is_kept_with_the_next_one(world: ExperimentHarness) -> None:
@@ -83,7 +83,7 @@ def test_what_waits_to_be_kept_is_kept_though_another_is_planned(world: Experime
 
 
 def searching(world: ExperimentHarness) -> Call:
-    """Search, as far as the plan is told and five trials are done, none of which can be kept."""
+    """Run a search until its plan and five trials arrived, none of which could be saved."""
     world.now.search("nas:/x", "", 300.0, None)
     search = world.last
     search.progressed.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=SEARCHED))
@@ -118,7 +118,7 @@ def test_a_search_that_could_not_be_kept_is_kept_as_it_is_started_again(world: E
     assert world.kept == [(9, place) for place in range(5)]
 
 
-# Claiming: one program at a time runs an experiment
+# Locking: one program at a time runs an experiment
 
 
 def test_what_another_program_runs_is_not_gone_on_with(world: ExperimentHarness) -> None:

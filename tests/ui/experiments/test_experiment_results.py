@@ -1,4 +1,4 @@
-"""What an experiment found, as the window shows it: tables, pictures, and what was struck out."""
+"""Results of an experiment: tables, charts, and excluded option sets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_each_level_does_stands_in_a_table(driver: Driver) -> None:
     planned(driver)
     driver.click("experiment-start")
     driver.wait(lambda: driver.sees("experiment-statistics"))
-    assert not driver.sees("experiment-effects")  # what only a statistician asks for is folded
+    assert not driver.sees("experiment-effects")  # the statistics section is closed at first
     driver.click("experiment-statistics")
     driver.wait(lambda: driver.sees("experiment-effects"))
     table = driver.find(QTableWidget, "experiment-effects")
@@ -103,7 +103,7 @@ def test_a_heat_map_of_time_outs_is_strongest_where_there_are_none(qtbot: QtBot)
         if (item := heat.item(row, column)) is not None
     ]
     paper = heat.palette().base().color().lightness()
-    # It was black, as the text on it is.
+    # Regression: the background was black like the text.
     assert abs(shades[0] - paper) > abs(shades[1] - paper) == abs(shades[2] - paper) == 0
     assert abs(shades[0] - paper) < 128
 

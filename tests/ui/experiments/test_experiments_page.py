@@ -1,4 +1,4 @@
-"""The Experiment tab: a recipe is planned, run, kept, ranked, and put to use."""
+"""Experiments page: plan, run, save and rank a recipe, and use its settings."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     counted.setChecked(True)
     driver.wait(lambda: any("counted in" in text for text in said(driver, "experiment-info")))
     driver.window.grab()
-    # Only of a transfer: the time to unmount has none of it to count in.
+    # The check box applies only to speeds of transfers, not to the unmount time.
     figure = combo(driver, "experiment-figure")
     for name, can in (("unmount_s", False), ("write", True)):
         figure.setCurrentIndex(figure.findData(name))
@@ -92,13 +92,13 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
     assert tabs.tabText(tabs.currentIndex()) == "Settings"
-    # What was varied, and nothing else of the set's options.
+    # Only the varied options, not the others of the set.
     options = driver.window.findChild(QLineEdit, "options")
     assert options is not None
     assert "rsize=1048576" in options.text()
     assert "vers=4.2" not in options.text()
     assert fake.asked("mounts.apply") == []
-    # The advisor knows it from now on, in another session too.
+    # The advisor uses the measurement in this and in later sessions.
     driver.wait(lambda: len(queries.load_findings("nas01:/export/home", "gigabit")) == 1)
     (finding,) = queries.load_findings("nas01:/export/home", "gigabit")
     assert (finding.option, finding.value, finding.status) == ("rsize", "1048576", "confirmed")
@@ -112,7 +112,7 @@ def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
     assert not driver.sees("experiment-size")
     driver.click("experiment-plan")
     driver.wait(lambda: "faster than the present setting" in driver.text_of("experiment-headline"))
-    # The re-test's figure, not the 450 % that the search made of it.
+    # The gain of the re-test, not the 450% of the search.
     assert "99 % faster" in driver.text_of("experiment-headline")
     assert any(text.startswith("Tested again in 6 rounds") for text in said(driver, "experiment-summary"))
     (args,) = fake.asked("experiment.best")
@@ -147,7 +147,7 @@ def test_a_plan_is_run_over_the_link_that_it_was_made_for_only(driver: Driver, f
 
 
 def look_at_media(driver: Driver) -> None:
-    """Choose another share in the list."""
+    """Select another share in the list."""
     assert driver.window._mounts.choose("nas01:/media", "/media")
     detail = driver.window._detail
     driver.wait(lambda: detail._mount is not None and detail._mount.share == "nas01:/media")
@@ -172,7 +172,7 @@ def test_what_was_measured_is_learned_of_its_share(driver: Driver) -> None:
     driver.click("experiment-start")
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
     driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
-    # What is typed into the form is not what was measured.
+    # Settings edited in the form were not measured.
     driver.window._detail.settings.load_entry("nas01:/other", "/home", "vers=4.2")
     used(driver, SETS[4].levels)
     driver.wait(lambda: len(queries.load_findings("nas01:/export/home", "")) == 1)
@@ -206,7 +206,7 @@ def test_a_readahead_of_nothing_is_taken_too(driver: Driver) -> None:
 
 
 def flat(here: FakeHost) -> None:
-    """Let all sets be as fast as the others, but for chance, also when they are tested again."""
+    """Give all sets the same speed, except for noise, also in the re-test."""
     chance = random.Random(4)
     here.outcomes = [
         msgspec.structs.replace(one, figures=one.figures | {"write": 80e6 * chance.lognormvariate(0, 0.03)})
@@ -225,7 +225,7 @@ def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fa
     assert table.model().rowCount() == 6
     assert not table.selectionModel().hasSelection()
     assert driver.window.findChild(QPushButton, "experiment-use") is None
-    # It stands in a row's menu, and says what was shown before anything is done.
+    # The action is in the menu of a row, and its confirmation repeats the evidence.
     driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
     use, _why = menu(driver, SETS[4].levels)
     assert use.isEnabled()
@@ -233,12 +233,12 @@ def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fa
     assert "Not proven: " in asked(driver)
     heat = driver.window.findChild(HeatMap)
     assert heat is not None
-    inks = {
+    background_colors = {
         item.background().color().name()
         for row in range(heat.rowCount()) for column in range(heat.columnCount())
         if (item := heat.item(row, column)) is not None
     }  # fmt: skip
-    assert len(inks) == 1  # chance is no pattern
+    assert len(background_colors) == 1  # without significant differences the map has one color
     driver.window.grab()
 
 
@@ -250,7 +250,7 @@ def test_a_search_whose_winner_gains_nothing_when_it_is_tested_again(driver: Dri
     driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
     assert any("The search had put it at +450 %" in text for text in said(driver, "experiment-summary"))
     driver.wait(lambda: "Search 1 of the history" in driver.text_of("experiment-ended"))
-    # Of those that were not tested again nothing is known well enough.
+    # Sets that were not re-tested cannot be used.
     driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
     use, why = menu(driver, SETS[2].levels)
     assert not use.isEnabled()

@@ -1,4 +1,4 @@
-"""The Experiment tab goes on with what was stopped, and shows what the history has."""
+"""Experiments page: resume stopped experiments, and show saved ones."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
     driver.wait(lambda: driver.text_of("experiment-headline").startswith("Nothing is proven: "))
     assert any(text.startswith("A re-test takes 4 rounds") for text in said(driver, "experiment-warn"))
     assert driver.sees("experiment-answer")
-    assert driver.sees("experiment-start")  # it can be gone on with
+    assert driver.sees("experiment-start")  # it can be resumed
 
 
 def test_it_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHost) -> None:

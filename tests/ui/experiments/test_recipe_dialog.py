@@ -1,4 +1,4 @@
-"""An experiment of one's own: made in the form or written as text, estimated, tried, kept, and run."""
+"""Recipe dialog: edit a recipe as form or text, estimate, probe, save and run it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ W = TypeVar("W", bound=QWidget)
 
 
 class Writer:
-    """Somebody who makes an experiment."""
+    """Actions of a user in the recipe dialog."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -65,7 +65,7 @@ class Writer:
         return found
 
     def tick(self, words: str) -> None:
-        """Search, and tick what is found first, by the keyboard."""
+        """Search for a factor and check the first match, with the keyboard."""
         search = self.find(QLineEdit, "factor-search")
         search.setText(words)
         QTest.keyClick(search, Qt.Key.Key_Return)
@@ -95,7 +95,7 @@ def test_it_is_made_estimated_kept_and_run(writer: Writer, driver: Driver, fake:
     assert not writer.find(QPushButton, "recipe-run").isEnabled()
     writer.tick("readahead")
     writer.tick("transport")
-    # What the facts already tell cannot be: struck out at once, and not counted.
+    # Levels that the facts exclude are struck out at once and not counted.
     writer.told("3 option sets, 1 workload, 3 repeats")
     udp = writer.find(QCheckBox, "level-proto-udp")
     assert udp.font().strikeOut()
@@ -138,7 +138,7 @@ def test_every_set_is_tried_on_the_share_while_it_is_made(
     writer.find(QCheckBox, "recipe-try").setChecked(True)
     driver.wait(lambda: len(fake.asked("experiment.plan")) == 1)
     writer.told("18 trials with those of the baseline")
-    # A newer one gives up the older, which is in the middle of it.
+    # A newer recipe cancels the running probe of the older one.
     fake.hold.clear()
     writer.find(QLineEdit, "levels-rsize").setText("4096, 8192")
     driver.wait(lambda: len(fake.asked("experiment.plan")) == 2)

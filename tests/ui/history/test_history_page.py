@@ -1,4 +1,4 @@
-"""The History tab: what was measured is found, compared, marked, taken out, and brought back."""
+"""History page: find, compare, mark, delete, restore, export and import saved tests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SHARE_SHOWN = "nas01:/export/home"
 
 @pytest.fixture(autouse=True)
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Three tests of the share shown and one of another; the numbers, oldest first."""
+    """Save three tests of the shown share and one of another; return their numbers, oldest first."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     speeds = ([50e6, 51e6, 52e6, 53e6, 54e6], [90e6, 91e6, 92e6, 93e6, 94e6], [90e6, 90e6, 91e6, 93e6, 95e6])
     with HistoryStore.open() as store:
@@ -128,7 +128,7 @@ def test_what_is_typed_is_looked_for_on_another_thread(
     driver.wait(lambda: table.model().rowCount() == 1)
     choose(driver, 0)
     driver.wait(lambda: driver.sees("history-results"))
-    # A word is looked for when it is typed, not its every letter.
+    # The search starts after a pause in typing, not at every key.
     assert 3 <= len(threads) < 3 + len("rsize=4096")
     assert threading.main_thread() not in threads
 
@@ -200,7 +200,7 @@ def test_what_is_being_deleted_is_not_deleted_once_more(driver: Driver, stored: 
     driver.click("history-undo")
     driver.wait(lambda: table.model().rowCount() == len(stored))
     choose(driver, 0)
-    driver.click("history-delete")  # it may have its number again
+    driver.click("history-delete")  # a new test may reuse the number
     driver.wait(lambda: table.model().rowCount() == len(stored) - 1)
     assert driver.message() == ""
 

@@ -1,4 +1,4 @@
-"""The Live tab: a mount is watched while somebody looks, and no longer."""
+"""Live page: a mount is watched only while the page is visible."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) 
     assert all(label.width() >= label.sizeHint().width() for label in labels)
     legend._figure("write", "x" * 60)
     legend.show_marks(SampleWindow().timeline())
-    # One below the other now.
+    # The entries are arranged vertically now.
     driver.wait(lambda: len({label.mapTo(legend, label.rect().topLeft()).y() for label in labels}) == 3)
 
 

@@ -1,4 +1,4 @@
-"""The plot's scales, marks and cheapness."""
+"""Live plot: scales, markers, repainting, and cost of drawing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_each_way_has_the_limit_of_its_own(plot: LivePlot) -> None:
     plot.set_limits({"write": 1.2e6, "read": 5.9e6})
     assert plot.top() >= 5.9e6
     plot.draw(run(1.1e6, 1))
-    assert plot.top() < 5.9e6  # what is five times as fast as anything drawn is not kept in view
+    assert plot.top() < 5.9e6  # a limit of more than five times the peak is not kept in view
     plot.draw(run(1.2e6, 1))
     assert plot.top() >= 5.9e6
 
@@ -93,7 +93,7 @@ def test_the_warm_up_is_drawn_pale_and_repeats_are_numbered(plot: LivePlot) -> N
     curves = plot._curves
     pale, full = (curves.speeds["write", warm_up] for warm_up in (True, False))
     assert len(pale.times_s) == len(pale.values) == 40
-    assert len(full.times_s) == len(full.values) == 81  # with a gap between the repeats
+    assert len(full.times_s) == len(full.values) == 81  # including the gap between the repeats
     assert curves.pens["write", True].color() != curves.pens["write", False].color()
     assert [name for _, name in plot._repeats.shown] == ["warm-up", "1", "2"]
     plot.clear()
@@ -134,7 +134,7 @@ def test_another_test_begins_without_the_phases_of_the_last(plot: LivePlot) -> N
 
 
 def test_drawing_stays_cheap(plot: LivePlot) -> None:
-    """What makes it cheap, rather than a time: thin opaque pens, and pictures that are kept (measured)."""
+    """Check the causes of fast drawing instead of a time: thin opaque pens and cached items."""
     kept = [*(plot._item.getAxis(side) for side in ("left", "bottom", "right")), plot._canvas]
     assert {item.cacheMode() for item in kept} == {QGraphicsItem.CacheMode.DeviceCoordinateCache}
     for pen in plot._curves.pens.values():
@@ -143,7 +143,7 @@ def test_drawing_stays_cheap(plot: LivePlot) -> None:
 
 
 class Spy:
-    """A part that notes what has to be painted."""
+    """Layer that records the exposed intervals."""
 
     def __init__(self) -> None:
         self.exposed: list[tuple[float, float]] = []
@@ -160,7 +160,7 @@ def test_only_what_is_new_is_painted(plot: LivePlot, qtbot: QtBot) -> None:
     plot._canvas._layers = (*plot._layers, spy)
     plot.draw(timeline)
     qtbot.waitUntil(lambda: len(spy.exposed) > 0 and plot._plot.isVisible(), timeout=DEADLINE_MS)
-    qtbot.wait(50)  # until nothing is left to be painted
+    qtbot.wait(50)  # until all pending paints are done
     spy.exposed.clear()
     more(timeline, 10e6, 21.05)
     plot.draw(timeline)
@@ -172,7 +172,7 @@ def test_only_what_is_new_is_painted(plot: LivePlot, qtbot: QtBot) -> None:
 
 
 def test_painted_piece_by_piece_it_looks_as_painted_at_once(plot: LivePlot) -> None:
-    """Nothing of what a sample changes is forgotten: curves, averages, areas, marks and numbers."""
+    """Incremental painting updates all layers: curves, averages, areas, markers and numbers."""
     timeline = Timeline(warm_up=True)
     plot.set_limits({"write": 50e6})
     ways: tuple[TransferDirection, ...] = ("write", "read")
@@ -280,7 +280,7 @@ def test_the_mouse_reads_values(plot: LivePlot, qtbot: QtBot) -> None:
 
 
 def test_plots_are_loaded_on_a_thread_without_an_object_of_qt() -> None:
-    """An object of that thread would die with it; the window's loop goes on while they are loaded."""
+    """A Qt object of the import thread would die with it; the event loop runs during the import."""
     code = (
         "import gc, sys\n"
         "from PySide6.QtCore import QObject, QThread\n"

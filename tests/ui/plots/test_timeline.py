@@ -1,4 +1,4 @@
-"""Events of a test become curves, phases and marks."""
+"""Timeline: events of a test become curves, phases and loss events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quick test in the window: started, stopped, shown, and kept apart from what else goes on."""
+"""Test page: start, stop, display of results, and separation from other actions."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_start_is_in_sight_in_a_narrow_window(driver: Driver, fake: FakeHost) ->
     driver.wait(panel._result.isVisible)
     (scroll,) = panel.findChildren(QScrollArea)
     driver.wait(lambda: scroll.horizontalScrollBar().maximum() == 0)
-    # The page is laid out in turns of the event loop: plot and figures after each other.
+    # Plot and figures are laid out in separate turns of the event loop.
     driver.wait(lambda: start.visibleRegion().boundingRect() == start.rect())
     driver.window.resize(1100, 800)
     driver.wait(lambda: start.y() == wide)
@@ -400,7 +400,7 @@ def test_the_baselines_are_offered_for_a_thorough_test(driver: Driver, fake: Fak
     controls._baseline.setCurrentIndex(1)
     controls._memory.setCurrentIndex(4)
     spec = controls._spec(target)
-    assert (spec.network_alone, spec.server_memory) == (False, 0)  # what is not shown does not count
+    assert (spec.network_alone, spec.server_memory) == (False, 0)  # hidden fields have no effect
     controls._duration.setCurrentIndex(controls._duration.findData("thorough"))
     assert controls._baseline.isVisible()
     assert controls._memory.isVisible()

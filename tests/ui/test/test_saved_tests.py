@@ -1,4 +1,4 @@
-"""A quick test beside the rest of the window: its mount, private or not, and what the history keeps of it."""
+"""Speed tests and the rest of the window: private mounts, other mounts, and the history."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_what_is_not_mounted_is_mounted_for_the_test_alone(driver: Driver, fake:
     driver.wait(lambda: "gigabit" in driver.text_of("facts"))
     assert "mounted with these settings where only the test sees it" in driver.text_of("plan")
     assert "about 15 s" in driver.text_of("plan")
-    assert fake.asked("test.plan") == []  # that would ask for a password
+    assert fake.asked("test.plan") == []  # planning would mount the share and ask for a password
     driver.click("start")
     driver.wait(lambda: driver.sees("results"))
     (planned,), (spec,) = fake.asked("test.plan"), fake.asked("test.run")
@@ -50,7 +50,7 @@ def test_mounting_for_the_test_can_be_given_up(driver: Driver, fake: FakeHost) -
     driver.tab("Quick test")
     driver.click("start")
     assert "for the test alone…" in driver.text_of("plan")
-    fake.set_mounts([*fake.mounts, mounted("nas02:/other", "/other")])  # this is no reason to forget it
+    fake.set_mounts([*fake.mounts, mounted("nas02:/other", "/other")])  # must not cancel the pending start
     driver.wait(lambda: len(driver.window._table.mounts) == 3)  # type: ignore[union-attr]
     assert driver.find(QPushButton, "start").text() == "&Stop"  # type: ignore[attr-defined]
     driver.click("start")
@@ -77,7 +77,7 @@ def test_a_draft_can_be_tested_once_it_names_a_share(driver: Driver, fake: FakeH
 
 def test_the_best_of_the_history_is_drawn(driver: Driver, fake: FakeHost) -> None:
     figure = Figure(values=[77e6] * 6, median=77e6, low=77e6, high=77e6, confidence=0.97, wide=False)
-    fake.free = 4 * 64 * 2**20  # the quarter of it that is used is what the earlier test moved
+    fake.free = 4 * 64 * 2**20  # a test uses a quarter of it, the size of the earlier test
     earlier = msgspec.structs.replace(fake.result, link=None, figures={"write": figure})
     with HistoryStore.open() as store:
         store.add(Run(result=earlier))
