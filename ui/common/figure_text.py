@@ -91,12 +91,12 @@ def kind_text(bottleneck: Bottleneck) -> str:
 
 def bottleneck_title(bottleneck: Bottleneck) -> str:
     """Return a title with the direction, the bottleneck and its confidence."""
-    sure = {"high": tr("sure"), "medium": tr("likely"), "low": tr("a guess")}
-    way = tr("To the server") if bottleneck.way == "write" else tr("From the server")
+    confidence = {"high": tr("sure"), "medium": tr("likely"), "low": tr("a guess")}
+    direction = tr("To the server") if bottleneck.way == "write" else tr("From the server")
     if bottleneck.kind == "unclear":
-        return tr("{way}: what held it back is not clear").format(way=way)
+        return tr("{way}: what held it back is not clear").format(way=direction)
     title = tr("{way}: held back by {kind} ({sure})")
-    return title.format(way=way, kind=kind_text(bottleneck), sure=sure[bottleneck.confidence])
+    return title.format(way=direction, kind=kind_text(bottleneck), sure=confidence[bottleneck.confidence])
 
 
 def _rate(value: float) -> str:

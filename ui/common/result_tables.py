@@ -75,7 +75,7 @@ class ResultModel(QAbstractTableModel):
                 columns.append((transfer, figure if figure and len(figure.values) > 1 else None))
         self._fill_speeds(columns)
         self._warning_cells = {
-            (0, place + 1) for place, (transfer, _) in enumerate(columns) if transfer.cached
+            (0, index + 1) for index, (transfer, _) in enumerate(columns) if transfer.cached
         }
         self._add(self.tr("Amount"), self.tr("Bytes of the files, in each repeat."),
                   [format_size(column.bytes) for column, _ in columns])  # fmt: skip

@@ -30,12 +30,12 @@ def boot_text(mount: Mount) -> str:
 
 def added_lines(added: list[AddedOption]) -> list[str]:
     """Return the options that nfsmount.conf(5) adds to a mount, one line per option."""
-    place = tr("{item}: line {line} of {file}, section {section}")
+    template = tr("{item}: line {line} of {file}, section {section}")
     lines: list[str] = []
-    for one in added:
-        text = place.format(item=one.item, line=one.line, file=one.file, section=one.section)
-        if one.beats:
-            text = tr("{text}. It overrides “{other}”.").format(text=text, other=one.beats)
+    for option in added:
+        text = template.format(item=option.item, line=option.line, file=option.file, section=option.section)
+        if option.beats:
+            text = tr("{text}. It overrides “{other}”.").format(text=text, other=option.beats)
         lines.append(text)
     return lines
 

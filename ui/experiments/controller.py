@@ -47,7 +47,8 @@ class ExperimentController(QObject):
         failed: an operation failed (AppError).
 
     Attributes:
-        state: "planning" while option sets are probed, "running" during trials and while they are prepared.
+        state: "planning" while option sets are probed or the link is checked, "running" from the saving of the
+            experiment to its end, otherwise "idle".
         share: server:/export that the experiment measures.
         number: number in the history, 0 if it is not saved.
         origin: file that it was imported from, "" if it ran here.
@@ -290,7 +291,7 @@ class ExperimentController(QObject):
         seen = self._seen
         if seen is None or self.stopping:
             return
-        if all(one.levels in [known.levels for known in seen] for one in plan.struck):
+        if all(excluded.levels in [known.levels for known in seen] for excluded in plan.struck):
             self.start()
 
     def _on_hello(self, hello: HelloResult) -> None:
@@ -365,11 +366,13 @@ class ExperimentController(QObject):
         if self.stopping:  # stopped before a request could be canceled
             self._on_failed(AppError(ErrorKind.CANCELLED, ""))
             return
-        for one in stored.outcomes:  # another program may have added trials since it was loaded
-            if one.state != "failed" or one.order not in self.outcomes:
-                self.outcomes[one.order] = one
+        for outcome in stored.outcomes:  # another program may have added trials since it was loaded
+            if outcome.state != "failed" or outcome.order not in self.outcomes:
+                self.outcomes[outcome.order] = outcome
         if not self.searches:
-            self.outcomes = {o: one for o, one in self.outcomes.items() if one.state != "failed"}
+            self.outcomes = {
+                order: outcome for order, outcome in self.outcomes.items() if outcome.state != "failed"
+            }
         self._run_trials()
 
     def _on_start_failed(self, error: AppError) -> None:

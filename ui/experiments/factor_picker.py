@@ -274,7 +274,7 @@ class FactorPicker(QWidget):
 
     def _on_current(self, item: QListWidgetItem | None) -> None:
         if item is not None:
-            choice = next(one for one in factor_choices() if one.name == item.data(_NAME))
+            choice = next(offered for offered in factor_choices() if offered.name == item.data(_NAME))
             self._help.setText(choice.help)
 
 

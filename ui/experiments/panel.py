@@ -183,7 +183,7 @@ class ExperimentPanel(QWidget):
         """Return the published study that the shown experiment repeats, if any."""
         plan = self._controller.plan
         name = plan.experiment.recipe if plan is not None else ""
-        return next((one.study for one in self._recipes if one.name == name), None)
+        return next((recipe.study for recipe in self._recipes if recipe.name == name), None)
 
     def _refresh(self) -> None:
         controller = self._controller

@@ -51,12 +51,12 @@ def levels_text(levels: Mapping[str, str]) -> str:
     return set_text(levels, names=DISPLAY_NAMES) if levels else ""
 
 
-def setting_text(one: OptionSet) -> str:
+def setting_text(option_set: OptionSet) -> str:
     """Return the mount options and the readahead of an option set as text."""
-    options = one.options or tr("the default options")
-    if one.read_ahead_kb is None:
+    options = option_set.options or tr("the default options")
+    if option_set.read_ahead_kb is None:
         return options
-    return tr("{options}, readahead {size} KiB").format(options=options, size=one.read_ahead_kb)
+    return tr("{options}, readahead {size} KiB").format(options=options, size=option_set.read_ahead_kb)
 
 
 def _count(count: int, one: str, many: str) -> str:
@@ -102,12 +102,12 @@ class ExcludedLevels(QWidget):
 def _grouped(excluded: Sequence[ExcludedSet]) -> list[tuple[str, str]]:
     """Return pairs of level text and reason; levels of one factor with the same reason share a row."""
     rows: dict[tuple[str, str], list[str]] = {}
-    for one in excluded:
-        words = [levels_text(one.levels)]
-        if len(one.levels) == 1:
-            ((factor, level),) = one.levels.items()
-            words = [factor_label(factor), level_label(factor, level)]
-        rows.setdefault((words[0], one.reason), []).extend(words[1:])
+    for excluded_set in excluded:
+        texts = [levels_text(excluded_set.levels)]
+        if len(excluded_set.levels) == 1:
+            ((factor, level),) = excluded_set.levels.items()
+            texts = [factor_label(factor), level_label(factor, level)]
+        rows.setdefault((texts[0], excluded_set.reason), []).extend(texts[1:])
     return [
         (f"{name}: {', '.join(levels)}" if levels else name, reason)
         for (name, reason), levels in rows.items()
@@ -175,7 +175,9 @@ class ExperimentPlanView(QWidget):
                 widget.hide()
                 widget.deleteLater()
         for row, factor in enumerate(plan.experiment.factors):
-            used = dict.fromkeys(one.levels[factor.name] for one in plan.sets if factor.name in one.levels)
+            used = dict.fromkeys(
+                option_set.levels[factor.name] for option_set in plan.sets if factor.name in option_set.levels
+            )
             text = ",  ".join(level_label(factor.name, level) for level in sorted_levels(list(used)))
             self._grid.addWidget(plain_label(factor_label(factor.name)), row, 0, _TOP)
             self._grid.addWidget(plain_label(text or "—", wrap=True), row, 1)

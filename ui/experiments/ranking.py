@@ -58,20 +58,20 @@ class RankingModel(QAbstractTableModel):
         # A factor with the same level in all sets needs no column.
         names = list(standings[0].levels) if standings else []
         self._factors = [
-            name for name in names if len({one.levels.get(name) for one in standings}) > 1
+            name for name in names if len({standing.levels.get(name) for standing in standings}) > 1
         ] or names
         self.endResetModel()
 
-    def standing(self, place: int) -> RankedSet | None:
+    def standing(self, row: int) -> RankedSet | None:
         """Return the ranked option set of a row, None outside of the table."""
         standings = self._ranking.standings if self._ranking is not None else []
-        return standings[place] if 0 <= place < len(standings) else None
+        return standings[row] if 0 <= row < len(standings) else None
 
     def empty_columns(self) -> list[int]:
         """Return which of the columns `INTERVAL` and `TIMEOUTS` are empty."""
         standings = self._ranking.standings if self._ranking is not None else []
-        has_values = {INTERVAL: any(len(one.values) > 1 for one in standings),
-                TIMEOUTS: any(one.timeouts for one in standings)}  # fmt: skip
+        has_values = {INTERVAL: any(len(standing.values) > 1 for standing in standings),
+                      TIMEOUTS: any(standing.timeouts for standing in standings)}  # fmt: skip
         return [column for column, filled in has_values.items() if not filled]
 
     def _tied_rank(self, standing: RankedSet) -> int:
@@ -196,11 +196,13 @@ class RankingTable(QTableView):
     def choose(self, levels: Mapping[str, str]) -> bool:
         """Select the row of an option set; return whether the table has one."""
         standings = [self._model.standing(row) for row in range(self._model.rowCount())]
-        place = next((row for row, one in enumerate(standings) if one and one.levels == levels), None)
-        if place is None:
+        found_row = next(
+            (row for row, standing in enumerate(standings) if standing and standing.levels == levels), None
+        )
+        if found_row is None:
             self.clearSelection()
             return False
-        self.selectRow(place)
+        self.selectRow(found_row)
         return True
 
     def levels(self) -> dict[str, str] | None:
@@ -324,35 +326,35 @@ class SearchResultTable(AutoHeightTable):
         self.clearSelection()
         self.setRowCount(len(shown))
         self._rows = [row.levels for row in shown]
-        for place, row in enumerate(shown):
-            self._fill(place, row, result)
+        for index, row in enumerate(shown):
+            self._fill(index, row, result)
         if selected_row >= 0:
             self.selectRow(selected_row)
         self.blockSignals(False)  # noqa: FBT003
         self.updateGeometry()
 
-    def _fill(self, place: int, row: SearchRow, result: BestSettings) -> None:
+    def _fill(self, index: int, row: SearchRow, result: BestSettings) -> None:
         names = {
             "winner": self.tr("Winner"), "present": self.tr("As it is now"), "next": self.tr("Next"),
             "default": self.tr("Kernel's default"),
         }  # fmt: skip
         name = names[row.name]
-        one = set_with_levels(row.levels, result.plan.sets)
-        if one is None and row.name == "present":
-            one = result.plan.present
+        option_set = set_with_levels(row.levels, result.plan.sets)
+        if option_set is None and row.name == "present":
+            option_set = result.plan.present
         texts = [
             self.tr("{name}, tested again").format(name=name) if row.again else name,
             with_unit(WRITE, row.median),
             interval_with_unit(WRITE, row.low, row.high),
             str(row.trials),
-            setting_text(one) if one is not None else "",
+            setting_text(option_set) if option_set is not None else "",
         ]
         for column, text in enumerate(texts):
             item = QTableWidgetItem(text)
             item.setToolTip(text)
             if 0 < column < 4:
                 item.setTextAlignment(_RIGHT_ALIGNED)
-            self.setItem(place, column, item)
+            self.setItem(index, column, item)
 
     def _on_selection(self) -> None:
         rows = self.selectionModel().selectedRows()

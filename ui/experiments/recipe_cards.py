@@ -113,14 +113,14 @@ class FactorCard(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(14)
         # A recipe file may have levels that the form does not offer; they stay.
-        for place, level in enumerate(dict.fromkeys([*self._choice.offered, *chosen])):
+        for index, level in enumerate(dict.fromkeys([*self._choice.offered, *chosen])):
             box = QCheckBox(self._choice.text_of(level).replace("&", "&&"))
             box.setObjectName(f"level-{self._choice.name}-{level}")
             box.setChecked(level in chosen)
             box.toggled.connect(partial(self._on_ticked, level))
             show_outline(box)
             self._boxes[level] = box
-            grid.addWidget(box, *divmod(place, _COLUMNS))
+            grid.addWidget(box, *divmod(index, _COLUMNS))
         grid.setColumnStretch(_COLUMNS, 1)
         area.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         return area
@@ -210,18 +210,18 @@ class FactorCard(QWidget):
         self._base.setCurrentIndex(max(self._base.findData(chosen), 0))
 
     def _on_ticked(self, level: str, on: bool) -> None:  # noqa: FBT001 - a slot
-        self._checked = [one for one in self._checked if one != level] + [level] * on
+        self._checked = [checked for checked in self._checked if checked != level] + [level] * on
         self._on_changed()
 
     def _on_changed(self, *_value: object) -> None:
-        if [self._base.itemData(place) for place in range(1, self._base.count())] != self._levels():
+        if [self._base.itemData(index) for index in range(1, self._base.count())] != self._levels():
             self._fill_base(self._base.currentData() or "")
         self._problem.show_problem(self.problem())
         self.changed.emit()
 
 
 def _split(text: str) -> list[str]:
-    return list(dict.fromkeys(part for part in (one.strip() for one in text.split(",")) if part))
+    return list(dict.fromkeys(part for part in (item.strip() for item in text.split(",")) if part))
 
 
 #: Upper limit of the number of files in a workload.
@@ -285,7 +285,7 @@ class WorkloadCard(QWidget):
         grid = QGridLayout()
         grid.setHorizontalSpacing(10)
         grid.setVerticalSpacing(4)
-        places: list[tuple[str, str, QWidget, int, int]] = [
+        cells: list[tuple[str, str, QWidget, int, int]] = [
             ("kind", self.tr("Copy"), self._kind, 0, 0),
             ("direction", self.tr("Direction"), self._direction, 0, 2),
             ("size", self.tr("Size of a file"), self._size, 1, 0),
@@ -295,7 +295,7 @@ class WorkloadCard(QWidget):
             ("block", self.tr("Bytes a call"), self._block, 3, 0),
             ("name", self.tr("Named"), self._name, 3, 2),
         ]
-        for name, text, field, row, column in places:
+        for name, text, field, row, column in cells:
             label = QLabel(text)
             label.setBuddy(field)
             field.setObjectName(f"work-{name}")

@@ -241,7 +241,7 @@ class RecipeDialog(QDialog):
             self._estimator.ask(None, [])
             return
         factors = self._form.offered() if self._is_form else []
-        offered = [Factor(name=one.name, levels=one.levels) for one in factors]
+        offered = [Factor(name=factor.name, levels=factor.levels) for factor in factors]
         self._estimator.ask(recipe.experiment(self._estimator.share, self._recipe_size()), offered)
 
     # Estimate
@@ -266,7 +266,13 @@ class RecipeDialog(QDialog):
             self._status.setText(" ".join([text, *plan.notes]))
             excluded += plan.struck
             self._shown_exclusions = plan.struck
-            self._show_excluded([one for one in plan.struck if len(one.levels) > 1 or not self._is_form])
+            self._show_excluded(
+                [
+                    excluded_set
+                    for excluded_set in plan.struck
+                    if len(excluded_set.levels) > 1 or not self._is_form
+                ]
+            )
         self._form.show_excluded(excluded)
 
     def _show_excluded(self, excluded: list[ExcludedSet]) -> None:

@@ -141,11 +141,11 @@ class RecipeForm(QWidget):
         self._text.setText(recipe.text)
         self._text.setCursorPosition(0)
         self._options.setText(recipe.options)
-        place = self._strategy.findData("rows")
-        if recipe.row and place < 0:
+        index = self._strategy.findData("rows")
+        if recipe.row and index < 0:
             self._strategy.addItem(self.tr("as spelled out in the file"), "rows")
-        elif not recipe.row and place >= 0:
-            self._strategy.removeItem(place)
+        elif not recipe.row and index >= 0:
+            self._strategy.removeItem(index)
         self._strategy.setCurrentIndex(self._strategy.findData(recipe.strategy))
         self._repeats.setValue(recipe.full.repeats)
         self._quick_repeats.setValue(recipe.quick.repeats)
@@ -208,8 +208,10 @@ class RecipeForm(QWidget):
         """Strike out the excluded levels in the cards of their factors."""
         for card in self._factors:
             card.show_exclusions({
-                level: one.reason
-                for one in excluded if list(one.levels) == [card.name] for level in one.levels.values()
+                level: excluded_set.reason
+                for excluded_set in excluded
+                if list(excluded_set.levels) == [card.name]
+                for level in excluded_set.levels.values()
             })  # fmt: skip
 
     # Actions of the user

@@ -230,9 +230,9 @@ class TrialRecorder(QObject):
 
     def _on_done(self, pending: list[TrialOutcome], count: int, report: _SaveReport) -> None:
         self._call = None
-        again = True
+        try_again = True
         if pending is self._pending:
-            again = report.error is None or self._once_more or len(pending) > count
+            try_again = report.error is None or self._once_more or len(pending) > count
             self._once_more = False
             del pending[: report.trials]
             if report.error is None:
@@ -240,7 +240,7 @@ class TrialRecorder(QObject):
             elif not self._failure_reported:
                 self._failure_reported = True
                 self.failed.emit(report.error)
-        if again:
+        if try_again:
             self._save_next()
         self._emit_settled()
 

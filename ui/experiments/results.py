@@ -129,13 +129,13 @@ class AxisChoice(QWidget):
         texts = (self.tr("Table &down"), self.tr("Across"))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        for place, (box, name, text) in enumerate(zip(self._boxes, names, texts, strict=True)):
+        for axis, (box, name, text) in enumerate(zip(self._boxes, names, texts, strict=True)):
             title = QLabel(text)
             title.setBuddy(box)
             box.setObjectName(name)
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
             box.setMinimumContentsLength(_AXIS_LETTERS)
-            box.activated.connect(partial(self._on_chosen, place))
+            box.activated.connect(partial(self._on_chosen, axis))
             layout.addWidget(title)
             layout.addWidget(box)
         layout.addStretch(1)
@@ -159,13 +159,13 @@ class AxisChoice(QWidget):
         for box, name in zip(self._boxes, axes, strict=True):
             box.setCurrentIndex(box.findData(name))
 
-    def _on_chosen(self, place: int, _index: int) -> None:
+    def _on_chosen(self, axis: int, _index: int) -> None:
         """Apply a choice; if the other box has the same factor, the two factors are exchanged."""
-        now: list[str] = [box.currentData() for box in self._boxes]
-        if now[0] == now[1]:
-            now[1 - place] = self._shown[place]
-        self._show(now)
-        self.chosen.emit(now)
+        factors: list[str] = [box.currentData() for box in self._boxes]
+        if factors[0] == factors[1]:
+            factors[1 - axis] = self._shown[axis]
+        self._show(factors)
+        self.chosen.emit(factors)
 
 
 #: Number of sentences below the headline; the others go to the statistics.
@@ -329,8 +329,8 @@ class ExperimentResults(QWidget):
 
     def refresh(self) -> None:
         """Show the finished trials of the controller, and request their analysis."""
-        now = self._controller
-        plan, outcomes = now.plan, list(now.outcomes.values())
+        controller = self._controller
+        plan, outcomes = controller.plan, list(controller.outcomes.values())
         self.setVisible(plan is not None and bool(outcomes))
         if plan is not self._plan or not outcomes:
             self._plan = plan
@@ -346,8 +346,8 @@ class ExperimentResults(QWidget):
         chosen = outcomes_of_workload(outcomes, part.workload)
         self._counted.setEnabled(sync_time_matters(chosen, self._figure.currentData() or ""))
         self._counting.setVisible(self._counted.isEnabled() and self._counted.isChecked())
-        self._heading.setText(self.tr("So far") if now.busy else self.tr("What it found"))
-        self._export.setEnabled(bool(now.number) and now.settled)
+        self._heading.setText(self.tr("So far") if controller.busy else self.tr("What it found"))
+        self._export.setEnabled(bool(controller.number) and controller.settled)
         self._show_failed_sets()
         self._request_analysis()
 
@@ -371,16 +371,18 @@ class ExperimentResults(QWidget):
 
     def _show_failed_sets(self) -> None:
         """Show the option sets without a finished trial, each with its reason."""
-        now = self._controller
-        tried = [one for one in now.outcomes.values() if not one.retest]
-        finished = {set_key(one.levels) for one in tried if one.state == "ok"}
-        why = {
-            set_key(one.levels): ExcludedSet(levels=one.levels, reason=one.note)
-            for one in tried if set_key(one.levels) not in finished
+        controller = self._controller
+        outcomes = [outcome for outcome in controller.outcomes.values() if not outcome.retest]
+        finished = {set_key(outcome.levels) for outcome in outcomes if outcome.state == "ok"}
+        excluded = {
+            set_key(outcome.levels): ExcludedSet(levels=outcome.levels, reason=outcome.note)
+            for outcome in outcomes if set_key(outcome.levels) not in finished
         }  # fmt: skip
-        if now.best is not None:
-            why |= {set_key(one.levels): one for one in now.best.struck}
-        dropped = list(why.values())
+        if controller.best is not None:
+            excluded |= {
+                set_key(excluded_set.levels): excluded_set for excluded_set in controller.best.struck
+            }
+        dropped = list(excluded.values())
         self._failed_section.setVisible(bool(dropped))
         self._failed_section.set_title(self.tr("Dropped: {count}").format(count=len(dropped)))
         self._failed_sets.show_excluded(dropped)
@@ -390,8 +392,8 @@ class ExperimentResults(QWidget):
 
     def _request_analysis(self) -> None:
         """Analyze the outcomes on a thread; while an analysis runs, at most one other is pending."""
-        now = self._controller
-        plan, outcomes = now.plan, self._ordered_outcomes()
+        controller = self._controller
+        plan, outcomes = controller.plan, self._ordered_outcomes()
         part, figure = self._parts.get(self._work.currentData()), self._figure.currentData()
         if plan is None or not outcomes or not figure or part is None:
             return
@@ -399,9 +401,9 @@ class ExperimentResults(QWidget):
             self._analysis_pending = True
             return
         counted, axes = self._counted.isChecked(), self._wanted_axes
-        best = now.best
+        best = controller.best
         # The result of a stopped or saved search is computed from its trials.
-        ended = now.searches and not now.busy and best is None
+        ended = controller.searches and not controller.busy and best is None
 
         def work() -> _Analysis:
             analysis = analyze(
@@ -427,9 +429,9 @@ class ExperimentResults(QWidget):
         """Return the outcomes in the order of the plan's sets, because text levels have no natural order."""
         plan = self._controller.plan
         sets = plan.sets if plan is not None else []
-        places = {set_key(one.levels): place for place, one in enumerate(sets)}
+        positions = {set_key(option_set.levels): index for index, option_set in enumerate(sets)}
         outcomes = self._controller.outcomes.values()
-        return sorted(outcomes, key=lambda one: places.get(set_key(one.levels), len(places)))
+        return sorted(outcomes, key=lambda outcome: positions.get(set_key(outcome.levels), len(positions)))
 
     def _on_failed(self, plan: ExperimentPlan, error: AppError) -> None:
         if plan is self._controller.plan:
@@ -453,7 +455,7 @@ class ExperimentResults(QWidget):
         # Later trials may contradict a partial result, so a running experiment shows only warnings.
         if busy:
             self._headline.show_verdict("", "")
-            messages = [one for one in messages if one[0] == "warn"]
+            messages = [message for message in messages if message[0] == "warn"]
         elif search_analysis is not None:
             self._headline.show_verdict(search_analysis.verdict, search_analysis.headline)
         elif not searches:
@@ -504,25 +506,25 @@ class ExperimentResults(QWidget):
         menu.setObjectName("experiment-menu")
         menu.setToolTipsVisible(True)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        why = self._use_problem(levels)
+        problem = self._use_problem(levels)
         use = menu.addAction(self.tr("&Use These Settings…"), partial(self._on_use, levels))
-        use.setEnabled(not why)
-        if why:
-            menu.addAction(why).setEnabled(False)
+        use.setEnabled(not problem)
+        if problem:
+            menu.addAction(problem).setEnabled(False)
         return menu
 
     def _use_problem(self, levels: dict[str, str]) -> str:
         """Return why the settings of a set cannot be used, "" if they can."""
-        now, best = self._controller, self._best
-        plan = now.plan
-        if plan is None or now.busy or self._analysis_call is not None or self._analysis is None:
+        controller, best = self._controller, self._best
+        plan = controller.plan
+        if plan is None or controller.busy or self._analysis_call is not None or self._analysis is None:
             return self.tr("Wait until it has ended.")
         share = plan.experiment.share
         if share != self._share:
             return self.tr("It was measured on {share}: choose that share at the left.").format(share=share)
         if set_with_levels(levels, plan.sets) is None or (plan.current and levels == plan.current):
             return self.tr("It is in use already.")
-        if now.searches and (best is None or best.retest is None or levels != best.retest.winner):
+        if controller.searches and (best is None or best.retest is None or levels != best.retest.winner):
             return self.tr("It was not tested again beside the present setting.")
         return ""
 
@@ -531,18 +533,18 @@ class ExperimentResults(QWidget):
 
     def _on_use(self, levels: dict[str, str]) -> None:
         plan, analysis, best = self._controller.plan, self._analysis, self._best
-        one = set_with_levels(levels, plan.sets) if plan is not None else None
-        if plan is None or analysis is None or one is None:
+        option_set = set_with_levels(levels, plan.sets) if plan is not None else None
+        if plan is None or analysis is None or option_set is None:
             return
         if self._controller.searches and best is not None:
             measured = options_measured_by_retest(best, with_unit)
             shown = analyze_search(best, with_unit, DISPLAY_NAMES).headline
         else:
-            measured = measured_options(analysis, plan, one, with_unit)
+            measured = measured_options(analysis, plan, option_set, with_unit)
             shown = set_evidence_text(analysis, plan, levels, with_unit, DISPLAY_NAMES)
         environment = plan.environment
         link = (environment.emulated_link if environment is not None else None) or ""
-        self.use_clicked.emit(ChosenSet(plan, one, shown, measured, plan.experiment.share, link))
+        self.use_clicked.emit(ChosenSet(plan, option_set, shown, measured, plan.experiment.share, link))
 
 
 class _Analysis(NamedTuple):
@@ -554,7 +556,7 @@ class _Analysis(NamedTuple):
 
 def _fill_choices(box: QComboBox, items: list[tuple[str, str]]) -> None:
     """Fill a combo box with pairs of text and data; the selected data stays selected if it is offered."""
-    if [box.itemData(place) for place in range(box.count())] == [data for _text, data in items]:
+    if [box.itemData(index) for index in range(box.count())] == [data for _text, data in items]:
         return
     selected = box.currentData()
     box.clear()

@@ -178,8 +178,8 @@ class ExperimentSetup(QWidget):
             self._recipe.addItem(own if recipe.own else recipe.title)
         self._recipe.addItem(self.tr("Find the best setting"))
         names = [recipe.name for recipe in recipes]
-        place = len(names) if keep_search else 0
-        self._recipe.setCurrentIndex(names.index(selected) if selected in names else place)
+        index = len(names) if keep_search else 0
+        self._recipe.setCurrentIndex(names.index(selected) if selected in names else index)
         self._recipe.blockSignals(False)  # noqa: FBT003
         self._on_chosen()
 
@@ -248,8 +248,8 @@ class ExperimentSetup(QWidget):
     @property
     def recipe(self) -> Recipe | None:
         """Selected recipe, None for a search."""
-        place = self._recipe.currentIndex()
-        return self._recipes[place] if 0 <= place < len(self._recipes) else None
+        index = self._recipe.currentIndex()
+        return self._recipes[index] if 0 <= index < len(self._recipes) else None
 
     @property
     def extent(self) -> RecipeSize:

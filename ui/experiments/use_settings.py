@@ -49,7 +49,7 @@ def ask_use_settings(
         proposal: changes to the options of the mount, and their lint findings.
         agreed: called if the user confirms; puts the settings into the form.
     """
-    changes = "\n".join(_change(one) for one in proposal.changes)
+    changes = "\n".join(_change(change) for change in proposal.changes)
     lines = [changes or tr("These settings are in use already."), wanted.shown]
     if proposal.study and proposal.changes:
         lines.append(
@@ -59,9 +59,9 @@ def ask_use_settings(
         )
     templates = {"error": tr("Error: {text}"), "warning": tr("Warning: {text}")}
     lines += [
-        templates[one.severity].format(text=one.title)
-        for one in proposal.findings
-        if one.severity in templates
+        templates[finding.severity].format(text=finding.title)
+        for finding in proposal.findings
+        if finding.severity in templates
     ]
     lines.append(tr("Nothing is mounted by that: “Apply…” does."))
     confirm(
@@ -73,12 +73,12 @@ def ask_use_settings(
     )
 
 
-def _change(one: ProposedChange) -> str:
-    name, default = factor_label(one.option), tr("default")
-    before = default if one.before is None else _value(one.option, one.before)
-    if one.option == READ_AHEAD and one.before is None:
-        return f"{name}: {_value(one.option, one.after or '')}"
-    after = default if one.after is None else _value(one.option, one.after)
+def _change(change: ProposedChange) -> str:
+    name, default = factor_label(change.option), tr("default")
+    before = default if change.before is None else _value(change.option, change.before)
+    if change.option == READ_AHEAD and change.before is None:
+        return f"{name}: {_value(change.option, change.after or '')}"
+    after = default if change.after is None else _value(change.option, change.after)
     return f"{name}: {before} → {after}"
 
 

@@ -88,10 +88,10 @@ class HistoryDetails(QWidget):
         self._plot_box.setVisible(bool(lines))
         self._title.setText(self._title_of(selected))
         self._show_keys(selected.runs[: len(SERIES_COLORS)], drawn=bool(lines))
-        one = results[0] if len(selected.runs) == 1 else None
-        self._grid.show_cells(one.grid if one is not None else [])
-        self._result.setVisible(one is not None and not one.grid)
-        self._result.show_result(one)
+        single = results[0] if len(selected.runs) == 1 else None
+        self._grid.show_cells(single.grid if single is not None else [])
+        self._result.setVisible(single is not None and not single.grid)
+        self._result.show_result(single)
         self._show_sentences(selected)
         self._show_table(selected)
 

@@ -259,10 +259,12 @@ class HistoryPanel(QWidget):
 
     def _show_buttons(self) -> None:
         rows = self._chosen()
-        one = len(rows) == 1 and self._changeable
-        self._baseline.setEnabled(one)
-        self._baseline.setText(self.tr("No &baseline") if one and rows[0].baseline else self.tr("&Baseline"))
-        self._note.setEnabled(one)
+        single = len(rows) == 1 and self._changeable
+        self._baseline.setEnabled(single)
+        self._baseline.setText(
+            self.tr("No &baseline") if single and rows[0].baseline else self.tr("&Baseline")
+        )
+        self._note.setEnabled(single)
         self._tags.setEnabled(bool(rows) and self._changeable)
         self._delete.setEnabled(bool(rows) and self._changeable)
         for action in self._exports:

@@ -47,13 +47,13 @@ class HistoryModel(QAbstractTableModel):
         self._rows = rows
         self.endResetModel()
 
-    def row_at(self, place: int) -> RunSummary:
+    def row_at(self, index: int) -> RunSummary:
         """Return the test of a row."""
-        return self._rows[place]
+        return self._rows[index]
 
     def place_of(self, number: int) -> int | None:
         """Return the row of a test by its number, None if the table does not have it."""
-        return next((place for place, row in enumerate(self._rows) if row.id == number), None)
+        return next((index for index, run in enumerate(self._rows) if run.id == number), None)
 
     def _on_unit(self) -> None:
         if self._rows:

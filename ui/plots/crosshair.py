@@ -44,10 +44,10 @@ def _readout_line(reading: CursorReadout, *, several: bool) -> str:
 
 
 def _curve_name(curve: SpeedCurve, *, several: bool) -> str:
-    way = tr("To the server") if curve.way == "write" else tr("From the server")
+    direction = tr("To the server") if curve.way == "write" else tr("From the server")
     if curve.warm_up:
-        return tr("{way}, warm-up").format(way=way)
-    return tr("{way}, repeat {number}").format(way=way, number=curve.round) if several else way
+        return tr("{way}, warm-up").format(way=direction)
+    return tr("{way}, repeat {number}").format(way=direction, number=curve.round) if several else direction
 
 
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")

@@ -92,7 +92,7 @@ class FactorPlot(QWidget):
     def _tick(self, curve: FactorCurve, point: CurvePoint) -> str:
         """Return the label of a level; it includes the timeouts per repeat if any level had some."""
         text = level_label(curve.factor, point.level)
-        if not any(one.timeouts for one in curve.points) or curve.figure == TIMEOUTS:
+        if not any(other_point.timeouts for other_point in curve.points) or curve.figure == TIMEOUTS:
             return text
         return self.tr("{level}\ntime-outs: {count}").format(level=text, count=f"{point.timeouts:.3g}")
 

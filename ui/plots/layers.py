@@ -125,11 +125,11 @@ class PlotCanvas(QGraphicsItem):
         widget: QWidget | None = None,
     ) -> None:
         """Qt: paint the layers in pixel coordinates, so that pens and markers do not scale with the axes."""
-        place = painter.worldTransform()
+        transform = painter.worldTransform()
         exposed: QRectF = option.exposedRect
-        margin = _CANVAS_MARGIN / place.m11()
+        margin = _CANVAS_MARGIN / transform.m11()
         view = PlotTransform(
-            place.mapRect(self._shown), (exposed.left() - margin, exposed.right() + margin), place
+            transform.mapRect(self._shown), (exposed.left() - margin, exposed.right() + margin), transform
         )
         painter.save()
         try:
@@ -232,10 +232,12 @@ class SpeedCurves:
 
     def __init__(self, axis: Any) -> None:
         self.axis: Any = axis
-        self.speeds = {(way, warm_up): GrowingLine() for way in DIRECTIONS for warm_up in (True, False)}
+        self.speeds = {
+            (direction, warm_up): GrowingLine() for direction in DIRECTIONS for warm_up in (True, False)
+        }
         self.trips = GrowingLine()
         self.pens = {key: QPen() for key in self.speeds}
-        self._average_pens = {way: QPen() for way in DIRECTIONS}
+        self._average_pens = {direction: QPen() for direction in DIRECTIONS}
         self._trip_pen = QPen()
         self._timeline: Timeline | None = None
         #: Number of samples taken from each curve of the timeline.
@@ -259,7 +261,7 @@ class SpeedCurves:
             stale.append(WHOLE_AXIS)
         first = max(0, len(self._taken) - 1)
         stale.extend(
-            self._add_samples(place, curve) for place, curve in enumerate(timeline.curves[first:], first)
+            self._add_samples(index, curve) for index, curve in enumerate(timeline.curves[first:], first)
         )
         stale.append(self._scale_trips(timeline, top))
         stale.append(self._move_average(timeline))
@@ -279,14 +281,14 @@ class SpeedCurves:
             len(curve.times_s) != taken for curve, taken in zip(timeline.curves, known, strict=False)
         )
 
-    def _add_samples(self, place: int, curve: SpeedCurve) -> TimeInterval | None:
-        if place == len(self._taken):
+    def _add_samples(self, index: int, curve: SpeedCurve) -> TimeInterval | None:
+        if index == len(self._taken):
             self._taken.append(0)
-        first = self._taken[place]
+        first = self._taken[index]
         times_s = curve.times_s[first:]
         if not times_s:
             return None
-        self._taken[place] = len(curve.times_s)
+        self._taken[index] = len(curve.times_s)
         line = self.speeds[curve.way, curve.warm_up]
         if first == 0:
             line.interrupt(times_s[0])
@@ -297,9 +299,9 @@ class SpeedCurves:
             pair for pair in zip(times_s, curve.trips_s[first:], strict=False) if not math.isnan(pair[1])
         ]
         if trips:
-            if self._trip_curve != place:
+            if self._trip_curve != index:
                 self.trips.interrupt(trips[0][0])
-                self._trip_curve = place
+                self._trip_curve = index
             else:
                 start_s = min(start_s, self.trips.times_s[-1])
             self.trips.extend([time_s for time_s, _ in trips], [trip_s for _, trip_s in trips])
@@ -334,29 +336,29 @@ class SpeedCurves:
         if self._trips_end > 0:
             painter.setPen(self._trip_pen)
             self.trips.paint(painter, view, self._top / self._trips_end)
-        for way in DIRECTIONS:
-            painter.setPen(self._average_pens[way])
-            self._paint_averages(painter, view, way)
+        for direction in DIRECTIONS:
+            painter.setPen(self._average_pens[direction])
+            self._paint_averages(painter, view, direction)
             for warm_up in (True, False):
-                painter.setPen(self.pens[way, warm_up])
-                self.speeds[way, warm_up].paint(painter, view)
+                painter.setPen(self.pens[direction, warm_up])
+                self.speeds[direction, warm_up].paint(painter, view)
 
-    def _paint_averages(self, painter: QPainter, view: PlotTransform, way: TransferDirection) -> None:
+    def _paint_averages(self, painter: QPainter, view: PlotTransform, direction: TransferDirection) -> None:
         for curve in reversed(self._timeline.curves if self._timeline is not None else []):
             if curve.end_s < view.exposed[0]:
                 return
-            average = curve.average if curve.way == way and not curve.warm_up else None
+            average = curve.average if curve.way == direction and not curve.warm_up else None
             if average is not None and curve.start_s <= view.exposed[1]:
                 step = self._top * _AVERAGE_STEP
                 draw_level_line(painter, view, round(average / step) * step, (curve.start_s, curve.end_s))
 
     def update_colors(self, colors: Colors) -> None:
         """Set the colors of the layer."""
-        for way in DIRECTIONS:
-            color: str = getattr(colors, way)
-            self.pens[way, False] = QPen(QColor(color), 1)
-            self.pens[way, True] = QPen(QColor(theme.blend(color, colors.base, _WARM_UP_OPACITY)), 1)
-            self._average_pens[way] = QPen(QColor(theme.blend(color, colors.base, _AVERAGE_OPACITY)), 1)
+        for direction in DIRECTIONS:
+            color: str = getattr(colors, direction)
+            self.pens[direction, False] = QPen(QColor(color), 1)
+            self.pens[direction, True] = QPen(QColor(theme.blend(color, colors.base, _WARM_UP_OPACITY)), 1)
+            self._average_pens[direction] = QPen(QColor(theme.blend(color, colors.base, _AVERAGE_OPACITY)), 1)
         self._trip_pen = QPen(QColor(theme.blend(colors.trip, colors.base, _AVERAGE_OPACITY)), 1)
         self.axis.setTextPen(QPen(QColor(colors.trip)))
 
@@ -452,14 +454,14 @@ class LossMarkers:
         changed = timeline is not self._timeline or width_s != self._width_s
         if changed:
             self._timeline, self._width_s, self._taken = timeline, width_s, 0
-            for places in self.places.values():
-                places.clear()
+            for times_s in self.places.values():
+                times_s.clear()
         new = timeline.loss_events[self._taken :]
         self._taken = len(timeline.loss_events)
         for event in new:
-            places = self.places[event.trouble]
-            if not places or event.time_s - places[-1] >= width_s * _MARKER_SPACING:
-                places.append(event.time_s)
+            times_s = self.places[event.trouble]
+            if not times_s or event.time_s - times_s[-1] >= width_s * _MARKER_SPACING:
+                times_s.append(event.time_s)
         if changed:
             return WHOLE_AXIS
         return (new[0].time_s, new[-1].time_s) if new else None
@@ -467,13 +469,13 @@ class LossMarkers:
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
         """Paint triangles for retransmissions and crosses for timeouts."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for trouble, places in self.places.items():
-            first, last = bisect_left(places, view.exposed[0]), bisect_right(places, view.exposed[1])
+        for trouble, times_s in self.places.items():
+            first, last = bisect_left(times_s, view.exposed[0]), bisect_right(times_s, view.exposed[1])
             y = view.y(_MARKER_HEIGHTS[trouble] * self._top)
             color = self._colors[trouble]
             painter.setBrush(color)
             painter.setPen(QPen(color, 3 if trouble == "timeout" else 1))
-            for time_s in places[first:last]:
+            for time_s in times_s[first:last]:
                 (_draw_cross if trouble == "timeout" else _draw_triangle)(painter, view.x(time_s), y)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
@@ -568,17 +570,19 @@ class ReferenceLines:
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
         """Paint expected speeds (dashed, with error band), best speeds (dotted), and limits (solid)."""
-        for way, (speed, error) in self.expected.items():
+        for direction, (speed, error) in self.expected.items():
             low, high = view.y(speed * (1 - error)), view.y(speed * (1 + error))
-            painter.fillRect(QRectF(view.area.left(), high, view.area.width(), low - high), self._bands[way])
-        for way in DIRECTIONS:
-            dashed, dotted = self._pens[way]
-            if way in self.expected:
+            painter.fillRect(
+                QRectF(view.area.left(), high, view.area.width(), low - high), self._bands[direction]
+            )
+        for direction in DIRECTIONS:
+            dashed, dotted = self._pens[direction]
+            if direction in self.expected:
                 painter.setPen(dashed)
-                draw_level_line(painter, view, self.expected[way][0])
-            if way in self.best:
+                draw_level_line(painter, view, self.expected[direction][0])
+            if direction in self.best:
                 painter.setPen(dotted)
-                draw_level_line(painter, view, self.best[way])
+                draw_level_line(painter, view, self.best[direction])
         painter.setPen(self._limit_pen)
         for limit in set(self.limits.values()):
             draw_level_line(painter, view, limit)
@@ -586,9 +590,9 @@ class ReferenceLines:
     def update_colors(self, colors: Colors) -> None:
         """Set the colors of the layer."""
         self._limit_pen = QPen(QColor(colors.ok), 1)
-        for way in DIRECTIONS:
-            color: str = getattr(colors, way)
-            self._pens[way] = (
+        for direction in DIRECTIONS:
+            color: str = getattr(colors, direction)
+            self._pens[direction] = (
                 QPen(QColor(color), 1, Qt.PenStyle.DashLine), QPen(QColor(color), 1, Qt.PenStyle.DotLine),
             )  # fmt: skip
-            self._bands[way] = QColor(theme.blend(color, colors.base, _BAND_OPACITY))
+            self._bands[direction] = QColor(theme.blend(color, colors.base, _BAND_OPACITY))

@@ -142,14 +142,14 @@ class Legend(QWidget):
 
     def show_now(self, timeline: Timeline) -> None:
         """Show the present speed, average and round-trip time of a running test."""
-        for way in _DIRECTIONS:
-            curve = timeline.latest(way)
+        for direction in _DIRECTIONS:
+            curve = timeline.latest(direction)
             speed, average = (curve.recent_speed, curve.average) if curve is not None else (None, None)
             if speed is None or average is None:
-                self._figure(way, "")
+                self._figure(direction, "")
                 continue
             text = self.tr("{speed} now, {average} average")
-            self._figure(way, text.format(speed=speed_text(speed), average=speed_text(average)))
+            self._figure(direction, text.format(speed=speed_text(speed), average=speed_text(average)))
         trips = timeline.curves[-1].trips_s[-20:] if timeline.curves else []
         known = [trip for trip in trips if trip == trip]  # noqa: PLR0124 - NaN is not
         self._figure("trip", format_duration(known[-1]) if known else "")
@@ -157,13 +157,13 @@ class Legend(QWidget):
 
     def show_result(self, result: TestResult | None, timeline: Timeline) -> None:
         """Show the speeds of a finished test, None for an unfinished one."""
-        for way in _DIRECTIONS:
-            figure = result.figures.get(way) if result is not None else None
-            transfer = getattr(result, way) if result is not None else None
+        for direction in _DIRECTIONS:
+            figure = result.figures.get(direction) if result is not None else None
+            transfer = getattr(result, direction) if result is not None else None
             if figure is not None and len(figure.values) > 1:
-                self._figure(way, self.tr("{speed} (median)").format(speed=speed_text(figure.median)))
+                self._figure(direction, self.tr("{speed} (median)").format(speed=speed_text(figure.median)))
             else:
-                self._figure(way, speed_text(transfer.bytes_per_s) if transfer is not None else "")
+                self._figure(direction, speed_text(transfer.bytes_per_s) if transfer is not None else "")
         self._figure("trip", "")
         self.show_marks(timeline)
 
@@ -181,7 +181,7 @@ class Legend(QWidget):
             ("retransmission", self.tr("sent again: {count}")),
             ("timeout", self.tr("timed out: {count}")),
         ):
-            count = sum(one.count for one in timeline.loss_events if one.trouble == trouble)
+            count = sum(event.count for event in timeline.loss_events if event.trouble == trouble)
             self._mark(trouble, text.format(count=count) if count else "")
         self._arrange()
 
@@ -195,7 +195,7 @@ class Legend(QWidget):
     def _arrange(self) -> None:
         """Arrange each row horizontally if it fits the width, otherwise vertically."""
         for row, widest in self._rows.items():
-            marks = [item.widget() for place in range(row.count()) if (item := row.itemAt(place)) is not None]
+            marks = [item.widget() for index in range(row.count()) if (item := row.itemAt(index)) is not None]
             widths = [mark.sizeHint().width() for mark in marks if mark is not None and not mark.isHidden()]
             needed = max(widest, sum(widths) + _GAP_PX * (len(widths) - 1))
             self._rows[row] = needed

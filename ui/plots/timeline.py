@@ -84,9 +84,9 @@ class SpeedCurve:
         """Mean speed since the start of the curve, bytes/s; None before the first sample."""
         return self.average_at(-1) if self.samples else None
 
-    def average_at(self, place: int) -> float:
+    def average_at(self, index: int) -> float:
         """Return the mean speed from the start of the curve to a sample, by its index, bytes/s."""
-        sample = self.samples[place]
+        sample = self.samples[index]
         return max(0, sample.server_bytes) / sample.t_s
 
     @property
@@ -191,9 +191,9 @@ class Timeline:
         """Longest round-trip time so far, s; 0 for none."""
         return max((curve.longest_trip_s for curve in self.curves), default=0.0)
 
-    def latest(self, way: TransferDirection) -> SpeedCurve | None:
+    def latest(self, direction: TransferDirection) -> SpeedCurve | None:
         """Return the latest curve of a direction, None without one."""
-        return next((curve for curve in reversed(self.curves) if curve.way == way), None)
+        return next((curve for curve in reversed(self.curves) if curve.way == direction), None)
 
     def rounds(self) -> list[tuple[float, int]]:
         """Return the start (s) and the number of each repeat; 0 is the warm-up."""
@@ -269,11 +269,11 @@ class Timeline:
         return curve
 
     def _readout(self, curve: SpeedCurve, time_s: float) -> CursorReadout:
-        place = min(bisect_left(curve.times_s, time_s), len(curve.times_s) - 1)
-        if place and time_s - curve.times_s[place - 1] < curve.times_s[place] - time_s:
-            place -= 1
-        sample_time_s = curve.times_s[place]
-        trip_s = curve.trips_s[place]
+        index = min(bisect_left(curve.times_s, time_s), len(curve.times_s) - 1)
+        if index and time_s - curve.times_s[index - 1] < curve.times_s[index] - time_s:
+            index -= 1
+        sample_time_s = curve.times_s[index]
+        trip_s = curve.trips_s[index]
         phases: list[TestPhase] = [
             interval.phase
             for interval in self.phase_intervals
@@ -283,8 +283,8 @@ class Timeline:
         return CursorReadout(
             curve,
             sample_time_s,
-            curve.speeds[place],
-            curve.average_at(place) if curve.samples else None,
+            curve.speeds[index],
+            curve.average_at(index) if curve.samples else None,
             None if math.isnan(trip_s) else trip_s,
             phase,
         )
@@ -332,11 +332,11 @@ def differing_options(results: Sequence[TestResult]) -> list[str]:
 def overlay_lines(results: Sequence[TestResult]) -> list[OverlayLine]:
     """Return the curves of some tests; a test with several repeats has that of the median speed."""
     lines: list[OverlayLine] = []
-    for place, result in enumerate(results):
-        for way in _DIRECTIONS:
-            transfer = result.write if way == "write" else result.read
+    for index, result in enumerate(results):
+        for direction in _DIRECTIONS:
+            transfer = result.write if direction == "write" else result.read
             timeline = Timeline()
             for sample in transfer.samples if transfer is not None else ():
-                timeline.take(TestEvent(direction=way, phase=way, sample=sample))
-            lines += [OverlayLine(place, way, curve.times_s, curve.speeds) for curve in timeline.curves]
+                timeline.take(TestEvent(direction=direction, phase=direction, sample=sample))
+            lines += [OverlayLine(index, direction, curve.times_s, curve.speeds) for curve in timeline.curves]
     return lines

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MEMORIES = tuple(2**30 * count for count in (1, 2, 4, 8, 16, 32, 64))
 #: File sizes that are offered, bytes.
 _SIZES = tuple(2**20 * count for count in (4, 16, 64, 256, 1024, 4096))
-#: Default number of small files, by file size in bytes; both as in the author's earlier measurements.
+#: Default number of small files, by file size in bytes.
 _SMALL_FILE_COUNTS = {2**20: 100, 4096: 1000}
 #: Numbers of small files that are offered.
 _COUNTS = (10, 100, 1000, 5000)
@@ -223,11 +223,11 @@ class SpeedTestControls(QWidget):
 
     def offer_fresh_mount(self, *, offered: bool) -> None:
         """Offer or hide the cache method "fresh-mount"; it needs a mount that no other program uses."""
-        place = self._cache.findData("fresh-mount")
-        if offered and place < 0:
+        index = self._cache.findData("fresh-mount")
+        if offered and index < 0:
             self._cache.addItem(self.tr("Mounted afresh"), "fresh-mount")
-        elif not offered and place >= 0:
-            self._cache.removeItem(place)
+        elif not offered and index >= 0:
+            self._cache.removeItem(index)
 
     def set_idle(self, *, can_start: bool, why_not: str = "") -> None:
         """Show the Start button; ``why_not`` is its tooltip while it is disabled."""
