@@ -137,7 +137,7 @@ class Banner(QFrame):
         self._offer(action_text, action)
 
     def show_information(self, message: str, detail: str = "") -> None:
-        """Show an information, which hides itself after some seconds if it has no details."""
+        """Show a note, which hides itself after some seconds if it has no details."""
         self._show("info", self.tr("Note"), AppError(ErrorKind.INTERNAL, message, detail=detail))
 
     def message(self) -> str:

@@ -47,8 +47,8 @@ class ExperimentController(QObject):
         failed: an operation failed (AppError).
 
     Attributes:
-        state: "planning" while option sets are probed or the link is checked, "running" from the saving of the
-            experiment to its end, otherwise "idle".
+        state: "planning" while option sets are probed or the link is checked, "running" from the saving of
+            the experiment to its end, otherwise "idle".
         share: server:/export that the experiment measures.
         number: number in the history, 0 if it is not saved.
         origin: file that it was imported from, "" if it ran here.

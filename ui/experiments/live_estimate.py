@@ -105,7 +105,7 @@ class LiveEstimator(QObject):
         self._restart()
 
     def set_trying(self, *, on: bool) -> None:
-        """Turn probing on or off; after each change, a probe mounts every option set once in private."""
+        """Turn probing on or off; a probe mounts every option set once, in a private mount."""
         self._probing_enabled = on
         self._restart()
 

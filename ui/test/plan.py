@@ -94,7 +94,7 @@ def private_mount_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -
         "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
         "it, and is gone afterwards; you may be asked for a password. The free space is looked at first."
     ).format(share=share)
-    if args.spec.workload == "own":  # how much that is, the agent finds out
+    if args.spec.workload == "own":  # only the agent knows the size of the user's files
         return f"{how} {what_text(args.spec, share)}"
     return f"{how} {plan_text(plan_test(args, None, link), share)}"
 
