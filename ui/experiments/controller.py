@@ -279,7 +279,7 @@ class ExperimentController(QObject):
                 args = ExperimentRunArgs(plan=self.plan, done=done, budget_s=self._budget_s)
                 self._begin("running", "experiment.run", args, self._on_result)
 
-    # What happens
+    # Results of requests
 
     def _on_overdue(self, call: BridgeCall) -> None:
         if call is self._call:

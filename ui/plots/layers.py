@@ -249,7 +249,7 @@ class SpeedCurves:
         self._average: tuple[int, int] = (0, 0)
 
     def draw(self, timeline: Timeline, top: float) -> list[TimeInterval | None]:
-        """Take the new samples of a timeline; return the stale intervals.
+        """Take the new samples of a timeline; return the intervals to repaint.
 
         Args:
             timeline: timeline of the test.
@@ -394,7 +394,7 @@ class PhaseAreas:
         self._colors: dict[str, QColor] = {}
 
     def draw(self, timeline: Timeline) -> TimeInterval | None:
-        """Take the phases of a timeline; return the stale interval."""
+        """Take the phases of a timeline; return the interval to repaint."""
         if timeline.phase_intervals is not self.phase_intervals:
             self.phase_intervals, self._shown = timeline.phase_intervals, (0, 0.0)
         (count, end_s), intervals = self._shown, self.phase_intervals
@@ -443,7 +443,7 @@ class LossMarkers:
         self._colors: dict[LossKind, QColor] = {}
 
     def draw(self, timeline: Timeline, width_s: float, top: float) -> TimeInterval | None:
-        """Take the losses of a timeline; return the stale interval.
+        """Take the losses of a timeline; return the interval to repaint.
 
         Args:
             timeline: timeline of the test.
@@ -503,7 +503,7 @@ class RepeatMarkers:
         self._line, self._text = QColor(), QColor()
 
     def draw(self, timeline: Timeline) -> TimeInterval | None:
-        """Take the repeats of a timeline; return the stale interval."""
+        """Take the repeats of a timeline; return the interval to repaint."""
         if timeline is self._timeline and len(timeline.curves) == self._curves:
             return None
         self._timeline, self._curves = timeline, len(timeline.curves)
@@ -514,7 +514,7 @@ class RepeatMarkers:
         if before == self.shown:
             return None
         known = len(before) if before and self.shown[: len(before)] == before else 0
-        # The numbers are at the right of the lines, so everything to the right is stale.
+        # The numbers are at the right of the lines, so everything to the right needs repainting.
         return (self.shown[known][0], math.inf) if self.shown else WHOLE_AXIS
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
