@@ -78,7 +78,7 @@ class ExperimentHarness:
         self.errors: list[str] = []
         self.kept: list[tuple[int, int]] = []
         self.shown = stored_experiment(0)
-        self.claimed = ExperimentLock(Path(), None)
+        self.lock = ExperimentLock(Path(), None)
         self.now = ExperimentController(self._submit, self._run, parent)  # type: ignore[arg-type]
         self.now.failed.connect(lambda error: self.errors.append(error.message))
         monkeypatch.setattr(experiment_store, "save_outcome", self._keep)
@@ -102,21 +102,21 @@ class ExperimentHarness:
     def verbs(self) -> list[str]:
         return [call.name for call in self.calls]
 
-    def greet(self, link: str | None = None, *, claim: bool = True) -> None:
+    def answer_hello(self, link: str | None = None, *, lock: bool = True) -> None:
         """Answer the request hello, and let the lock of a resumed experiment succeed."""
         facts = LinkFacts(name=link, emulated=True) if link else None
         assert self.last.name == "hello"
         self.last.ok(HelloResult(protocol=1, version="", host="", kernel="", uid=0, link=facts))
-        if claim and self.verbs[-1] == "claim":
-            self.take_up()
+        if lock and self.verbs[-1] == "claim":
+            self.grant_lock()
 
-    def take_up(self, *more: TrialOutcome) -> None:
+    def grant_lock(self, *more: TrialOutcome) -> None:
         """Let the lock succeed; the loaded experiment has these trials of another program in addition."""
         assert self.last.name == "claim"
         outcomes = [*self.shown.outcomes, *more]
-        self.last.ok((self.claimed, dataclasses.replace(self.shown, outcomes=outcomes)))
+        self.last.ok((self.lock, dataclasses.replace(self.shown, outcomes=outcomes)))
 
-    def look_at(self, count: int, number: int = 7, plan: Any = PLAN, origin: str = "") -> None:
+    def load_stored(self, count: int, number: int = 7, plan: Any = PLAN, origin: str = "") -> None:
         self.now.open(number)
         self.shown = stored_experiment(count, number, plan, origin)
         self.last.ok(self.shown)
@@ -125,14 +125,14 @@ class ExperimentHarness:
         self.now.make_plan(RECIPE, plan.experiment.share, "quick", None)
         self.last.ok(plan)
 
-    def begun(self) -> Call:
+    def start_new(self) -> Call:
         """Plan and start an experiment; return the pending call that saves it."""
         self.planned()
         self.now.start()
-        self.greet()
+        self.answer_hello()
         return self.last
 
-    def trial(self, run: Call, place: int) -> None:
+    def finish_trial(self, run: Call, place: int) -> None:
         """Emit the event that a trial of a run is done."""
         outcome = msgspec.structs.replace(outcomes()[place], left_s=5.0)
         run.progressed.emit(ExperimentEvent(phase="done", number=place + 1, total=18, outcome=outcome))
@@ -143,9 +143,9 @@ def stored_experiment(count: int, number: int = 7, plan: Any = PLAN, origin: str
     return StoredExperiment(number=number, started_at="", plan=plan, outcomes=done, origin=origin)
 
 
-def running(world: ExperimentHarness, done: int) -> Call:
+def resume_stored(world: ExperimentHarness, done: int) -> Call:
     """Load and resume an experiment with this number of finished trials; return the running call."""
-    world.look_at(done)
+    world.load_stored(done)
     world.now.resume(None)
-    world.greet()
+    world.answer_hello()
     return world.last

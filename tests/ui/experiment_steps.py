@@ -25,35 +25,35 @@ def combo(driver: Driver, name: str) -> QComboBox:
     return found
 
 
-def said(driver: Driver, name: str) -> list[str]:
+def sentences_of(driver: Driver, name: str) -> list[str]:
     """Return the sentences of a message list by its object name."""
     found = driver.find(MessageList, name)
     assert isinstance(found, MessageList)
     return found.sentences()
 
 
-def opened(driver: Driver, host: str = "") -> None:
+def open_page(driver: Driver, host: str = "") -> None:
     """Open a host and the experiments page, and wait for the recipes."""
     driver.open(host)
     driver.tab("Experiment")
     driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
 
 
-def planned(driver: Driver, host: str = "") -> None:
+def plan_first_recipe(driver: Driver, host: str = "") -> None:
     """Open the page and plan its first recipe."""
-    opened(driver, host)
+    open_page(driver, host)
     driver.click("experiment-plan")
     driver.wait(lambda: driver.sees("experiment-start"))
 
 
-def within(driver: Driver, text: str) -> None:
+def choose_limit(driver: Driver, text: str) -> None:
     """Choose a limit by its text."""
     budget = combo(driver, "experiment-budget")
     assert budget.findText(text) >= 0
     budget.setCurrentIndex(budget.findText(text))
 
 
-def look_at_earlier(driver: Driver) -> None:
+def load_earlier(driver: Driver) -> None:
     """Load the only earlier experiment of the list."""
     earlier = combo(driver, "experiment-earlier")
     driver.wait(lambda: earlier.count() == 2)
@@ -61,7 +61,7 @@ def look_at_earlier(driver: Driver) -> None:
     earlier.activated.emit(1)
 
 
-def stopped(recipe: str, *, link: str | None = None) -> None:
+def save_stopped(recipe: str, *, link: str | None = None) -> None:
     """Save an experiment that was stopped after five trials."""
     experiment = msgspec.structs.replace(PLAN.experiment, recipe=recipe, title="Sizes")
     environment = Environment(host="testhost", emulated_link=link)
@@ -74,7 +74,7 @@ def stopped(recipe: str, *, link: str | None = None) -> None:
         )
 
 
-def menu(driver: Driver, levels: dict[str, str]) -> tuple[QAction, str]:
+def use_action(driver: Driver, levels: dict[str, str]) -> tuple[QAction, str]:
     """Return the action “Use These Settings” in the menu of a row, and why it is disabled ("" if not)."""
     results = driver.window._detail.experiment._results
     made = results.menu_of(levels)
@@ -82,7 +82,7 @@ def menu(driver: Driver, levels: dict[str, str]) -> tuple[QAction, str]:
     return use, why[0].text() if why else ""
 
 
-def asked(driver: Driver) -> str:
+def confirmation_text(driver: Driver) -> str:
     """Return the consequence text of the confirmation before settings are used."""
     driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is not None)
     box = driver.window.findChild(QMessageBox, "confirm")
@@ -90,9 +90,9 @@ def asked(driver: Driver) -> str:
     return box.informativeText()
 
 
-def agree(driver: Driver) -> None:
+def confirm_use(driver: Driver) -> None:
     """Confirm the use of the settings."""
-    asked(driver)
+    confirmation_text(driver)
     box = driver.window.findChild(QMessageBox, "confirm")
     button = driver.window.findChild(QPushButton, "confirm-action")
     assert box is not None
@@ -101,8 +101,8 @@ def agree(driver: Driver) -> None:
     driver.wait(lambda: driver.window.findChild(QMessageBox, "confirm") is None)
 
 
-def used(driver: Driver, levels: dict[str, str]) -> None:
+def use_settings(driver: Driver, levels: dict[str, str]) -> None:
     """Use the settings of an option set by the menu of its row."""
-    driver.wait(lambda: not menu(driver, levels)[1])
-    menu(driver, levels)[0].trigger()
-    agree(driver)
+    driver.wait(lambda: not use_action(driver, levels)[1])
+    use_action(driver, levels)[0].trigger()
+    confirm_use(driver)

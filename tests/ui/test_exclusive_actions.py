@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from before_after_steps import HOME, offered
-from experiment_steps import combo, planned
+from experiment_steps import combo, plan_first_recipe
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QPushButton
 from waiting import DEADLINE_S
@@ -30,7 +30,7 @@ def _start(driver: Driver) -> QPushButton:
 
 def test_no_test_begins_while_an_experiment_runs(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
-    planned(driver)
+    plan_first_recipe(driver)
     fake.hold.clear()
     driver.click("experiment-start")
     driver.wait(lambda: fake.asked("experiment.run") != [])
@@ -48,7 +48,7 @@ def test_no_test_begins_while_an_experiment_runs(driver: Driver, fake: FakeHost)
 
 def test_no_experiment_begins_while_a_test_runs(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted()]
-    planned(driver)
+    plan_first_recipe(driver)
     driver.tab("Quick test")
     driver.wait(lambda: _start(driver).isEnabled())
     fake.hold.clear()

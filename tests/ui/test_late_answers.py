@@ -292,7 +292,7 @@ def searched_and_left(world: ExperimentHarness) -> Call:
     run = world.last
     run.progressed.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=SEARCHED))
     begin = world.last
-    world.trial(run, 0)
+    world.finish_trial(run, 0)
     world.now.reset()
     return begin
 
@@ -313,7 +313,7 @@ def test_a_search_that_was_left_and_could_not_be_kept_is_told_and_stops_no_other
 ) -> None:
     world = ExperimentHarness(qapp, monkeypatch)
     begin = searched_and_left(world)
-    second = world.begun()
+    second = world.start_new()
     begin.fail(HELD)
     assert (world.errors, world.now.state) == ([HELD.message], "running")
     second.ok(8)

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from experiment_steps import planned
+from experiment_steps import plan_first_recipe
 from fake_host import mounted
 from PySide6.QtWidgets import QPushButton
 
@@ -147,7 +147,7 @@ def test_an_experiment_that_does_not_stop_can_be_abandoned(
     driver: Driver, fake: FakeHost, over: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ui.common.bridge, "OVERDUE_MS", 50)
-    planned(driver)
+    plan_first_recipe(driver)
     hold(fake, over)
     driver.click("experiment-start")
     # Before Stop is pressed, the request is not overdue.

@@ -14,7 +14,7 @@ from experiment_harness import (
     SEARCHED,
     WHOLE,
     ExperimentHarness,
-    running,
+    resume_stored,
     stored_experiment,
 )
 from fake_experiments import PLAN
@@ -62,13 +62,13 @@ def test_an_earlier_one_of_another_share_is_not_shown(world: ExperimentHarness) 
 
 
 def test_an_imported_one_is_only_looked_at(world: ExperimentHarness) -> None:
-    world.look_at(10, origin="desk.json")
+    world.load_stored(10, origin="desk.json")
     assert (world.now.number, world.now.origin, world.now.resumable) == (7, "desk.json", False)
     asked = len(world.calls)
     world.now.start()
     world.now.resume(None)
     assert len(world.calls) == asked
-    world.look_at(10)
+    world.load_stored(10)
     assert world.now.resumable
 
 
@@ -79,17 +79,17 @@ def test_a_plan_is_started_over_the_link_that_it_was_made_for(world: ExperimentH
     link = msgspec.structs.replace(PLAN.environment, emulated_link="gigabit")
     world.planned(msgspec.structs.replace(PLAN, environment=link))
     world.now.start()
-    world.greet("fast-ethernet")
+    world.answer_hello("fast-ethernet")
     assert world.errors == ["It was planned over the lab's link gigabit."]
     assert (world.now.busy, world.verbs) == (False, ["experiment.plan", "hello"])
     world.now.start()
-    world.greet("gigabit")
+    world.answer_hello("gigabit")
     world.last.ok(1)
     assert world.last.name == "experiment.run"
 
 
 def test_a_start_that_another_plan_overtook_starts_nothing(world: ExperimentHarness) -> None:
-    begin = world.begun()
+    begin = world.start_new()
     world.now.reset()
     world.planned(NEW)
     asked = len(world.calls)
@@ -98,7 +98,7 @@ def test_a_start_that_another_plan_overtook_starts_nothing(world: ExperimentHarn
 
 
 def test_a_start_that_could_not_be_kept_ends_no_other_planning(world: ExperimentHarness) -> None:
-    begin = world.begun()
+    begin = world.start_new()
     world.now.reset()
     world.now.make_plan(RECIPE, "nas02:/b", "quick", None)
     begin.fail(HELD)
@@ -108,7 +108,7 @@ def test_a_start_that_could_not_be_kept_ends_no_other_planning(world: Experiment
 
 
 def test_a_start_that_cannot_be_kept_is_given_up(world: ExperimentHarness) -> None:
-    world.begun()
+    world.start_new()
     world.last.fail(HELD)
     assert (world.now.busy, world.errors) == (False, [HELD.message])
 
@@ -117,10 +117,10 @@ def test_a_start_that_cannot_be_kept_is_given_up(world: ExperimentHarness) -> No
 
 
 def test_stop_counts_as_the_host_answers(world: ExperimentHarness) -> None:
-    world.look_at(10)
+    world.load_stored(10)
     world.now.resume(None)
     world.now.cancel()
-    world.greet()
+    world.answer_hello()
     assert (world.now.busy, world.last.name) == (False, "hello")
 
 
@@ -133,7 +133,7 @@ def test_stop_counts_as_the_plan_comes(world: ExperimentHarness) -> None:
 
 
 def test_stop_counts_before_the_first_trial_too(world: ExperimentHarness) -> None:
-    world.begun()
+    world.start_new()
     world.now.cancel()  # while the experiment is being saved
     world.last.ok(1)
     assert (world.now.busy, world.now.number, world.now.resumable) == (False, 1, True)
@@ -142,12 +142,12 @@ def test_stop_counts_before_the_first_trial_too(world: ExperimentHarness) -> Non
 
 @pytest.mark.parametrize("plan", [PLAN, SEARCHED], ids=["experiment", "search"])
 def test_how_an_earlier_part_ended_is_not_said_of_a_later_one(world: ExperimentHarness, plan: Any) -> None:
-    world.look_at(10, plan=plan)
+    world.load_stored(10, plan=plan)
     world.now.resume(None)
-    world.greet()
+    world.answer_hello()
     world.last.ok(msgspec.structs.replace(WHOLE, done=10, stopped="The time is over."))
     world.now.resume(None)
-    world.greet()
+    world.answer_hello()
     world.now.cancel()
     world.last.fail(CANCELLED)
     assert (world.now.result, world.now.best) == (None, None)
@@ -157,7 +157,7 @@ def test_how_an_earlier_part_ended_is_not_said_of_a_later_one(world: ExperimentH
 
 
 def test_each_workload_s_warm_up_has_a_curve_of_its_own(world: ExperimentHarness) -> None:
-    run = running(world, 0)
+    run = resume_stored(world, 0)
     for work in ("a", "b"):
         for moment in (0.5, 1.0, 1.5):
             sample = Sample(moment, int(moment * 1e8), int(moment * 1e8))

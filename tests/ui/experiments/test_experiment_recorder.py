@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from experiment_harness import CANCELLED, HELD, RECIPE, SEARCHED, WHOLE, Call, ExperimentHarness, running
+from experiment_harness import (
+    CANCELLED,
+    HELD,
+    RECIPE,
+    SEARCHED,
+    WHOLE,
+    Call,
+    ExperimentHarness,
+    resume_stored,
+)
 from fake_experiments import PLAN, outcomes
 
 from app.errors import AppError
@@ -25,11 +34,11 @@ def world(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> ExperimentHarn
 
 
 def test_a_trial_that_could_not_be_kept_is_kept_with_the_next_one(world: ExperimentHarness) -> None:
-    run = running(world, 16)
-    world.trial(run, 16)
+    run = resume_stored(world, 16)
+    world.finish_trial(run, 16)
     world.last.fail(HELD)
     assert world.errors == [HELD.message]
-    world.trial(run, 17)
+    world.finish_trial(run, 17)
     world.last.do()
     run.ok(WHOLE)
     assert world.kept == [(7, 16), (7, 17)]
@@ -37,11 +46,11 @@ def test_a_trial_that_could_not_be_kept_is_kept_with_the_next_one(world: Experim
 
 
 def test_trials_wait_for_the_one_that_is_being_kept(world: ExperimentHarness) -> None:
-    run = running(world, 15)
-    world.trial(run, 15)
+    run = resume_stored(world, 15)
+    world.finish_trial(run, 15)
     first = world.last
     for place in (16, 17):
-        world.trial(run, place)
+        world.finish_trial(run, place)
     assert world.last is first
     first.do()
     world.last.do()
@@ -50,8 +59,8 @@ def test_trials_wait_for_the_one_that_is_being_kept(world: ExperimentHarness) ->
 
 @pytest.mark.parametrize("ended", [False, True], ids=["before the end", "after it"])
 def test_what_could_not_be_kept_is_tried_once_more_and_told(world: ExperimentHarness, *, ended: bool) -> None:
-    run = running(world, 17)
-    world.trial(run, 17)
+    run = resume_stored(world, 17)
+    world.finish_trial(run, 17)
     keep = world.last
     if ended:
         run.ok(WHOLE)
@@ -64,15 +73,15 @@ def test_what_could_not_be_kept_is_tried_once_more_and_told(world: ExperimentHar
     world.last.fail(HELD)
     assert (world.now.settled, world.now.lost, world.verbs[asked:]) == (True, 1, ["release"])
     assert world.errors == [HELD.message]
-    world.look_at(17)
+    world.load_stored(17)
     assert (world.now.lost, world.now.resumable) == (0, True)
 
 
 def test_what_waits_to_be_kept_is_kept_though_another_is_planned(world: ExperimentHarness) -> None:
-    run = running(world, 16)
-    world.trial(run, 16)
+    run = resume_stored(world, 16)
+    world.finish_trial(run, 16)
     slow = world.last
-    world.trial(run, 17)
+    world.finish_trial(run, 17)
     run.ok(WHOLE)
     world.now.make_plan(RECIPE, "nas02:/b", "quick", None)
     (rest,) = [call for call in world.calls[-3:] if call.name == "history"]
@@ -89,7 +98,7 @@ def searching(world: ExperimentHarness) -> Call:
     search.progressed.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=SEARCHED))
     world.last.fail(HELD)
     for place in range(5):
-        world.trial(search, place)
+        world.finish_trial(search, place)
         if world.last is not search:
             world.last.fail(HELD)
     return search
@@ -97,7 +106,7 @@ def searching(world: ExperimentHarness) -> Call:
 
 def test_a_search_that_could_not_be_kept_is_kept_with_its_next_trial(world: ExperimentHarness) -> None:
     search = searching(world)
-    world.trial(search, 5)
+    world.finish_trial(search, 5)
     world.last.ok(9)
     world.last.do()
     assert world.now.number == 9
@@ -109,7 +118,7 @@ def test_a_search_that_could_not_be_kept_is_kept_as_it_is_started_again(world: E
     world.now.cancel()
     search.fail(CANCELLED)
     world.now.start()
-    world.greet()
+    world.answer_hello()
     world.last.ok(9)
     assert world.last.name == "experiment.search"
     assert len(world.last.args.done) == 5
@@ -122,10 +131,10 @@ def test_a_search_that_could_not_be_kept_is_kept_as_it_is_started_again(world: E
 
 
 def test_what_another_program_runs_is_not_gone_on_with(world: ExperimentHarness) -> None:
-    world.look_at(10)
+    world.load_stored(10)
     with lock_experiment(7):
         world.now.resume(None)
-        world.greet(claim=False)
+        world.answer_hello(lock=False)
         assert world.now.busy
         assert world.last.work is not None
         with pytest.raises(AppError) as caught:
@@ -136,17 +145,17 @@ def test_what_another_program_runs_is_not_gone_on_with(world: ExperimentHarness)
 
 
 def test_trials_that_another_program_has_added_are_not_run_again(world: ExperimentHarness) -> None:
-    world.look_at(10)
+    world.load_stored(10)
     world.now.resume(None)
-    world.greet(claim=False)
-    world.take_up(*outcomes()[10:16])
+    world.answer_hello(lock=False)
+    world.grant_lock(*outcomes()[10:16])
     assert (world.last.name, len(world.last.args.done)) == ("experiment.run", 16)
 
 
 def test_others_may_go_on_with_it_once_all_is_kept(world: ExperimentHarness) -> None:
-    world.claimed = lock_experiment(7)
-    run = running(world, 17)
-    world.trial(run, 17)
+    world.lock = lock_experiment(7)
+    run = resume_stored(world, 17)
+    world.finish_trial(run, 17)
     keep = world.last
     run.ok(WHOLE)
     assert is_experiment_locked(7)
@@ -165,7 +174,7 @@ def test_a_new_one_is_claimed_as_soon_as_it_has_a_number(world: ExperimentHarnes
         run.progressed.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
         world.last.ok(9)
     else:
-        world.begun()
+        world.start_new()
         world.last.ok(9)
         run = world.last
     (held,) = [call for call in world.calls if call.name == "claim"]
@@ -179,14 +188,14 @@ def test_a_new_one_is_claimed_as_soon_as_it_has_a_number(world: ExperimentHarnes
 
 @pytest.mark.parametrize("how", ["stop", "forget"])
 def test_a_claim_that_comes_too_late_is_given_up(world: ExperimentHarness, how: str) -> None:
-    world.look_at(10)
+    world.load_stored(10)
     world.now.resume(None)
-    world.greet(claim=False)
+    world.answer_hello(lock=False)
     asked = world.last
-    world.claimed = lock_experiment(7)
+    world.lock = lock_experiment(7)
     world.now.cancel() if how == "stop" else world.now.reset()
     world.calls.append(asked)
-    world.take_up()
+    world.grant_lock()
     assert (world.now.busy, world.verbs.count("experiment.run"), world.errors) == (False, 0, [])
     world.last.do()
     assert not is_experiment_locked(7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiment_steps import planned
+from experiment_steps import plan_first_recipe
 from fake_experiments import PLAN, SETS
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QTableView, QTableWidget
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def test_what_each_level_does_stands_in_a_table(driver: Driver) -> None:
-    planned(driver)
+    plan_first_recipe(driver)
     driver.click("experiment-start")
     driver.wait(lambda: driver.sees("experiment-statistics"))
     assert not driver.sees("experiment-effects")  # the statistics section is closed at first
@@ -57,7 +57,7 @@ def test_what_each_level_does_stands_in_a_table(driver: Driver) -> None:
 
 
 def test_pictures_are_not_those_of_the_run_before(driver: Driver, fake: FakeHost) -> None:
-    planned(driver)
+    plan_first_recipe(driver)
     driver.click("experiment-start")
     driver.wait(lambda: driver.sees("experiment-pictures"))
     driver.click("experiment-plan")

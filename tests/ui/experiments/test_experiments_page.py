@@ -6,7 +6,17 @@ import random
 from typing import TYPE_CHECKING
 
 import msgspec
-from experiment_steps import agree, asked, combo, menu, opened, planned, said, used, within
+from experiment_steps import (
+    choose_limit,
+    combo,
+    confirm_use,
+    confirmation_text,
+    open_page,
+    plan_first_recipe,
+    sentences_of,
+    use_action,
+    use_settings,
+)
 from fake_experiments import PLAN, SETS, outcomes
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -43,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def test_the_five_studies_are_offered_with_what_they_found(driver: Driver) -> None:
-    opened(driver)
+    open_page(driver)
     recipe = combo(driver, "experiment-recipe")
     assert recipe.count() == 6
     for place in range(5):
@@ -54,7 +64,7 @@ def test_the_five_studies_are_offered_with_what_they_found(driver: Driver) -> No
 
 
 def test_a_plan_strikes_out_what_cannot_be_measured(driver: Driver, fake: FakeHost) -> None:
-    planned(driver)
+    plan_first_recipe(driver)
     (args,) = fake.asked("experiment.plan")
     assert args.experiment.share == "nas01:/export/home"
     assert "18 trials" in driver.text_of("experiment-plan-text")
@@ -64,11 +74,11 @@ def test_a_plan_strikes_out_what_cannot_be_measured(driver: Driver, fake: FakeHo
 
 
 def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
-    planned(driver, "gigabit")
+    plan_first_recipe(driver, "gigabit")
     driver.click("experiment-start")
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
     driver.wait(lambda: "Read size: 1 MiB is " in driver.text_of("experiment-headline"))
-    assert any("cannot be told apart" in text for text in said(driver, "experiment-summary"))
+    assert any("cannot be told apart" in text for text in sentences_of(driver, "experiment-summary"))
     with HistoryStore.open() as store:
         (row,) = store.experiments()
         driver.wait(lambda: len(store.experiment(row.id).outcomes) == 18)
@@ -80,7 +90,7 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     counted = driver.find(QCheckBox, "experiment-counted")
     assert isinstance(counted, QCheckBox)
     counted.setChecked(True)
-    driver.wait(lambda: any("counted in" in text for text in said(driver, "experiment-info")))
+    driver.wait(lambda: any("counted in" in text for text in sentences_of(driver, "experiment-info")))
     driver.window.grab()
     # The check box applies only to speeds of transfers, not to the unmount time.
     figure = combo(driver, "experiment-figure")
@@ -88,7 +98,7 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
         figure.setCurrentIndex(figure.findData(name))
         figure.activated.emit(figure.currentIndex())
         assert counted.isEnabled() == can
-    used(driver, SETS[4].levels)
+    use_settings(driver, SETS[4].levels)
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
     assert tabs.tabText(tabs.currentIndex()) == "Settings"
@@ -106,7 +116,7 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
 
 
 def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
-    opened(driver)
+    open_page(driver)
     recipe = combo(driver, "experiment-recipe")
     recipe.setCurrentIndex(5)
     assert not driver.sees("experiment-size")
@@ -114,7 +124,9 @@ def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: "faster than the present setting" in driver.text_of("experiment-headline"))
     # The gain of the re-test, not the 450% of the search.
     assert "99 % faster" in driver.text_of("experiment-headline")
-    assert any(text.startswith("Tested again in 6 rounds") for text in said(driver, "experiment-summary"))
+    assert any(
+        text.startswith("Tested again in 6 rounds") for text in sentences_of(driver, "experiment-summary")
+    )
     (args,) = fake.asked("experiment.best")
     assert (args.share, args.budget_s, args.budget_bytes) == ("nas01:/export/home", 300.0, None)
     driver.wait(lambda: "Search 1 of the history: 18 trials" in driver.text_of("experiment-ended"))
@@ -124,9 +136,9 @@ def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
 
 
 def test_a_search_may_be_limited_in_bytes(driver: Driver, fake: FakeHost) -> None:
-    opened(driver)
+    open_page(driver)
     combo(driver, "experiment-recipe").setCurrentIndex(5)
-    within(driver, "10 GiB over the network")
+    choose_limit(driver, "10 GiB over the network")
     driver.click("experiment-plan")
     driver.wait(lambda: bool(fake.asked("experiment.best")))
     (args,) = fake.asked("experiment.best")
@@ -136,7 +148,7 @@ def test_a_search_may_be_limited_in_bytes(driver: Driver, fake: FakeHost) -> Non
 
 
 def test_a_plan_is_run_over_the_link_that_it_was_made_for_only(driver: Driver, fake: FakeHost) -> None:
-    planned(driver, "gigabit")
+    plan_first_recipe(driver, "gigabit")
     driver.window.open_host("fast-ethernet")
     driver.wait(lambda: driver.window.session.key == "fast-ethernet")
     driver.click("experiment-start")
@@ -154,33 +166,33 @@ def look_at_media(driver: Driver) -> None:
 
 
 def test_what_was_measured_of_another_share_is_not_used(driver: Driver, fake: FakeHost) -> None:
-    planned(driver)
+    plan_first_recipe(driver)
     fake.hold.clear()
     driver.click("experiment-start")
     driver.wait(lambda: driver.sees("experiment-stop"))
     look_at_media(driver)
     fake.hold.set()
     driver.wait(lambda: "18 of 18 trials on nas01:/export/home" in driver.text_of("experiment-ended"))
-    driver.wait(lambda: bool(said(driver, "experiment-info")))
-    driver.wait(lambda: "measured on nas01:/export/home" in menu(driver, SETS[4].levels)[1])
-    assert not menu(driver, SETS[4].levels)[0].isEnabled()
+    driver.wait(lambda: bool(sentences_of(driver, "experiment-info")))
+    driver.wait(lambda: "measured on nas01:/export/home" in use_action(driver, SETS[4].levels)[1])
+    assert not use_action(driver, SETS[4].levels)[0].isEnabled()
     assert "Share: nas01:/export/home." in driver.text_of("experiment-plan-text")
 
 
 def test_what_was_measured_is_learned_of_its_share(driver: Driver) -> None:
-    planned(driver)
+    plan_first_recipe(driver)
     driver.click("experiment-start")
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
-    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
+    driver.wait(lambda: not use_action(driver, SETS[4].levels)[1])
     # Settings edited in the form were not measured.
     driver.window._detail.settings.load_entry("nas01:/other", "/home", "vers=4.2")
-    used(driver, SETS[4].levels)
+    use_settings(driver, SETS[4].levels)
     driver.wait(lambda: len(queries.load_findings("nas01:/export/home", "")) == 1)
     assert queries.load_findings("nas01:/other", "") == ()
 
 
 def test_a_plan_says_of_which_share_it_is(driver: Driver, fake: FakeHost) -> None:
-    opened(driver)
+    open_page(driver)
     fake.hold.clear()
     driver.click("experiment-plan")
     driver.wait(lambda: bool(fake.asked("experiment.plan")))
@@ -191,7 +203,7 @@ def test_a_plan_says_of_which_share_it_is(driver: Driver, fake: FakeHost) -> Non
 
 
 def test_a_readahead_of_nothing_is_taken_too(driver: Driver) -> None:
-    opened(driver)
+    open_page(driver)
     detail = driver.window._detail
     request = detail.settings.request()
     detail.settings.load_entry(request.share, request.mount_point, request.options, 4096)
@@ -201,7 +213,7 @@ def test_a_readahead_of_nothing_is_taken_too(driver: Driver) -> None:
     ]
     plan = msgspec.structs.replace(PLAN, sets=sets)
     detail._on_use_set(ChosenSet(plan, sets[1], "It was measured.", (), request.share, ""))
-    agree(driver)
+    confirm_use(driver)
     assert detail.settings.request().read_ahead_kb == 0
 
 
@@ -217,7 +229,7 @@ def flat(here: FakeHost) -> None:
 
 def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fake: FakeHost) -> None:
     flat(fake)
-    planned(driver)
+    plan_first_recipe(driver)
     driver.click("experiment-start")
     driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
     table = driver.find(QTableView, "experiment-ranking")
@@ -226,11 +238,11 @@ def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fa
     assert not table.selectionModel().hasSelection()
     assert driver.window.findChild(QPushButton, "experiment-use") is None
     # The action is in the menu of a row, and its confirmation repeats the evidence.
-    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
-    use, _why = menu(driver, SETS[4].levels)
+    driver.wait(lambda: not use_action(driver, SETS[4].levels)[1])
+    use, _why = use_action(driver, SETS[4].levels)
     assert use.isEnabled()
     use.trigger()
-    assert "Not proven: " in asked(driver)
+    assert "Not proven: " in confirmation_text(driver)
     heat = driver.window.findChild(HeatMap)
     assert heat is not None
     background_colors = {
@@ -244,21 +256,23 @@ def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fa
 
 def test_a_search_whose_winner_gains_nothing_when_it_is_tested_again(driver: Driver, fake: FakeHost) -> None:
     fake.again = {"8192": 80e6, "1048576": 80e6}
-    opened(driver)
+    open_page(driver)
     combo(driver, "experiment-recipe").setCurrentIndex(5)
     driver.click("experiment-plan")
     driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
-    assert any("The search had put it at +450 %" in text for text in said(driver, "experiment-summary"))
+    assert any(
+        "The search had put it at +450 %" in text for text in sentences_of(driver, "experiment-summary")
+    )
     driver.wait(lambda: "Search 1 of the history" in driver.text_of("experiment-ended"))
     # Sets that were not re-tested cannot be used.
-    driver.wait(lambda: not menu(driver, SETS[4].levels)[1])
-    use, why = menu(driver, SETS[2].levels)
+    driver.wait(lambda: not use_action(driver, SETS[4].levels)[1])
+    use, why = use_action(driver, SETS[2].levels)
     assert not use.isEnabled()
     assert "not tested again" in why
 
 
 def test_the_axes_of_the_tables_can_be_chosen(driver: Driver) -> None:
-    planned(driver)
+    plan_first_recipe(driver)
     driver.click("experiment-start")
     driver.wait(lambda: driver.sees("experiment-rows"))
     rows, columns = combo(driver, "experiment-rows"), combo(driver, "experiment-columns")
@@ -285,7 +299,7 @@ def test_trials_that_are_not_in_the_history_are_counted(
         keep(number, outcome)
 
     monkeypatch.setattr(experiment_store, "save_outcome", fails_at_the_last)
-    planned(driver)
+    plan_first_recipe(driver)
     driver.click("experiment-start")
     driver.wait(lambda: "1 of the trials are not in it" in driver.text_of("experiment-ended"))
     assert driver.message().startswith("The history is held.")
@@ -293,7 +307,7 @@ def test_trials_that_are_not_in_the_history_are_counted(
 
 
 def test_an_experiment_is_written_to_a_file(driver: Driver, tmp_path: Path) -> None:
-    planned(driver)
+    plan_first_recipe(driver)
     driver.click("experiment-start")
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
     button = driver.find(QPushButton, "experiment-export")
@@ -313,7 +327,7 @@ def test_an_experiment_is_written_to_a_file(driver: Driver, tmp_path: Path) -> N
 
 
 def test_a_recipe_of_one_s_own(driver: Driver) -> None:
-    opened(driver)
+    open_page(driver)
     driver.click("experiment-change")
     driver.wait(lambda: driver.sees("recipe-as-text"))
     driver.click("recipe-as-text")

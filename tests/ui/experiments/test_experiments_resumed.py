@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiment_steps import combo, look_at_earlier, opened, planned, said, stopped, within
+from experiment_steps import (
+    choose_limit,
+    combo,
+    load_earlier,
+    open_page,
+    plan_first_recipe,
+    save_stopped,
+    sentences_of,
+)
 from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import QProgressBar, QPushButton, QTableWidget
 
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def test_a_stopped_run_goes_on_later(driver: Driver, fake: FakeHost) -> None:
-    planned(driver)
+    plan_first_recipe(driver)
     fake.hold.clear()
     driver.click("experiment-start")
     driver.wait(lambda: driver.sees("experiment-stop"))
@@ -40,8 +48,8 @@ def test_a_stopped_run_goes_on_later(driver: Driver, fake: FakeHost) -> None:
 
 
 def test_an_unfinished_one_is_offered_and_gone_on_with(driver: Driver, fake: FakeHost) -> None:
-    stopped("")
-    opened(driver)
+    save_stopped("")
+    open_page(driver)
     driver.wait(lambda: driver.sees("experiment-continue"))
     assert "“Sizes”" in driver.text_of("experiment-unfinished")
     assert "5 of 18 trials" in driver.text_of("experiment-unfinished")
@@ -53,8 +61,8 @@ def test_an_unfinished_one_is_offered_and_gone_on_with(driver: Driver, fake: Fak
 
 
 def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) -> None:
-    stopped(SEARCH_NAME)
-    opened(driver)
+    save_stopped(SEARCH_NAME)
+    open_page(driver)
     driver.wait(lambda: driver.sees("experiment-continue"))
     driver.click("experiment-continue")
     driver.wait(lambda: "faster than the present setting" in driver.text_of("experiment-headline"))
@@ -70,18 +78,20 @@ def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) ->
 
 
 def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
-    stopped(SEARCH_NAME)
-    opened(driver)
-    look_at_earlier(driver)
+    save_stopped(SEARCH_NAME)
+    open_page(driver)
+    load_earlier(driver)
     driver.wait(lambda: driver.text_of("experiment-headline").startswith("Nothing is proven: "))
-    assert any(text.startswith("A re-test takes 4 rounds") for text in said(driver, "experiment-warn"))
+    assert any(
+        text.startswith("A re-test takes 4 rounds") for text in sentences_of(driver, "experiment-warn")
+    )
     assert driver.sees("experiment-answer")
     assert driver.sees("experiment-start")  # it can be resumed
 
 
 def test_it_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHost) -> None:
-    stopped("", link="wan")
-    opened(driver)
+    save_stopped("", link="wan")
+    open_page(driver)
     driver.wait(lambda: driver.sees("experiment-continue"))
     driver.click("experiment-continue")
     driver.wait(lambda: "lab's link wan" in driver.message())
@@ -89,9 +99,9 @@ def test_it_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHo
 
 
 def test_an_earlier_one_is_gone_on_with_over_the_same_link_only(driver: Driver, fake: FakeHost) -> None:
-    stopped("", link="wan")
-    opened(driver)
-    look_at_earlier(driver)
+    save_stopped("", link="wan")
+    open_page(driver)
+    load_earlier(driver)
     driver.wait(lambda: driver.sees("experiment-start"))
     driver.click("experiment-start")
     driver.wait(lambda: "lab's link wan" in driver.message())
@@ -99,14 +109,14 @@ def test_an_earlier_one_is_gone_on_with_over_the_same_link_only(driver: Driver, 
 
 
 def test_an_imported_one_is_not_started(driver: Driver, tmp_path: Path) -> None:
-    stopped("")
+    save_stopped("")
     file = tmp_path / "desk.json"
     save_experiment(1, str(file), "json", SpeedUnit.BYTES)
     with HistoryStore.open() as store:
         store.delete_experiment(1)
     queries.import_file(str(file))
-    opened(driver)
-    look_at_earlier(driver)
+    open_page(driver)
+    load_earlier(driver)
     driver.wait(lambda: "imported from desk.json" in driver.text_of("experiment-ended"))
     assert "5 of 18 trials" in driver.text_of("experiment-ended")
     assert not driver.sees("experiment-start")
@@ -114,8 +124,8 @@ def test_an_imported_one_is_not_started(driver: Driver, tmp_path: Path) -> None:
 
 
 def test_the_time_chosen_limits_the_run_and_what_is_left_of_it(driver: Driver, fake: FakeHost) -> None:
-    opened(driver)
-    within(driver, "15 minutes")
+    open_page(driver)
+    choose_limit(driver, "15 minutes")
     driver.click("experiment-plan")
     driver.wait(lambda: driver.sees("experiment-start"))
     fake.hold.clear()
@@ -130,10 +140,10 @@ def test_the_time_chosen_limits_the_run_and_what_is_left_of_it(driver: Driver, f
 
 
 def test_the_time_chosen_limits_one_of_the_history(driver: Driver, fake: FakeHost) -> None:
-    stopped("")
-    opened(driver)
+    save_stopped("")
+    open_page(driver)
     driver.wait(lambda: driver.sees("experiment-continue"))
-    within(driver, "2 minutes")
+    choose_limit(driver, "2 minutes")
     driver.click("experiment-continue")
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
     assert [args.budget_s for args in fake.asked("experiment.run")] == [120.0]
@@ -143,7 +153,7 @@ def test_an_earlier_one_is_looked_at(driver: Driver) -> None:
     number = experiment_store.start_experiment(PLAN)
     for outcome in outcomes():
         experiment_store.save_outcome(number, outcome)
-    opened(driver)
-    look_at_earlier(driver)
+    open_page(driver)
+    load_earlier(driver)
     driver.wait(lambda: bool(driver.text_of("experiment-headline")))
     assert not driver.sees("experiment-start")
