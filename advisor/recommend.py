@@ -1,9 +1,10 @@
-"""Recommendations: what to change on a mount, and why, from rules, lint and measurements.
+"""Recommendations: proposed changes of a mount and their reasons, from rules, lint and measurements.
 
-Conflicts are resolved in this order: an error of lint, a measurement of the user, the server, the workload,
-the link, seed, and a warning of lint. Where two of them name the same option, the value of the stronger one
-is proposed and the other one is listed as not recommended. Rules and lint are evaluated again on the options
-as advised until nothing changes: a mount that changes to TCP, for example, needs no sizes for UDP any more.
+Each rule belongs to a layer. From strongest to weakest: a lint error, a measurement by the user, the server,
+the workload, the link, a published study (seed), a lint warning. Where two layers name the same option, the
+value of the stronger one is proposed and the other value is listed as not recommended. Rules and lint are
+evaluated again on the changed options until nothing changes: a mount that changes to TCP, for example, no
+longer needs sizes for UDP.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ if TYPE_CHECKING:
 
 MeasurementStatus = Literal["untested", "confirmed", "refuted"]
 
-#: Proposed instead of a value: take the option out, and client and server negotiate.
+#: Proposed instead of a value: remove the option, so that client and server negotiate the value.
 NEGOTIATE = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredOption:
-    """What a test on this mount found of one option.
+    """Result of a test on this mount for one value of one option.
 
     Attributes:
-        option: its name.
-        value: canonical, None for “not given”.
-        status: whether it was found better (confirmed) or not (refuted) than what was there.
-        text: the finding, one sentence with its figures.
+        option: canonical name of the option.
+        value: tested value in canonical spelling, None if the option was absent.
+        status: confirmed if the value was better than the previous one, refuted if it was not.
+        text: the result as one sentence with its figures.
     """
 
     option: str
@@ -61,24 +62,24 @@ class Recommendation:
     """One proposed change.
 
     Attributes:
-        option: canonical name, or a tunable's (resources/tunables.toml).
-        current: value in force, None if it is not given.
-        proposed: value to set, None to take the option out.
+        option: canonical name of a mount option, or name of a tunable (resources/tunables.toml).
+        current: value in force, None if the option is absent.
+        proposed: value to set, None to remove the option.
         rule: id of the rule, "" for a measurement.
-        layer: whose word it is.
-        reason: why, one or two sentences.
-        effect: what to expect, or "".
-        evidence: the facts that it rests on, one phrase each.
-        source: title of what says so.
-        link: its address.
-        scope: mount, server or host. What is host-wide is never part of “Use recommended”.
-        risk: what may go wrong, or "".
-        undo: how to go back, one sentence.
-        how_to: for what no mount option does: the exact steps to do it and to undo it, line by line.
+        layer: layer of the rule, which decides between conflicting rules.
+        reason: why to change it, one or two sentences.
+        effect: expected effect, or "".
+        evidence: observed facts behind the recommendation, one phrase each.
+        source: title of the document behind the rule.
+        link: URL of the source.
+        scope: mount, server or host. Changes with scope host are never part of “Use recommended”.
+        risk: possible harm, or "".
+        undo: how to restore the previous value, one sentence.
+        how_to: for a tunable: the commands that set it and that restore it, line by line.
         confidence: high, medium or low.
-        status: untested, confirmed or refuted by a measurement of one's own.
-        replaces_own: whether the person has asked for the current value.
-        included: whether it is part of the advised options; the person can leave each one out.
+        status: untested, or confirmed or refuted by a measurement of the user.
+        replaces_own: whether the user requested the current value.
+        included: whether the change is part of the advised options; the user can exclude each one.
     """
 
     option: str
@@ -103,7 +104,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotRecommended:
-    """A value that one might expect here, and why it is not proposed."""
+    """A value that is not proposed although a rule names it, and the reason."""
 
     option: str
     value: str | None
@@ -115,9 +116,9 @@ class NotRecommended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemWarning:
-    """Something that is wrong beside the mount: no option mends it; ``how_to`` may.
+    """A problem that no mount option solves; ``how_to`` has the steps that may solve it.
 
-    ``rule`` is the id of the rule, of the advice or of lint.
+    ``rule`` is the id of the advice rule or lint rule.
     """
 
     rule: str
@@ -131,16 +132,16 @@ class SystemWarning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The whole answer.
+    """The result of :func:`recommend`.
 
     Attributes:
-        attention: what no mount option mends.
-        recommendations: changes, in the catalogue's order.
-        options: with every recommendation for the mount itself carried out that is not left out.
-        agreed: options that are right as they are: name to reason.
-        not_recommended: values that lost, or that a rule warns of.
-        unknown: facts that would have mattered: part and field, as in link.rtt_s, to why it is not known.
-        lacking: those of them without which “nothing to change” cannot be said, likewise spelled.
+        attention: problems that no mount option solves.
+        recommendations: proposed changes, in the catalogue's order.
+        options: mount options after all included recommendations with scope mount or server.
+        agreed: options whose value needs no change: name to reason.
+        not_recommended: values that a stronger rule overrides, or that a rule warns against.
+        unknown: unknown facts: part and field, as in link.rtt_s, to the reason.
+        lacking: unknown facts without which “nothing to change” cannot be said, spelled as in unknown.
     """
 
     recommendations: tuple[Recommendation, ...]
@@ -154,16 +155,16 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class _RuleHit:
-    """What one rule, finding of lint or measurement says of one option.
+    """The value that one rule, lint finding or measurement proposes for one option.
 
     Attributes:
         name: id of the rule.
-        rule: what it says; made up for lint and for measurements.
-        option: canonical name.
-        value: wanted, None to take the option out.
-        evidence: what it rests on, one phrase each.
-        keep: whether the option is right as it is, whatever its value.
-        finding: of lint; its fix is made whole or not at all.
+        rule: the rule; synthesized for lint findings and measurements.
+        option: canonical name of the option or tunable.
+        value: proposed value, None to remove the option.
+        evidence: observed facts behind the rule, one phrase each.
+        keep: whether the rule only states that the option needs no change, whatever its value.
+        finding: the lint finding; its fix is applied completely or not at all. None for rules.
     """
 
     name: str
@@ -176,13 +177,13 @@ class _RuleHit:
 
     @property
     def strength(self) -> int:
-        """Whose word counts: a smaller number is stronger."""
+        """Position of the rule's layer; a smaller number is stronger."""
         return LAYERS.index(self.rule.layer)
 
 
 @dataclass(slots=True)
 class _Evaluation:
-    """What is said of one state of the options."""
+    """Hits, warnings and lint findings for one state of the options."""
 
     hits: dict[str, list[_RuleHit]] = field(default_factory=dict[str, list[_RuleHit]])
     warned: list[NotRecommended] = field(default_factory=list[NotRecommended])
@@ -194,30 +195,35 @@ class _Evaluation:
             self.hits.setdefault(hit.option, []).append(hit)
 
     def strongest(self) -> list[_RuleHit]:
-        """Return the strongest hit for each option, the first of equals; the others are turned down.
+        """Return the strongest hit for each option; of equally strong hits the first.
 
-        A finding's fix is made whole or not at all, so it has to win for each of its options.
+        The values of the other hits are added to ``warned``. A lint fix is applied completely or not at all,
+        so its finding has to win for each of its options.
         """
         hits = self.hits
         while True:
-            best = {option: min(said, key=lambda hit: hit.strength) for option, said in hits.items() if said}
+            best = {
+                option: min(candidates, key=lambda hit: hit.strength)
+                for option, candidates in hits.items()
+                if candidates
+            }
             beaten = [
                 hit.finding
-                for option, said in hits.items()
-                for hit in said
+                for option, candidates in hits.items()
+                for hit in candidates
                 if hit.finding is not None and best[option].finding is not hit.finding
             ]
             self.warned += [
                 _overridden_value(hit, best[option])
-                for option, said in hits.items()
-                for hit in said
+                for option, candidates in hits.items()
+                for hit in candidates
                 if (hit.finding in beaten or not beaten) and hit.value != best[option].value and not hit.keep
             ]
             if not beaten:
                 return [best[option] for option in sorted(best, key=_sort_key)]
             hits = {
-                option: [hit for hit in said if hit.finding is None or hit.finding not in beaten]
-                for option, said in hits.items()
+                option: [hit for hit in candidates if hit.finding is None or hit.finding not in beaten]
+                for option, candidates in hits.items()
             }
 
 
@@ -231,31 +237,30 @@ def recommend(
     measured: Iterable[MeasuredOption] = (),
     without: Collection[str] = (),
 ) -> Advice:
-    """Return what to change.
+    """Return recommendations for the options of one mount.
 
     Args:
-        options: as asked for.
-        facts: what was observed, or chosen by hand.
-        workload: what the mount is for.
-        context: where the options stand.
-        tunables: name to value of what stands beside the mount, for example its readahead.
-        measured: findings of tests on this mount.
-        without: options and tunables whose recommendations the person leaves out.
+        options: requested mount options.
+        facts: observed facts, or facts that the user set manually.
+        workload: main use of the mount.
+        context: the entry that the options belong to; None for a mount without an entry.
+        tunables: current values of kernel tunables, for example of the readahead: name to value.
+        measured: results of tests on this mount.
+        without: options and tunables whose recommendations the user excludes.
     """
     names = {option.name if (option := catalogue().find(name)) else name for name in without}
-    question = _AdviceRequest(options, facts, workload, context or LintContext(), dict(tunables or {}), names)
-    return _Recommender(question, measured).answer()
+    request = _AdviceRequest(options, facts, workload, context or LintContext(), dict(tunables or {}), names)
+    return _Recommender(request, measured).answer()
 
 
 def missing_facts(facts: Facts, *, share: str) -> tuple[str, ...]:
-    """Return the facts without which nobody can say that there is nothing to change.
+    """Return the unknown facts without which “nothing to change” cannot be said.
 
-    They are the rate of the link and its round trip, on which most rules rest, and the address of a server
-    that is named.
+    These are the link's rate and round-trip time, which most rules need, and the address of a given server.
 
     Args:
-        facts: what was observed, or chosen by hand.
-        share: server:/export, "" if none was named.
+        facts: observed facts, or facts that the user set manually.
+        share: server:/export, "" if unknown.
     """
     link, server = facts.link or LinkFacts(), facts.server or ServerFacts()
     lacking = [] if server.address or not share else ["server.address"]
@@ -264,12 +269,12 @@ def missing_facts(facts: Facts, *, share: str) -> tuple[str, ...]:
     return tuple(lacking)
 
 
-#: So often rules and lint are asked again at most; three times are usual.
+#: Upper limit for evaluations of rules and lint; three are usual.
 _MAX_ROUNDS = 12
 
 
 class _AdviceRequest(NamedTuple):
-    """What is to be advised on; ``without`` are the options whose recommendations are left out."""
+    """Arguments of :func:`recommend`; ``without`` has the options whose recommendations are excluded."""
 
     options: MountOptions
     facts: Facts
@@ -280,30 +285,34 @@ class _AdviceRequest(NamedTuple):
 
 
 class _Recommender:
-    """The state of one question: the options and tunables as advised so far, and who has changed what."""
+    """Computes the advice for one request.
 
-    def __init__(self, question: _AdviceRequest, measured: Iterable[MeasuredOption]) -> None:
-        self._question = question
+    It holds the advised options and tunables so far, and the hit behind each change.
+    """
+
+    def __init__(self, request: _AdviceRequest, measured: Iterable[MeasuredOption]) -> None:
+        self._request = request
         self._measured = {finding.option: finding for finding in measured}
-        self._advised, self._advised_tunables = question.options.copy(), dict(question.tunables)
-        #: Option to the hit that has changed it last, and to the states that it has had.
+        self._advised, self._advised_tunables = request.options.copy(), dict(request.tunables)
+        #: Option to the hit that changed it last.
         self._decided: dict[str, _RuleHit] = {}
+        #: Option to its successive states, each as the items that write it.
         self._seen: dict[str, list[tuple[str, ...]]] = {}
-        self._left_out: dict[str, _RuleHit] = {}
+        self._excluded: dict[str, _RuleHit] = {}
         self._warned: list[NotRecommended] = []
 
     def answer(self) -> Advice:
-        """Ask rules and lint about the options, change them, and ask again until nothing changes."""
-        evaluation, winners = self._ask()
+        """Evaluate rules and lint and apply the winning hits, until nothing changes."""
+        evaluation, winners = self._evaluate()
         for _ in range(_MAX_ROUNDS):
-            if not self._change(winners):
+            if not self._apply_winners(winners):
                 break
-            evaluation, winners = self._ask()
+            evaluation, winners = self._evaluate()
         changed = {option: hit for option, hit in self._decided.items() if self._differs(option)}
-        left_out = {option: hit for option, hit in self._left_out.items() if option not in changed}
+        excluded = {option: hit for option, hit in self._excluded.items() if option not in changed}
         items = {option: self._recommendation(option, hit) for option, hit in changed.items()}
-        items |= {option: self._excluded_recommendation(hit) for option, hit in left_out.items()}
-        turned_down = self._not_recommended(evaluation)
+        items |= {option: self._excluded_recommendation(hit) for option, hit in excluded.items()}
+        rejected = self._not_recommended(evaluation)
         return Advice(
             recommendations=tuple(items[option] for option in sorted(items, key=_sort_key)),
             options=self._advised,
@@ -312,32 +321,39 @@ class _Recommender:
                 for hit in winners
                 if hit.option not in items and hit.finding is None and self._is_satisfied(hit)
             },
-            not_recommended=turned_down,
-            unknown=_unknown_reasons(self._question.facts),
-            attention=(*evaluation.attention, *self._open(evaluation, {item.rule for item in turned_down})),
-            lacking=missing_facts(self._question.facts, share=self._question.context.share),
+            not_recommended=rejected,
+            unknown=_unknown_reasons(self._request.facts),
+            attention=(
+                *evaluation.attention,
+                *self._unresolved_findings(evaluation, {item.rule for item in rejected}),
+            ),
+            lacking=missing_facts(self._request.facts, share=self._request.context.share),
         )
 
-    def _open(self, evaluation: _Evaluation, turned_down: Collection[str]) -> list[SystemWarning]:
-        """Return what lint still finds in the options as advised, and that nothing else tells of."""
+    def _unresolved_findings(self, evaluation: _Evaluation, rejected: Collection[str]) -> list[SystemWarning]:
+        """Return the lint findings on the advised options that no other part of the advice reports."""
         return [
             _warning_of_finding(finding, self._advised)
             for finding in evaluation.findings
-            if finding.rule not in turned_down
-            # The person knows of what is left out, whoever has said it.
-            and not any(hit.option in self._left_out for hit in _hits_of_finding(finding, self._advised))
+            if finding.rule not in rejected
+            # The advice already lists excluded recommendations.
+            and not any(hit.option in self._excluded for hit in _hits_of_finding(finding, self._advised))
         ]
 
-    def _ask(self) -> tuple[_Evaluation, list[_RuleHit]]:
-        """Return what rules, lint and measurements say of the options as they are now."""
+    def _evaluate(self) -> tuple[_Evaluation, list[_RuleHit]]:
+        """Evaluate rules, lint and measurements on the options as advised so far; return the winning hits."""
         evaluation = _Evaluation()
         self._evaluate_rules(evaluation)
-        for finding in lint(self._advised, context=self._question.context, facts=self._question.facts):
+        for finding in lint(self._advised, context=self._request.context, facts=self._request.facts):
             if finding.severity != "info" or lint_rules()[finding.rule].advised:
                 evaluation.findings.append(finding)
                 evaluation.add(*_hits_of_finding(finding, self._advised))
         evaluation.add(
-            *(_hit_of_measurement(own) for own in self._measured.values() if own.status == "confirmed")
+            *(
+                _hit_of_measurement(result)
+                for result in self._measured.values()
+                if result.status == "confirmed"
+            )
         )
         winners = [hit for hit in evaluation.strongest() if not self._is_refuted(hit, evaluation)]
         if not self._warned:
@@ -345,23 +361,23 @@ class _Recommender:
         return evaluation, winners
 
     def _evaluate_rules(self, evaluation: _Evaluation) -> None:
-        facts = self._question.facts
-        situation = LintInput(self._advised, self._question.context, facts)
+        facts = self._request.facts
+        situation = LintInput(self._advised, self._request.context, facts)
         for name, rule in advice_rules().items():
-            found = rule_evidence(rule, facts, situation, self._question.workload)
-            if found is None:
+            evidence = rule_evidence(rule, facts, situation, self._request.workload)
+            if evidence is None:
                 continue
-            evaluation.add(*_hits_of_rule(name, rule, facts, tuple(found)))
+            evaluation.add(*_hits_of_rule(name, rule, facts, tuple(evidence)))
             for option, value in rule.avoid.items():
                 if situation.values.get(option) == value:
-                    evaluation.add(_RuleHit(name, rule, option, NEGOTIATE, tuple(found)))
+                    evaluation.add(_RuleHit(name, rule, option, NEGOTIATE, tuple(evidence)))
                 else:
                     evaluation.warned.append(_warned_value(name, rule, option, value))
             if rule.attention:
-                evaluation.attention.append(_system_warning(name, rule, facts, tuple(found)))
+                evaluation.attention.append(_system_warning(name, rule, facts, tuple(evidence)))
 
     def _is_refuted(self, hit: _RuleHit, evaluation: _Evaluation) -> bool:
-        """Whether a measurement speaks against a hit; what is an error is no matter of measurements."""
+        """Whether a measurement refutes the hit's value; a lint error cannot be refuted."""
         finding = self._measured.get(hit.option)
         if finding is None or finding.status != "refuted" or hit.rule.layer == "error":
             return False
@@ -370,40 +386,40 @@ class _Recommender:
         evaluation.warned.append(_refuted_value(hit, finding))
         return True
 
-    def _change(self, winners: list[_RuleHit]) -> bool:
-        """Carry the hits out, the strongest first; return whether anything has changed.
+    def _apply_winners(self, winners: list[_RuleHit]) -> bool:
+        """Apply the hits, the strongest first; return whether anything has changed.
 
-        What lint mends comes alone: the rules are asked about options that are right in themselves.
+        Lint fixes are applied first, so that the rules are evaluated on valid options.
         """
-        left = self._left(winners)
+        in_force = self._values_after_removals(winners)
         by_strength = sorted(winners, key=lambda hit: hit.strength)
-        return self._apply_all([hit for hit in by_strength if hit.finding is not None], left) or (
-            self._apply_all([hit for hit in by_strength if hit.finding is None], left)
+        return self._apply_all([hit for hit in by_strength if hit.finding is not None], in_force) or (
+            self._apply_all([hit for hit in by_strength if hit.finding is None], in_force)
         )
 
-    def _apply_all(self, hits: list[_RuleHit], left: Mapping[str, str]) -> bool:
+    def _apply_all(self, hits: list[_RuleHit], in_force: Mapping[str, str]) -> bool:
         changed = False
         for hit in hits:
-            if self._is_satisfied(hit, left):
+            if self._is_satisfied(hit, in_force):
                 continue
-            if self._is_left_out(hit):
-                self._left_out[hit.option] = hit
-            elif self._carry_out(hit):
+            if self._is_excluded(hit):
+                self._excluded[hit.option] = hit
+            elif self._apply_unless_repeated(hit):
                 changed = True
         return changed
 
-    def _is_left_out(self, hit: _RuleHit) -> bool:
+    def _is_excluded(self, hit: _RuleHit) -> bool:
         options = {hit.option}
         if hit.finding is not None:
             options |= {other.option for other in _hits_of_finding(hit.finding, self._advised)}
-        return not options.isdisjoint(self._question.without)
+        return not options.isdisjoint(self._request.without)
 
-    def _carry_out(self, hit: _RuleHit) -> bool:
-        """Make one change, unless it would go round in circles; return whether it was made."""
+    def _apply_unless_repeated(self, hit: _RuleHit) -> bool:
+        """Apply one hit unless that would repeat an earlier state; return whether anything changed."""
         before, tuned = self._advised, dict(self._advised_tunables)
         try:
             after = _apply_hit(before, hit, tuned)
-        except ValueError:  # an open quotation mark, say, that would swallow the new item
+        except ValueError:  # for example an unclosed quotation mark, which would include the new item
             return False
         touched = [
             name
@@ -412,7 +428,7 @@ class _Recommender:
         ]
         for name in touched:
             state = _current_items(after, tuned, name)
-            # A way back to what was there at first is gone once, so that two rules cannot disagree for ever.
+            # An option may return to its first state once, so that two rules cannot alternate endlessly.
             seen = self._seen.get(name, [])
             decided = self._decided.get(name)
             if decided is not None and (
@@ -430,42 +446,42 @@ class _Recommender:
         self._advised, self._advised_tunables = after, tuned
         return bool(touched)
 
-    def _left(self, winners: list[_RuleHit]) -> dict[str, str]:
-        """Return what is in force once the options that are to go are gone: noac implies others."""
+    def _values_after_removals(self, winners: list[_RuleHit]) -> dict[str, str]:
+        """Return the values in force after all proposed removals, since noac, for example, implies others."""
         remaining = self._advised.copy()
         for hit in winners:
-            if hit.value is None and not hit.keep and not self._is_left_out(hit):
+            if hit.value is None and not hit.keep and not self._is_excluded(hit):
                 remaining.remove(hit.option)
         return implied_values(remaining) | self._advised_tunables
 
-    def _is_satisfied(self, hit: _RuleHit, left: Mapping[str, str] | None = None) -> bool:
-        """Whether nothing needs to change for a hit."""
+    def _is_satisfied(self, hit: _RuleHit, in_force: Mapping[str, str] | None = None) -> bool:
+        """Whether the options already agree with a hit."""
         if hit.keep:
             return True
         if hit.finding is not None:
             return apply_fix(self._advised, hit.finding) == self._advised
         if hit.value is None:
             return hit.option not in self._advised.values() | self._advised_tunables
-        left = implied_values(self._advised) | self._advised_tunables if left is None else left
-        return _is_in_force(hit.option, hit.value, left)
+        in_force = implied_values(self._advised) | self._advised_tunables if in_force is None else in_force
+        return _is_in_force(hit.option, hit.value, in_force)
 
     def _differs(self, option: str) -> bool:
-        return _current_items(self._question.options, self._question.tunables, option) != _current_items(
+        return _current_items(self._request.options, self._request.tunables, option) != _current_items(
             self._advised, self._advised_tunables, option
         )
 
     def _not_recommended(self, evaluation: _Evaluation) -> tuple[NotRecommended, ...]:
-        """Return what lost or is warned of, at first or in the end, without what is proposed in the end."""
-        left = implied_values(self._advised) | self._advised_tunables
-        found = {
+        """Return the values rejected in the first or last evaluation, except those finally in force."""
+        in_force = implied_values(self._advised) | self._advised_tunables
+        rejected = {
             (item.option, item.value, item.rule): item
             for item in (*self._warned, *evaluation.warned)
-            if not _is_in_force(item.option, item.value, left)
+            if not _is_in_force(item.option, item.value, in_force)
         }
-        return tuple(found.values())
+        return tuple(rejected.values())
 
     def _recommendation(self, option: str, hit: _RuleHit) -> Recommendation:
-        """Return a change that is part of the advised options."""
+        """Return a recommendation that is part of the advised options."""
         proposed = (self._advised.values() | self._advised_tunables).get(option)
         return self._full_recommendation(replace(hit, option=option, value=proposed))
 
@@ -473,10 +489,10 @@ class _Recommender:
         return replace(self._full_recommendation(hit), included=False)
 
     def _full_recommendation(self, hit: _RuleHit) -> Recommendation:
-        current = _current_value(self._question.options, hit.option, hit.value)
+        current = _current_value(self._request.options, hit.option, hit.value)
         if hit.option in known_tunables():
-            current = self._question.tunables.get(hit.option)
-        return _recommendation(hit, current, self._question.options, self._measured.get(hit.option))
+            current = self._request.tunables.get(hit.option)
+        return _recommendation(hit, current, self._request.options, self._measured.get(hit.option))
 
 
 def _warned_value(name: str, rule: AdviceRule, option: str, value: str) -> NotRecommended:
@@ -485,7 +501,7 @@ def _warned_value(name: str, rule: AdviceRule, option: str, value: str) -> NotRe
     )
 
 
-def _system_warning(name: str, rule: AdviceRule, facts: Facts, found: tuple[str, ...]) -> SystemWarning:
+def _system_warning(name: str, rule: AdviceRule, facts: Facts, evidence: tuple[str, ...]) -> SystemWarning:
     link, server = facts.link, facts.server
     words = {
         "{interface}": (link.interface if link is not None else None) or "INTERFACE",
@@ -499,24 +515,24 @@ def _system_warning(name: str, rule: AdviceRule, facts: Facts, found: tuple[str,
         rule=name,
         text=rule.attention,
         reason=rule.reason,
-        evidence=found,
+        evidence=evidence,
         source=rule.source,
         link=rule.link,
         how_to=tuple(steps.splitlines()),
     )
 
 
-def _hits_of_rule(name: str, rule: AdviceRule, facts: Facts, found: tuple[str, ...]) -> list[_RuleHit]:
-    hits = [_RuleHit(name, rule, option, NEGOTIATE, found) for option in rule.unset]
-    hits += [_RuleHit(name, rule, option, None, found, keep=True) for option in rule.keep]
+def _hits_of_rule(name: str, rule: AdviceRule, facts: Facts, evidence: tuple[str, ...]) -> list[_RuleHit]:
+    hits = [_RuleHit(name, rule, option, NEGOTIATE, evidence) for option in rule.unset]
+    hits += [_RuleHit(name, rule, option, None, evidence, keep=True) for option in rule.keep]
     for option, text in rule.set.items():
         value = compute_value(text, facts)
         if value is not None:
-            hits.append(_RuleHit(name, rule, option, value, found))
+            hits.append(_RuleHit(name, rule, option, value, evidence))
     return hits
 
 
-#: Of lint the severity, as a layer.
+#: Lint severity to layer and confidence.
 _LINT_LAYERS: dict[str, tuple[Layer, Confidence]] = {
     "error": ("error", "high"),
     "warning": ("warning", "medium"),
@@ -525,7 +541,7 @@ _LINT_LAYERS: dict[str, tuple[Layer, Confidence]] = {
 
 
 def _hits_of_finding(finding: Finding, options: MountOptions) -> list[_RuleHit]:
-    """Return a finding of lint as hits, one for each option that its fix changes; none if it has no fix."""
+    """Return a lint finding as hits, one for each option that its fix changes; none if it has no fix."""
     fixed = apply_fix(options, finding)
     layer, confidence = _LINT_LAYERS[finding.severity]
     values = fixed.values()
@@ -548,7 +564,7 @@ def _hits_of_finding(finding: Finding, options: MountOptions) -> list[_RuleHit]:
 
 
 def _warning_of_finding(finding: Finding, options: MountOptions) -> SystemWarning:
-    """Return a finding of lint that no change of options takes away."""
+    """Return the warning for a lint finding that no change of options resolves."""
     return SystemWarning(
         rule=finding.rule,
         text=finding.title,
@@ -577,13 +593,13 @@ def _current_items(options: MountOptions, tunables: Mapping[str, str], name: str
 
 
 def _current_value(options: MountOptions, name: str, proposed: str | None) -> str | None:
-    """Return an option's value in force; its items as written where only the spelling is to change."""
+    """Return an option's value in force; its items as written where only the spelling changes."""
     value = options.values().get(name)
     return ",".join(_current_items(options, {}, name)) if value is not None and value == proposed else value
 
 
 def _is_in_force(option: str, value: str | None, values: Mapping[str, str]) -> bool:
-    """Whether a value is in force, given or by default; None is “not given”."""
+    """Whether a value is in force, explicitly or by default; None means that the option is absent."""
     known = catalogue().find(option)
     if option in values or known is None or value is None:
         return values.get(option) == value
@@ -591,10 +607,10 @@ def _is_in_force(option: str, value: str | None, values: Mapping[str, str]) -> b
 
 
 def _apply_hit(options: MountOptions, hit: _RuleHit, tunables: dict[str, str]) -> MountOptions:
-    """Return the options after a change; one of a tunable is written into the mapping.
+    """Return the options after a change; a change of a tunable is stored in ``tunables`` instead.
 
     Raises:
-        ValueError: if the value cannot be written.
+        ValueError: if the option string cannot contain the value.
     """
     if hit.finding is not None:
         return apply_fix(options, hit.finding)
@@ -611,7 +627,7 @@ def _apply_hit(options: MountOptions, hit: _RuleHit, tunables: dict[str, str]) -
 
 
 def _hit_of_measurement(finding: MeasuredOption) -> _RuleHit:
-    """Return a measurement of the person's own as a hit: it outranks every rule."""
+    """Return a confirmed measurement of the user as a hit, which is stronger than every rule."""
     rule = AdviceRule(
         layer="measured", reason=finding.text, source="Your own measurement", link="", confidence="high"
     )
@@ -645,7 +661,7 @@ def _recommendation(
 
 
 def spelled_value(option: str, value: str) -> str:
-    """Return a value as it is written: the word that has it, as in nolock, or the value itself."""
+    """Return a value as an option string spells it: a word such as ``nolock``, or the value itself."""
     known = catalogue().find(option)
     return (known.word_for(value) if known is not None else None) or value
 
@@ -665,7 +681,7 @@ def _undo_sentence(hit: _RuleHit, current: str | None) -> str:
 
 
 def group_recommendations(items: Iterable[Recommendation]) -> list[list[Recommendation]]:
-    """Return recommendations that are told together: those of one rule, where the first of them stands."""
+    """Return recommendations in groups of the same rule and reason, in the order of each first member."""
     groups: dict[tuple[str, str], list[Recommendation]] = {}
     for item in items:
         groups.setdefault((item.rule, item.reason), []).append(item)
@@ -673,19 +689,19 @@ def group_recommendations(items: Iterable[Recommendation]) -> list[list[Recommen
 
 
 def undo_text(items: Sequence[Recommendation], name: Callable[[str], str]) -> str:
-    """Return the way back of recommendations that are told together.
+    """Return how to undo a group of recommendations.
 
     Args:
-        items: of one rule.
-        name: returns what to call an option where each has a way back of its own.
+        items: recommendations of one rule.
+        name: returns an option's label, used where the members have different undo texts.
     """
-    ways = dict.fromkeys(item.undo for item in items)
-    if len(ways) == 1:
+    undo_texts = dict.fromkeys(item.undo for item in items)
+    if len(undo_texts) == 1:
         return items[0].undo
     return " ".join(f"{name(item.option)}: {item.undo}" for item in items)
 
 
-#: Whose word overrides another one, as a sentence's beginning.
+#: Layer of the winning rule to the beginning of the sentence that explains the override.
 _OVERRIDE_PHRASES: dict[Layer, str] = {
     "error": "It would be an error",
     "measured": "Your own measurement overrides that",
@@ -721,5 +737,5 @@ def _sort_key(option: str) -> tuple[int, str]:
 
 
 def _unknown_reasons(facts: Facts) -> dict[str, str]:
-    """Return why facts are unknown."""
+    """Return why facts are unknown: part and field, as in link.rtt_s, to the reason."""
     return {f"{part}.{name}": why for part, name, why in unknown_facts(facts)}

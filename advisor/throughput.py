@@ -1,14 +1,13 @@
-"""Throughput model: the predicted time of a copy over TCP, from the link, the options and what is copied.
+"""Throughput model: the predicted time of a copy over TCP, from the link, the options and the copied files.
 
-Four things bound a transfer, and the smallest counts most: the rate of the link in that direction, the bytes
-in flight over the round-trip time, what TCP sends on a link with packet loss, and what the processors at both
-ends can do. Work that waits for the server adds a round trip and the server's own time for each wait.
+Four bounds limit a transfer, and the smallest counts most: the rate of the link in that direction, the bytes
+in flight divided by the round-trip time, the throughput of TCP on a link with packet loss, and the speed of
+the processors at both ends. Each synchronous operation adds a round trip and the server's service time.
 
-What cannot be known before a test is assumed, with the worst and the best that it may be: the server's
-times, the processors, TCP's luck with losses (throughput_loss). A prediction is made with what is likely,
-and its error is how far those with the worst and with the best are away from it. Where the processors alone
-decide, nothing can be predicted, and the answer says so. tests/data/advice/measured.toml has what the lab
-measured.
+Values that are unknown before a test have a likely, a worst and a best assumption: the server's times, the
+processors, the random losses (throughput_loss). A prediction uses the likely values; its error comes from
+predictions with the worst and the best ones. Where only the processors limit the speed, no prediction is
+possible, and ``Prediction.unpredictable`` is set. tests/data/advice/measured.toml has the lab's measurements.
 """
 
 from __future__ import annotations
@@ -30,46 +29,47 @@ if TYPE_CHECKING:
     from advisor.options import MountOptions
 
 Direction = Literal["read", "write"]
-#: Why a speed cannot be predicted, "" if it can: the link carries more than the slowest processors of today.
+#: Reason why a speed cannot be predicted, "" if it can: only the unknown speed of the processors limits it.
 Unpredictable = Literal["", "processors-unknown"]
 Luck = Literal["likely", "slow", "quick"]
 
-#: What the kernel gives every new mount since 5.4 (mm/backing-dev.c: VM_READAHEAD_PAGES).
+#: Default readahead of every new mount since Linux 5.4, bytes (mm/backing-dev.c: VM_READAHEAD_PAGES).
 DEFAULT_READAHEAD_BYTES = 128 * 1024
-#: What client and server agree on when nothing is asked for, on a server with 4 GiB or more (fs/nfsd).
+#: Negotiated rsize and wsize without options, on a server with 4 GiB of memory or more, bytes (fs/nfsd).
 _DEFAULT_IO_SIZE = 2**20
-#: NFS 4.1 and later: requests of one session at once (fs/nfs/nfs4session.h: NFS4_DEF_SLOT_TABLE_SIZE).
-#: Version 3 and 4.0 have more per connection than any link needs.
+#: Concurrent requests of one NFS 4.1 or 4.2 session (fs/nfs/nfs4session.h: NFS4_DEF_SLOT_TABLE_SIZE).
+#: Versions 3 and 4.0 allow more per connection than any link needs.
 _SESSION_SLOTS = 64
-#: tcp_rmem's greatest value in an ordinary kernel, bytes. Half of it is overhead (ip-sysctl.rst).
+#: Default maximum of tcp_rmem, bytes. Half of it is overhead (ip-sysctl.rst).
 _TCP_BUFFER_BYTES = 6 * 2**20
-#: RFC 9438 section 5.1: mean window of CUBIC (C = 0.4, beta = 0.7), and section 4.3 with RFC 5681 of Reno.
+#: Factors of the mean window: of CUBIC with C = 0.4, beta = 0.7 (RFC 9438, 5.1), and of Reno (RFC 5681).
 _CUBIC_FACTOR, _RENO_FACTOR = 1.054, 1.22
-#: RFC 6928: what a new connection sends before the first answer, bytes. It doubles with each round trip.
+#: Initial window of a new connection, bytes (RFC 6928). It doubles with each round trip.
 _INITIAL_WINDOW_BYTES = 10 * 1460
-#: Bounds are joined with this power: 1 adds the times that each would take alone, and with infinity the
-#: smallest counts alone. Seen in the lab: two equal bounds take a sixth off each other.
+#: Exponent that combines bounds: 1 adds the times that each bound alone would cause; with infinity only the
+#: smallest bound counts. In the lab, two equal bounds reduced the speed by one sixth.
 _BOUND_EXPONENT = 4.0
-#: Round trips of a small file: OPEN, WRITE and CLOSE, or OPEN, READ and CLOSE; with version 3 LOOKUP, CREATE
-#: and WRITE, or LOOKUP, ACCESS and READ. What one weighs with its answer, bytes. Both from mountstats.
+#: Round trips of a small file, and bytes of one request with its reply, both from mountstats. The requests
+#: are OPEN, WRITE and CLOSE, or OPEN, READ and CLOSE; in version 3 LOOKUP, CREATE and WRITE, or LOOKUP,
+#: ACCESS and READ.
 _FILE_ROUND_TRIPS, _ROUND_TRIP_BYTES = 3, 600
-#: Round trips to find or make their directory and to be let in, once: LOOKUP or CREATE, and ACCESS.
+#: Round trips to find or create the directory and to check access, once: LOOKUP or CREATE, and ACCESS.
 _DIRECTORY_ROUND_TRIPS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCosts:
-    """What the server itself takes, seconds. The defaults are of seed 003's server and of an idle one.
+    """Times that the server needs, seconds. The defaults are those of seed 003's server and of an idle one.
 
     Attributes:
-        service_s: for an ordinary request.
-        commit_s: to put one write on stable storage. Seed 003: 6.8 ms in its large file, (241 s - 18.8 s)
-            / 32768 writes (calls of 32 KiB, as cp makes them), and 5.9 ms in its hundred small ones.
-        attributes_s: to be asked for attributes before each uncached call that reads: (22.8 s - 13.2 s)
-            / 32768 there.
-        open_s: more for each file that is opened to be read without cached attributes: what seed 003's
-            hundred files take beyond that.
-        create_s: likewise for each file that is written.
+        service_s: service time of an ordinary request.
+        commit_s: time to commit one write to stable storage. Seed 003: 6.8 ms for its large file,
+            (241 s - 18.8 s) / 32768 writes (cp's calls of 32 KiB), and 5.9 ms for its small files.
+        attributes_s: time of the GETATTR before each read call without attribute caching. Seed 003:
+            (22.8 s - 13.2 s) / 32768.
+        open_s: additional time to open a file for reading without attribute caching, from seed 003's hundred
+            small files.
+        create_s: additional time to create a file without attribute caching, from the same files.
     """
 
     service_s: float = 0.1e-3
@@ -81,19 +81,20 @@ class ServerCosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Assumptions:
-    """What is not known before a test.
+    """Assumed values of quantities that are unknown before a test.
 
     Attributes:
-        processor: bytes per second that the processors carry for one connection.
-        most: likewise for all connections together.
-        alone: part of the processors' time in which nothing else goes on.
-        service: factor of the server's times.
-        ahead: factor of what readahead carries in a time.
-        lossy: likewise of TCP after losses, beside the luck that throughput_loss plays.
-        begun: factor of the time that connections take to begin.
-        waited: part of the lost repetitions that RACK does not find and the timer does.
-        luck: with losses: as in the middle half of the copies that throughput_loss plays, or one of eight.
-        measured: factor of the server's times once they have been measured.
+        processor: throughput of the processors for one connection, bytes per second.
+        most: throughput of the processors for all connections together, bytes per second.
+        alone: fraction of the processing time that does not overlap with the transfer.
+        service: factor on the default server times.
+        ahead: factor on the speed that readahead allows.
+        lossy: factor on the simulated TCP speed with losses, in addition to ``luck``.
+        begun: factor on the time of slow start.
+        waited: fraction of the lost retransmissions that only the timer detects, not RACK.
+        luck: quantile of the copies that throughput_loss simulates: the middle half, or the slowest or
+            quickest eighth.
+        measured: factor on server times that were measured.
     """
 
     processor: float
@@ -109,42 +110,42 @@ class _Assumptions:
 
 
 #: VAST's guide counts eight connections for 100 Gbit/s: 1.5 GB/s each.
-#: Over 0.2 ms with 2 and 5 % loss the lab wrote and read at 2.6 to 8.8 MB/s: most lost repetitions waited.
+#: With an RTT of 0.2 ms and 2 or 5 % loss the lab's copies ran at 2.6 to 8.8 MB/s: most lost retransmissions
+#: waited for the timer.
 _LIKELY = _Assumptions(processor=1.5e9, most=12e9, alone=0.0, service=1.0, ahead=1.0, lossy=1.0, begun=1.0,
                    waited=0.7)  # fmt: skip
-#: TCP after losses, to both sides: the lab's copies over nine such links were 22 % slower to 39 % faster than
-#: what is likely, 13 % by root mean square of 27 medians, luck among it.
-#: One processor that is client, server and link at once, without hardware to help: the lab's guest.
+#: ``lossy``: the lab's copies over nine lossy links were 22 % slower to 39 % faster than the likely
+#: prediction; the root mean square of 27 medians was 13 %, random variation included.
+#: The worst processor is the lab's guest: one processor is client, server and link, without offloading.
 _WORST = _Assumptions(processor=0.4e9, most=0.4e9, alone=1.0, service=4.0, ahead=0.85, lossy=0.8, begun=1.5,
                   waited=0.9, luck="slow", measured=1.3)  # fmt: skip
 _BEST = _Assumptions(processor=6e9, most=48e9, alone=0.0, service=0.3, ahead=1.2, lossy=1.25, begun=0.5,
                  waited=0.4, luck="quick", measured=0.8)  # fmt: skip
-#: What is wrong together: a slow machine is slow in all that it does, and the lab's guest is both ends and
-#: the link at once, and its copies are as uneven. How well TCP after losses is modelled, what the timer has
-#: to find, and luck with losses tell nothing of it, nor of each other.
-_MACHINES = ("processor", "most", "alone", "service", "measured", "ahead", "begun")
-_GROUPS = (_MACHINES, ("lossy",), ("waited",), ("luck",))
+#: Assumptions of one group err together: a slow computer is slow in every respect. The groups are
+#: independent: the model's error for TCP with losses, the timer and random losses say nothing of the others.
+_HOST_ASSUMPTIONS = ("processor", "most", "alone", "service", "measured", "ahead", "begun")
+_GROUPS = (_HOST_ASSUMPTIONS, ("lossy",), ("waited",), ("luck",))
 _PROCESSORS = "the processors"
-#: Copies over a quiet link differ by so much from what it carries, and no prediction is surer.
+#: Least error of a prediction, as a fraction: copies over an idle link vary by this much.
 _MIN_ERROR = 0.12
 _MAX_ERROR = 0.95
-#: Loss is what bounds a copy that takes so many times as long as without.
+#: A copy counts as limited by loss if loss makes it take this many times as long.
 _LOSS_BOUND_FACTOR = 1.15
-#: A copy that loses less than this many packets on average loses none.
+#: Below this expected number of lost packets a copy is computed without loss.
 _MIN_LOST_PACKETS = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySpec:
-    """What is copied.
+    """Description of a copy: direction, bytes, files and call size.
 
     Attributes:
         direction: read (from the server) or write.
-        length: bytes in all.
+        length: total bytes.
         files: number of files of equal length.
-        block: bytes of each call of the program.
-        at_once: programs, or threads, that make such calls at the same time.
-        base_s: what it took with attribute caching and without ``sync``, if that is known.
+        block: bytes of each read or write call of the program.
+        at_once: number of programs or threads that make such calls concurrently.
+        base_s: measured time with attribute caching and without ``sync``, seconds; None if unknown.
     """
 
     direction: Direction
@@ -160,11 +161,11 @@ class Prediction:
     """A predicted copy.
 
     Attributes:
-        seconds: in all, until the data is on the server (write) or with the program (read).
-        bytes_per_s: length over seconds.
-        limit: what bounds it, as a short phrase.
-        error: fraction by which it may be wrong either way: 0.3 means 30 %.
-        unpredictable: why the speed is only a guess, which is not to be told as an expectation.
+        seconds: total time until the data has reached the server (write) or the program (read).
+        bytes_per_s: length divided by seconds.
+        limit: the strongest bound, as a short phrase.
+        error: relative error in both directions: 0.3 means 30 %.
+        unpredictable: why the speed is only a guess and must not be shown as a prediction; "" if it is one.
     """
 
     seconds: float
@@ -174,7 +175,7 @@ class Prediction:
     unpredictable: Unpredictable = ""
 
     def holds(self, bytes_per_s: float) -> bool:
-        """Return whether a measured speed is as near as the error says."""
+        """Return whether a measured speed lies within the error of the prediction."""
         return abs(bytes_per_s - self.bytes_per_s) <= self.error * self.bytes_per_s
 
 
@@ -186,14 +187,14 @@ def predict(
     read_ahead: int = DEFAULT_READAHEAD_BYTES,
     costs: ServerCosts | None = None,
 ) -> Prediction | None:
-    """Return what a copy over TCP should take, or None if the link's rate or round trip is not known.
+    """Return the predicted time of a copy over TCP, or None if the link's rate or round trip is unknown.
 
     Args:
-        options: as asked for.
-        facts: with the link's.
-        work: what is copied.
-        read_ahead: of the mount, bytes.
-        costs: the server's, where they have been measured.
+        options: requested mount options.
+        facts: facts about link, server and client.
+        work: the copy.
+        read_ahead: readahead of the mount, bytes.
+        costs: measured times of the server; None for the defaults.
     """
     link = facts.link
     if link is None or link.rate_bps is None or link.rtt_s is None:
@@ -212,12 +213,12 @@ def predict(
     waits = copy.wait_times(_LIKELY, measured=measured)
     seconds = sum(waits.values())
 
-    def shares(other: _Assumptions) -> list[float]:
-        """Return by how much of its speed the copy differs with each group of the other assumptions."""
-        moved = [replace(_LIKELY, **{name: getattr(other, name) for name in group}) for group in _GROUPS]
-        return [abs(seconds / sum(copy.wait_times(one, measured=measured).values()) - 1) for one in moved]
+    def relative_errors(other: _Assumptions) -> list[float]:
+        """Return the relative change of the speed when each group takes its values from ``other``."""
+        changed = [replace(_LIKELY, **{name: getattr(other, name) for name in group}) for group in _GROUPS]
+        return [abs(seconds / sum(copy.wait_times(one, measured=measured).values()) - 1) for one in changed]
 
-    errors = [max(pair) for pair in zip(shares(_WORST), shares(_BEST), strict=True)]
+    errors = [max(pair) for pair in zip(relative_errors(_WORST), relative_errors(_BEST), strict=True)]
     error = math.hypot(_MIN_ERROR + errors[0], *errors[1:])
     return Prediction(
         seconds=seconds,
@@ -229,11 +230,13 @@ def predict(
 
 
 def cubic_throughput(link: LinkFacts, connections: int = 1) -> float:
-    """Return what CUBIC carries at the link's loss, bytes per second (RFC 9438); infinite without loss.
+    """Return the mean throughput of CUBIC at the link's loss, bytes per second; infinite without loss.
+
+    The formulas are those of RFC 9438, section 5.1, for CUBIC and of RFC 5681 for Reno; the greater counts.
 
     Args:
-        link: its round trip must be known.
-        connections: each has a window of its own.
+        link: the link; without a known round trip the result is infinite.
+        connections: number of TCP connections, each with its own window.
     """
     if not link.loss or not link.rtt_s:
         return math.inf
@@ -245,7 +248,7 @@ def cubic_throughput(link: LinkFacts, connections: int = 1) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CopyModel:
-    """One copy whose time is asked for, with the options' values and half the TCP buffer as its window."""
+    """The inputs of one prediction; ``window`` is half of the TCP buffer, bytes."""
 
     work: CopySpec
     link: LinkFacts
@@ -256,7 +259,12 @@ class _CopyModel:
     server_card: str | None = None
 
     def wait_times(self, assumed: _Assumptions, *, measured: bool) -> dict[str, float]:
-        """Return what is waited for, phrase to seconds."""
+        """Return the parts of the copy's time: phrase to seconds.
+
+        Args:
+            assumed: values of the unknown quantities.
+            measured: whether the server's times were measured.
+        """
         work, rtt_s = self.work, self.link.rtt_s or 0.0
         service = assumed.measured if measured else assumed.service
         trip_s = rtt_s + service * self.costs.service_s
@@ -280,7 +288,7 @@ class _CopyModel:
         }
 
     def processors_limit(self) -> bool:
-        """Whether all else would let through more than the slowest processors carry."""
+        """Whether every other bound is higher than the throughput of the slowest assumed processors."""
         if self.link.loss:
             lossy = self._connections() * cubic_throughput(self.link)
             if lossy < _WORST.processor:
@@ -290,32 +298,36 @@ class _CopyModel:
         return others > min(self._connections() * _WORST.processor, _WORST.most)
 
     def _transfer_time(self, assumed: _Assumptions, free: float) -> tuple[float, str]:
-        """Return the seconds that the bytes take, and what bounds them if it is loss.
+        """Return the seconds of the transfer, and the limiting phrase if loss is the limit, else "".
 
-        Each of several connections sends its part beside the others, and may use what these leave.
+        The connections send their parts in parallel; each may use the rate that the others leave.
+
+        Args:
+            assumed: values of the unknown quantities.
+            free: combined bound without loss, bytes per second.
         """
         length, loss, connections = self.work.length, self.link.loss or 0.0, self._connections()
         segment = _segment_bytes(self.link)
         if loss * length / segment < _MIN_LOST_PACKETS:
             return length / free, ""
         each = max(1, round(length / segment / connections))
-        way = LossyLink(
+        link = LossyLink(
             loss=loss, rtt_s=self.link.rtt_s or 0.0, rate=free / segment, waited=assumed.waited
         )  # fmt: skip
-        played = simulate_lossy_copy(each, way)
-        lucky = {"likely": played.likely, "slow": played.slow, "quick": played.quick}
-        seconds = lucky[assumed.luck] / assumed.lossy
+        simulated = simulate_lossy_copy(each, link)
+        quantiles = {"likely": simulated.likely, "slow": simulated.slow, "quick": simulated.quick}
+        seconds = quantiles[assumed.luck] / assumed.lossy
         seconds = max(seconds, length / connections / free)
         moving = seconds
         if connections > 1:
             moving = length / _combined_bound([free, length / seconds])
         if moving < _LOSS_BOUND_FACTOR * length / free:
             return moving, ""
-        timed = played.timer_s > played.likely / 2
+        timed = simulated.timer_s > simulated.likely / 2
         return moving, "the wait before lost packets are sent again" if timed else "TCP on a lossy way"
 
     def _bounds(self, assumed: _Assumptions, trip_s: float) -> dict[str, float]:
-        """Return phrase to bytes per second, without loss; what does not bound is infinite."""
+        """Return the bounds without loss: phrase to bytes per second; infinite where nothing is limited."""
         connections, rtt_s = self._connections(), self.link.rtt_s or 0.0
         rate = payload_rate_bps(self._rate_bps(), self.link.mtu or 1500) / 8
         bounds = {
@@ -325,22 +337,22 @@ class _CopyModel:
         }
         size, slots = self._size(), self._slots()
         if self.work.direction == "write":
-            # The program writes into the cache, and the kernel sends as much at once as the slots allow.
+            # The program writes into the cache; the slots limit the concurrent WRITE requests.
             return bounds | {"the requests at once over the round trip": slots * size / trip_s}
         ahead = self._readahead_bytes()
-        under_way = min(2 * ahead, slots * size)
+        in_flight = min(2 * ahead, slots * size)
         wait_s = trip_s / assumed.ahead
         if connections == 1:
-            # One window comes after the other while the next one is asked for.
+            # The windows arrive one after the other, and the next one is requested meanwhile.
             name, each_s = "the readahead over the round trip", wait_s + ahead * 8 / self._rate_bps()
         else:
-            # Several connections carry all windows side by side, and then the link waits for the next ones.
-            each_s = wait_s + under_way / rate
-            name = "the readahead over the round trip" if wait_s > under_way / rate else self._wire_name()
-        return bounds | {name: under_way / each_s}
+            # Several connections carry all windows in parallel; then the link is idle until the next ones.
+            each_s = wait_s + in_flight / rate
+            name = "the readahead over the round trip" if wait_s > in_flight / rate else self._wire_name()
+        return bounds | {name: in_flight / each_s}
 
     def _rate_bps(self) -> float:
-        """Return the line rate: of the link, or of the server's adapter if that is known to be slower."""
+        """Return the line rate, bit/s: of the link, or of the server's adapter if that is slower."""
         return min(self.link.rate_of(self.work.direction) or math.inf, self._adapter_bps())
 
     def _adapter_bps(self) -> float:
@@ -358,15 +370,15 @@ class _CopyModel:
         return math.inf if self.values.get("vers") in {"3", "4.0"} else _SESSION_SLOTS
 
     def _readahead_bytes(self) -> int:
-        """Return the bytes of one window of readahead.
+        """Return the bytes of one readahead window.
 
-        While one is used up the next one is under way (mm/readahead.c); a call that is larger than the
-        readahead asks for as much as one request holds. Seen over 40 ms: 2 x 128 KiB a trip.
+        The kernel requests the next window while the program reads the current one (mm/readahead.c). A call
+        larger than the readahead reads up to one request. Measured at 40 ms RTT: 2 x 128 KiB per round trip.
         """
         return max(self.read_ahead, min(self.work.block, self._size()))
 
     def _connections(self) -> int:
-        """Return how many connections carry something at once: requests go to each in turn."""
+        """Return the number of connections in use at once: requests go to each in turn."""
         requests = math.ceil(self.work.length / self.work.files / self._size())
         if self.work.direction == "read":
             requests = min(requests, 2 * math.ceil(self._readahead_bytes() / self._size()))
@@ -376,15 +388,15 @@ class _CopyModel:
         return _number(self.values.get("nconnect"), 1)
 
     def _slow_start_s(self, rate: float, factor: float) -> float:
-        """Return what is lost until new connections send at this rate (RFC 5681, 3.1), seconds.
+        """Return the time lost in slow start until new connections reach a rate (RFC 5681, 3.1), seconds.
 
-        Those that are used side by side begin side by side, and the next ones when it is their turn. The
-        first window of readahead is asked for alone, on one connection.
+        Connections in use at once start in parallel, the others later in turn. The first readahead window
+        is requested alone, on one connection.
 
         Args:
-            rate: bytes per second.
-            factor: of this time. With losses the first turn is in what throughput_loss plays, and only what
-                the factor adds to it or takes from it is left.
+            rate: rate that all connections together reach, bytes per second.
+            factor: factor on the time. With losses, the simulation of throughput_loss contains the first
+                turn, so that only the factor's difference from 1 counts for it.
         """
         rtt_s, connections = self.link.rtt_s or 0.0, self._connections()
         begun = min(self._requested_connections(), math.ceil(self.work.length / self._size()))
@@ -397,9 +409,9 @@ class _CopyModel:
         return (factor * turns - (1.0 if self.link.loss else 0.0)) * turn_s
 
     def _commit_s(self, service: float) -> float:
-        """Return the seconds that ``sync`` (and ``noac``, which implies it, nfs(5)) makes a writer wait.
+        """Return the time that a writer waits with ``sync``, or ``noac``, which implies it (nfs(5)), seconds.
 
-        Each call waits for what it wrote, in however many requests that goes (fs/nfs/file.c: nfs_file_write).
+        Each write call waits once, however many requests carry its data (fs/nfs/file.c: nfs_file_write).
         """
         work = self.work
         if work.direction != "write" or self.values.get("sync") != "sync":
@@ -408,23 +420,23 @@ class _CopyModel:
         return self._calls() * per_write
 
     def _attributes_s(self, service: float) -> float:
-        """Return the seconds that are spent asking for attributes when none are cached (actimeo=0, noac)."""
+        """Return the time of attribute requests without attribute caching (actimeo=0, noac), seconds."""
         work, costs = self.work, self.costs
         if self.values.get("acregmax") != "0":
             return 0.0
         if work.direction == "write":
             return service * work.files * costs.create_s
-        # A single large file is opened once: that is not seen in its time.
+        # The single OPEN of a large file is negligible.
         return service * (self._calls() * costs.attributes_s + (work.files - 1) * costs.open_s)
 
     def _calls(self) -> float:
-        """Return how often the program reads or writes; those that wait at the same time count once."""
+        """Return the number of read or write calls; concurrent calls count once."""
         work = self.work
         return work.files * math.ceil(work.length / work.files / work.block) / work.at_once
 
 
 def _combined_bound(bounds: Iterable[float]) -> float:
-    """Return what several bounds leave together; the smallest if the others are far away."""
+    """Return the speed that several bounds together allow; nearly the smallest if the others are far away."""
     return math.pow(sum(math.pow(bound, -_BOUND_EXPONENT) for bound in bounds), -1 / _BOUND_EXPONENT)
 
 
@@ -433,10 +445,10 @@ def _segment_bytes(link: LinkFacts) -> int:
 
 
 def _transfer_size(values: dict[str, str], name: str) -> int:
-    asked = values.get(name)
-    if asked is None or not asked.isdigit():
+    requested = values.get(name)
+    if requested is None or not requested.isdigit():
         return _DEFAULT_IO_SIZE
-    return min(rounded_io_size(int(asked)), _DEFAULT_IO_SIZE)
+    return min(rounded_io_size(int(requested)), _DEFAULT_IO_SIZE)
 
 
 def _number(value: str | None, default: int) -> int:

@@ -1,4 +1,4 @@
-"""Predicted throughput over one setting: over readahead, or over the transfer size for a card of 1993."""
+"""Predicted throughput curve: speed over readahead, or over the transfer size for a network card of 1993."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.options import MountOptions
 
-#: Values of readahead that are drawn, bytes.
+#: Readahead values of the curve, bytes.
 _READAHEAD_SIZES = tuple(2**power for power in range(15, 25))
-#: The copy is so long that opening the file does not count, bytes.
+#: Length of the predicted copy, bytes; large enough to make the opening of the file negligible.
 COPY_BYTES = 2**28
-#: The model of UDP is fitted to two times of one card; how the rest divides is assumed (throughput_udp).
+#: Relative error of the UDP model, which is fitted to two times of one card (throughput_udp).
 _UDP_ERROR = 0.3
-#: Largest size of the systems of that time, which they took if nothing was asked for.
+#: Largest transfer size of the systems of 1993, and their default, bytes.
 _MAX_UDP_SIZE = UDP_TRANSFER_SIZES[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedCurve:
-    """Expected speeds of a large file: of reading it in small calls, or of copying it to a card of 1993.
+    """Predicted speeds of a large file: read in small calls over TCP, or copied over UDP to a card of 1993.
 
-    Over readahead the small reads are drawn: cp's calls are mostly as large as a request, and then the kernel
-    asks for as much at once without readahead (transfer_sizes).
+    The curve over readahead is for small reads: most calls of cp are as large as a request, and readahead
+    does not change their speed (transfer_sizes).
 
     Attributes:
-        over: what is varied: readahead, or the size of a read or a write.
-        sizes: its values, bytes.
-        speeds: with the recommended options and this value, bytes per second.
-        errors: fraction by which each speed may be wrong either way.
-        now: value and speed with the options as they are.
+        over: the varied setting: readahead, rsize or wsize.
+        sizes: values of the setting, bytes.
+        speeds: predicted speed with the recommended options and each value, bytes per second.
+        errors: relative error of each speed in both directions.
+        now: value and speed with the current options.
         advised: value and speed with the recommendations.
     """
 
@@ -55,17 +55,17 @@ def predicted_curve(
     """Return the curve of small reads over TCP, or of a copy over UDP to a card of 1993; None if unknown.
 
     Args:
-        options: as they are.
-        advised: with the recommendations.
-        facts: of the link and the server.
-        read_ahead: in force, bytes.
-        advised_read_ahead: recommended, bytes.
+        options: current mount options.
+        advised: mount options with the recommendations applied.
+        facts: facts about link and server.
+        read_ahead: readahead in force, bytes.
+        advised_read_ahead: recommended readahead, bytes.
     """
     transport = implied_values(advised).get("proto", "")
     if transport.startswith("udp"):
         return _udp_curve(options, advised, facts)
     if transport.startswith("rdma"):
-        return None  # the model is one of TCP
+        return None  # the model covers only TCP and UDP
     work = CopySpec(direction="read", length=COPY_BYTES, block=SMALL_READ_SIZE)
     values = sorted({*_READAHEAD_SIZES, advised_read_ahead})
     points = [predict(advised, facts, work, read_ahead=value) for value in values]
@@ -85,17 +85,17 @@ def predicted_curve(
 
 
 def _udp_curve(options: MountOptions, advised: MountOptions, facts: Facts) -> PredictedCurve | None:
-    here = network_cards().get((facts.link.card if facts.link is not None else None) or "")
-    there = network_cards().get((facts.server.card if facts.server is not None else None) or "")
-    known = [card for card in (here, there) if card is not None]
+    client_card = network_cards().get((facts.link.card if facts.link is not None else None) or "")
+    server_card = network_cards().get((facts.server.card if facts.server is not None else None) or "")
+    known = [card for card in (client_card, server_card) if card is not None]
     if not known:
         return None
-    # What arrives is lost in the smaller buffer: a read in the client's adapter, a write in the server's.
+    # Frames are lost in the smaller receive buffer: of the client when reading, of the server when writing.
     card = min(known, key=lambda one: one.receive_buffer)
-    name: Literal["rsize", "wsize"] = "rsize" if card is here else "wsize"
+    name: Literal["rsize", "wsize"] = "rsize" if card is client_card else "wsize"
 
-    def speed(size: int, where: MountOptions) -> float:
-        return 2**20 / udp_copy(size, _timeo_s(where), card.receive_buffer).seconds
+    def speed(size: int, mount_options: MountOptions) -> float:
+        return 2**20 / udp_copy(size, _timeo_s(mount_options), card.receive_buffer).seconds
 
     now, best = _transfer_size(options, name), _transfer_size(advised, name)
     sizes = sorted({*UDP_TRANSFER_SIZES, now, best})
@@ -116,7 +116,7 @@ def _transfer_size(options: MountOptions, name: str) -> int:
 
 
 def _timeo_s(options: MountOptions) -> float:
-    """Return timeo in seconds; it counts tenths (nfs(5))."""
+    """Return timeo in seconds; the option counts tenths of a second (nfs(5))."""
     default = catalogue().find("timeo")
     text = options.get("timeo") or (default.default_for("3", "udp") if default is not None else None) or ""
     return int(text) / 10 if text.isdigit() else 1.1

@@ -1,17 +1,19 @@
 """TCP throughput over a link with packet loss: a simulation of CUBIC's window and the retransmission timer.
 
-The mean window of RFC 9438, section 5.1, is that of a connection that runs for ever. A copy begins with a
-window that fills the link and its queue, and comes down by three tenths at each loss (section 4.6): with
-few losses it is quicker than the mean. And the mean takes each loss as repaired within a round trip. That
-is so as long as the retransmitted packet arrives: RFC 8985 (RACK-TLP) finds a lost packet by those that were
-sent after it, and sends a probe after two round trips where nothing follows. Where the retransmission or the
-probe is lost too, the retransmission timer may be all that is left (RFC 6298, section 5). Its timeout is a
-smoothed round trip and at least 200 ms in Linux (include/net/tcp.h: TCP_RTO_MIN; net/ipv4/tcp_input.c:
-tcp_rtt_estimator), and doubles if the next one is lost as well (RFC 6298, 5.5). Against a round trip of 0.2
-ms that is a thousand of them, and decides the speed; against 50 ms it is four.
+The mean window of RFC 9438, section 5.1, is that of an endless connection. A copy differs in two respects:
 
-So a copy is simulated several times, with the same random numbers each time it is asked for: its spread is
-what luck with losses makes of a copy of this length.
+- It begins with a window that fills the link and its queue. Each loss multiplies the window by 0.7
+  (section 4.6), so that a copy with few losses is faster than the mean.
+- The mean assumes that each loss is repaired within a round trip. That holds only if the retransmission
+  arrives. RFC 8985 (RACK-TLP) detects a lost packet by later ones, and probes after two round trips without
+  any. If the retransmission or the probe is lost too, only the retransmission timer may remain (RFC 6298, 5).
+
+The timeout is the smoothed round trip plus at least 200 ms in Linux (include/net/tcp.h: TCP_RTO_MIN;
+net/ipv4/tcp_input.c: tcp_rtt_estimator). It doubles if the next retransmission is lost (RFC 6298, 5.5).
+Compared with a round trip of 0.2 ms it is a thousand times as long and determines the speed.
+
+A copy is simulated several times with fixed random seeds. The spread of these simulations is the effect of
+random losses on a copy of this length.
 """
 
 from __future__ import annotations
@@ -20,33 +22,35 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
 
-#: Linux: the least retransmission time-out, added to the smoothed round trip, seconds.
+#: Least retransmission timeout in Linux, added to the smoothed round trip, seconds.
 RTO_MIN_S = 0.2
-#: RFC 9438, section 4.1 and 4.6: C, segments/s³, and beta. Section 4.3: what Reno adds in a round trip.
+#: RFC 9438, sections 4.1 and 4.6: C, segments/s³, and beta. Section 4.3: Reno's increase per round trip,
+#: segments.
 _C, _BETA = 0.4, 0.7
 _RENO_INCREASE = 3 * (1 - _BETA) / (1 + _BETA)
-#: RFC 6928, segments.
+#: Initial window, segments (RFC 6928).
 _INITIAL_WINDOW_SEGMENTS = 10.0
-#: Slow start ends when the round trips grow (HyStart, RFC 9406): a little beyond what fills the link.
+#: Window at the end of slow start, as a multiple of rate times RTT: HyStart ends it when the RTT grows
+#: (HyStart++, RFC 9406).
 _SLOW_START_OVERSHOOT = 1.5
-#: Copies that are played, losses that are played of each (what is longer goes on at the same speed), and how
-#: many copies lie beyond what is called quick and slow.
+#: Number of simulated copies, simulated losses of each (longer copies are extrapolated), and number of copies
+#: in each tail, beyond “quick” and “slow”.
 _SIMULATIONS, _SIMULATED_LOSSES, _TAIL = 32, 120, 4
-#: A step of the play meets so many losses at most, on average.
+#: Greatest expected number of losses in one simulation step.
 _MAX_LOSSES_PER_STEP = 0.12
-#: With more than this part lost a connection hardly gets through, and nothing is gained by playing on.
+#: Greatest simulated loss, as a fraction; a connection with more hardly transfers anything.
 _MAX_LOSS = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossyLink:
-    """What one connection meets.
+    """A link with packet loss, as one TCP connection sees it.
 
     Attributes:
-        loss: part of the packets that are lost, more than 0.
-        rtt_s: round trip without queues.
-        rate: segments per second that are carried if nothing is lost.
-        waited: part of the lost repetitions that wait for the timer; RACK finds the others.
+        loss: fraction of lost packets, above 0.
+        rtt_s: round-trip time without queuing, seconds.
+        rate: rate without loss, segments per second.
+        waited: fraction of the lost retransmissions that wait for the timer; RACK detects the others.
     """
 
     loss: float
@@ -57,13 +61,13 @@ class LossyLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossyCopyTime:
-    """Seconds of a copy over one connection.
+    """Simulated times of a copy over one connection, seconds.
 
     Attributes:
-        likely: the mean of the middle half; the median would leap from one time-out to the next.
-        quick: one copy of eight is as quick or quicker.
-        slow: one of eight is as slow or slower.
-        timer_s: of the likely ones, those spent waiting for the retransmission timer.
+        likely: mean of the middle half; the median would jump by a whole timeout.
+        quick: one copy in eight takes at most this long.
+        slow: one copy in eight takes at least this long.
+        timer_s: mean time spent waiting for the retransmission timer.
     """
 
     likely: float
@@ -73,27 +77,27 @@ class LossyCopyTime:
 
 
 @lru_cache(maxsize=256)
-def simulate_lossy_copy(segments: int, way: LossyLink) -> LossyCopyTime:
-    """Return what a copy of so many segments takes."""
-    loss = min(way.loss, _MAX_LOSS)
+def simulate_lossy_copy(segments: int, link: LossyLink) -> LossyCopyTime:
+    """Return the simulated times of a copy of this many segments over a link."""
+    loss = min(link.loss, _MAX_LOSS)
     part = max(1, min(segments, int(_SIMULATED_LOSSES / loss)))
-    plays = [_CopySimulation(way, loss, number) for number in range(_SIMULATIONS)]
-    for play in plays:
-        play.send(part)
-    found = sorted(play.seconds for play in plays)
-    middle, parts = fmean(found[_SIMULATIONS // 4 : -_SIMULATIONS // 4]), segments / part
-    # The luck of parts evens out: the spread of their mean falls with the root of their number.
+    simulations = [_CopySimulation(link, loss, number) for number in range(_SIMULATIONS)]
+    for simulation in simulations:
+        simulation.send(part)
+    seconds = sorted(simulation.seconds for simulation in simulations)
+    middle, parts = fmean(seconds[_SIMULATIONS // 4 : -_SIMULATIONS // 4]), segments / part
+    # The spread of the mean of independent parts falls with the square root of their number.
     spread = parts**0.5
     return LossyCopyTime(
         likely=middle * parts,
-        quick=middle * parts - (middle - found[_TAIL - 1]) * spread,
-        slow=middle * parts + (found[-_TAIL] - middle) * spread,
-        timer_s=parts * fmean(play.timer_s for play in plays),
+        quick=middle * parts - (middle - seconds[_TAIL - 1]) * spread,
+        slow=middle * parts + (seconds[-_TAIL] - middle) * spread,
+        timer_s=parts * fmean(simulation.timer_s for simulation in simulations),
     )
 
 
 class _RandomNumbers:
-    """Numbers from 0 to 1, the same for a seed each time (Knuth's MMIX generator)."""
+    """Reproducible uniform random numbers from 0 to 1 (linear congruential generator, Knuth's MMIX)."""
 
     def __init__(self, seed: int) -> None:
         self._state = seed
@@ -106,48 +110,48 @@ class _RandomNumbers:
 
 
 class _CopySimulation:
-    """One copy that is played."""
+    """Simulation of one copy: congestion window, elapsed time, and time waiting for the timer."""
 
-    def __init__(self, way: LossyLink, loss: float, number: int) -> None:
+    def __init__(self, link: LossyLink, loss: float, number: int) -> None:
         self.seconds = 0.0
         self.timer_s = 0.0
-        self._way = way
+        self._link = link
         self._loss = loss
-        self._chance = _RandomNumbers(number)
+        self._random = _RandomNumbers(number)
         self._window = _INITIAL_WINDOW_SEGMENTS
         self._slow_start = True
-        self._threshold = _SLOW_START_OVERSHOOT * max(2.0, way.rate * way.rtt_s)
+        self._threshold = _SLOW_START_OVERSHOOT * max(2.0, link.rate * link.rtt_s)
         self._peak = self._window
         self._since_s = 0.0
 
     def send(self, segments: int) -> None:
-        """Send them, and count the seconds."""
+        """Send segments in steps of one or more round trips, and add up the seconds."""
         sent = 0.0
         while sent < segments:
             window = self._window
             rounds = 1.0 if self._slow_start else max(1.0, _MAX_LOSSES_PER_STEP / (self._loss * window))
             rounds = min(rounds, max(1.0, (segments - sent) / window))
-            seconds = rounds * max(self._way.rtt_s, window / self._way.rate)
+            seconds = rounds * max(self._link.rtt_s, window / self._link.rate)
             sent += rounds * window
             self.seconds += seconds
             self._since_s += seconds
             lost = 1 - (1 - self._loss) ** (rounds * window)
-            if self._chance.next() < lost:
-                # A large window loses more than one packet, and any of the repetitions may be lost.
-                self._lose(max(1.0, self._loss * window / lost))
+            if self._random.next() < lost:
+                # A large window loses more than one packet, and each retransmission may be lost too.
+                self._reduce_window(max(1.0, self._loss * window / lost))
             else:
                 self._grow(rounds)
 
-    def _lose(self, together: float) -> None:
+    def _reduce_window(self, lost_packets: float) -> None:
         self._peak, self._since_s = self._window, 0.0
         self._window = self._threshold = max(2.0, _BETA * self._window)
         self._slow_start = False
-        if self._chance.next() >= self._way.waited * min(1.0, self._loss * together):
+        if self._random.next() >= self._link.waited * min(1.0, self._loss * lost_packets):
             return
-        wait_s = self._way.rtt_s + RTO_MIN_S
+        wait_s = self._link.rtt_s + RTO_MIN_S
         self.timer_s += wait_s
         self.seconds += wait_s
-        while self._chance.next() < self._loss:
+        while self._random.next() < self._loss:
             wait_s *= 2
             self.timer_s += wait_s
             self.seconds += wait_s
