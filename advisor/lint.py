@@ -1,7 +1,7 @@
-"""Lint: findings about a mount that is wrong, risky or has options without effect, and their fixes.
+"""Lint: findings about wrong, risky or ineffective settings of a mount, and their fixes.
 
-It looks at the options and at the entry around them. The rules are data (lint*.toml and prerequisites.toml
-of resources/rules). None applies to a fact that is not known.
+The input is the mount options and the entry that contains them, such as a line of fstab. The rules are data
+(lint*.toml and prerequisites.toml in resources/rules). No rule applies where a fact that it needs is unknown.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One result.
+    """One problem found by a lint rule.
 
     Attributes:
         rule: id of the rule.
-        severity: error (data at risk, or it will not mount), warning, info.
-        options: canonical names of the options that it is about.
-        title: what is wrong, one sentence.
+        severity: error (data at risk, or the mount will fail), warning, info.
+        options: canonical names of the options concerned.
+        title: the problem, one sentence.
         why: the reason.
-        source: where that is written, or how it was measured.
-        fix: for :func:`apply_fix`, None where no change of options is safe.
-        change: the fix in words, with options as they are written: “remove nolock”; "" if there is none.
-        fields: what else of the entry to change, see LintMatch.
-        before_mount: what becomes of a mount: "" nothing, tell (said before it is tried), refuse (not tried).
-        mend: commands that mend it or show more.
-        values: what was found, by the names that the rule's texts use.
+        source: document or measurement behind the rule.
+        fix: change of options for :func:`apply_fix`, None where no change is safe.
+        change: the fix in words, with options as written: “remove nolock”; "" without a fix.
+        fields: other fields of the entry to change, see LintMatch.
+        before_mount: consequence for a mount: "" none, tell (shown before mounting), refuse (not mounted).
+        mend: shell commands that solve the problem or show more.
+        values: values for the placeholders in the rule's texts, by name.
     """
 
     rule: str
@@ -78,7 +78,13 @@ class Finding:
 
 
 def lint(options: MountOptions, *, context: LintContext, facts: Facts | None = None) -> list[Finding]:
-    """Return the findings, errors first, then warnings, then notes; each group in the rules' order."""
+    """Return the findings: errors first, then warnings, then infos; each group in the order of the rules.
+
+    Args:
+        options: mount options to check.
+        context: the entry that contains the options.
+        facts: observed facts, None if there are none.
+    """
     situation = LintInput(options, context, facts)
     findings = [
         finding
@@ -94,15 +100,15 @@ def lint(options: MountOptions, *, context: LintContext, facts: Facts | None = N
 def prerequisite_findings(
     options: MountOptions, *, context: LintContext, facts: Facts | None
 ) -> list[Finding]:
-    """Return the findings that count right before a mount: what it needs on this computer."""
+    """Return the findings to report before mounting, such as packages missing on this computer."""
     return [finding for finding in lint(options, context=context, facts=facts) if finding.before_mount]
 
 
 def apply_fix(options: MountOptions, finding: Finding) -> MountOptions:
-    """Return the options after the finding's fix; a finding without one changes nothing.
+    """Return the options after the finding's fix, or an equal copy if the finding has none.
 
     Raises:
-        ValueError: if the finding is not one of these options, and its fix cannot be written into them.
+        ValueError: if the options cannot contain the fix, for example of a finding for other options.
     """
     return _with_fix(options, finding.fix or Fix())
 
@@ -134,7 +140,7 @@ def _fix_text(situation: LintInput, fix: Fix) -> str:
 
 
 def _effective_fix(options: MountOptions, rule: LintRule, match: LintMatch) -> Fix | None:
-    """Return the fix with only what there is to change, or None if it cannot be made."""
+    """Return the fix of a match without removals of absent options; None if it is impossible or no change."""
     fix = match.fix
     if fix is None and rule.fix is not None:
         items = tuple(item.format_map(match.words) for item in rule.fix.set)
@@ -143,10 +149,10 @@ def _effective_fix(options: MountOptions, rule: LintRule, match: LintMatch) -> F
         return None
     fix = Fix(tuple(name for name in fix.remove if name in options or name in match.options), fix.set)
     if any(check_item(item, catalogue()) is not None for item in fix.set):
-        return None  # what would be set is itself wrong
+        return None  # the new value would itself be wrong
     try:
         changed = _with_fix(options, fix)
-    except ValueError:  # an open quotation mark, say, that would swallow the new item
+    except ValueError:  # for example an unclosed quotation mark, which would include the new item
         return None
     return fix if changed != options else None
 

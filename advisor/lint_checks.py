@@ -1,7 +1,7 @@
-"""Lint checks on options: for rules that need more than a list of options in force.
+"""Lint checks of mount options, for rules that need more than conditions on single options.
 
-Each yields one match for everything it finds. What it finds depends on the rule's ``options``, ``min``,
-``max`` and ``ignore``.
+Each check yields one match per problem. The rule's ``options``, ``min``, ``max`` and ``ignore`` are the
+check's parameters. Checks follow nfs(5), mount(8) and fs/nfs/fs_context.c.
 """
 
 from __future__ import annotations
@@ -31,43 +31,44 @@ if TYPE_CHECKING:
     from advisor.lint_rules import LintInput, LintRule
     from advisor.options import OptionProblem
 
-#: What Kerberos accepts if nobody has set another value (krb5.conf(5), clockskew), seconds.
+#: Default clock difference that Kerberos accepts, seconds (krb5.conf(5), clockskew).
 CLOCK_SKEW_S = 300.0
-#: A soft mount that gives up sooner does not outlast a server that restarts a service, tenths of a second.
+#: Shortest timeout of a soft mount that outlasts the restart of a service, tenths of a second.
 _SOFT_TIMEOUT_MIN_DS = 100
-#: One that takes longer hangs nearly as a hard one does, tenths of a second.
+#: Longest useful timeout of a soft mount; with a longer one it hangs like a hard mount, tenths of a second.
 _SOFT_TIMEOUT_MAX_DS = 36000
-#: timeo of guides for UDP and of people who take it for seconds.
+#: Greatest timeo that counts as a mistake over TCP: copied from guides for UDP, or meant as seconds;
+#: tenths of a second.
 _SHORT_TIMEO_DS = 20
 
 
 def _conditions_only(_situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """The conditions say it all."""
+    """Match whenever the rule's conditions hold."""
     yield LintMatch(rule.options, {})
 
 
 def _written_items(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """The conditions say it all, and the texts name items as they are written."""
+    """Match whenever the rule's conditions hold; the texts quote the options as written."""
     words = {name: items[-1] for name, items in situation.written.items()}
     yield LintMatch(rule.options, words | {"mount_point": situation.context.mount_point})
 
 
 def _given_options(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Options of the rule that are given."""
+    """Match each option of the rule that is present."""
     for name in rule.options:
         if name in situation.values:
             yield LintMatch((name,), _template_values(situation, name))
 
 
 def _switched_on(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Options of the rule that are given and not negated."""
+    """Match each option of the rule that is present and not negated."""
     for name in rule.options:
         if situation.values.get(name) == YES:
             yield LintMatch((name,), _template_values(situation, name))
 
 
 def _numbers_in_range(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Options of the rule whose number lies within the rule's bounds."""
+    """Match each option of the rule whose number lies between the rule's min and max."""
     for name in rule.options:
         number = kernel_number(situation.values.get(name, ""))
         if number is not None and rule.min <= number <= rule.max:
@@ -75,21 +76,21 @@ def _numbers_in_range(situation: LintInput, rule: LintRule) -> Iterator[LintMatc
 
 
 def _rounded_sizes(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Sizes that the kernel rounds."""
+    """Match each rsize or wsize that the kernel rounds."""
     for match in _numbers_in_range(situation, rule):
         if match.words["number"] != match.words["rounded"]:
             yield match
 
 
 def _ineffective_options(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Options of the rule that none of the possible versions heeds."""
+    """Match each option of the rule that has no effect in any possible NFS version."""
     for name in rule.options:
         if name in situation.values and not situation.versions & set(catalogue()[name].versions):
             yield LintMatch((name,), _template_values(situation, name))
 
 
 def _unknown_options(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Options that the catalogue does not have."""
+    """Match options that are missing from the option catalogue."""
     for problem in _first_problems(situation, {"unknown"}):
         if problem.name not in rule.ignore and not _is_cut_off(situation, problem.item):
             fix = _corrected_spelling(situation, problem)
@@ -97,25 +98,25 @@ def _unknown_options(situation: LintInput, rule: LintRule) -> Iterator[LintMatch
 
 
 def _is_cut_off(situation: LintInput, item: str) -> bool:
-    """Whether it is the rest of a value that the finder of security contexts tells of."""
+    """Whether an item is the rest of a security context, which _context_comma reports."""
     return _CATEGORY.fullmatch(item) is not None and not _CONTEXTS.isdisjoint(situation.values)
 
 
 def _foreign_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Options of other systems, and what the kernel refuses although a manual names it."""
+    """Match options of other operating systems, and documented options that the kernel rejects."""
     for problem in _first_problems(situation, {"foreign"}):
         fix = _corrected_spelling(situation, problem)
         yield LintMatch((problem.name,), {"problem": problem.message, "hint": problem.hint}, fix)
 
 
 def _bad_values(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Values that mount or the kernel refuses."""
+    """Match values that mount.nfs or the kernel rejects."""
     for problem in _first_problems(situation, {"missing", "value", "range", "text"}):
         value = problem.item.partition("=")[2]
         if problem.item in rule.ignore or problem.name in rule.ignore or _is_unusual_number(value):
             continue
         if is_comment(problem.item):
-            continue  # it never reaches mount.nfs: _systemd_options checks it
+            continue  # an x-* option does not reach mount.nfs; _systemd_options checks it
         option = catalogue().find(problem.name)
         fix = None
         if option is not None and option.is_number and situation.written[option.name][-1] == problem.item:
@@ -128,7 +129,7 @@ def _bad_values(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _octal_numbers(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Numbers with a leading 0."""
+    """Match numbers with a leading 0, which the kernel reads as octal."""
     for name, value in situation.values.items():
         option = catalogue().find(name)
         if option is None or not option.is_number or not _has_leading_zero(value):
@@ -140,7 +141,7 @@ def _octal_numbers(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]
 
 
 def _conflicting_values(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Options that are given several times with different values."""
+    """Match options that are present several times with different values."""
     for name, items in situation.written.items():
         values = {catalogue().read_item(item)[2] for item in items}
         if name not in rule.ignore and len(values) > 1:
@@ -149,7 +150,7 @@ def _conflicting_values(situation: LintInput, rule: LintRule) -> Iterator[LintMa
 
 
 def _repeated_values(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Options that are given several times with the same value."""
+    """Match options that are present several times with the same value."""
     for name, items in situation.written.items():
         values = {catalogue().read_item(item)[2] for item in items}
         if name not in rule.ignore and len(items) > 1 and len(values) == 1:
@@ -157,7 +158,7 @@ def _repeated_values(situation: LintInput, rule: LintRule) -> Iterator[LintMatch
 
 
 def _given_twice(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Options of the rule that are given more than once."""
+    """Match each option of the rule that is present more than once."""
     for name in rule.options:
         items = situation.written.get(name, [])
         if len(items) > 1:
@@ -165,33 +166,33 @@ def _given_twice(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _attribute_time_order(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Attribute times whose minimum is above the maximum, which may be the default."""
+    """Match attribute cache times whose minimum exceeds the maximum, given or default."""
     for least, most in (("acregmin", "acregmax"), ("acdirmin", "acdirmax")):
         texts = [situation.implied.get(name) or catalogue()[name].default or "" for name in (least, most)]
         low, high = (kernel_number(text) for text in texts)
         if low is not None and high is not None and low > high:
             given = tuple(name for name in (least, most) if name in situation.values)
             words = {"least": f"{least}={low}", "most": f"{most}={high}"}
-            # Taken out first, so that it is written behind an actimeo.
+            # The fix removes the option first, so that it is written after an actimeo.
             yield LintMatch(given, words, Fix((most,), (f"{most}={low}",)))
 
 
-def _actimeo_beside_times(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """The time for all beside times for one: which of them counts depends on their order."""
-    beside = [name for name in ATTRIBUTE_TIMES if name in situation.values]
-    if "actimeo" not in situation.values or not beside:
+def _actimeo_with_single_times(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match actimeo together with single attribute cache times; the later option takes effect."""
+    single_times = [name for name in ATTRIBUTE_TIMES if name in situation.values]
+    if "actimeo" not in situation.values or not single_times:
         return
     times = {name: situation.implied[name] for name in ATTRIBUTE_TIMES}
     if len(set(times.values())) == 1:
-        fix = Fix(remove=tuple(beside))
+        fix = Fix(remove=tuple(single_times))
     else:
         fix = Fix(remove=("actimeo",), set=tuple(f"{name}={value}" for name, value in times.items()))
     in_force = ", ".join(f"{name}={value}" for name, value in times.items())
-    yield LintMatch(("actimeo", *beside), {"in_force": in_force}, fix)
+    yield LintMatch(("actimeo", *single_times), {"in_force": in_force}, fix)
 
 
 def _address_family(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A netid of one address family with an address of the other."""
+    """Match a netid in proto whose address family differs from that of the server's address."""
     item = situation.written.get("proto", [""])[-1]
     key, _, netid = item.partition("=")
     try:
@@ -206,28 +207,29 @@ def _address_family(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch
 
 
 def _other_nconnect(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A number of connections other than the one that mounts in use have fixed."""
-    asked = kernel_number(situation.values.get("nconnect", ""))
-    if asked is None:
+    """Match an nconnect other than the number of connections that active mounts of the server use."""
+    requested = kernel_number(situation.values.get("nconnect", ""))
+    if requested is None:
         return
     for version, count in situation.context.connections.items():
-        # Without a version the newest one is negotiated, so only 4.2 is sure to be met.
-        sure = situation.versions == frozenset({version}) or (
+        # Without vers= the newest common version is negotiated, so only 4.2 is a safe assumption.
+        certain = situation.versions == frozenset({version}) or (
             version == "4.2" and version in situation.versions
         )
-        if sure and count not in {0, asked}:
-            yield LintMatch(("nconnect",), {"asked": str(asked), "count": str(count), "version": version})
+        if certain and count not in {0, requested}:
+            words = {"asked": str(requested), "count": str(count), "version": version}
+            yield LintMatch(("nconnect",), words)
 
 
 def _overruled_lock(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """A lock or nolock beside a local_lock that says something else."""
+    """Match lock or nolock together with a local_lock of a different meaning."""
     lock, local = situation.values.get("lock"), situation.values.get("local_lock")
     if lock is not None and local is not None and local != ("all" if lock == NO else "none"):
         yield LintMatch(rule.options, {})
 
 
 def _soft_timeout(situation: LintInput) -> tuple[int, int, int] | None:
-    """Return timeo, retrans, and after how many tenths of a second a soft mount gives up; None if unclear."""
+    """Return timeo, retrans and the timeout of a soft mount, tenths of a second; None if unclear."""
     udp = situation.values.get("proto", "").startswith("udp")
     timeo, retrans = (
         kernel_number(situation.values.get(name) or catalogue()[name].default_for("3", proto) or "")
@@ -235,17 +237,17 @@ def _soft_timeout(situation: LintInput) -> tuple[int, int, int] | None:
     )
     if timeo is None or retrans is None or timeo < 1:
         return None
-    # Over UDP the time doubles with each retry (nfs(5), timeo).
+    # Over UDP the timeout doubles with each retry (nfs(5), timeo).
     return timeo, retrans, timeo * (2 ** (min(retrans, 30) + 1) - 1 if udp else retrans + 1)
 
 
 def _short_soft_timeout(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A soft mount that gives up within ten seconds, or at the first lost request."""
+    """Match a soft mount that times out within ten seconds, or at the first lost request."""
     given = tuple(name for name in ("timeo", "retrans") if name in situation.values)
-    patience = _soft_timeout(situation)
-    if not given or patience is None:
+    timeout = _soft_timeout(situation)
+    if not given or timeout is None:
         return
-    timeo, retrans, total = patience
+    timeo, retrans, total = timeout
     udp = situation.values.get("proto", "").startswith("udp")
     if total < _SOFT_TIMEOUT_MIN_DS or retrans == 0 or (timeo <= _SHORT_TIMEO_DS and not udp):
         words = {"seconds": f"{total / 10:g}", "timeo": str(timeo), "retrans": str(retrans)}
@@ -253,17 +255,17 @@ def _short_soft_timeout(situation: LintInput, _rule: LintRule) -> Iterator[LintM
 
 
 def _long_soft_timeout(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A soft mount that gives up after an hour or later."""
-    patience = _soft_timeout(situation)
-    if patience is not None and patience[2] >= _SOFT_TIMEOUT_MAX_DS:
-        timeo, retrans, total = patience
+    """Match a soft mount that times out after an hour or later."""
+    timeout = _soft_timeout(situation)
+    if timeout is not None and timeout[2] >= _SOFT_TIMEOUT_MAX_DS:
+        timeo, retrans, total = timeout
         given = tuple(name for name in ("timeo", "retrans") if name in situation.values)
         words = {"minutes": f"{total / 600:.0f}", "timeo": str(timeo), "retrans": str(retrans)}
         yield LintMatch(given, words, Fix(remove=("retrans",)) if retrans > 2 else Fix(remove=given))
 
 
 def _long_attribute_times(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Attribute times of at least the rule's number of seconds."""
+    """Match the first attribute cache time of at least the rule's number of seconds."""
     for match in _numbers_in_range(situation, rule):
         minutes = f"{int(match.words['number']) // 60}"
         name = match.options[0]
@@ -272,14 +274,14 @@ def _long_attribute_times(situation: LintInput, rule: LintRule) -> Iterator[Lint
 
 
 def _zero_attribute_times(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """All four attribute times are 0."""
+    """Match if all four attribute cache times are 0."""
     given = tuple(name for name in ("ac", "actimeo", *ATTRIBUTE_TIMES) if name in situation.values)
     if given and all(situation.implied.get(name) == "0" for name in ATTRIBUTE_TIMES):
         yield LintMatch(given, {})
 
 
 def _mixed_flavors(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Flavors with and without Kerberos in one list."""
+    """Match a sec list that mixes security flavors with and without Kerberos."""
     flavors = situation.values.get("sec", "").split(":")
     secure = [flavor for flavor in flavors if flavor.startswith("krb5")]
     if secure and not set(flavors) - set(secure) <= {""}:
@@ -287,16 +289,16 @@ def _mixed_flavors(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]
 
 
 def _obsolete_flavor(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Flavors whose names the kernel knows, and nothing else of them."""
+    """Match obsolete security flavors, which the kernel parses but does not implement."""
     flavors = situation.values.get("sec", "").split(":")
-    for gone in [flavor for flavor in flavors if flavor.startswith(("lkey", "spkm3"))][:1]:
-        left = [flavor for flavor in flavors if not flavor.startswith(("lkey", "spkm3"))]
-        fix = Fix(set=(f"sec={':'.join(left)}",)) if left else Fix(remove=("sec",))
-        yield LintMatch(("sec",), {"flavor": gone}, fix)
+    for obsolete in [flavor for flavor in flavors if flavor.startswith(("lkey", "spkm3"))][:1]:
+        remaining = [flavor for flavor in flavors if not flavor.startswith(("lkey", "spkm3"))]
+        fix = Fix(set=(f"sec={':'.join(remaining)}",)) if remaining else Fix(remove=("sec",))
+        yield LintMatch(("sec",), {"flavor": obsolete}, fix)
 
 
 def _mixed_address_families(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Two netids of different address families."""
+    """Match proto and mountproto of different address families."""
     written = [situation.written.get(name, [""])[-1] for name in ("proto", "mountproto")]
     if all("=" in item for item in written) and written[0].endswith("6") is not written[1].endswith("6"):
         netid = situation.values["mountproto"].removesuffix("6") + ("6" if written[0].endswith("6") else "")
@@ -305,7 +307,7 @@ def _mixed_address_families(situation: LintInput, _rule: LintRule) -> Iterator[L
 
 
 def _callback_address(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """An address of this computer that no server can reach."""
+    """Match a clientaddr that no server can reach: loopback or link-local."""
     value = situation.values.get("clientaddr", "")
     try:
         address = ipaddress.ip_address(value)
@@ -316,21 +318,21 @@ def _callback_address(situation: LintInput, _rule: LintRule) -> Iterator[LintMat
 
 
 def _not_remountable(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Options that a remount cannot change."""
+    """Match a remount with options that a remount cannot change."""
     named = [items[-1] for name, items in situation.written.items() if catalogue()[name].change == "mount"]
     if named:
         yield LintMatch(("remount",), {"items": _quoted_list(named)})
 
 
 def _remount_both(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A remount that names share and mount point."""
+    """Match a remount that specifies both share and mount point."""
     context = situation.context
     if context.share and context.mount_point:
         yield LintMatch(("remount",), {"share": context.share, "point": context.mount_point})
 
 
 def _context_comma(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A security context whose categories are cut off by a comma, as quotation marks are missing."""
+    """Match an unquoted security context whose categories are cut off at a comma."""
     items = list(situation.options)
     for before, item in itertools.pairwise(items):
         name, equals, label = before.partition("=")
@@ -339,45 +341,46 @@ def _context_comma(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]
 
 
 _CONTEXTS = frozenset({"context", "fscontext", "defcontext", "rootcontext"})
-#: A category of SELinux, or a range of them (c0.c1023).
+#: An SELinux category (c0), or a range of them (c0.c1023).
 _CATEGORY = re.compile(r"c[0-9]+(?:\.c[0-9]+)?")
 
 
 def _empty_option(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Nothing between two commas."""
+    """Match an empty option between two commas."""
     items = list(situation.options)
     if len(items) > 1 and "" in items:
         yield LintMatch((), {})
 
 
 def _newer_than_kernel(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Options that came with a later kernel than this one, and that it is not known to have all the same."""
+    """Match options of a later kernel release, unless this kernel is known to support them anyway."""
     yield from _newer_options(situation, answers={None})
 
 
 def _not_in_kernel(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Options that came with a later kernel than this one, and that it has said not to know."""
+    """Match options of a later kernel release that this kernel has rejected as unknown."""
     yield from _newer_options(situation, answers={False})
 
 
 def _newer_options(situation: LintInput, answers: set[bool | None]) -> Iterator[LintMatch]:
+    """Match options newer than the kernel whose support is in ``answers``; None stands for unknown."""
     facts = situation.facts
     release = facts.client.kernel if facts is not None else ""
-    asked = (
+    supported = (
         facts.prerequisites.kernel_options if facts is not None and facts.prerequisites is not None else {}
     )
     for name in situation.written:
         option = catalogue()[name]
-        if option.newer_than(release) and asked.get(name) in answers:
+        if option.newer_than(release) and supported.get(name) in answers:
             yield LintMatch((name,), {"name": name, "since": option.since, "kernel": release}, Fix((name,)))
         since = option.newer_values(release).get(situation.values[name])
         word = option.word_for(situation.values[name]) or situation.written[name][-1]
-        if since and asked.get(word) in answers:
+        if since and supported.get(word) in answers:
             yield LintMatch((name,), {"name": word, "since": since, "kernel": release}, Fix((name,)))
 
 
 def _clock_skew(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A clock that Kerberos does not accept."""
+    """Match a clock difference to the server that Kerberos does not accept."""
     server = situation.facts.server if situation.facts is not None else None
     ahead = server.clock_ahead_s if server is not None else None
     if ahead is not None and abs(ahead) > CLOCK_SKEW_S:
@@ -385,7 +388,7 @@ def _clock_skew(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _no_reverse_name(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A server by its address, or by a short name, for which the name service has no full name."""
+    """Match a server given by address or short name whose address has no reverse DNS name."""
     server = situation.facts.server if situation.facts is not None else None
     short = "." not in situation.host
     if server is not None and server.reverse_name == "" and (short or _is_address(situation.host)):
@@ -393,7 +396,7 @@ def _no_reverse_name(situation: LintInput, _rule: LintRule) -> Iterator[LintMatc
 
 
 def _empty_value(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """An equals sign and nothing behind it, where any text would do."""
+    """Match a text option with an equals sign but no value."""
     for name, items in situation.written.items():
         item = items[-1]
         option = catalogue()[name]
@@ -402,7 +405,7 @@ def _empty_value(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _server_by_address(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """A server by its address."""
+    """Match a server that the share gives by its address."""
     if _is_address(situation.host):
         server = situation.facts.server if situation.facts is not None else None
         name = server.reverse_name if server is not None else None
@@ -434,7 +437,7 @@ LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
     "repeated": _repeated_values,
     "twice": _given_twice,
     "order": _attribute_time_order,
-    "actimeo": _actimeo_beside_times,
+    "actimeo": _actimeo_with_single_times,
     "family": _address_family,
     "taken": _other_nconnect,
     "overruled-lock": _overruled_lock,
@@ -460,7 +463,7 @@ LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
 
 
 def _template_values(situation: LintInput, name: str) -> dict[str, str]:
-    """Return what the rules' texts may say of an option that is given."""
+    """Return the values for placeholders in the rules' texts, for an option that is present."""
     value = situation.values[name]
     items = situation.written.get(name)
     words = {"name": name, "value": value, "item": items[-1] if items else name}
@@ -477,12 +480,12 @@ def _quoted_list(items: Iterable[str]) -> str:
 
 
 def _first_problems(situation: LintInput, codes: set[str]) -> list[OptionProblem]:
-    """Return the problems of these kinds, one for each option."""
+    """Return the problems with these codes, the first one of each option."""
     return list({p.name: p for p in reversed(situation.problems) if p.code in codes}.values())[::-1]
 
 
 def _corrected_spelling(situation: LintInput, problem: OptionProblem) -> Fix | None:
-    """Return the fix that writes the option with the spelling that is closest to what is written."""
+    """Return the fix that corrects an option's name to the closest known spelling, or None."""
     spelling = close_spelling(problem.name, catalogue())
     if spelling is None:
         return None
@@ -499,5 +502,5 @@ def _has_leading_zero(value: str) -> bool:
 
 
 def _is_unusual_number(value: str) -> bool:
-    """Whether it is a number that the kernel reads though it is not a plain decimal, or one for _octal."""
+    """Whether a value is a hexadecimal number, or one with a leading 0, which _octal_numbers reports."""
     return _has_leading_zero(value) or (value[:2] in {"0x", "0X"} and kernel_number(value) is not None)

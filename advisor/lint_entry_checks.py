@@ -1,4 +1,7 @@
-"""Lint checks on the entry around the options: share, mount point, type, neighbors, units, autofs maps."""
+"""Lint checks of the entry that contains the options: share, mount point, type, neighbors, units, autofs maps.
+
+Sources: fstab(5), mount(8), systemd.mount(5), systemd.automount(5), systemd.unit(5), autofs(5).
+"""
 
 from __future__ import annotations
 
@@ -26,41 +29,43 @@ _CIFS = re.compile(r"(?://|\\\\|smb://|cifs://)([^/\\]+)[/\\]+(.*)", re.DOTALL)
 _PORT = re.compile(r"([\w.-]+):[0-9]{1,5}:(/.*)", re.DOTALL)
 _RELATIVE_EXPORT = re.compile(r"([\w.-]+):((?:[^/:].*)?)", re.DOTALL)
 _NO_COLON = re.compile(r"([A-Za-z0-9][\w.-]*)(/.*)", re.DOTALL)
-#: A variable or the key of an automounter map, which may stand for anything.
+#: A variable or the key of an autofs map, which is replaced by any text.
 _VARIABLE = re.compile(r"\$|&")
-#: Types under which mount surely mounts no share of NFS: of local disks, of Windows, and misspelt ones.
+#: File system types that cannot be right for an NFS share: local ones, CIFS, misspelled ones, options.
 _WRONG_TYPE = re.compile(
     r"ext[234]|xfs|btrfs|zfs|f2fs|vfat|msdos|exfat|ntfs(-?3g|3)?|iso9660|udf|tmpfs|swap|bind|cifs|smb[123]?|"
     r"smbfs|sshfs|n[fs]{2}[\w.,-]+|nsf[34]?|nf|ns|mfs|none|(?i:NFS[\w.-]*)|/.*|defaults\b.*|r[ow]\b.*"
 )
 _OTHER_NFS = frozenset({"nfsd", "nfs", "nfs4"})
 _KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")
-#: Directories whose own files a computer needs before and beside any mount of the network (hier(7)).
+#: System directories that must not be hidden by a mount over the network (hier(7)).
 _SYSTEM_PLACES = frozenset({"/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/run", "/boot"})
-#: Settings of units that are switched on or off, and the words for it (systemd.syntax(7)).
+#: Boolean settings of mount units, and the words for true and false (systemd.syntax(7)).
 _SWITCHES = frozenset(
     {"LazyUnmount", "ForceUnmount", "SloppyOptions", "ReadWriteOnly", "DefaultDependencies"}
 )
 _ON = frozenset({"1", "yes", "y", "true", "t", "on"})
 _OFF = frozenset({"0", "no", "n", "false", "f", "off"})
-#: Options of SELinux that all mounts of one file system share (mount(8), context=).
+#: SELinux options, which are the same for all mounts of one file system (mount(8), context=).
 _CONTEXTS = ("context", "fscontext", "defcontext", "rootcontext")
-#: Options that an earlier mount of the same file system of the server decides (linux_nfs: nfs_compare_super).
+#: Options that a mount shares with earlier mounts of the same exported file system (fs/nfs/super.c:
+#: nfs_compare_super).
 _SUPERBLOCK_OPTIONS = ("timeo", "retrans", "fsc", "bsize")
-#: Options that the first mount of a server and version decides (fs/nfs/client.c: nfs_match_client).
+#: Options that a mount shares with earlier mounts of the same server and version (fs/nfs/client.c:
+#: nfs_match_client).
 _CLIENT_OPTIONS = ("nconnect", "max_connect", "resvport")
 _SUFFIXES = (".service", ".socket", ".device", ".mount", ".automount", ".swap", ".target", ".path", ".timer",
              ".slice", ".scope")  # fmt: skip
-#: Targets that come after all network file systems (bootup(7)).
+#: Targets that systemd reaches after mounting all network file systems (bootup(7)).
 _AFTER_REMOTE = frozenset({"remote-fs.target", "multi-user.target", "graphical.target", "default.target"})
-#: Targets that come before the network is up (bootup(7)).
+#: Targets that systemd reaches before the network is up (bootup(7)).
 _BEFORE_NETWORK = frozenset(
     {"local-fs.target", "local-fs-pre.target", "sysinit.target", "basic.target", "network-pre.target"}
 )
-#: Targets that a mount of NFS comes after by itself (systemd.mount(5), Default dependencies).
+#: Targets that an NFS mount unit follows by default (systemd.mount(5), Default dependencies).
 _BEFORE_MOUNT = frozenset({"network.target", "network-online.target", "remote-fs-pre.target"})
 _SPECIFIER = re.compile(r"%(.)")
-#: Specifiers of the unit's own name, of the host and of the user (systemd.unit(5), Specifiers).
+#: Plausible specifiers in a mount unit: name of the unit, host and user (systemd.unit(5), Specifiers).
 _COMMON_SPECIFIERS = frozenset("iIjJnNpPfHlhuUmb")
 _UNIT_SETTINGS = {
     "Mount": frozenset(
@@ -83,30 +88,30 @@ _UNIT_SETTINGS = {
          "StartLimitIntervalSec", "StartLimitBurst", "StartLimitAction", "RebootArgument", "SourcePath"}
     ),
 }  # fmt: skip
-#: Of these, a mount has hundreds more, of systemd.exec(5) and its like: only near misses are named.
+#: Sections with hundreds of further settings, of systemd.exec(5) for example: only near misses are reported.
 _OPEN_SECTIONS = frozenset({"Mount"})
 _SERVICE_SETTINGS = ("Exec", "Restart", "RemainAfterExit", "PIDFile", "BusName", "WatchdogSec")
 
 
 def _share_spelling(share: str) -> tuple[str, str]:
-    """Return what is wrong with the writing of a share, the id of its rule, and a better writing or ""."""
-    found, better = "", ""
+    """Return the id of the rule that a misspelled share breaks, and a corrected spelling; each may be ""."""
+    rule_id, better = "", ""
     if match := _URL.fullmatch(share):
-        found, better = "share-url", f"{match[1]}:{match[2]}"
+        rule_id, better = "share-url", f"{match[1]}:{match[2]}"
     elif match := _CIFS.fullmatch(share):
         path = match[2].replace("\\", "/")
-        found, better = "share-cifs", f"{match[1]}:/{path}"
+        rule_id, better = "share-cifs", f"{match[1]}:/{path}"
     elif (match := _BARE_IPV6.fullmatch(share)) and _parse_address(match[1]) is not None:
-        found, better = "share-ipv6", f"[{match[1]}]:{match[2]}"
+        rule_id, better = "share-ipv6", f"[{match[1]}]:{match[2]}"
     elif match := _PORT.fullmatch(share):
-        found, better = "share-port", f"{match[1]}:{match[2]}"
+        rule_id, better = "share-port", f"{match[1]}:{match[2]}"
     elif match := _RELATIVE_EXPORT.fullmatch(share):
-        found, better = "share-relative", f"{match[1]}:/{match[2]}"
+        rule_id, better = "share-relative", f"{match[1]}:/{match[2]}"
     elif match := _NO_COLON.fullmatch(share):
-        found, better = "share-no-server", f"{match[1]}:{match[2]}"
+        rule_id, better = "share-no-server", f"{match[1]}:{match[2]}"
     elif ":" not in share[1:]:
-        found = "share-no-server"
-    return found, better
+        rule_id = "share-no-server"
+    return rule_id, better
 
 
 def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -117,19 +122,21 @@ def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address |
 
 
 def _share_spelling_check(rule_id: str) -> Callable[[LintInput, LintRule], Iterator[LintMatch]]:
+    """Return the check that matches shares which break the rule ``rule_id``."""
+
     def find(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
         share = situation.context.share
         if not share or _VARIABLE.search(share) or situation.context.fstype not in _NFS_TYPES:
             return
-        found, better = _share_spelling(share)
-        if found == rule_id:
+        broken_rule, better = _share_spelling(share)
+        if broken_rule == rule_id:
             yield LintMatch((), {"share": share}, fields={"share": better} if better else {})
 
     return find
 
 
 def _share_link_local(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A link-local address without the interface that it belongs to."""
+    """Match a link-local IPv6 address without its interface (zone)."""
     match = re.fullmatch(r"\[([^\]%]+)\]:(.*)", situation.context.share, re.DOTALL)
     address = _parse_address(match[1]) if match else None
     if (
@@ -151,7 +158,7 @@ def _share_unreadable(situation: LintInput, _rule: LintRule) -> Iterator[LintMat
 
 
 def _share_escape(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Quotation marks and %20, which people bring from a shell and from addresses."""
+    """Match quotation marks and %20, as copied from a shell or from a URL."""
     for field, text in (("share", situation.context.share), ("mount point", situation.context.mount_point)):
         if "%20" in text:
             better = text.replace("%20", " ")
@@ -195,20 +202,20 @@ def _point_of_system(situation: LintInput, _rule: LintRule) -> Iterator[LintMatc
 
 
 def is_wrong_type(fstype: str) -> bool:
-    """Whether a file system type is surely a mistake beside a share of NFS."""
+    """Whether a file system type is certainly wrong for an NFS share."""
     if fstype in _OTHER_NFS:
         return False
     return _WRONG_TYPE.fullmatch(fstype) is not None or _is_options(fstype)
 
 
 def _is_options(fstype: str) -> bool:
-    """Whether options stand where the type belongs, as in a line that leaves the type out."""
+    """Whether the type field contains mount options, as in a line without a type."""
     items = fstype.split(",")
     return "=" in fstype or all(catalogue().read_item(item)[0] is not None for item in items)
 
 
 def looks_like_share(source: str) -> bool:
-    """Whether a device is written as a share of NFS is: a host, a colon, and an absolute path."""
+    """Whether a device has the form of an NFS share: a host, a colon, and an absolute path."""
     return re.fullmatch(r"(?:[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]):/[^:]*", source) is not None
 
 
@@ -250,7 +257,7 @@ def _point_twice(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _mounted_below(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """An earlier entry whose mount point lies below this one's."""
+    """Match an earlier entry whose mount point lies below this one's."""
     context = situation.context
     if context.mount_point == "/" or "auto" in situation.values:
         return
@@ -264,7 +271,7 @@ def _mounted_below(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]
 
 
 def _automount_nested(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """An earlier entry that is mounted on demand, above or below this one, which is too."""
+    """Match two automounts of which one mount point lies below the other."""
     context = situation.context
     if "x-systemd.automount" not in situation.values:
         return
@@ -280,7 +287,7 @@ def _automount_nested(situation: LintInput, _rule: LintRule) -> Iterator[LintMat
 
 
 def _shared_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """The same share before, with other values of options that the two mounts share."""
+    """Match an earlier entry of the same share with different values of superblock options."""
     if situation.values.get("sharecache") == "no":
         return
     for other in situation.context.before:
@@ -295,7 +302,7 @@ def _shared_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch
 
 
 def _shared_connections(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """The same server and version before, with another number of connections."""
+    """Match an earlier entry of the same server and version with different connection options."""
     for other in situation.context.before:
         if other.fstype not in _NFS_TYPES or not situation.host:
             continue
@@ -310,7 +317,7 @@ def _shared_connections(situation: LintInput, _rule: LintRule) -> Iterator[LintM
 
 
 def _shared_context(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """The same share before, with another security context."""
+    """Match an earlier entry of the same share with a different SELinux context."""
     if situation.values.get("sharecache") == NO:
         return
     for other in situation.context.before:
@@ -341,7 +348,7 @@ def _option_name(item: str) -> str:
 
 
 def _systemd_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Words for systemd and mount(8) that are misspelt, lack their value, or have one too much."""
+    """Match x-* options for systemd and mount(8) that are misspelled, or whose value is missing or wrong."""
     known = [option.name for option in catalogue() if option.name.lower().startswith("x-")]
     known += ["x-initrd.mount", "x-initrd.attach", "X-fstrim.notrim", "x-gvfs-show", "x-gvfs-hide",
               "x-gvfs-name", "x-gvfs-icon", "x-parent"]  # fmt: skip
@@ -370,7 +377,7 @@ def _systemd_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatc
 
 
 def _systemd_time_spans(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """Time spans that systemd cannot read, and units that are surely not what is meant."""
+    """Match time spans that systemd cannot parse, and implausible units such as months."""
     pairs = [(name, f"{name}=", situation.values.get(name, "")) for name in rule.options]
     pairs += [
         (key, f"{key}=", value) for _, key, value in situation.context.settings if key in _TIME_SETTINGS
@@ -404,17 +411,17 @@ def _systemd_suffix(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]
 
 def _unit_suffix(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     for _, key, value in situation.context.settings:
-        if key in _OF_UNITS and value and not value.endswith(_SUFFIXES) and "%" not in value:
+        if key in _UNIT_LIST_SETTINGS and value and not value.endswith(_SUFFIXES) and "%" not in value:
             yield LintMatch((), {"item": f"{key}={value}"})
 
 
 #: Settings whose values are names of units (systemd.unit(5)).
-_OF_UNITS = frozenset({"Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Conflicts", "Before", "After",
+_UNIT_LIST_SETTINGS = frozenset({"Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Conflicts", "Before", "After",
                        "WantedBy", "RequiredBy", "UpheldBy"})  # fmt: skip
 
 
 def _unit_switch(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Settings that are neither on nor off, and those that do not go with the options."""
+    """Match boolean settings with a value that is not boolean, and SloppyOptions=yes."""
     for _, key, value in situation.context.settings:
         if key not in _SWITCHES:
             continue
@@ -429,7 +436,7 @@ def _unit_switch(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _ordering_cycle(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Orders against targets that the mount has to come before, or that come before the network."""
+    """Match dependencies that create an ordering cycle with the default dependencies of a mount unit."""
     context = situation.context
     if context.place == "unit":
         items = [(key, value, f"{key}={value}") for _, key, value in context.settings]
@@ -466,7 +473,7 @@ _BEFORE_SETTINGS = frozenset({"Before", "WantedBy", "RequiredBy"})
 
 
 def _short_limit(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
-    """A time limit of systemd that ends before a slow answer can come."""
+    """Match a mount timeout of systemd that is too short for a slow server."""
     name = "x-systemd.mount-timeout"
     value = situation.values.get(name, "")
     found: list[tuple[tuple[str, ...], str, str]] = [((name,), f"{name}={value}", value)]
@@ -484,7 +491,7 @@ def _short_limit(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _open_directory(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A mode for the mount point's directory that lets everybody write there, or that is none."""
+    """Match a world-writable or invalid mode for the mount point's directory."""
     pairs: list[tuple[tuple[str, ...], dict[str, str], str, str]] = [
         ((), {key: "0755"}, f"{key}={value}", value)
         for _, key, value in situation.context.settings
@@ -527,7 +534,7 @@ def _unit_name(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _unit_specifier(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """A percent sign that systemd expands, but for the specifiers that a unit is likely to mean."""
+    """Match a percent sign that systemd expands to an implausible specifier."""
     for _, key, value in situation.context.settings:
         found = next(
             (m[0] for m in _SPECIFIER.finditer(value) if m[1] != "%" and m[1] not in _COMMON_SPECIFIERS), None
@@ -537,23 +544,23 @@ def _unit_specifier(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch
 
 
 def _unit_setting(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Sections and settings that systemd does not know."""
-    told: set[str] = set()
+    """Match sections and settings that systemd does not know."""
+    reported: set[str] = set()
     for section, key, _ in situation.context.settings:
         if section not in _UNIT_SETTINGS:
             close = _closest_spelling(section, _UNIT_SETTINGS)
-            if section not in told and not section.startswith("X-"):
+            if section not in reported and not section.startswith("X-"):
                 hint = f" Did you mean [{close}]?" if close else ""
                 problem = f"“[{section}]” is no section of a unit for a mount.{hint}"
                 yield LintMatch(
                     (), {"problem": problem}, fields={f"[{section}]": f"[{close}]"} if close else {}
                 )
-            told.add(section)
+            reported.add(section)
             continue
         known = _UNIT_SETTINGS[section]
-        if key in known or key in told or key.startswith("X-") or _is_condition(section, key):
+        if key in known or key in reported or key.startswith("X-") or _is_condition(section, key):
             continue
-        told.add(key)
+        reported.add(key)
         close = _closest_spelling(key, known)
         elsewhere = next((name for name, keys in _UNIT_SETTINGS.items() if key in keys), "")
         if elsewhere:
@@ -576,18 +583,18 @@ def _closest_spelling(word: str, known: frozenset[str] | dict[str, frozenset[str
 
 
 def _unit_setting_twice(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Settings of which systemd takes the last one alone."""
-    found: dict[str, list[str]] = {}
+    """Match settings that are present several times, of which systemd uses only the last."""
+    assigned: dict[str, list[str]] = {}
     for section, key, value in situation.context.settings:
         if section == "Mount" and key in {"What", "Where", "Type", "Options"}:
-            found.setdefault(key, []).append(value)
-    for key, values in found.items():
+            assigned.setdefault(key, []).append(value)
+    for key, values in assigned.items():
         if len(set(values)) > 1:
             yield LintMatch((), {"key": key, "last": values[-1], "lost": values[0]})
 
 
 def _unit_not_ordered(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """No default dependencies, and nothing else that has the mount wait for the network."""
+    """Match a unit without default dependencies that also has no After= on a target or service."""
     settings = situation.context.settings
     if ("Unit", "DefaultDependencies", "no") not in settings or _is_automount(situation):
         return
@@ -630,7 +637,7 @@ def _map_wildcard(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _map_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Options where a share is expected: without a dash, or behind a blank."""
+    """Match mount options in the place of a share in an autofs map, as after a missing dash."""
     share = situation.context.share
     if share and not set(share) & {":", "/", "$"}:
         yield LintMatch((), {"share": share})

@@ -1,6 +1,6 @@
-"""Lint rules: their data, their conditions, and the options and entry that they are evaluated on.
+"""Lint rules: data, conditions, and the input that they are evaluated on (options, entry, facts).
 
-The rules are read from the files lint*.toml and prerequisites.toml of resources/rules.
+The rules are read from lint*.toml and prerequisites.toml in resources/rules.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A change of options that takes a finding away.
+    """A change of options that resolves a finding.
 
     Attributes:
-        remove: names of the options to take out.
-        set: items to put in, each in the place of what the option was before.
+        remove: names of the options to remove.
+        set: items to set; each replaces the previous item of its option, or is appended.
     """
 
     remove: tuple[str, ...] = ()
@@ -45,14 +45,14 @@ class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LintMatch(NamedTuple):
-    """One place where a rule applies, as a check yields it.
+    """One match of a rule, as a check yields it.
 
     Attributes:
-        options: canonical names.
-        words: for the places of the rule's texts and fix.
-        fix: its own fix, where the rule's is not enough.
-        fields: what else of the entry to change: "share", "mount point", "type", "dump", "pass", "file", or a
-            setting of a unit, to its new text.
+        options: canonical names of the options concerned.
+        words: values for the placeholders in the rule's texts and fix, by name.
+        fix: replaces the fix of the rule; None to use the rule's.
+        fields: other fields of the entry to change, with their new text: "share", "mount point", "type",
+            "dump", "pass", "file", or a setting of a unit.
     """
 
     options: tuple[str, ...]
@@ -62,29 +62,31 @@ class LintMatch(NamedTuple):
 
 
 class LintConditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Conditions, all of which must hold; a fact that is not known never lets one hold.
+    """Conditions of a lint rule, all of which must hold.
+
+    A condition on an unknown fact does not hold, except for ``not_servers`` and ``link_not_below_bps``.
 
     Attributes:
-        any: one of these items is in force at least; ``rsize=`` means the option with any value.
+        any: at least one of these items is in force; ``rsize=`` means the option with any value.
         all: all of these items are in force.
-        one_of: one of these items is in force too, for a rule that has ``any`` already.
+        one_of: at least one of these items is in force, in addition to ``any``.
         none: none of these items is in force.
-        versions: the version is surely one of these.
-        maybe: the version may be one of these.
-        places: the options stand in one of these (LintContext.place).
-        fstab: the options stand in fstab.
-        start_up: mounted at start-up, neither by hand nor on demand.
-        fstype: the third field of fstab.
-        at: mount points that it is about.
-        not_at: mount points that are left alone.
-        servers: the server is one of these by its name, or is known to be (resources/servers.toml).
-        not_servers: it is none of these.
-        udp: whether the kernel's client speaks NFS over UDP.
-        kerberos: every security flavor of ``sec`` is one of Kerberos.
-        missing: facts of PrerequisiteFacts that are known to be false.
-        link_from_bps: the link is at least this fast, bits per second.
-        link_not_below_bps: the link is not known to be slower than this, bits per second.
-        link_below_bps: the link is known to be slower than this, bits per second.
+        versions: every possible NFS version of the mount is in this list.
+        maybe: at least one possible NFS version of the mount is in this list.
+        places: the options come from one of these sources (LintContext.place).
+        fstab: whether the options come from fstab.
+        start_up: whether the share is mounted at boot, neither manually nor on demand.
+        fstype: the file system type, third field of fstab.
+        at: the mount point is in this list.
+        not_at: the mount point is not in this list.
+        servers: the kind of server is in this list (ids of resources/servers.toml).
+        not_servers: the kind of server is not in this list.
+        udp: whether the kernel's NFS client supports UDP.
+        kerberos: whether every security flavor of ``sec`` is a Kerberos flavor.
+        missing: fields of PrerequisiteFacts that are known to be false.
+        link_from_bps: the link is known to have at least this rate, bits per second.
+        link_not_below_bps: the link has at least this rate or an unknown one, bits per second.
+        link_below_bps: the link is known to be slower than this rate, bits per second.
     """
 
     any: tuple[str, ...] = ()
@@ -110,25 +112,25 @@ class LintConditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LintRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One rule.
+    """One lint rule.
 
     Attributes:
-        severity: error (data at risk, or it will not mount), warning, info.
-        title: what is wrong, one sentence; with {places} that the check fills.
+        severity: error (data at risk, or the mount will fail), warning, info.
+        title: the problem, one sentence, with {placeholders} that the check fills in.
         why: the reason, with figures where a source has them.
-        source: where that is written or how it was measured.
-        options: the options that it is about.
+        source: document or measurement behind the rule.
+        options: the options concerned.
         when: the conditions.
         find: name of the check (advisor/lint_checks.py, LINT_CHECKS).
         min: least number that a check reports.
         max: greatest number that a check reports.
         ignore: names or items that a check skips.
-        unless: rules that say the same better: if one of them has fired, this one is left out.
-        advised: whether the advice takes it in although it is only a note.
-        before_mount: what becomes of a mount that it fires on: "" nothing, tell (it is said before the mount
-            is tried), refuse (it is not tried: the kernel is sure to refuse it).
-        mend: commands that mend it or show more, the distributions of a package behind "#".
-        fix: the change that one click makes, None where none is safe.
+        unless: ids of more specific rules; a finding of one of them suppresses this rule.
+        advised: whether the advice includes the finding although its severity is info.
+        before_mount: consequence for a mount: "" none, tell (shown before mounting), refuse (not mounted,
+            because the kernel would certainly reject it).
+        mend: shell commands that solve the problem or show more; "#" precedes the distributions of a package.
+        fix: change of options, None where none is safe.
     """
 
     severity: Severity
@@ -150,7 +152,7 @@ class LintRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def lint_rules() -> dict[str, LintRule]:
-    """Return all rules by their ids, in the order in which they are tried."""
+    """Return all rules by their ids, in the order in which they are evaluated."""
     tables: dict[str, Any] = {}
     for name in _LINT_FILES:
         tables |= read_toml(f"rules/{name}.toml")["rule"]
@@ -162,7 +164,7 @@ _ALL_VERSIONS = _V4_VERSIONS | {"3"}
 _KERBEROS_FLAVORS = frozenset({"krb5", "krb5i", "krb5p"})
 
 
-#: Where options stand: nowhere yet (a mount made now), fstab, a systemd unit, a map of autofs, a command,
+#: Source of options: "" for a mount requested now, fstab, a systemd unit, an autofs map, a mount command,
 #: nfsmount.conf.
 EntrySource = Literal["", "fstab", "unit", "autofs", "command", "nfsmount.conf"]
 
@@ -172,11 +174,11 @@ class NeighborEntry:
     """Another entry of the same file.
 
     Attributes:
-        line: from 1.
+        line: line number, from 1.
         share: server:/export, or the device of another file system.
-        mount_point: absolute path; in a map of autofs the key.
-        options: as written.
-        fstype: nfs, nfs4, or another file system's type.
+        mount_point: absolute path; in an autofs map the key.
+        options: option string as written.
+        fstype: file system type, for example nfs or nfs4.
     """
 
     line: int
@@ -188,33 +190,33 @@ class NeighborEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintContext:
-    """Where options stand.
+    """The entry that contains the options, and answers of the user about the mount.
 
     Attributes:
-        place: "" for a mount made now.
-        fstab: whether in fstab, where "at start-up" is the rule; else they are for a mount made now.
-        share: server:/export, or "" if it is not known.
-        mount_point: or "" if it is not known.
-        fstype: nfs or nfs4.
-        connections: version ("4.2") to the number of connections that other mounts of the server in use have
-            fixed for it; empty if there are none, or none is known.
-        point_written: mount point as it stands in the file.
+        place: source of the options, "" for a mount requested now.
+        fstab: whether the options come from fstab, where mounting at boot is the default.
+        share: server:/export, or "" if unknown.
+        mount_point: absolute path, or "" if unknown.
+        fstype: file system type, nfs or nfs4.
+        connections: NFS version ("4.2") to the number of connections that active mounts of the server
+            already use; empty if there are none, or if unknown.
+        point_written: mount point as written in the file.
         freq: fifth field of fstab.
         passno: sixth field of fstab.
-        unit_file: name of the unit's file without its directory, "" if it is not known.
-        settings: section, key and value of every assignment of the unit.
-        before: entries that stand before this one in the same file, in their order.
-        planned: whether the mount does not exist yet: where it will stand is open.
-        needed_at_boot: whether the person says that the computer cannot work without the mount.
-        encrypted: whether the person says that nobody on the network may read the data.
-        travels: whether the person says that the computer sleeps or changes its network.
-        server_sleeps: whether the person says that the server is off or asleep at times.
-        firewall: whether the person says that only port 2049 of the server can be reached.
-        rdma: whether the person says that both ends speak RDMA.
-        kerberos: whether the person says that Kerberos is set up here, or it was seen to be.
-        alone: whether the person says that no other computer uses the files.
-        no_waiting: whether the person says that programs must get an error rather than wait.
-        many_mounts: whether the person says that this computer mounts hundreds of shares.
+        unit_file: file name of the unit without its directory, "" if unknown.
+        settings: section, key and value of every assignment in the unit.
+        before: earlier entries of the same file, in their order.
+        planned: whether the mount does not exist yet, so that its entry is still undecided.
+        needed_at_boot: user's answer: the computer cannot work without the mount.
+        encrypted: user's answer: the data must be encrypted on the network.
+        travels: user's answer: the computer sleeps or changes its network.
+        server_sleeps: user's answer: the server is sometimes off or asleep.
+        firewall: user's answer: only port 2049 of the server can be reached.
+        rdma: user's answer: client and server support RDMA.
+        kerberos: user's answer, or observed: Kerberos is configured on this computer.
+        alone: user's answer: no other computer uses the files.
+        no_waiting: user's answer: programs must get an error instead of waiting.
+        many_mounts: user's answer: this computer mounts hundreds of shares.
     """
 
     place: EntrySource = ""
@@ -243,20 +245,19 @@ class LintContext:
 
 
 class LintInput:
-    """A set of options with all that conditions and checks need of it.
+    """Input of lint rules: mount options with derived values, the entry that contains them, and facts.
 
     Attributes:
-        options: as written.
-        values: canonical name to value in force.
-        implied: likewise, with what options imply for others.
-        written: canonical name to the items that write it, in their order; known options only.
-        problems: what is wrong with single items.
-        versions: the NFS versions that the mount may turn out to have.
-        context: where the options stand.
-        facts: what was observed, or None.
-        host: the server of the share, "" if it is not known.
-        server: what it is known to be, or what the host's name says (resources/servers.toml), "" if nothing
-            tells.
+        options: mount options as written.
+        values: canonical name to value in force, without implied values.
+        implied: canonical name to value in force, including values implied by other options.
+        written: canonical name to the items that write the option, in their order; known options only.
+        problems: errors of single items.
+        versions: NFS versions that the mount may negotiate.
+        context: the entry that contains the options.
+        facts: observed facts, or None.
+        host: server of the share, "" if unknown.
+        server: kind of server, observed or derived from its name (resources/servers.toml), "" if unknown.
     """
 
     def __init__(self, options: MountOptions, context: LintContext, facts: Facts | None) -> None:
@@ -279,19 +280,19 @@ class LintInput:
 
     @property
     def start_up(self) -> bool:
-        """Whether it is mounted at start-up, neither by hand nor on demand."""
+        """Whether the share is mounted at boot, neither manually nor on demand."""
         by_hand = self.values.get("auto") == NO
         return self.context.fstab and not by_hand and "x-systemd.automount" not in self.values
 
     @property
     def kerberos(self) -> bool:
-        """Whether every security flavor that the mount may take is one of Kerberos."""
+        """Whether every security flavor in ``sec`` is a Kerberos flavor."""
         flavors = self.values.get("sec", "").split(":")
         return all(flavor in _KERBEROS_FLAVORS for flavor in flavors)
 
     @property
     def rate_bps(self) -> float | None:
-        """The link's line rate, bits per second, or None if it is not known."""
+        """The link's line rate, bits per second, or None if unknown."""
         return self.facts.link.rate_bps if self.facts is not None and self.facts.link is not None else None
 
     def in_force(self, pattern: str) -> bool:
@@ -302,7 +303,7 @@ class LintInput:
         return self.values.get(name) == value
 
     def holds(self, when: LintConditions) -> bool:
-        """Whether all conditions hold."""
+        """Whether all conditions of a rule hold for this input."""
         return self._options_hold(when) and self._place_holds(when) and self._facts_hold(when)
 
     def _options_hold(self, when: LintConditions) -> bool:
@@ -345,12 +346,12 @@ class LintInput:
 
 
 def _possible_versions(version: str | None, fstype: str) -> frozenset[str]:
-    """Return the versions that may come of it: 4 leaves the minor version open, none leaves all open."""
+    """Return the possible NFS versions: 4 leaves the minor version open, None leaves every version open."""
     if version in _ALL_VERSIONS:
         return frozenset({version or ""})
     if version == "4" or (version is None and fstype == "nfs4"):
         return _V4_VERSIONS
-    # A version that does not exist is another rule's business.
+    # Another rule reports a version that does not exist.
     return _ALL_VERSIONS
 
 
