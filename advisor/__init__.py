@@ -1,1 +1,1 @@
-"""What Mountwright knows: options, facts, rules and models. Pure: no input, output, clock or chance."""
+"""Knowledge of Mountwright: options, facts, rules and models. Pure functions: no I/O, clock or randomness."""

@@ -11,32 +11,30 @@ if TYPE_CHECKING:
     from advisor.recommend import Recommendation
     from advisor.throughput import Prediction
 
-    #: What is expected with the options as they are, and with all recommendations; None if the model knows
-    #: nothing of the link.
+    #: Predictions with the current options and with all recommendations; None if the link is unknown.
     PredictedPair = tuple[Prediction | None, Prediction | None]
 
 _READAHEAD = "read_ahead_kb"
-#: What is recommended for the sake of speed alone.
+#: Options and tunables that are recommended only for speed.
 _SPEED_OPTIONS = (_READAHEAD, "nconnect")
-#: A smaller gain is lost in what two runs of one test differ by, or in half of what the model may be wrong
-#: by.
+#: Smallest relevant gain, as a fraction; two runs of one test differ by as much.
 _MIN_GAIN = 0.1
+#: Smallest relevant gain of small reads, as a fraction of the prediction's error.
 _ERROR_SHARE = 0.5
 
 
 def limit_confidence(
     items: tuple[Recommendation, ...], copy: PredictedPair, small_reads: PredictedPair
 ) -> tuple[Recommendation, ...]:
-    """Return the recommendations, no surer than the model is of what they bring, and to which figure.
+    """Return the recommendations; those for speed get low confidence if the predicted gain is negligible.
 
-    A rule knows its source; the model knows that loss, for example, may bound the speed of this link whatever
-    is set, and that readahead does nothing for calls as large as a request. Where it expects next to nothing,
-    or has no figures, a test has to say more.
+    The confidence of a rule comes from its source. The model adds limits of this link, for example packet
+    loss, and the effect of the call size. A note with the predicted gain is added to the effect.
 
     Args:
-        items: as the rules have them.
-        copy: of reading as cp does (advisor.transfer_sizes).
-        small_reads: of reading with calls of SMALL_READ_SIZE.
+        items: recommendations of the rules.
+        copy: predictions for reading with the call size of cp (advisor.transfer_sizes).
+        small_reads: predictions for reading with calls of SMALL_READ_SIZE.
     """
     gain, small_gain = _predicted_gain(copy), _predicted_gain(small_reads)
     if gain is None or small_gain is None or copy[1] is None or gain >= _MIN_GAIN:
@@ -57,7 +55,7 @@ def limit_confidence(
 
 
 def _predicted_gain(expected: PredictedPair) -> float | None:
-    """Return by which part it becomes faster, None if that is not known."""
+    """Return the predicted gain as a fraction, None if it is unknown."""
     now, advised = expected
     if now is None or advised is None or now.unpredictable or advised.unpredictable:
         return None

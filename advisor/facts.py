@@ -1,7 +1,7 @@
-"""Facts: what was observed of the link, the server and the client, and what each fact is called.
+"""Facts: observed properties of the link, the server and the client, and their labels.
 
-A field that is not known is None, and ``sources`` says why. The entry of a known field says how it was
-learned. Rates are in bits per second, times in seconds, sizes in bytes.
+An unknown field is None, and its entry in ``sources`` has the reason. For a known field the entry has the
+method of observation. Rates are in bits per second, times in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFacts:
-    """The way from this client to a server.
+    """Facts about the network link from this client to a server.
 
     Attributes:
-        name: a short name: the interface, or the lab's link profile.
+        name: short name: the interface, or the lab's link profile.
         interface: network interface that routes to the server.
         kind: ethernet, wifi, loopback, vpn, virtual or emulated.
-        adapter: vendor and model as a person would say them.
-        driver: kernel driver of the interface.
-        bus: pci, usb, isa, pcmcia or virtual.
+        adapter: vendor and model of the network adapter, for display.
+        driver: kernel driver of the adapter.
+        bus: bus of the adapter: pci, usb, isa, pcmcia or virtual.
         bus_id: vendor:device in hex for PCI and USB, the PNP id for ISA.
-        rate_bps: line rate towards this client, bits per second.
-        up_bps: line rate towards the server, as far as it is known; rate_bps is taken for it if not.
+        rate_bps: line rate from the server to this client, bits per second.
+        up_bps: line rate from this client to the server, bits per second; if None, rate_bps applies.
         duplex: full or half.
-        mtu: bytes.
-        rtt_s: median round-trip time to the server.
-        rtt_p95_s: its 95th percentile, of at least twenty.
-        jitter_s: emulated links: how much the delay varies.
-        loss: fraction of packets lost, 0 to 1; only an emulated link knows it.
+        mtu: MTU of the interface, bytes.
+        rtt_s: median round-trip time to the server, seconds.
+        rtt_p95_s: 95th percentile of at least twenty round-trip times, seconds.
+        jitter_s: variation of the delay of an emulated link, seconds.
+        loss: fraction of packets lost, 0 to 1; known only for emulated links.
         emulated: whether this is the lab's link.
-        card: the adapter's id in resources/cards.toml, if it is one of those.
-        port: the physical port that the packets leave by; the adapter, its driver and bus are this one's.
-        via: what lies between the interface and its physical port, outermost first: bond, team, vlan, bridge,
+        card: id of the adapter in resources/cards.toml, if it is listed there.
+        port: physical port behind the interface; adapter, driver and bus belong to it.
+        via: layers between the interface and its physical port, outermost first: bond, team, vlan, bridge,
             vpn, container, ….
-        members: physical ports in use together, 1 without a bond.
-        path_mtu: the largest packet that reached the server whole, bytes.
-        receive_ring: packets that the adapter can hold for the kernel.
-        errors: receive errors of the port since it came up, collisions and late ones among them.
-        drops: packets that the port or the kernel had no room for.
-        sources: field name to how it was learned, or why it is unknown.
+        members: number of bonded physical ports, 1 without a bond.
+        path_mtu: size of the largest packet that reached the server unfragmented, bytes.
+        receive_ring: size of the adapter's receive ring, packets.
+        errors: receive errors of the port since it came up, including collisions.
+        drops: packets dropped by the port or the kernel for lack of buffers.
+        sources: field name to the method of observation, or to the reason why it is unknown.
     """
 
     name: str = ""
@@ -73,11 +73,11 @@ class LinkFacts:
     sources: dict[str, str] = field(default_factory=dict[str, str])
 
     def rate_of(self, direction: Literal["read", "write"]) -> float | None:
-        """Return the line rate in this direction, bits per second: to read is towards this client."""
+        """Return the line rate for reading (to this client) or writing (to the server), bits per second."""
         return self.rate_bps if direction == "read" or self.up_bps is None else self.up_bps
 
     def slowest_of(self, direction: Literal["read", "write", "both"]) -> float | None:
-        """Return the line rate that holds a copy back: of both ways the lower, bits per second."""
+        """Return the line rate for a direction, or the lower of both for "both", bits per second."""
         if direction != "both":
             return self.rate_of(direction)
         known = [rate for rate in (self.rate_of("read"), self.rate_of("write")) if rate is not None]
@@ -86,21 +86,21 @@ class LinkFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """The server of a share.
+    """Facts about the server of a share.
 
     Attributes:
-        name: as the share spells it.
-        address: the address in use.
+        name: name or address as in the share.
+        address: IP address in use.
         reachable: whether TCP port 2049 answered.
-        same_subnet: whether no router is between.
-        kind: what it is, an id of resources/servers.toml: efs, ontap, linux, ….
-        implementation: what it calls itself (NFS 4.1 and later tell it), or "".
+        same_subnet: whether the server is in this computer's subnet, without a router in between.
+        kind: kind of server, an id of resources/servers.toml: efs, ontap, linux, ….
+        implementation: implementation id of NFS 4.1 and later, or "".
         tcp_versions: NFS versions offered over TCP.
-        udp_versions: likewise over UDP.
-        card: the id in resources/cards.toml of the adapter that it receives with; only a person knows it.
-        clock_ahead_s: how far its clock is ahead of this computer's, whole seconds.
-        reverse_name: the name that the name service gives for its address, "" if it knows none.
-        sources: field name to how it was learned, or why it is unknown.
+        udp_versions: NFS versions offered over UDP.
+        card: id of the server's network adapter in resources/cards.toml, chosen by the user.
+        clock_ahead_s: difference of the server's clock from this computer's, whole seconds; above 0 if ahead.
+        reverse_name: reverse DNS name of the address, "" if it has none.
+        sources: field name to the method of observation, or to the reason why it is unknown.
     """
 
     name: str = ""
@@ -119,21 +119,21 @@ class ServerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientFacts:
-    """The machine that mounts.
+    """Facts about the computer that mounts the share.
 
     Attributes:
-        hostname: its name.
-        kernel: release, as uname says it.
+        hostname: host name.
+        kernel: kernel release, as uname prints it.
         nfs_utils: version of mount.nfs.
-        udp: whether the kernel's client still speaks NFS over UDP.
-        memory_bytes: installed memory.
+        udp: whether the kernel's NFS client supports UDP.
+        memory_bytes: installed memory, bytes.
         mount_nfs: whether mount.nfs is installed.
-        tcp_slots: sunrpc's greatest number of requests at once on one connection.
-        session_slots: the NFS module's greatest number of requests at once in one session.
-        tcp_window_bytes: greatest receive buffer of a TCP connection (the third value of tcp_rmem).
-        sharing: mount points that use the server's connections already.
-        nfsmount_conf: what nfsmount.conf adds to mounts: each item with its file and line.
-        sources: field name to how it was learned, or why it is unknown.
+        tcp_slots: maximum concurrent requests on one connection (sunrpc.tcp_max_slot_table_entries).
+        session_slots: maximum concurrent requests in one NFS 4.1 session (nfs.max_session_slots).
+        tcp_window_bytes: maximum receive buffer of a TCP connection, bytes (third value of tcp_rmem).
+        sharing: mount points that already use the server's connections.
+        nfsmount_conf: options that nfsmount.conf adds to mounts, each with its file and line.
+        sources: field name to the method of observation, or to the reason why it is unknown.
     """
 
     hostname: str = ""
@@ -152,26 +152,26 @@ class ClientFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrerequisiteFacts:
-    """What Kerberos, TLS, RDMA, fsc and new options need on this computer; None is not known.
+    """Local prerequisites of Kerberos, TLS, RDMA, fsc and recent options; None is unknown.
 
     Attributes:
-        kernel_options: options that are newer than the kernel's release, and whether it takes them all the
-            same, because a distributor has brought them to it; the running kernel was asked.
+        kernel_options: options newer than the kernel release, and whether the running kernel accepts them
+            anyway, because the distribution backported them.
         gss_module: whether the kernel has rpcsec_gss_krb5.
         gssd_installed: whether rpc.gssd is installed.
-        gssd_running: whether it runs.
+        gssd_running: whether rpc.gssd is running.
         pipefs: whether rpc_pipefs is mounted.
-        keytab: whether there is a keytab.
-        keytab_usable: whether it has a key that rpc.gssd would take; only root can read it.
-        ticket: whether the person has a valid ticket; not known of root, who uses the keytab.
-        tls_kernel: whether the kernel has TLS and the handshake that is left to tlshd.
+        keytab: whether a keytab exists.
+        keytab_usable: whether the keytab has a key that rpc.gssd accepts; only root can read it.
+        ticket: whether the user has a valid ticket; unknown for root, which uses the keytab.
+        tls_kernel: whether the kernel supports TLS and the handshake by tlshd.
         tlshd_installed: whether tlshd is installed.
-        tlshd_running: whether it runs.
+        tlshd_running: whether tlshd is running.
         rdma_module: whether the kernel has rpcrdma.
-        rdma_device: whether there is an RDMA device.
+        rdma_device: whether an RDMA device exists.
         cachefilesd_installed: whether cachefilesd is installed.
-        cachefilesd_running: whether it runs.
-        sources: field name to how it was learned, or why it is unknown.
+        cachefilesd_running: whether cachefilesd is running.
+        sources: field name to the method of observation, or to the reason why it is unknown.
     """
 
     kernel_options: dict[str, bool] = field(default_factory=dict[str, bool])
@@ -194,9 +194,9 @@ class PrerequisiteFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything observed for one share.
+    """All facts for one share.
 
-    ``link`` and ``server`` are None where no share was named, ``prerequisites`` where nobody looked.
+    ``link`` and ``server`` are None without a share, ``prerequisites`` if they were not checked.
     """
 
     client: ClientFacts
@@ -205,22 +205,27 @@ class Facts:
     prerequisites: PrerequisiteFacts | None = None
 
 
-#: Ethernet: 14 header, 4 FCS, 8 preamble, 12 gap (IEEE 802.3); IPv4 20, TCP 20, time stamps 12 (RFC 7323).
+#: Bytes per frame: Ethernet header 14, FCS 4, preamble 8, gap 12 (IEEE 802.3); IPv4 20, TCP 20, timestamps 12
+#: (RFC 7323).
 _FRAME_OVERHEAD_BYTES = 38
 _TCP_OVERHEAD_BYTES = 52
 
 
 def payload_rate_bps(rate_bps: float, mtu: int = 1500) -> float:
-    """Return the part of an Ethernet line rate that TCP payload can use, bits per second.
+    """Return the TCP payload rate of an Ethernet line rate, bits per second.
 
-    94.1 % for an MTU of 1500: (1500 - 52) / (1500 + 38). NFS and RPC headers take under 0.1 % more at
-    transfer sizes of 256 KiB, so this is the ceiling that a copy is compared with.
+    It is 94.1 % for an MTU of 1500: (1500 - 52) / (1500 + 38). NFS and RPC headers take less than another
+    0.1 % at transfer sizes of 256 KiB.
+
+    Args:
+        rate_bps: line rate, bits per second.
+        mtu: MTU of the link, bytes.
     """
     return rate_bps * (mtu - _TCP_OVERHEAD_BYTES) / (mtu + _FRAME_OVERHEAD_BYTES)
 
 
 FactGroup = Literal["link", "server", "client"]
-#: Part of the facts, and field, to what a person calls it. A field that is not here is not told of.
+#: Group of facts, and field, to its label. Fields without a label are not displayed.
 FACT_LABELS: dict[FactGroup, dict[str, str]] = {
     "link": {
         "interface": "Interface",
@@ -270,7 +275,7 @@ FACT_LABELS: dict[FactGroup, dict[str, str]] = {
 
 
 def unknown_facts(facts: Facts) -> Iterator[tuple[FactGroup, str, str]]:
-    """Yield part, field and reason of each fact that is not known and that somebody might ask for."""
+    """Yield group, field and reason of each unknown fact that has a label and a known reason."""
     for part, names in FACT_LABELS.items():
         found = getattr(facts, part)
         if found is None:

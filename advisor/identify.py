@@ -1,4 +1,4 @@
-"""Identification of servers and network cards that the advisor knows.
+"""Identification of known kinds of servers and network cards.
 
 Servers are recognized by their name, path, RPC services or NFS 4.1 implementation id
 (resources/servers.toml); network cards by driver, bus id or product name (resources/cards.toml).
@@ -31,22 +31,22 @@ class ServerKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def server_kinds() -> dict[str, ServerKind]:
-    """Return all kinds by their ids."""
+    """Return all kinds of servers by their ids (resources/servers.toml)."""
     return converted(read_toml("servers.toml"), dict[str, ServerKind])
 
 
 def identify_server(
     *, host: str = "", export: str = "", implementation: str = "", ports: Mapping[str, int] | None = None
 ) -> tuple[str, str] | None:
-    """Return the id of the server and how it was known, or None.
+    """Return the id of the kind of server and the evidence as a phrase, or None.
 
-    What it calls itself outranks its name, its services come next, and the path is a hint at the most.
+    The order of evidence is: implementation id, host name, ports of RPC services, path of the export.
 
     Args:
-        host: as the share spells it.
+        host: name or address as in the share.
         export: the path on the server.
         implementation: name and domain of NFS 4.1's implementation id.
-        ports: RPC services to the port where each listens.
+        ports: name of each RPC service to its port.
     """
     for pattern, text, how in (
         ("implementation", implementation, "what it calls itself"),
@@ -69,7 +69,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 class NetworkCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One adapter; resources/cards.toml describes each field."""
+    """One model of network adapter; resources/cards.toml describes each field."""
 
     title: str
     receive_buffer: int
@@ -82,21 +82,26 @@ class NetworkCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str
 
     def matches_product(self, product: str) -> bool:
-        """Whether a product string is of this adapter."""
+        """Whether a product string names this adapter."""
         text = product.casefold()
         return bool(re.search(self.product, text)) and not re.search(self.product_not, text)
 
 
 @cache
 def network_cards() -> dict[str, NetworkCard]:
-    """Return all adapters by their ids."""
+    """Return all network adapters by their ids (resources/cards.toml)."""
     return converted(read_toml("cards.toml"), dict[str, NetworkCard])
 
 
 def identify_card(*, driver: str = "", bus_id: str = "", product: str = "") -> str | None:
-    """Return the id of the adapter that a system describes so, or None.
+    """Return the id of the adapter with this description by the system, or None.
 
-    What the system calls it says most: a driver such as 3c509 serves more than one revision.
+    The product string is checked first, since a driver such as 3c509 serves several revisions.
+
+    Args:
+        driver: kernel driver.
+        bus_id: vendor:device of PCI or USB, or PNP id of ISA.
+        product: product name.
     """
     for name, card in network_cards().items():
         if product and card.matches_product(product):
@@ -108,7 +113,7 @@ def identify_card(*, driver: str = "", bus_id: str = "", product: str = "") -> s
 
 
 def find_card(text: str) -> str | None:
-    """Return the id of the adapter that a person means: an id, a driver, a model or a product; or None."""
+    """Return the id of the adapter that a text names by id, driver, model or product, or None."""
     word = text.strip().casefold()
     for name, card in network_cards().items():
         if word == name or word in card.names or word in card.drivers:

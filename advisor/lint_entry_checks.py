@@ -1,4 +1,4 @@
-"""Lint checks of the entry that contains the options: share, mount point, type, neighbors, units, autofs maps.
+"""Lint checks of the entry around the options: share, mount point, type, neighbors, units, autofs maps.
 
 Sources: fstab(5), mount(8), systemd.mount(5), systemd.automount(5), systemd.unit(5), autofs(5).
 """
@@ -416,8 +416,10 @@ def _unit_suffix(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 #: Settings whose values are names of units (systemd.unit(5)).
-_UNIT_LIST_SETTINGS = frozenset({"Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Conflicts", "Before", "After",
-                       "WantedBy", "RequiredBy", "UpheldBy"})  # fmt: skip
+_UNIT_LIST_SETTINGS = frozenset(
+    {"Wants", "Requires", "Requisite", "BindsTo", "PartOf", "Conflicts", "Before", "After", "WantedBy",
+     "RequiredBy", "UpheldBy"}
+)  # fmt: skip
 
 
 def _unit_switch(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:

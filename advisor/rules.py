@@ -1,7 +1,7 @@
 """Advice rules: their data (resources/rules/advice-*.toml), conditions, evidence and computed values.
 
-A rule says what to do (``set``, ``unset``), what to leave as it is (``keep``), or what not to do although it
-seems right (``avoid``), given facts and the current options. A value ``@name`` is computed from facts.
+Given facts and the current options, a rule proposes changes (``set``, ``unset``), confirms options
+(``keep``), or warns against values (``avoid``). A value ``@name`` is computed from facts by a formula here.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.lint_rules import LintInput
 
-#: Whose word counts, the strongest first: an error of lint, a measurement of one's own, rules, which are of
-#: the four layers in the middle, and a warning of lint.
+#: Layers of precedence, the strongest first: a lint error, a measurement by the user, the four layers of
+#: advice rules, and a lint warning.
 Layer = Literal["error", "measured", "server", "workload", "link", "seed", "warning"]
 LAYERS: tuple[Layer, ...] = ("error", "measured", "server", "workload", "link", "seed", "warning")
 AdviceScope = Literal["mount", "server", "host"]
@@ -41,50 +41,51 @@ WORKLOADS: tuple[Workload, ...] = (
     "virtual-machines", "mail", "shared-writing",
 )  # fmt: skip
 
-#: Mount points without which a computer does not boot.
+#: Mount points that a computer needs to boot.
 _SYSTEM_MOUNT_POINTS = frozenset({"/", "/usr", "/var"})
 _RULE_FILES = ("cards", "links", "servers", "workloads")
 
 
 class FactConditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Facts that must hold, all of them; one that is not known never does.
+    """Conditions of an advice rule, all of which must hold.
+
+    A condition on an unknown fact does not hold, except for ``kernel_from`` and ``udp_possible``.
 
     Attributes:
-        cards: the client's adapter is one of these (resources/cards.toml).
-        server_cards: the server's is.
-        kinds: the link is of one of these kinds.
-        via: one of these lies between the interface and its port.
-        rate_from_bps: the link is at least this fast, bits per second.
-        rate_below_bps: the link is slower than this.
-        rtt_from_s: the round trip takes at least this, seconds.
-        rtt_below_s: the round trip takes less than this.
+        cards: the client's network adapter is one of these (resources/cards.toml).
+        server_cards: the server's network adapter is one of these (resources/cards.toml).
+        kinds: the kind of link is one of these.
+        via: at least one of these lies between the interface and its physical port.
+        rate_from_bps: the link has at least this rate, bits per second.
+        rate_below_bps: the link has less than this rate, bits per second.
+        rtt_from_s: the round-trip time is at least this, seconds.
+        rtt_below_s: the round-trip time is below this, seconds.
         loss_from: at least this fraction of packets is lost.
-        duplex: half or full.
-        mtu_from: bytes.
-        path_mtu_below: a packet of this many bytes is known not to reach the server whole.
-        members_from: physical ports in use together.
-        servers: the server is one of these (resources/servers.toml).
+        duplex: duplex of the link, half or full.
+        mtu_from: the MTU is at least this, bytes.
+        path_mtu_below: the MTU of the path to the server is below this, bytes.
+        members_from: the link has at least this number of bonded ports.
+        servers: the kind of server is one of these (resources/servers.toml).
         offers: the server offers all of these NFS versions over TCP.
-        lacks: the server offers none of these.
-        workloads: what the mount is for is one of these.
-        not_workloads: it is for none of these.
-        udp: whether the kernel's client speaks NFS over UDP.
-        udp_possible: the kernel is not known to be without NFS over UDP.
-        kernel_from: the kernel is at least this; that of another machine, which is not known, is taken to be.
-        shared: whether other mounts use the server's connections already.
-        nfsmount_conf: nfsmount.conf of the client has one of these items.
-        at_boot: it is mounted at boot, neither by hand nor on demand, or it may be: the mount is planned.
-        needed_at_boot: the computer cannot work without the mount: the person says so, or it is /, /usr or
-            /var.
-        encrypted: the person says that nobody on the network may read the data.
-        travels: the computer sleeps or changes its network: the person says so, or its link is wireless.
-        server_sleeps: the person says that the server is off or asleep at times.
-        firewall: the person says that only port 2049 of the server can be reached.
-        rdma: the person says that both ends speak RDMA.
-        kerberos: whether Kerberos is set up here: the person says so, or it was seen.
-        alone: whether the person says that no other computer uses the files.
-        no_waiting: the person says that programs must get an error rather than wait.
-        many_mounts: the person says that this computer mounts hundreds of shares.
+        lacks: the server offers none of these NFS versions over TCP.
+        workloads: the workload of the mount is one of these.
+        not_workloads: the workload of the mount is none of these.
+        udp: whether the kernel's NFS client supports UDP.
+        udp_possible: the kernel's NFS client supports UDP, or that is unknown.
+        kernel_from: the kernel release is at least this (major, minor), or unknown.
+        shared: whether other mounts already use the server's connections.
+        nfsmount_conf: nfsmount.conf of the client has at least one of these items.
+        at_boot: the share is mounted at boot, neither manually nor on demand, or a planned mount may be.
+        needed_at_boot: the computer needs the mount to work: user's answer, or it is /, /usr or /var.
+        encrypted: user's answer: the data must be encrypted on the network.
+        travels: the computer sleeps or changes its network: user's answer, or the link is wireless.
+        server_sleeps: user's answer: the server is sometimes off or asleep.
+        firewall: user's answer: only port 2049 of the server can be reached.
+        rdma: user's answer: client and server support RDMA.
+        kerberos: whether Kerberos is configured on this computer: user's answer, or observed.
+        alone: user's answer: whether no other computer uses the files.
+        no_waiting: user's answer: programs must get an error instead of waiting.
+        many_mounts: user's answer: this computer mounts hundreds of shares.
     """
 
     cards: tuple[str, ...] = ()
@@ -124,26 +125,26 @@ class FactConditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AdviceRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One rule.
+    """One advice rule.
 
     Attributes:
-        layer: whose word it is, for conflicts.
+        layer: layer of precedence, for conflicts between rules.
         reason: why, one or two sentences, with figures where the source has them.
-        source: title of what says so.
-        link: its address, or "seed 000" and the like.
-        given: facts that must hold.
-        when: options that must be in force.
+        source: title of the source document.
+        link: URL of the source, or the name of a study, such as "seed 000".
+        given: conditions on facts.
+        when: conditions on options in force.
         set: option or tunable to value, as in the option string; ``@name`` is computed (advisor/rules.py).
-        unset: options to take out, so that client and server negotiate.
-        keep: options that are right as they are.
-        avoid: option to value that is not to be set, for ``reason``.
-        attention: what no mount option mends, one sentence.
-        how_to: for what no mount option mends: steps, with the way back; {interface}, {mtu} and {server} are
-            put in.
-        effect: what to expect.
-        risk: what may go wrong, or "".
-        scope: mount; server (all mounts of that server); host.
-        confidence: high: the source says just this; medium: it follows; low: it is a guess worth a test.
+        unset: options to remove, so that client and server negotiate the values.
+        keep: options that need no change.
+        avoid: option to a value that should not be set; ``reason`` says why.
+        attention: a problem that no mount option solves, one sentence.
+        how_to: commands that solve such a problem and that undo the change, with the placeholders
+            {interface}, {mtu} and {server}.
+        effect: expected effect.
+        risk: possible harm, or "".
+        scope: mount, server (all mounts of that server), or host.
+        confidence: high: stated by the source; medium: derived from it; low: to be confirmed by a test.
     """
 
     layer: Layer
@@ -176,7 +177,14 @@ def advice_rules() -> dict[str, AdviceRule]:
 def rule_evidence(
     rule: AdviceRule, facts: Facts, situation: LintInput, workload: Workload
 ) -> list[str] | None:
-    """Return the facts that a rule rests on, one phrase each, or None if it does not apply."""
+    """Return the facts that satisfy a rule, one phrase each, or None if the rule does not apply.
+
+    Args:
+        rule: the rule.
+        facts: observed facts.
+        situation: mount options and the entry that contains them.
+        workload: main use of the mount.
+    """
     if not situation.holds(rule.when):
         return None
     checks = [
@@ -193,7 +201,7 @@ def rule_evidence(
     return [phrase for _, phrase in checks]
 
 
-#: Whether a condition that is asked for holds, and the fact as a phrase.
+#: For each condition that a rule has: whether it holds, and the fact as a phrase.
 _Checks = Iterator[tuple[bool, str]]
 
 
@@ -264,7 +272,7 @@ def _client_checks(given: FactConditions, client: ClientFacts, workload: Workloa
 
 def _conf_checks(given: FactConditions, client: ClientFacts) -> _Checks:
     if given.nfsmount_conf:
-        # Each stands there with its place behind it.
+        # Each text is an item with its file and line in parentheses.
         found = [text for text in client.nfsmount_conf or () if text.split(" (")[0] in given.nfsmount_conf]
         yield bool(found), f"nfsmount.conf: {', '.join(found)}"
 
@@ -272,8 +280,8 @@ def _conf_checks(given: FactConditions, client: ClientFacts) -> _Checks:
 def _boot_checks(given: FactConditions, situation: LintInput) -> _Checks:
     context = situation.context
     if given.at_boot is not None:
-        by_hand = situation.in_force("noauto") or situation.in_force("x-systemd.automount")
-        holds = situation.start_up or (context.planned and not by_hand)
+        manual = situation.in_force("noauto") or situation.in_force("x-systemd.automount")
+        holds = situation.start_up or (context.planned and not manual)
         yield holds, f"mounted: {'at boot' if situation.start_up else 'at boot, if it is saved'}"
     if given.needed_at_boot is not None:
         holds = context.needed_at_boot or context.mount_point in _SYSTEM_MOUNT_POINTS
@@ -287,16 +295,16 @@ def _need_checks(given: FactConditions, link: LinkFacts, situation: LintInput) -
         yield context.encrypted, "to be encrypted: yes"
     if given.travels is not None:
         wireless = link.kind == "wifi"
-        told = f"kind of link: {link.kind}" if wireless else "sleeps or changes its network: yes"
-        yield context.travels or wireless, told
-    for name, text in _TOLD.items():
-        wanted, told_so = getattr(given, name), getattr(context, name)
-        if wanted is not None:
-            yield told_so is wanted, f"{text}: {'yes' if told_so else 'not said'}"
+        phrase = f"kind of link: {link.kind}" if wireless else "sleeps or changes its network: yes"
+        yield context.travels or wireless, phrase
+    for name, text in _USER_ANSWERS.items():
+        required, answer = getattr(given, name), getattr(context, name)
+        if required is not None:
+            yield answer is required, f"{text}: {'yes' if answer else 'not said'}"
 
 
-#: What only a person knows, as a phrase.
-_TOLD = {
+#: Answers of the user (fields of FactConditions and LintContext) to their phrase.
+_USER_ANSWERS = {
     "server_sleeps": "server is off or asleep at times",
     "firewall": "only port 2049 can be reached",
     "rdma": "RDMA at both ends",
@@ -321,64 +329,67 @@ def _card_title(card: str | None) -> str:
     return known.title if known is not None else "unknown"
 
 
-#: The kernel's default readahead, and the 15 times rsize that kernels before 5.4 gave (fs/nfs/super.c), KiB.
+#: Default readahead of the kernel, and 15 times rsize, the default before Linux 5.4 (fs/nfs/super.c), KiB.
 _READAHEAD_LIMITS_KIB = (128, 15360)
-#: A reading program waits for this much besides the round trip: the server's own time for a request, seconds.
+#: Assumed service time of the server for a read request, seconds.
 _SERVICE_S = 0.2e-3
-#: A readahead window is one request as long as it is no larger than a request may be, and two are under way.
-#: With less than this for each connection they had nothing to carry in turn: over 1 % loss the lab read
-#: 6.2 MB/s with two connections and 128 KiB, 10.4 with 1 MiB, and 6.8 with one connection and either.
+#: Least readahead per connection, KiB. With less, the connections have too few requests: at 1 % loss the lab
+#: read 6.2 MB/s with two connections and 128 KiB, 10.4 MB/s with 1 MiB, and 6.8 MB/s with one connection.
 _CONNECTION_READAHEAD_KIB = 512
-#: Less than what client and server agree on for a request, on most systems of today, cuts requests short.
+#: Usual negotiated rsize, KiB; a smaller readahead would shorten the requests.
 _REQUEST_READAHEAD_KIB = 1024
-#: Up to this shortage one connection still does as well as several, which begin slowly one by one: the mean
-#: window is no surer than that.
+#: Ratio of link rate to the throughput of one connection up to which one connection is enough; the estimate
+#: is not more accurate, and further connections add slow starts.
 _ONE_CONNECTION_SHORTAGE = 1.25
-#: So many times as many connections as the mean window asks for, because a reader waits for the slowest of
-#: them: over 1 % loss, where 1.5 are asked for, the lab read 8.6, 9.5 and 11.3 MB/s with two, four and eight.
+#: Factor on the computed number of connections, since a reader waits for the slowest one. At 1 % loss, where
+#: 1.5 are computed, the lab read 8.6, 9.5 and 11.3 MB/s with two, four and eight connections.
 _CONNECTION_FACTOR = 4
-#: Less loss than this does not count: a window that has begun by filling queues comes down by three tenths
-#: a loss (RFC 9438, 4.6), and for as long as some hundred megabytes it is larger than its mean. Over 18 ms at
+#: Least loss, as a fraction, that justifies more connections. The window starts large, and each loss
+#: multiplies it by 0.7 (RFC 9438, 4.6), so that it exceeds its mean for some hundred megabytes. At 18 ms RTT,
 #: 200 Mbit/s and 0.005 % loss, where the mean is half of the link's rate, the lab read 110 MiB at 22.6 MB/s
-#: with one connection, at 18.8 with four and at 19.5 with eight.
+#: with one connection, at 18.8 MB/s with four and at 19.5 MB/s with eight.
 _MIN_RELEVANT_LOSS = 5e-4
-#: More connections than this have not been found to help one mount.
+#: Greatest recommended number of connections; no measurement showed a gain from more.
 _MAX_CONNECTIONS = 8
-#: A single request should not keep a slow wire to itself for longer, seconds.
+#: Longest time that one request should occupy a slow link, seconds.
 _MAX_REQUEST_S = 0.1
 
 
 def compute_value(value: str, facts: Facts) -> str | None:
-    """Return the value of a rule for these facts, or None if a fact that it needs is unknown.
+    """Return a rule's value for these facts, or None if a required fact is unknown.
+
+    Args:
+        value: a literal value, or ``@name`` for a formula.
+        facts: observed facts.
 
     Raises:
-        KeyError: if there is no such formula.
+        KeyError: if the formula does not exist.
     """
     return _FORMULAS[value[1:]](facts) if value.startswith("@") else value
 
 
 def _readahead_kib(facts: Facts) -> str | None:
-    """Twice what the link carries in a round trip, as a power of two; None if the kernel's default will do.
+    """Return twice the bandwidth-delay product in KiB, as a power of two; None if the default is enough.
 
-    Two windows of readahead are under way at once, so once would do for a server that answers at once.
-    Connections that loss makes necessary want a share each.
+    The round-trip time includes an assumed service time. Each connection that packet loss makes necessary
+    gets at least _CONNECTION_READAHEAD_KIB.
     """
     link = facts.link
     if link is None or link.rate_bps is None or link.rtt_s is None:
         return None
     rate = payload_rate_bps(link.rate_bps, link.mtu or 1500) / 8
-    wanted_kb = max(
+    needed_kib = max(
         2 * rate * (link.rtt_s + _SERVICE_S) / 1024,
         _CONNECTION_READAHEAD_KIB * (_connections_needed(facts) or 0),
     )
     default, most = _READAHEAD_LIMITS_KIB
-    if wanted_kb <= default:
+    if needed_kib <= default:
         return None
-    return str(min(most, max(_REQUEST_READAHEAD_KIB, 2 ** math.ceil(math.log2(wanted_kb)))))
+    return str(min(most, max(_REQUEST_READAHEAD_KIB, 2 ** math.ceil(math.log2(needed_kib)))))
 
 
 def _fast_link_connections(facts: Facts) -> str | None:
-    """Eight connections for 100 Gbit/s, as VAST's client guide counts them; at least two above 5 Gbit/s."""
+    """Return eight connections per 100 Gbit/s (VAST's client guide), from 2 to 16."""
     link = facts.link
     if link is None or link.rate_bps is None:
         return None
@@ -386,19 +397,19 @@ def _fast_link_connections(facts: Facts) -> str | None:
 
 
 def _connections_needed(facts: Facts) -> int | None:
-    """How many connections carry the link's rate where one cannot, a power of two; None if one will do.
+    """Return the number of connections needed to reach the link's rate, a power of two; None if one is enough.
 
-    What bounds one is the mean window at the link's loss (RFC 9438), and half of its greatest receive buffer
-    a round trip. Each connection begins slowly and anew, so more than that cost: over 40 ms without loss the
-    lab read 10.1 MB/s with one and 8.3 with four.
+    The mean window at the link's loss (RFC 9438) and half of the receive buffer per round trip limit a
+    single connection. Unneeded connections cost a slow start each: at 40 ms RTT without loss the lab read
+    10.1 MB/s with one and 8.3 MB/s with four.
     """
     link = facts.link
     if link is None or link.rate_bps is None or not link.rtt_s:
         return None
     window = facts.client.tcp_window_bytes
     lossy = cubic_throughput(link) if (link.loss or 0.0) >= _MIN_RELEVANT_LOSS else math.inf
-    one = min(lossy, math.inf if window is None else window / 2 / link.rtt_s)
-    needed = payload_rate_bps(link.rate_bps, link.mtu or 1500) / 8 / one
+    single = min(lossy, math.inf if window is None else window / 2 / link.rtt_s)
+    needed = payload_rate_bps(link.rate_bps, link.mtu or 1500) / 8 / single
     if needed <= _ONE_CONNECTION_SHORTAGE:
         return None
     return min(_MAX_CONNECTIONS, 1 << math.ceil(math.log2(_CONNECTION_FACTOR * needed)))
@@ -410,13 +421,13 @@ def _connections_for_loss(facts: Facts) -> str | None:
 
 
 def _bond_connections(facts: Facts) -> str | None:
-    """One connection for each port of a bond (nfs(5), nconnect)."""
+    """Return one connection for each port of a bond, at most 16 (nfs(5), nconnect)."""
     link = facts.link
     return str(min(16, link.members)) if link is not None and link.members is not None else None
 
 
 def _request_size(facts: Facts) -> str | None:
-    """The largest power of two that the wire carries within a tenth of a second."""
+    """Return the largest power of two that the link transfers within a tenth of a second, 1 KiB to 1 MiB."""
     link = facts.link
     if link is None or link.rate_bps is None:
         return None

@@ -6,10 +6,10 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-#: A label of a host name; underscores occur, and letters of other scripts are for the resolver to judge.
+#: A label of a host name; underscores and letters of other scripts are allowed, as the resolver decides.
 _HOST_LABEL = re.compile(r"[^\W_]([\w-]{0,61}\w)?|_[\w-]{0,62}")
 _ZONE = re.compile(r"[A-Za-z0-9._-]{1,15}")
-#: NFS_MAXPATHLEN of the kernel, in bytes.
+#: Maximum length of an export, bytes (NFS_MAXPATHLEN of the kernel).
 _MAX_EXPORT_BYTES = 1024
 
 
@@ -23,9 +23,9 @@ class Share:
 
     Attributes:
         host: name or address, without brackets, with the zone of a link-local address (``fe80::1%eth0``).
-        export: path on the server, as written: absolute, or without the slash ("" too), which mount.nfs
-            takes. Version 4 goes both ways from the server's root (the kernel shows ``nas:`` as ``nas:/``,
-            measured on 6.1); version 3 sends the text as it is, which suits servers with names for exports.
+        export: path on the server, as written, with or without a leading slash; may be "". Version 4
+            resolves both forms from the server's root (Linux 6.1 shows ``nas:`` as ``nas:/``). Version 3
+            sends the text unchanged, for servers whose exports have names instead of paths.
     """
 
     host: str
@@ -33,10 +33,10 @@ class Share:
 
     @classmethod
     def parse(cls, text: str) -> Share:
-        """Return the share that the text names.
+        """Return the share that a text such as ``nas:/export`` denotes.
 
         Raises:
-            ShareError: if it does not name one.
+            ShareError: if the text is not a valid share.
         """
         if not text:
             raise ShareError("nothing is written.")
@@ -50,7 +50,7 @@ class Share:
 
     @property
     def absolute(self) -> Share:
-        """The share with a slash before its export: the same for version 4."""
+        """The share with a leading slash in its export, which is equivalent in version 4."""
         return self if self.export.startswith("/") else Share(self.host, f"/{self.export}")
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Share:
 
 
 def is_share(text: str) -> bool:
-    """Whether the text names a share."""
+    """Whether a text is a valid share."""
     try:
         Share.parse(text)
     except ShareError:

@@ -21,14 +21,18 @@ _TIME_UNITS_S = {
 
 
 class UnitNameError(ValueError):
-    """No unit can have the name of a path; the message says why, one sentence."""
+    """A path has no valid unit name; the message says why, one sentence."""
 
 
 def unit_name(path: str, suffix: str = "mount") -> str:
-    """Return the name that the unit of this path must have, as ``systemd-escape --path`` gives it.
+    """Return the required name of the unit for a path, as ``systemd-escape --path`` prints it.
+
+    Args:
+        path: absolute path of the mount point.
+        suffix: type of the unit, mount or automount.
 
     Raises:
-        UnitNameError: if the path has a part ``..``, or the name gets too long.
+        UnitNameError: if the path has a part ``..``, or the name is too long.
     """
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if ".." in parts:
@@ -49,16 +53,16 @@ def _escape_path_part(part: str) -> str:
 
 
 def parse_time_span(text: str) -> float | None:
-    """Return the seconds of a time span such as ``90``, ``1min 30s`` or ``infinity``, None if it is none."""
+    """Return a time span such as ``90``, ``1min 30s`` or ``infinity`` in seconds, None if it is invalid."""
     text = text.strip()
     if text == "infinity":
         return float("inf")
     total = 0.0
-    place = 0
-    while place < len(text):
-        match = _TIME_PART.match(text, place)
+    position = 0
+    while position < len(text):
+        match = _TIME_PART.match(text, position)
         if match is None or match[2] not in _TIME_UNITS_S or len(match[1]) > 15:
             return None
         total += float(match[1]) * _TIME_UNITS_S[match[2]]
-        place = match.end()
+        position = match.end()
     return total if text else None

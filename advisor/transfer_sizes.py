@@ -1,8 +1,8 @@
-"""Transfer sizes: what the kernel makes of rsize and wsize, and the bytes of each read or write call.
+"""Transfer sizes: rounding of rsize and wsize by the kernel, and the bytes of each read or write call.
 
-The rounding rules are those of fs/nfs/internal.h (nfs_io_size, nfs_block_bits) and were compared with what
-mounts on Linux 6.1, 6.12 and 7.2 show. Every test, search and prediction takes its call size from here.
-docs/call-sizes.md has what programs were seen to ask for, and why these two sizes were chosen.
+The rounding rules are those of fs/nfs/internal.h (nfs_io_size, nfs_block_bits), verified with mounts on Linux
+6.1, 6.12 and 7.2. Every test, search and prediction takes its call size from here. docs/call-sizes.md lists
+the call sizes of common programs, and explains the choice of these two sizes.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: In the place of a call size: the one that cp(1) takes on the mount.
+#: Special call size: the size that cp(1) uses on the mount.
 CP_CALL_SIZE = 0
 #: Least buffer of cp, cat, mv and install, bytes (coreutils 8.23 to 9.4, src/ioblksize.h: IO_BUFSIZE; it was
-#: 32 KiB from 7.2 on and 64 KiB from 8.17 on, and is 256 KiB from 9.5 on). One version's is taken, so that
-#: figures of computers with several versions can be compared.
+#: 32 KiB from 7.2 on and 64 KiB from 8.17 on, and is 256 KiB from 9.5 on). It is fixed, so that results from
+#: computers with different versions are comparable.
 CP_BUFFER = 128 * 1024
-#: Of the figure "small reads", bytes. Programs with a smaller buffer of their own read with calls that do
-#: not exceed the kernel's usual readahead: the readahead alone decides how much is asked for at once.
+#: Call size of the figure "small reads", bytes. It is below the kernel's default readahead, so that only the
+#: readahead determines the size of the requests.
 SMALL_READ_SIZE = 64 * 1024
-#: wsize when nothing is asked for, of a server with 4 GiB or more (fs/nfsd).
+#: Default wsize of a server with 4 GiB of memory or more, bytes (fs/nfsd).
 _DEFAULT_WSIZE = 2**20
 
 
@@ -41,7 +41,7 @@ def cp_call_size(block_size: int) -> int:
 def file_block_size(wsize: int) -> int:
     """Return st_blksize of the files of an NFS mount: wsize, rounded down to a power of two.
 
-    fs/nfs/super.c (nfs_fill_super, nfs_block_bits). It holds for reading, too: rsize does not count.
+    rsize has no influence on it. Source: fs/nfs/super.c (nfs_fill_super, nfs_block_bits).
     """
     return 1 << (wsize.bit_length() - 1)
 
@@ -50,8 +50,8 @@ def call_size(asked: int, values: Mapping[str, str]) -> int:
     """Return the bytes of each call on a mount with these options, before it is mounted.
 
     Args:
-        asked: a size, or CP_CALL_SIZE for that of cp.
-        values: of the mount's options, by name; without wsize a server's usual largest one is taken.
+        asked: a size in bytes, or CP_CALL_SIZE for that of cp.
+        values: canonical option name to value; without wsize the usual default of a server applies.
     """
     if asked != CP_CALL_SIZE:
         return asked
@@ -68,7 +68,7 @@ _DEFAULT_IO_SIZE = 4096  # NFS_DEF_FILE_IO_SIZE
 
 
 def kernel_number(text: str) -> int | None:
-    """Return the number that the kernel reads: octal after a leading 0, hexadecimal after 0x; or None."""
+    """Return a number as the kernel parses it, octal after a leading 0, hexadecimal after 0x; or None."""
     if len(text) > 20 or not re.fullmatch(r"0[0-7]*|[1-9][0-9]*|0[xX][0-9a-fA-F]+", text):
         return None
     if text[:2] in {"0x", "0X"}:
@@ -77,9 +77,14 @@ def kernel_number(text: str) -> int | None:
 
 
 def rounded_io_size(size: int, proto: str = "tcp") -> int:
-    """Return what the kernel makes of an rsize or wsize, before the server limits it; 0 stays 0.
+    """Return an rsize or wsize as rounded by the kernel, before the server limits it; 0 stays 0.
 
-    1000 becomes 4096, 1500 becomes 1024, 5000 becomes 4096, 12345 becomes 12288, 100000 becomes 98304.
+    Over TCP 1000 becomes 4096, 1500 becomes 1024, 5000 becomes 4096, 12345 becomes 12288, 100000 becomes
+    98304.
+
+    Args:
+        size: requested size, bytes.
+        proto: transport; over UDP sizes are rounded down to powers of two.
     """
     if size == 0:
         return 0

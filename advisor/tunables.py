@@ -1,6 +1,6 @@
-"""Tunables: kernel values that a mount depends on beside its options, and how to save them.
+"""Tunables: kernel settings outside of the mount options that affect a mount, and how to save them.
 
-resources/tunables.toml has the data.
+The data is in resources/tunables.toml.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from resources.decoding import converted
 
 
 class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One value of the running kernel that a mount depends on; resources/tunables.toml describes each field.
+    """One kernel setting that affects NFS mounts; resources/tunables.toml describes each field.
 
     Attributes:
-        name: of the file that has it.
-        label: a few plain words for a form.
-        help: what it does, when to touch it, what it costs.
-        keywords: words that a search finds it by.
-        path: the file that has it now; ``{device}`` is the mount's major:minor.
-        unit: of the number, or "".
-        min: smallest number.
+        name: name of the setting, the file name in /proc or /sys.
+        label: short label for a form.
+        help: its effect, when to change it, and its cost.
+        keywords: further search words.
+        path: file with the current value; ``{device}`` stands for the mount's major:minor.
+        unit: unit of the number, or "".
+        min: least number.
         max: greatest number.
-        values: what it takes if it is not a number.
-        default: the kernel's, None where it depends on something.
-        default_note: on what, or "".
-        scope: who shares the value: all mounts of one superblock, or of the host.
-        change: whether mounts that exist heed a new value (live), or only those made afterwards (mount).
-        keep: file that makes a value last, or "" if nothing does.
-        line: what to write there; ``{value}`` is the value.
-        versions: versions on which it has an effect.
-        since: first kernel, or "".
+        values: allowed values if it is not a number.
+        default: default of the kernel, None if it varies.
+        default_note: explanation of a varying default, or "".
+        scope: mount (shared by all mounts of one superblock) or host.
+        change: live (a new value affects existing mounts) or mount (only later mounts).
+        keep: configuration file that makes a value permanent, or "" if there is none.
+        line: text for that file; ``{value}`` stands for the value.
+        versions: NFS versions on which it has an effect.
+        since: first kernel release with the setting, or "".
     """
 
     name: str = ""
@@ -56,7 +56,7 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     since: str = ""
 
     def problem(self, value: str) -> str:
-        """Return what is wrong with a value and what to write instead, or "" if nothing is."""
+        """Return an error message for an invalid value, or "" if the value is valid."""
         if self.values:
             return "" if value in self.values else f"“{self.label}” takes {' or '.join(self.values)}."
         low, high = self.min or 0, self.max or 0
@@ -70,18 +70,18 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.path.replace("{device}", device)
 
     def persistent_line(self, value: str) -> str:
-        """Return the text that makes the value last in the file :attr:`keep`, or "" if nothing does."""
+        """Return the text for the file :attr:`keep` that makes a value permanent, or "" if there is none."""
         return self.line.replace("{value}", value)
 
     def steps(self, value: str, current: str | None = None) -> tuple[str, ...]:
-        """Return how to set a value that no option sets, how to make it last and how to undo it, by line.
+        """Return instructions to set a value, to make it permanent and to undo it, line by line.
 
         Args:
-            value: to set.
-            current: value in force, None if it is not known; the kernel's default then.
+            value: new value.
+            current: value in force, None if unknown; the instructions then restore the kernel's default.
         """
         if self.scope == "mount":
-            return self._lasting_steps(value)
+            return self._mount_steps(value)
         before = current if current is not None else self.default
         lines = ["Until the next start of the computer:", f"  echo {value} | sudo tee {self.path}"]
         if self.change == "mount":
@@ -97,8 +97,8 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             lines.append(f"  and take the line out of {self.keep} again.")
         return tuple(lines)
 
-    def _lasting_steps(self, value: str) -> tuple[str, ...]:
-        """Return how long a mount's value lasts, how to save it, and what sets it for all mounts."""
+    def _mount_steps(self, value: str) -> tuple[str, ...]:
+        """Return how long a mount's value lasts, and how to save it for this mount or for all mounts."""
         lines = [
             "Until unmounted: set for this mount alone, it is lost when the share is unmounted.",
             "To save it for this mount point: Keep for Good in the window, or",
@@ -114,6 +114,6 @@ class Tunable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @cache
 def tunables() -> dict[str, Tunable]:
-    """Return name to tunable, in the order in which they are shown."""
+    """Return the tunables by their names, in display order."""
     tables = converted(read_toml("tunables.toml")["tunable"], dict[str, Tunable])
     return {name: msgspec.structs.replace(tunable, name=name) for name, tunable in tables.items()}

@@ -1,11 +1,12 @@
 """Effects of the factors of an experiment: rank sums as in seed 002, main effects, interactions.
 
-A rank sum says which level is usually ahead and forgets by how much; a main effect says by how much, and an
-interaction which levels together do not do what they do alone. All on logarithms: speeds multiply.
+A rank sum orders the levels of a factor without a size of the differences. A main effect is the size of a
+level's effect, and an interaction is the deviation of two levels together from the sum of their effects.
+All effects are computed on logarithms, because effects on speeds multiply.
 
-The additive model is fitted by least squares. Where every combination has a figure, the effect of a level is
-the average of its sets. Where one is missing, that average lacks its partners as well, and their effects
-would look like an interaction.
+The additive model is fitted by least squares. With a value for every combination of levels, the effect of a
+level is the mean over its sets. With missing combinations, plain means would confuse effects of other factors
+with interactions.
 """
 
 from __future__ import annotations
@@ -37,34 +38,35 @@ if TYPE_CHECKING:
     from advisor.experiment.measurements import RandomSource, SetKey, TrialOutcome
 
 if TYPE_CHECKING:
-    #: Of each option set, the logarithm of its figure.
+    #: Option set to the logarithm of its figure.
     LogFigures = dict[SetKey, float]
 
-#: Where hardly any combination was tried, the parts approach what they are slowly.
+#: Greatest number of backfitting passes; with few combinations the effects converge slowly.
 _MAX_PASSES = 200
+#: The iteration ends when no effect changes by more than this (natural logarithm).
 _CONVERGED = 1e-9
 
 
 class AdditiveFit(NamedTuple):
-    """Parts that add up to the logarithms.
+    """An additive model of the logarithms: mean, one effect per factor, and residual.
 
     Attributes:
-        parts: of each set, by factor, what its level does.
-        left: of each set, what they all together do not explain.
+        parts: factor to the effect of its level in each set.
+        left: residual of each set.
     """
 
     parts: dict[str, dict[SetKey, float]]
     left: LogFigures
 
     def squares(self, factor: str) -> float:
-        """Return the sum of squares over all sets of what a factor's levels do."""
+        """Return the sum of squares of a factor's effects over all sets."""
         parts = self.parts.get(factor, {}).values()
         middle = sum(parts) / len(parts) if parts else 0.0
         return sum((part - middle) ** 2 for part in parts)
 
 
 def fit_additive_model(logs: LogFigures) -> AdditiveFit:
-    """Return the parts of the least squares: each factor in turn takes the average of what is left."""
+    """Fit the additive model by backfitting: each factor in turn takes the mean residual of its levels."""
     members: dict[str, dict[str, list[SetKey]]] = {}
     for key in logs:
         for factor, level in key:
@@ -73,46 +75,54 @@ def fit_additive_model(logs: LogFigures) -> AdditiveFit:
     left = {key: number - middle for key, number in logs.items()}
     parts = {factor: dict.fromkeys(logs, 0.0) for factor in members}
     for _ in range(_MAX_PASSES):
-        moved = 0.0
+        largest_step = 0.0
         for factor, levels in members.items():
             for keys in levels.values():
                 step = sum(left[key] for key in keys) / len(keys)
-                moved = max(moved, abs(step))
+                largest_step = max(largest_step, abs(step))
                 for key in keys:
                     left[key] -= step
                     parts[factor][key] += step
-        if moved < _CONVERGED:
+        if largest_step < _CONVERGED:
             break
     return AdditiveFit(parts, left)
 
 
 def interaction_degrees_of_freedom(cells: Iterable[tuple[str, str]]) -> int:
-    """Return in how many ways cells of a table may differ from the sums of its rows and columns."""
+    """Return the degrees of freedom of the interaction in a two-way table with missing cells.
+
+    Args:
+        cells: row and column of each cell that has a value.
+    """
     cells = list(cells)
-    # A table of two parts has a level for each.
-    apart = connected_components(cells)
-    return len(cells) - sum(len(part) for part in apart) + len(apart)
+    # Each connected part of the table has its own mean.
+    components = connected_components(cells)
+    return len(cells) - sum(len(component) for component in components) + len(components)
 
 
 def connected_components(cells: Iterable[tuple[Hashable, Hashable]]) -> list[set[tuple[int, Hashable]]]:
-    """Return the parts of a table that share no row and no column, each as (0, row) and (1, column)."""
-    apart: list[set[tuple[int, Hashable]]] = []
+    """Return the connected components of a table: rows and columns are nodes, cells are edges.
+
+    Each component is a set of nodes (0, row) and (1, column).
+    """
+    components: list[set[tuple[int, Hashable]]] = []
     for cell in cells:
-        ends = set(enumerate(cell))
-        touched = [part for part in apart if part & ends]
-        whole = touched[0] if touched else ends
-        whole.update(ends, *touched[1:])
-        apart = [part for part in apart if part not in touched[1:]] + ([] if touched else [whole])
-    return apart
+        nodes = set(enumerate(cell))
+        touched = [component for component in components if component & nodes]
+        merged = touched[0] if touched else nodes
+        merged.update(nodes, *touched[1:])
+        components = [component for component in components if component not in touched[1:]]
+        components += [] if touched else [merged]
+    return components
 
 
 class LevelRanks(msgspec.Struct, frozen=True, kw_only=True):
-    """The places of one level's trials.
+    """Rank sum of one level.
 
     Attributes:
-        level: of the factor.
-        sum: of the places.
-        trials: how many it has.
+        level: level of the factor.
+        sum: sum of the ranks of its trials.
+        trials: number of its trials.
     """
 
     level: str
@@ -121,20 +131,19 @@ class LevelRanks(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mean(self) -> float:
-        """The average place."""
+        """Mean rank of the level's trials."""
         return self.sum / self.trials
 
 
 class RankSums(msgspec.Struct, frozen=True, kw_only=True):
-    """The places of one factor's levels.
+    """Rank sums of one factor's levels.
 
     Attributes:
-        factor: its name.
-        levels: sizes and numbers from small to large, then words.
-        best: the level with the lowest average place.
-        notable: whether the best is ahead, and the places differ by more than chance makes any factor's
-            differ in 95 of 100 experiments (the test of Kruskal and Wallis), where all levels ran beside
-            the same others.
+        factor: name of the factor.
+        levels: numeric levels in ascending order, then other levels.
+        best: the level with the lowest mean rank.
+        notable: whether the mean ranks differ significantly (Kruskal-Wallis test at 5 % over all factors)
+            among the trials whose other levels ran with every level of this factor, and best is best there.
     """
 
     factor: str
@@ -144,15 +153,15 @@ class RankSums(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a level does.
+    """Main effect of one level.
 
     Attributes:
-        level: of the factor.
-        ratio: of the figure to the geometric mean of all levels of the factor, everything else being equal;
-            the median over all settings of the other factors.
-        low: lower end of its interval (of the sign test).
-        high: upper end.
-        contexts: how many settings of the other factors it is over.
+        level: level of the factor.
+        ratio: figure divided by the geometric mean over all levels with all other factors equal; the median
+            over all combinations of the other factors.
+        low: lower end of the 95 % interval of the ratio (sign test).
+        high: upper end of the 95 % interval of the ratio.
+        contexts: number of combinations of the other factors.
     """
 
     level: str
@@ -163,18 +172,17 @@ class LevelEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a factor does.
+    """Main effect of one factor.
 
     Attributes:
-        factor: its name.
-        levels: its levels, sizes and numbers from small to large, then words.
-        best: the level that does best.
-        gain: of the best level over the worst, as a fraction: 0.5 is half as fast again, or takes half as
-            much time again the other way round.
-        share: of all differences between the option sets (the variance of the logarithms), what the factor
-            explains alone.
-        notable: whether the best and the worst level differ by more than chance makes any factor's differ in
-            95 of 100 experiments; None if too few trials were repeated to say.
+        factor: name of the factor.
+        levels: effects of the levels, numeric levels in ascending order, then other levels.
+        best: the best level.
+        gain: advantage of the best level over the worst as a fraction: 0.5 means 1.5 times the speed, or
+            that the worst level takes 1.5 times as long.
+        share: fraction of the variance of the logarithms between option sets that the factor explains.
+        notable: whether best and worst level differ significantly (5 % over all factors); None if too few
+            trials were repeated.
     """
 
     factor: str
@@ -186,16 +194,16 @@ class FactorEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interaction(msgspec.Struct, frozen=True, kw_only=True):
-    """What two factors do together that they do not do alone.
+    """Interaction of two factors: the deviation from the product of their main effects.
 
     Attributes:
-        factors: their names.
-        rows: levels of the first.
-        columns: levels of the second.
-        cells: by row and column: the figure over what both levels alone would give.
-        share: of all differences between the option sets.
-        notable: more than chance gives any two factors in 95 of 100 experiments; None if too few trials were
-            repeated to say.
+        factors: names of the two factors.
+        rows: levels of the first factor.
+        columns: levels of the second factor.
+        cells: by row and column: figure divided by the prediction from both main effects; None if missing.
+        share: fraction of the variance of the logarithms between option sets.
+        notable: whether the interaction is significant (5 % over all pairs of factors); None if too few
+            trials were repeated.
     """
 
     factors: tuple[str, str]
@@ -207,12 +215,16 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rank_sums(outcomes: Sequence[TrialOutcome], figure: str, *, counted: bool = False) -> list[RankSums]:
-    """Return the sum of the places of each level's trials, as the study of seed 002 adds them.
+    """Return the rank sums of the levels of each varied factor, computed as in the study of seed 002.
 
-    All trials are sorted, the best is in place 1, and each adds its place to its level of every factor.
-    Trials that are equal share their places. The best level is the one with the lowest average place: where
-    all levels have the same number of trials that is the study's lowest sum, and where they have not, a sum
-    would reward the level that was tried less often.
+    All trials are ranked, the best with rank 1; equal trials share their mean rank. Each trial adds its rank
+    to its level of every factor. The best level has the lowest mean rank: with equally many trials that is
+    the study's lowest sum; otherwise a sum would favor levels with fewer trials.
+
+    Args:
+        outcomes: trials of one workload.
+        figure: a name of advisor.experiment.measurements.
+        counted: whether to include the time to sync and unmount.
     """
     known: list[tuple[float, TrialOutcome]] = []
     for outcome in outcomes:
@@ -221,17 +233,22 @@ def rank_sums(outcomes: Sequence[TrialOutcome], figure: str, *, counted: bool = 
             known.append((number, outcome))
     known.sort(key=lambda pair: pair[0], reverse=not lower_is_better(figure))
     varied = varied_levels(outcome for _, outcome in known)
-    sure = bonferroni_confidence(len(varied))
-    return [_factor_rank_sums(factor, levels, known, sure) for factor, levels in varied.items()]
+    confidence = bonferroni_confidence(len(varied))
+    return [_factor_rank_sums(factor, levels, known, confidence) for factor, levels in varied.items()]
 
 
 def factor_effects(
     outcomes: Iterable[TrialOutcome], figure: str, *, chance: RandomSource, counted: bool = False
 ) -> list[FactorEffect]:
-    """Return what each factor does to a figure, the strongest first.
+    """Return the main effect of each factor on a figure, the strongest first.
 
-    A level is compared with the others only where all other factors are the same, so that a set that failed
-    or was struck out does not shift the balance.
+    Levels are compared only where all other factors are equal, so that missing sets cause no bias.
+
+    Args:
+        outcomes: trials of one workload.
+        figure: a name of advisor.experiment.measurements.
+        chance: random source for the bootstrap.
+        counted: whether to include the time to sync and unmount.
     """
     outcomes = list(outcomes)
     sets = values_by_set(outcomes, figure, counted=counted)
@@ -239,7 +256,7 @@ def factor_effects(
     better = -1.0 if lower_is_better(figure) else 1.0
     noise = estimate_error_model(repeats_by_set(outcomes, figure, counted=counted), chance)
     repeats = min((len(values) for values in sets.values()), default=1)
-    # A level that never had a figure says nothing of the others.
+    # Levels without any value of the figure are left out.
     varied = varied_levels(outcomes_with_figure(outcomes, figure, counted=counted))
     fitted = fit_additive_model(logs)
     found: list[FactorEffect] = []
@@ -254,25 +271,32 @@ def factor_effects(
 def interactions(
     outcomes: Iterable[TrialOutcome], figure: str, *, chance: RandomSource, counted: bool = False
 ) -> list[Interaction]:
-    """Return what each two factors do together beyond what they do alone, the strongest first."""
+    """Return the interaction of each pair of factors, the strongest first.
+
+    Args:
+        outcomes: trials of one workload.
+        figure: a name of advisor.experiment.measurements.
+        chance: random source for the bootstrap.
+        counted: whether to include the time to sync and unmount.
+    """
     outcomes = list(outcomes)
     sets = values_by_set(outcomes, figure, counted=counted)
     logs = _log_medians(sets)
     left = fit_additive_model(logs).left
     noise = estimate_error_model(repeats_by_set(outcomes, figure, counted=counted), chance)
     repeats = len(sets) / sum(1 / len(values) for values in sets.values()) if sets else 1
-    # The median's variance is about pi / 2 times the mean's.
+    # The variance of a median is about pi / 2 times that of a mean.
     variance = None if noise is None else noise.variance() / repeats * (1.57 if repeats > 2 else 1.0)
     varied = varied_levels(outcomes_with_figure(outcomes, figure, counted=counted))
     pairs = list(itertools.combinations(varied, 2))
     found: list[Interaction] = []
     for pair in pairs:
-        beyond = _cell_residuals(pair, left)
-        freedom = interaction_degrees_of_freedom(beyond)
+        residuals = _cell_residuals(pair, left)
+        freedom = interaction_degrees_of_freedom(residuals)
         if freedom < 1:
-            # No more cells than both alone explain, as when one factor at a time is varied.
+            # The main effects explain every cell, as when one factor at a time is varied.
             continue
-        squares = sum(count * away**2 for away, count in beyond.values())
+        squares = sum(count * residual**2 for residual, count in residuals.values())
         notable = None
         if noise is not None and variance is not None:
             ratio = squares / freedom / variance if variance else 0.0
@@ -283,7 +307,7 @@ def interactions(
         found.append(
             Interaction(
                 factors=pair, rows=rows, columns=columns,
-                cells=[[_cell_ratio(beyond.get((row, column))) for column in columns] for row in rows],
+                cells=[[_cell_ratio(residuals.get((row, column))) for column in columns] for row in rows],
                 share=_variance_share(squares, logs), notable=notable,
             )
         )  # fmt: skip
@@ -293,7 +317,7 @@ def interactions(
 def _is_notable(effect: FactorEffect, noise: ErrorModel | None, repeats: int, factors: int) -> bool | None:
     if noise is None:
         return None
-    # Fewer contexts than of a level: the comparison is as uncertain as its weakest part.
+    # The level with the fewest contexts determines the uncertainty of the comparison.
     contexts = min(level.contexts for level in effect.levels)
     limit = noise.limit(
         repeats, len(effect.levels), contexts=contexts, confidence=bonferroni_confidence(factors)
@@ -302,7 +326,7 @@ def _is_notable(effect: FactorEffect, noise: ErrorModel | None, repeats: int, fa
 
 
 def _midranks(values: Sequence[float]) -> list[float]:
-    """Return the place of each value of a sorted row; equal ones share theirs."""
+    """Return the rank of each value of a sorted sequence; equal values share their mean rank."""
     found: list[float] = []
     for _, same in itertools.groupby(values):
         count = len(list(same))
@@ -311,7 +335,7 @@ def _midranks(values: Sequence[float]) -> list[float]:
 
 
 def _tie_correction(values: Sequence[float]) -> float:
-    """Return by what equal values of a sorted row narrow the spread of places: 1 if there are none."""
+    """Return the tie correction of the Kruskal-Wallis test for sorted values: 1 without ties."""
     count = len(values)
     shared = sum(n**3 - n for n in (len(list(same)) for _, same in itertools.groupby(values)))
     return 1 - shared / (count**3 - count) if count > 1 else 0.0
@@ -322,12 +346,12 @@ def _factor_rank_sums(
 ) -> RankSums:
     rows = _level_ranks(factor, levels, known)
     best = min(rows, key=lambda row: row.mean).level
-    # A level that ran only beside good ones of other factors is in good places by these.
-    fair = _balanced_trials(factor, levels, known)
-    fair_rows = _level_ranks(factor, levels, fair) if fair else rows
-    same = min(fair_rows, key=lambda row: row.mean).level == best
-    differ = bool(fair) and _ranks_differ(
-        fair_rows, _tie_correction([number for number, _ in fair]), confidence
+    # Only balanced trials are tested: a level that ran only with good levels of other factors has good ranks.
+    balanced = _balanced_trials(factor, levels, known)
+    balanced_rows = _level_ranks(factor, levels, balanced) if balanced else rows
+    same = min(balanced_rows, key=lambda row: row.mean).level == best
+    differ = bool(balanced) and _ranks_differ(
+        balanced_rows, _tie_correction([number for number, _ in balanced]), confidence
     )
     return RankSums(factor=factor, levels=rows, best=best, notable=same and differ)
 
@@ -335,43 +359,48 @@ def _factor_rank_sums(
 def _level_ranks(
     factor: str, levels: Sequence[str], known: Sequence[tuple[float, TrialOutcome]]
 ) -> list[LevelRanks]:
-    """Return the places of each level's trials among sorted ones."""
-    places: dict[str, list[float]] = {level: [] for level in levels}
-    for place, (_, outcome) in zip(_midranks([number for number, _ in known]), known, strict=True):
+    """Return the rank sum of each level; ``known`` has value and outcome of each trial, sorted by value."""
+    ranks: dict[str, list[float]] = {level: [] for level in levels}
+    for rank, (_, outcome) in zip(_midranks([number for number, _ in known]), known, strict=True):
         if factor in outcome.levels:
-            places[outcome.levels[factor]].append(place)
-    return [LevelRanks(level=level, sum=sum(row), trials=len(row)) for level, row in places.items()]
+            ranks[outcome.levels[factor]].append(rank)
+    return [LevelRanks(level=level, sum=sum(row), trials=len(row)) for level, row in ranks.items()]
 
 
 def _balanced_trials(
     factor: str, levels: Sequence[str], known: Sequence[tuple[float, TrialOutcome]]
 ) -> list[tuple[float, TrialOutcome]]:
-    """Return the trials whose other levels ran beside every level of a factor."""
-    rests = [_other_levels(set_key(outcome.levels), factor) for _, outcome in known]
-    beside: dict[SetKey, set[str | None]] = {}
-    for rest, (_, outcome) in zip(rests, known, strict=True):
-        beside.setdefault(rest, set()).add(outcome.levels.get(factor))
-    whole = {rest for rest, ran in beside.items() if ran.issuperset(levels)}
-    return [pair for rest, pair in zip(rests, known, strict=True) if rest in whole]
+    """Return the trials whose combination of other levels was tried with every level of a factor."""
+    contexts = [_other_levels(set_key(outcome.levels), factor) for _, outcome in known]
+    tried: dict[SetKey, set[str | None]] = {}
+    for context, (_, outcome) in zip(contexts, known, strict=True):
+        tried.setdefault(context, set()).add(outcome.levels.get(factor))
+    complete = {context for context, ran in tried.items() if ran.issuperset(levels)}
+    return [pair for context, pair in zip(contexts, known, strict=True) if context in complete]
 
 
 def _ranks_differ(rows: Sequence[LevelRanks], ties: float, confidence: float) -> bool:
-    """Return the verdict of the test of Kruskal and Wallis.
+    """Return whether mean ranks differ significantly by the test of Kruskal and Wallis.
 
-    Source: Use of Ranks in One-Criterion Variance Analysis (1952).
+    Source: Kruskal and Wallis, Use of Ranks in One-Criterion Variance Analysis (1952).
+
+    Args:
+        rows: rank sums of the levels.
+        ties: tie correction.
+        confidence: one minus the significance level.
     """
     count = sum(row.trials for row in rows)
     if count <= len(rows) or not ties:
         return False
     middle = (count + 1) / 2
-    away = sum(row.trials * (row.mean - middle) ** 2 for row in rows)
-    return 12 * away / (count * (count + 1)) / ties > _chi_square_quantile(len(rows) - 1, confidence)
+    deviation = sum(row.trials * (row.mean - middle) ** 2 for row in rows)
+    return 12 * deviation / (count * (count + 1)) / ties > _chi_square_quantile(len(rows) - 1, confidence)
 
 
 def _log_medians(sets: Mapping[SetKey, Sequence[float]]) -> LogFigures:
-    """Return the logarithm of each set's median; nothing where a trial has none.
+    """Return the logarithm of each set's median; empty if any value is 0 or less.
 
-    Without the sets that have no time-outs, the best of all would be left out.
+    Leaving out only the sets with a value of 0 would leave out the best sets, for example without timeouts.
     """
     if any(min(values) <= 0 for values in sets.values()):
         return {}
@@ -384,14 +413,14 @@ def _factor_effect(
     levels = _connected_levels(factor, levels, logs)
     if len(levels) < 2:
         return None
-    away = _deviations(factor, levels, logs)
+    deviation = _deviations(factor, levels, logs)
     rows: list[LevelEffect] = []
     for level in levels:
-        low, high, _ = confidence_interval(away[level])
+        low, high, _ = confidence_interval(deviation[level])
         rows.append(
             LevelEffect(
-                level=level, ratio=exp(median(away[level])), low=exp(low), high=exp(high),
-                contexts=len(away[level]),
+                level=level, ratio=exp(median(deviation[level])), low=exp(low), high=exp(high),
+                contexts=len(deviation[level]),
             )
         )  # fmt: skip
     best = max(rows, key=lambda row: better * log(row.ratio))
@@ -401,13 +430,13 @@ def _factor_effect(
 
 
 def _connected_levels(factor: str, levels: Sequence[str], logs: LogFigures) -> list[str]:
-    """Return the most levels that ran beside each other, or beside the same third ones.
+    """Return the largest group of levels that are comparable, directly or through other levels.
 
-    One that never did says nothing of them, and takes nothing from them.
+    Two levels are directly comparable if they ran with the same combination of the other factors.
     """
     parts = connected_components((dict(key).get(factor), _other_levels(key, factor)) for key in logs)
-    beside = [[level for level in levels if (0, level) in part] for part in parts]
-    return max(beside, key=len) if beside else []
+    groups = [[level for level in levels if (0, level) in part] for part in parts]
+    return max(groups, key=len) if groups else []
 
 
 def _other_levels(key: SetKey, factor: str) -> SetKey:
@@ -415,18 +444,18 @@ def _other_levels(key: SetKey, factor: str) -> SetKey:
 
 
 def _deviations(factor: str, levels: Sequence[str], logs: LogFigures) -> dict[str, list[float]]:
-    """Return each level's distances from the mean of all levels, where all other factors are the same.
+    """Return each level's deviations from the mean over all levels, one per combination of the others.
 
-    Where no setting of the others has all levels, those with some of them must do.
+    If no combination of the other factors has all levels, those with at least two levels are used.
     """
     contexts: dict[SetKey, dict[str, float]] = {}
     for key, number in logs.items():
         level = dict(key).get(factor)
         if level is not None and level in levels:
             contexts.setdefault(_other_levels(key, factor), {})[level] = number
-    whole = [row for row in contexts.values() if len(row) == len(levels)]
+    complete = [row for row in contexts.values() if len(row) == len(levels)]
     found: dict[str, list[float]] = {level: [] for level in levels}
-    for row in whole or [row for row in contexts.values() if len(row) > 1]:
+    for row in complete or [row for row in contexts.values() if len(row) > 1]:
         middle = sum(row.values()) / len(row)
         for level, number in row.items():
             found[level].append(number - middle)
@@ -440,7 +469,7 @@ def _variance_share(squares: float, logs: LogFigures) -> float:
 
 
 def _cell_residuals(pair: tuple[str, str], left: LogFigures) -> dict[tuple[str, str], tuple[float, int]]:
-    """Return each cell's distance from what all levels alone would give, and its number of sets."""
+    """Return the mean residual and the number of sets of each cell (row, column) of two factors."""
     rows: dict[tuple[str, str], list[float]] = {}
     for key, number in left.items():
         named = dict(key)
@@ -454,23 +483,28 @@ def _cell_ratio(cell: tuple[float, int] | None) -> float | None:
 
 
 def _chi_square_quantile(freedom: int, confidence: float) -> float:
-    """Return what a sum of squares of so many normal values is below in so many cases (Wilson, Hilferty)."""
+    """Return a quantile of the chi-square distribution (approximation of Wilson and Hilferty).
+
+    Args:
+        freedom: degrees of freedom.
+        confidence: probability below the quantile.
+    """
     part = 2 / (9 * freedom)
     return float(freedom * (1 - part + NormalDist().inv_cdf(confidence) * part**0.5) ** 3)
 
 
 def _exceeds_f_quantile(ratio: float, freedom: int, below: int, confidence: float) -> bool:
-    """Return whether a ratio of variances is more than chance gives.
-
-    Args:
-        ratio: of the variances, F.
-        freedom: degrees of freedom of the upper one.
-        below: of the lower one.
-        confidence: in so many cases chance gives less.
+    """Return whether a ratio of variances exceeds the quantile of the F distribution.
 
     Source: Paulson, An Approximate Normalization of the Analysis of Variance Distribution (1942).
+
+    Args:
+        ratio: ratio of the variances, F.
+        freedom: degrees of freedom of the numerator.
+        below: degrees of freedom of the denominator.
+        confidence: probability below the quantile.
     """
     upper, lower = 2 / (9 * freedom), 2 / (9 * below)
     root = float(ratio ** (1 / 3))
-    away = ((1 - lower) * root - (1 - upper)) / sqrt(lower * root**2 + upper)
-    return away > NormalDist().inv_cdf(confidence)
+    deviation = ((1 - lower) * root - (1 - upper)) / sqrt(lower * root**2 + upper)
+    return deviation > NormalDist().inv_cdf(confidence)

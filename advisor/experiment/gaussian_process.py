@@ -1,12 +1,14 @@
 """Gaussian process over the levels of the factors: mean and deviation of every candidate of a search.
 
-The logarithm of the figure is modeled as a sum of what each factor does, of what pairs of them do together,
-and so on with less and less weight: the kernel is the product over the factors of (1 + w K), the analysis of
-variance written as a kernel (Durrande and others, 2013). K is Matern 3/2 over the ranks of sizes and counts,
-and the identity over words. A level of a size or a count may also differ from its neighbors for no reason:
-that part is rough. Two exponential terms over time follow a server that drifts. The weights maximize the
-likelihood of the trials and a prior. Trials that fit badly count less, as with Student's distribution (Lange,
-Little, Taylor, 1989).
+The logarithm of the figure is modeled as a sum of main effects of the factors, interactions of pairs, and so
+on with decreasing weight. The kernel is the product over the factors of (1 + w K), the ANOVA kernel (Durrande
+and others, ANOVA kernels and RKHS of zero mean functions, 2013). K is Matern 3/2 over the ranks of numeric
+levels, and the identity over other levels. A second, rough term lets single numeric levels deviate from
+their neighbors. Two exponential terms over time model the drift of the server.
+
+The weights w maximize the posterior density, the likelihood of the trials times a prior. Outliers among the
+trials get a greater noise variance, which corresponds to noise with Student's t distribution (Lange, Little
+and Taylor, Robust Statistical Modeling Using the t Distribution, 1989).
 """
 
 from __future__ import annotations
@@ -20,130 +22,150 @@ from advisor.experiment.measurements import level_number
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: Length of what a factor's levels have in common (Matern 3/2), in steps from one level to the next.
+#: Length scale of the Matern 3/2 kernel, in steps from one level to the next.
 _LENGTH_SCALE = 4.0
-#: Weights of the factors, of what is rough in them, of the noise and of the drift, and what they are tried
-#: with: this many times as much, or as little.
+#: Initial weights of the factors, their rough terms, the noise and the drift, relative to the constant term;
+#: and the factors by which the fit changes each weight.
 _INITIAL_WEIGHT, _INITIAL_ROUGHNESS, _INITIAL_NOISE, _INITIAL_DRIFT = 0.4, 0.4, 0.1, 0.01
 _WEIGHT_FACTORS = (3.0, 1 / 3.0)
-#: What a weight can be at least: of a factor, of the noise and of the drift; and at most.
+#: Lower bounds of the weights of a factor, the noise and the drift, and the upper bound of all weights.
 _MIN_WEIGHT, _MIN_NOISE, _MIN_DRIFT, _MAX_WEIGHT = 1e-3, 1e-5, 1e-4, 30.0
-#: By how much two trials of one set usually differ: standard deviation of their logarithm. It may well be e
-#: times as much, or as little.
+#: Prior median of the noise: standard deviation of a trial's logarithm. The prior is log-normal with a
+#: standard deviation of 1, that is, a factor of e.
 _PRIOR_NOISE_SIGMA = 0.07
-#: How sure the weights are before any trial: standard deviation of their logarithm.
+#: Prior standard deviation of the logarithm of each weight.
 _PRIOR_LOG_WEIGHT_SIGMA = 1.5
-#: Degrees of freedom of the noise.
+#: nu, the degrees of freedom of Student's t distribution of the noise.
 _STUDENT_NU = 4.0
-#: With fewer trials the weights are as at first, and the variance is at least this; they are found anew after
-#: so many more trials, or this part of all: oftener, they run after chance.
+#: Below this number of trials the initial weights and at least this variance are used.
 _MIN_TRIALS_TO_FIT, _MIN_VARIANCE = 6, 0.1
+#: The weights are fitted again after this many trials, or after one divided by this divisor of all trials;
+#: more frequent fits would follow random errors.
 _REFIT_AFTER, _REFIT_DIVISOR = 3, 5
-#: How far each is to be believed is judged after this part of all.
+#: The variances of the trials are updated after one divided by this divisor of all trials.
 _REWEIGHT_DIVISOR = 20
-#: So many numbers among a factor's levels are neighbours of each other; of fewer each is for itself.
+#: Fewest numeric levels of a factor that are treated as ordered; fewer are treated as words.
 _MIN_SCALE_LEVELS = 3
-#: Parts of the run after which 1/e is left of what was the server's mood: of half of it, and of the rest.
+#: Time constants of the two exponential drift terms, which have equal weight, as fractions of the run.
 _FAST_DRIFT_TIME, _SLOW_DRIFT_TIME = 0.1, 1.0
 
 
 class GaussianProcess:
-    """Mean and deviation of the logarithm of every candidate's figure, after any number of trials."""
+    """Gaussian process posterior of the logarithm of every candidate's figure, updated trial by trial.
+
+    Attributes:
+        means: posterior mean of each candidate's logarithm.
+        deviations: posterior standard deviation of each candidate's logarithm.
+        noise: standard deviation of a single trial's logarithm.
+    """
 
     def __init__(self, candidates: Sequence[Mapping[str, str]]) -> None:
-        """Look at what is varied."""
+        """Build the kernel of each varied factor.
+
+        Args:
+            candidates: option sets, all with the same factors.
+        """
         factors = [name for name in candidates[0] if len({each[name] for each in candidates}) > 1]
         levels = {name: list(dict.fromkeys(each[name] for each in candidates)) for name in factors}
         self._columns = [[levels[name].index(each[name]) for each in candidates] for name in factors]
         self._kernels = [_kernel_matrix(levels[name]) for name in factors]
         self._rough_factors = [place for place, name in enumerate(factors) if _is_scale(levels[name])]
-        self._first = (
+        self._initial_weights = (
             [_INITIAL_WEIGHT] * len(factors)
             + [_INITIAL_ROUGHNESS] * len(self._rough_factors)
             + [_INITIAL_NOISE, _INITIAL_DRIFT]
         )
-        self._min_weights = [_MIN_WEIGHT] * (len(self._first) - 2) + [_MIN_NOISE, _MIN_DRIFT]
-        self._weights = self._first
+        self._min_weights = [_MIN_WEIGHT] * (len(self._initial_weights) - 2) + [_MIN_NOISE, _MIN_DRIFT]
+        self._weights = self._initial_weights
         self._trials: list[_Trial] = []
         self._refitted_at = self._reweighted_at = 0
-        self._rows: list[list[float]] = []
-        self._solved_logs: list[float] = []
-        self._solved_ones: list[float] = []
+        #: Lower Cholesky factor L of the trials' covariance matrix, row by row.
+        self._cholesky_rows: list[list[float]] = []
+        #: Solutions of L x = logarithms and of L x = 1.
+        self._whitened_logs: list[float] = []
+        self._whitened_ones: list[float] = []
+        #: Tried candidate to its covariance with every candidate.
         self._covariance_rows: dict[int, list[float]] = {}
-        self._parts: list[list[float]] = [[] for _ in candidates]
-        self._left: list[float] = [1.0] * len(candidates)
+        #: For each candidate the solution of L x = covariances with the trials, and the variance left.
+        self._whitened_covariances: list[list[float]] = [[] for _ in candidates]
+        self._posterior_variances: list[float] = [1.0] * len(candidates)
         self.means: list[float] = [0.0] * len(candidates)
         self.deviations: list[float] = [1.0] * len(candidates)
-        #: Deviation of a single trial's logarithm.
         self.noise = 0.1
 
     def add(self, candidate: int, logarithm: float, when: float, doubt: float = 1.0) -> None:
-        """Take one trial in.
+        """Add one trial and update the posterior.
 
         Args:
-            candidate: its number.
-            logarithm: of its figure.
-            when: part of the run that is over, from 0 to 1.
-            doubt: how many times the variance of an ordinary trial it has.
+            candidate: index of the candidate.
+            logarithm: logarithm of the trial's figure.
+            when: time of the trial, as a fraction of the run from 0 to 1.
+            doubt: noise variance as a multiple of that of an ordinary trial.
         """
         self._trials.append(_Trial(candidate, logarithm, when, doubt))
         count = len(self._trials)
         if self._needs_reweighting():
             self._update_weights()
-            self._rows, self._solved_logs, self._solved_ones, self._covariance_rows = [], [], [], {}
-            self._parts = [[] for _ in self._parts]
-            self._left = [1.0] * len(self._parts)
-        for number in range(len(self._rows), count):
+            self._cholesky_rows, self._covariance_rows = [], {}
+            self._whitened_logs, self._whitened_ones = [], []
+            self._whitened_covariances = [[] for _ in self._whitened_covariances]
+            self._posterior_variances = [1.0] * len(self._whitened_covariances)
+        for number in range(len(self._cholesky_rows), count):
             self._append(number)
         self._update_posterior()
 
     def _needs_reweighting(self) -> bool:
-        """Return whether the trials are to be judged anew: at first after each, of many now and then."""
+        """Return whether the trials' variances are due for an update: with few trials after each one."""
         count = len(self._trials)
         return count >= _MIN_TRIALS_TO_FIT and count >= self._reweighted_at + max(
             1, count // _REWEIGHT_DIVISOR
         )
 
     def _append(self, number: int) -> None:
-        """Add a row to the triangle, and what it means for every candidate."""
+        """Append a trial's row to the Cholesky factor, and extend the solutions of every candidate."""
         noise, drift = self._weights[-2:]
         trial = self._trials[number]
-        near = self._covariance_rows.get(trial.candidate)
-        if near is None:
-            near = self._covariance_rows[trial.candidate] = self._covariances(trial.candidate)
-        fresh: list[float] = []
-        for other, row in zip(self._trials, self._rows, strict=False):
-            common = near[other.candidate] + drift * drift_correlation(abs(trial.when - other.when))
-            fresh.append((common - sum(map(mul, row, fresh))) / row[-1])
-        corner = sqrt(max(1 + drift + noise * trial.doubt - sum(map(mul, fresh, fresh)), 1e-10))
-        self._solved_logs.append((trial.logarithm - sum(map(mul, fresh, self._solved_logs))) / corner)
-        self._solved_ones.append((1 - sum(map(mul, fresh, self._solved_ones))) / corner)
-        for place, (parts, common) in enumerate(zip(self._parts, near, strict=True)):
-            part = (common - sum(map(mul, fresh, parts))) / corner
-            parts.append(part)
-            self._left[place] -= part * part
-        self._rows.append([*fresh, corner])
+        covariances = self._covariance_rows.get(trial.candidate)
+        if covariances is None:
+            covariances = self._covariance_rows[trial.candidate] = self._covariances(trial.candidate)
+        new_row: list[float] = []
+        for other, row in zip(self._trials, self._cholesky_rows, strict=False):
+            covariance = covariances[other.candidate] + drift * drift_correlation(
+                abs(trial.when - other.when)
+            )
+            new_row.append((covariance - sum(map(mul, row, new_row))) / row[-1])
+        diagonal = sqrt(max(1 + drift + noise * trial.doubt - sum(map(mul, new_row, new_row)), 1e-10))
+        self._whitened_logs.append((trial.logarithm - sum(map(mul, new_row, self._whitened_logs))) / diagonal)
+        self._whitened_ones.append((1 - sum(map(mul, new_row, self._whitened_ones))) / diagonal)
+        for place, (whitened, covariance) in enumerate(
+            zip(self._whitened_covariances, covariances, strict=True)
+        ):
+            last = (covariance - sum(map(mul, new_row, whitened))) / diagonal
+            whitened.append(last)
+            self._posterior_variances[place] -= last * last
+        self._cholesky_rows.append([*new_row, diagonal])
 
     def _update_posterior(self) -> None:
-        ones, solved = self._solved_ones, self._solved_logs
-        middle = sum(map(mul, ones, solved)) / sum(map(mul, ones, ones))
-        away = [each - middle * one for each, one in zip(solved, ones, strict=True)]
-        scale = sum(map(mul, away, away)) / len(away)
-        if len(away) < _MIN_TRIALS_TO_FIT:
+        ones, logs = self._whitened_ones, self._whitened_logs
+        # Generalized least squares estimate of the mean, and maximum likelihood estimate of the variance.
+        mean = sum(map(mul, ones, logs)) / sum(map(mul, ones, ones))
+        residuals = [each - mean * one for each, one in zip(logs, ones, strict=True)]
+        scale = sum(map(mul, residuals, residuals)) / len(residuals)
+        if len(residuals) < _MIN_TRIALS_TO_FIT:
             scale = max(scale, _MIN_VARIANCE)
-        self.means = [middle + sum(map(mul, parts, away)) for parts in self._parts]
-        self.deviations = [sqrt(scale * max(left, 0.0)) for left in self._left]
+        self.means = [mean + sum(map(mul, whitened, residuals)) for whitened in self._whitened_covariances]
+        self.deviations = [sqrt(scale * max(variance, 0.0)) for variance in self._posterior_variances]
         self.noise = sqrt(scale * self._weights[-2])
 
     def _covariances(self, candidate: int) -> list[float]:
-        """Return what each candidate has in common with one."""
-        found = [1.0] * len(self._parts)
+        """Return the prior covariance of each candidate with one candidate, without drift and noise."""
+        found = [1.0] * len(self._whitened_covariances)
         for table, column in zip(self._tables(self._weights), self._columns, strict=True):
             found = list(map(mul, found, map(table[column[candidate]].__getitem__, column)))
         return found
 
     def _tables(self, weights: Sequence[float]) -> list[list[list[float]]]:
-        """Return for each factor what two of its levels have in common: 1 if they are the same."""
+        """Return for each factor the correlations of its levels, 1 on the diagonal."""
         rough = dict(zip(self._rough_factors, weights[len(self._kernels) :], strict=False))
         found: list[list[list[float]]] = []
         for place, (weight, table) in enumerate(zip(weights, self._kernels, strict=False)):
@@ -155,89 +177,93 @@ class GaussianProcess:
         return found
 
     def _update_weights(self) -> None:
-        """Judge how far each trial is to be believed; and find the weights anew, if that is due."""
+        """Fit the weights again if that is due, and update the noise variance of each trial."""
         levels = [[column[trial.candidate] for trial in self._trials] for column in self._columns]
-        moods = [
+        drifts = [
             [drift_correlation(abs(one.when - other.when)) for other in self._trials] for one in self._trials
         ]
         self._reweighted_at = len(self._trials)
         if self._reweighted_at >= self._refitted_at + max(_REFIT_AFTER, self._refitted_at // _REFIT_DIVISOR):
-            self._fit(levels, moods)
+            self._fit(levels, drifts)
             self._refitted_at = self._reweighted_at
-        self._update_student_weights(*self._negative_log_likelihood(self._weights, levels, moods)[1:])
+        self._update_student_weights(*self._negative_log_likelihood(self._weights, levels, drifts)[1:])
 
-    def _fit(self, levels: list[list[int]], moods: list[list[float]]) -> None:
-        """Find the weights under which the trials are likeliest, one after the other."""
-        best = self._negative_log_likelihood(self._weights, levels, moods)[0]
+    def _fit(self, levels: list[list[int]], drifts: list[list[float]]) -> None:
+        """Change each weight in turn if that increases the posterior density (coordinate search)."""
+        best = self._negative_log_likelihood(self._weights, levels, drifts)[0]
         for place in range(len(self._weights)):
             for factor in _WEIGHT_FACTORS:
                 tried = self._weights.copy()
                 tried[place] = min(_MAX_WEIGHT, max(self._min_weights[place], tried[place] * factor))
-                found = self._negative_log_likelihood(tried, levels, moods)[0]
+                found = self._negative_log_likelihood(tried, levels, drifts)[0]
                 if found < best - 1e-9:
                     best, self._weights = found, tried
                     break
 
     def _negative_log_likelihood(
-        self, weights: list[float], levels: list[list[int]], moods: list[list[float]]
+        self, weights: list[float], levels: list[list[int]], drifts: list[list[float]]
     ) -> tuple[float, list[list[float]], list[float]]:
-        """Return the negative logarithm of how likely the trials are, the triangle, and its solution."""
+        """Return the negative log posterior of weights, the Cholesky factor, and the whitened residuals."""
         noise, drift = weights[-2:]
         tables = self._tables(weights)
         rows: list[list[float]] = []
-        for number, (trial, mood) in enumerate(zip(self._trials, moods, strict=True)):
-            common = [1.0] * number
+        for number, (trial, drift_row) in enumerate(zip(self._trials, drifts, strict=True)):
+            covariances = [1.0] * number
             for table, places in zip(tables, levels, strict=True):
-                common = list(map(mul, common, map(table[places[number]].__getitem__, places)))
-            fresh: list[float] = []
-            for row, each, now in zip(rows, common, mood, strict=False):
-                fresh.append((each + drift * now - sum(map(mul, row, fresh))) / row[-1])
-            rest = 1 + drift + noise * trial.doubt - sum(map(mul, fresh, fresh))
-            rows.append([*fresh, sqrt(max(rest, 1e-10))])
-        solved = _forward_substitution(rows, [trial.logarithm for trial in self._trials])
+                covariances = list(map(mul, covariances, map(table[places[number]].__getitem__, places)))
+            new_row: list[float] = []
+            for row, each, correlation in zip(rows, covariances, drift_row, strict=False):
+                new_row.append((each + drift * correlation - sum(map(mul, row, new_row))) / row[-1])
+            remaining = 1 + drift + noise * trial.doubt - sum(map(mul, new_row, new_row))
+            rows.append([*new_row, sqrt(max(remaining, 1e-10))])
+        logs = _forward_substitution(rows, [trial.logarithm for trial in self._trials])
         ones = _forward_substitution(rows, [1.0] * len(rows))
-        middle = sum(map(mul, ones, solved)) / sum(map(mul, ones, ones))
-        away = [each - middle * one for each, one in zip(solved, ones, strict=True)]
-        scale = max(sum(map(mul, away, away)) / len(away), 1e-12)
-        unlikely = 0.5 * len(away) * log(scale) + sum(log(row[-1]) for row in rows)
-        return self._add_log_prior(unlikely, weights, scale), rows, away
+        mean = sum(map(mul, ones, logs)) / sum(map(mul, ones, ones))
+        residuals = [each - mean * one for each, one in zip(logs, ones, strict=True)]
+        scale = max(sum(map(mul, residuals, residuals)) / len(residuals), 1e-12)
+        likelihood = 0.5 * len(residuals) * log(scale) + sum(log(row[-1]) for row in rows)
+        return self._add_log_prior(likelihood, weights, scale), rows, residuals
 
-    def _add_log_prior(self, unlikely: float, weights: list[float], scale: float) -> float:
-        """Add how unlikely the weights are by themselves, and the noise."""
-        usual = [
-            log(weight / first) / _PRIOR_LOG_WEIGHT_SIGMA
-            for weight, first in zip(weights, self._first, strict=True)
+    def _add_log_prior(self, likelihood: float, weights: list[float], scale: float) -> float:
+        """Return the negative log likelihood plus the negative log prior of the weights and the noise."""
+        scores = [
+            log(weight / initial) / _PRIOR_LOG_WEIGHT_SIGMA
+            for weight, initial in zip(weights, self._initial_weights, strict=True)
         ]
-        usual.append(log(sqrt(scale * weights[-2]) / _PRIOR_NOISE_SIGMA))
-        return unlikely + 0.5 * sum(each * each for each in usual)
+        scores.append(log(sqrt(scale * weights[-2]) / _PRIOR_NOISE_SIGMA))
+        return likelihood + 0.5 * sum(each * each for each in scores)
 
-    def _update_student_weights(self, rows: list[list[float]], away: list[float]) -> None:
-        """Doubt each trial by how far it is from what the others say of it."""
+    def _update_student_weights(self, rows: list[list[float]], residuals: list[float]) -> None:
+        """Set each trial's noise variance from its leave-one-out residual (Student's t, nu = 4)."""
         count = len(rows)
-        scale = max(sum(map(mul, away, away)) / count, 1e-12)
+        scale = max(sum(map(mul, residuals, residuals)) / count, 1e-12)
         for number, trial in enumerate(self._trials):
             column = _forward_substitution(rows, [float(number == row) for row in range(count)])
-            distance = sum(map(mul, column, away)) ** 2 / sum(map(mul, column, column)) / scale
+            distance = sum(map(mul, column, residuals)) ** 2 / sum(map(mul, column, column)) / scale
             trial.doubt = student_variance_factor(trial.least, distance)
 
 
 def student_variance_factor(least: float, distance: float) -> float:
-    """Return how many times the variance of an ordinary trial one has.
+    """Return the noise variance of a trial, as a multiple of that of an ordinary trial.
 
     Args:
-        least: what it has at least.
-        distance: the square of how far it is from what the others say of it, in deviations.
+        least: lower bound of the result.
+        distance: squared leave-one-out residual, in units of its variance.
     """
     return max(least, (_STUDENT_NU + distance) / (_STUDENT_NU + 1))
 
 
 def drift_correlation(apart: float) -> float:
-    """Return what the server's mood has in common at two moments, so far apart as a part of the run."""
+    """Return the correlation of the server's drift at two times.
+
+    Args:
+        apart: time between them, as a fraction of the run.
+    """
     return 0.5 * (exp(-apart / _FAST_DRIFT_TIME) + exp(-apart / _SLOW_DRIFT_TIME))
 
 
 class _Trial:
-    """One trial, and how far it is to be believed."""
+    """One trial; ``doubt`` is its noise variance as a multiple of that of an ordinary trial."""
 
     def __init__(self, candidate: int, logarithm: float, when: float, least: float) -> None:
         self.candidate = candidate
@@ -248,7 +274,7 @@ class _Trial:
 
 
 def _kernel_matrix(levels: Sequence[str]) -> list[list[float]]:
-    """Return what each two levels of a factor have in common, from 0 to 1."""
+    """Return the kernel K between the levels of a factor, from 0 to 1."""
     numbers = [level_number(level) for level in levels]
     known = sorted({each for each in numbers if each is not None})
     ranks = {number: rank for rank, number in enumerate(known)}
@@ -259,7 +285,7 @@ def _kernel_matrix(levels: Sequence[str]) -> list[list[float]]:
 
 
 def _is_scale(levels: Sequence[str]) -> bool:
-    """Return whether levels are numbers of which there are enough to be neighbours."""
+    """Return whether enough levels are numbers to be treated as ordered."""
     return len({level_number(level) for level in levels} - {None}) >= _MIN_SCALE_LEVELS
 
 
@@ -273,7 +299,7 @@ def _matern_3_2(one: float | None, other: float | None, ranks: Mapping[float, in
 
 
 def _forward_substitution(rows: list[list[float]], right: Sequence[float]) -> list[float]:
-    """Return the solution of a lower triangle of equations."""
+    """Return the solution of a lower triangular system of equations."""
     found: list[float] = []
     for row, number in zip(rows, right, strict=True):
         found.append((number - sum(map(mul, row, found))) / row[-1])

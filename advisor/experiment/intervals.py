@@ -1,4 +1,4 @@
-"""Confidence intervals: of a median, and of the ratio between two samples. Outliers and wide spreads.
+"""Confidence intervals of a median and of the ratio between two samples; tests for outliers and wide spread.
 
 Medians and order statistics throughout: speeds over a network are skewed and have outliers, and nothing is
 assumed about their distribution. The interval of a median is that of the sign test.
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What an interval covers at least, if there are enough values.
+#: Coverage of an interval, given enough values.
 CONFIDENCE = 0.95
-#: The fewest values that give such an interval: the smallest and greatest of n miss the median in 2 of 2^n.
+#: Fewest values for this coverage: the range of n values misses the median with probability 2 / 2^n.
 MIN_INTERVAL_VALUES = 6
-#: An interval wider than this part of its median says too little to conclude from.
+#: Greatest width of a conclusive interval, as a fraction of the median.
 WIDE_INTERVAL_SHARE = 0.2
 
 
@@ -31,19 +31,19 @@ WIDE_INTERVAL_SHARE = 0.2
 _OUTLIER_Z_SCORE = 3.5
 #: The normal distribution's standard deviation in units of its median absolute deviation, inverted.
 _MAD_PER_SIGMA = 0.6745
-#: Fewer values say too little of how much they scatter: two of three agree by chance.
+#: Fewest values for the outlier test: of three values, two may agree by chance.
 _OUTLIER_MIN_VALUES = 5
-#: A value within this part of the median is none, however close the others lie together.
+#: Least deviation of an outlier, as a fraction of the median.
 _OUTLIER_MIN_DEVIATION = 0.1
 
 
 class Outlier(NamedTuple):
-    """The one repeat that does not fit the others.
+    """A value that deviates strongly from all others.
 
     Attributes:
-        place: of the value, from 0.
-        value: itself.
-        ratio: the value over the median of all.
+        place: index of the value, from 0.
+        value: the value.
+        ratio: the value divided by the median of all values.
     """
 
     place: int
@@ -52,13 +52,12 @@ class Outlier(NamedTuple):
 
 
 class ConfidenceInterval(NamedTuple):
-    """Where the true median lies.
+    """Confidence interval of a median.
 
     Attributes:
-        low: its lower end.
-        high: its upper end.
-        confidence: how often such an interval covers the median; below CONFIDENCE if made of fewer than
-            MIN_INTERVAL_VALUES values.
+        low: lower end.
+        high: upper end.
+        confidence: coverage probability; below CONFIDENCE with fewer than MIN_INTERVAL_VALUES values.
     """
 
     low: float
@@ -67,10 +66,10 @@ class ConfidenceInterval(NamedTuple):
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the middle value, or the mean of the two in the middle.
+    """Return the middle value, or the mean of the two middle values.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there are no values.
     """
     if not values:
         raise ValueError("no values")
@@ -82,9 +81,9 @@ def median(values: Sequence[float]) -> float:
 def confidence_interval(values: Sequence[float]) -> ConfidenceInterval:
     """Return the narrowest interval between order statistics that covers the median with 95 %.
 
-    The k-th smallest and the k-th greatest of n independent values enclose the median of their distribution,
-    whatever it is, but with the probability of fewer than k heads, or of fewer than k tails, in n tosses of a
-    coin (the interval of the sign test). With fewer than six values it is their range, which covers less.
+    The interval between the k-th smallest and the k-th greatest of n independent values misses the median of
+    any continuous distribution with the probability of fewer than k heads, or fewer than k tails, in n tosses
+    of a coin (interval of the sign test). With fewer than six values it is their range, which covers less.
 
     Raises:
         ValueError: if there is no value.
@@ -93,25 +92,25 @@ def confidence_interval(values: Sequence[float]) -> ConfidenceInterval:
         raise ValueError("no values")
     ordered = sorted(values)
     count = len(ordered)
-    # In whole numbers: of a thousand values they are beyond what a float can be.
+    # Integers, because with a thousand values these numbers exceed the range of a float.
     total = 2**count
-    ways, missed, rank = 1, 2, 1
+    binomial, missed, rank = 1, 2, 1
     while rank < count // 2:
-        ways = ways * (count - rank + 1) // rank
-        if (missed + 2 * ways) / total > 1 - CONFIDENCE:
+        binomial = binomial * (count - rank + 1) // rank
+        if (missed + 2 * binomial) / total > 1 - CONFIDENCE:
             break
-        missed, rank = missed + 2 * ways, rank + 1
+        missed, rank = missed + 2 * binomial, rank + 1
     return ConfidenceInterval(ordered[rank - 1], ordered[-rank], max(0.0, 1 - missed / total))
 
 
 def single_outlier(values: Sequence[float]) -> Outlier | None:
-    """Return the single value that does not fit the others, None if there is none, or more than one.
+    """Return the outlier if there is exactly one, else None.
 
-    The rule is that of Iglewicz and Hoaglin (How to Detect and Handle Outliers, ASQC 1993; the NIST/SEMATECH
-    e-Handbook has it in 1.3.5.17): with the median m and the median absolute deviation MAD, a value x is one
-    where 0.6745 · |x - m| / MAD exceeds 3.5. In addition it has to be more than 10 % from the median, since
-    repeats that agree to a thousandth would make an outlier of the next one, and five values are needed. With
-    two such values the repeats scatter, and :func:`spread_is_wide` says so.
+    The rule is that of Iglewicz and Hoaglin (How to Detect and Handle Outliers, ASQC 1993; NIST/SEMATECH
+    e-Handbook, 1.3.5.17): with median m and median absolute deviation MAD, x is an outlier if
+    0.6745 · |x - m| / MAD exceeds 3.5. In addition, at least five values are needed, and x must deviate by
+    more than 10 %, since nearly equal repeats would make an outlier of a negligible difference. Two or more
+    outliers are treated as wide spread (:func:`spread_is_wide`).
     """
     if len(values) < _OUTLIER_MIN_VALUES:
         return None
@@ -125,10 +124,10 @@ def single_outlier(values: Sequence[float]) -> Outlier | None:
 
 
 def spread_is_wide(values: Sequence[float]) -> bool:
-    """Return whether the values scatter too much to conclude from their median.
+    """Return whether the interval of the median is wider than WIDE_INTERVAL_SHARE of the median.
 
     Raises:
-        ValueError: if there is no value.
+        ValueError: if there are no values.
     """
     low, high, _ = confidence_interval(values)
     return high - low > WIDE_INTERVAL_SHARE * abs(median(values))
@@ -136,26 +135,26 @@ def spread_is_wide(values: Sequence[float]) -> bool:
 
 DifferenceVerdict = Literal["higher", "lower", "same", "unknown"]
 
-#: Values of each side from which a difference can be shown: 4 and 4 are wholly apart in one of 35 orders.
+#: Fewest values of each sample for a significant difference: 4 and 4 values are completely separated in one
+#: of 35 orders.
 MIN_SAMPLE_SIZE = 4
-#: A difference below this is not worth a word, however sure it is.
+#: Smallest difference that is reported, as a fraction, even if a smaller one is significant.
 MIN_RELEVANT_DIFFERENCE = 0.03
-#: Above this many ratios, the normal approximation of the test is exact enough and much quicker.
+#: Greatest number of ratios for the exact test; above, the normal approximation is accurate and much faster.
 _MAX_EXACT_PAIRS = 2500
-#: Of the normal distribution, for CONFIDENCE.
+#: Two-sided 95 % quantile of the normal distribution.
 _Z_95 = 1.959964
 
 
 class SampleDifference(NamedTuple):
-    """What two sets of values say.
+    """Difference between two samples.
 
     Attributes:
-        ratio: after over before.
-        low: lower end of its interval.
-        high: upper end.
-        confidence: what the interval covers; less than CONFIDENCE if there are too few values.
-        verdict: higher or lower; "same": no significant difference, or none that matters; "unknown": too few
-            values to say.
+        ratio: estimated ratio, after divided by before.
+        low: lower end of the ratio's confidence interval.
+        high: upper end of the ratio's confidence interval.
+        confidence: coverage of the interval; below CONFIDENCE with too few values.
+        verdict: higher or lower; "same": no significant or relevant difference; "unknown": too few values.
     """
 
     ratio: float
@@ -166,10 +165,14 @@ class SampleDifference(NamedTuple):
 
 
 def compare_samples(before: Sequence[float], after: Sequence[float]) -> SampleDifference:
-    """Return what the values say; all of them are above 0.
+    """Return the ratio of two samples of positive values, with its confidence interval.
+
+    Args:
+        before: values of the first sample.
+        after: values of the second sample.
 
     Raises:
-        ValueError: if a side has no value, or one that is not above 0.
+        ValueError: if a sample is empty or has a value of 0 or less.
     """
     if not before or not after or min(*before, *after) <= 0:
         raise ValueError("values above 0 are needed on both sides")
@@ -188,7 +191,12 @@ def compare_samples(before: Sequence[float], after: Sequence[float]) -> SampleDi
 
 
 def _interval_rank(first: int, second: int) -> tuple[int, float]:
-    """Return the rank of the interval's ends among the sorted ratios, from 1, and what it covers."""
+    """Return the rank of the interval's ends among the sorted ratios, from 1, and its coverage.
+
+    Args:
+        first: size of the first sample.
+        second: size of the second sample.
+    """
     pairs = first * second
     if pairs > _MAX_EXACT_PAIRS:
         rank = floor(pairs / 2 - _Z_95 * sqrt(pairs * (first + second + 1) / 12))
@@ -205,9 +213,9 @@ def _interval_rank(first: int, second: int) -> tuple[int, float]:
 
 
 def _mann_whitney_counts(first: int, second: int) -> list[int]:
-    """Return in how many orders of all values u of the pairs are higher after, for each u from 0.
+    """Return the null distribution of the Mann-Whitney statistic U, as counts of orders for each U from 0.
 
-    These are the coefficients of the Gaussian binomial: the product of (1 - q^(second + i)) / (1 - q^i).
+    They are the coefficients of the Gaussian binomial: the product of (1 - q^(second + i)) / (1 - q^i).
     """
     size = first * second + 1
     counts = [1] + [0] * (size - 1)

@@ -1,6 +1,6 @@
 """Measurements of an experiment: the outcome of each trial, its figures, and their values by option set.
 
-Runner, history and analysis share them. Speeds are in bytes per second, times in seconds.
+The runner, the history and the analysis use them. Speeds are in bytes per second, times in seconds.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-#: The values in use were as planned; or they were not; or there is no result; or it was given up on the way,
-#: since it could not win any more.
+#: ok: the values in use were as planned. mismatch: they were not. failed: no result. skipped: stopped early
+#: because the set could not win any more.
 TrialState = Literal["ok", "mismatch", "failed", "skipped"]
 
-#: Figures of an outcome. Speeds in bytes a second, until the data is on the server or with the program.
+#: Speeds in bytes per second, until the data has reached the server (write) or the program (read).
 WRITE, READ = "write", "read"
-#: File bytes that were moved in each direction.
+#: File bytes transferred in each direction.
 WRITE_BYTES, READ_BYTES = "write_bytes", "read_bytes"
-#: Seconds of the calls alone: what a copy program sees that does not wait for the server.
+#: Seconds of the read or write calls alone, without fsync and close.
 WRITE_S, READ_S = "write_s", "read_s"
 #: Seconds of fsync and close after writing.
 WRITE_SYNC_S = "write_sync_s"
-#: Seconds of the whole trial: mount, test, sync, unmount, and what lies between.
+#: Seconds of the whole trial, from mount to unmount.
 TRIAL_S = "trial_s"
-#: Bytes a second that a trial would have come to that was given up, by what it had reached until then.
+#: Projected speed of a trial that was stopped early, from its progress, bytes per second.
 PROJECTED_SPEED = "reached"
-#: Seconds to mount; to sync the file system when all is done; to unmount.
+#: Seconds to mount, to sync the file system after the test, and to unmount.
 MOUNT_S, SYNC_S, UNMOUNT_S = "mount_s", "sync_s", "unmount_s"
-#: Of small files: operations a second.
+#: Operations on small files per second.
 CREATE, STAT, DELETE = "create", "stat", "delete"
-#: RPC major time-outs of each direction; mean round trip of its requests, seconds.
+#: RPC major timeouts of each direction, and mean round-trip time of its requests, seconds.
 WRITE_TIMEOUTS, READ_TIMEOUTS = "write_timeouts", "read_timeouts"
 WRITE_RTT_S, READ_RTT_S = "write_rtt_s", "read_rtt_s"
-#: Made of the others by figure_value: seconds until all is on the server, or with the program;
-#: bytes a second of the write calls alone.
+#: Derived by figure_value: seconds until all data has reached the server (write) or the program (read), and
+#: speed of the write calls alone, bytes per second.
 WRITE_TOTAL_S, READ_TOTAL_S, WRITE_CALLS = "write_total_s", "read_total_s", "write_calls"
-#: Of the whole trial, beside its figures.
+#: Counters of the whole trial, which TrialOutcome holds in fields of their own.
 TIMEOUTS, RETRANSMISSIONS = "timeouts", "retransmissions"
 
 FigureUnit = Literal["bytes/s", "bytes", "s", "1/s", ""]
 
 
 class FigureInfo(NamedTuple):
-    """What a figure is.
+    """Description of a figure.
 
     Attributes:
-        label: for people.
-        unit: of its values; "" for a count.
-        lower_is_better: as times and time-outs are.
+        label: label for display.
+        unit: unit of the values; "" for a count.
+        lower_is_better: whether smaller values are better, as for times and timeouts.
     """
 
     label: str
@@ -91,22 +91,22 @@ class TrialOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One finished trial.
 
     Attributes:
-        levels: factor to level of its option set.
-        workload: its name in the experiment.
-        block: which repeat, from 0.
-        order: its place in the run, from 0; the plan of the run gives the rest by it.
-        baseline: it only watches for drift, and is no repeat of the set for the ranking.
-        figures: by the names above; those that the workload has.
-        timeouts: RPC major time-outs.
-        retransmissions: of requests (version 3) or TCP segments (version 4).
-        state: ok, mismatch (other values in use than planned), failed, or skipped (given up on the way).
-        note: why not ok, or what else a reader must know; one or two sentences.
-        effective: option name to value as in use.
-        started_at: UTC, ISO 8601.
-        left_s: of a search, seconds of its time that are left after this trial, 0 when it has come to its end
-            with it; None of an experiment.
-        retest: of a search, a trial of its winner or of the present setting that was run after the end, to
-            compare the two; it is no part of the search.
+        levels: factor to level of the option set.
+        workload: name of the workload in the experiment.
+        block: number of the repeat, from 0.
+        order: position in the run, from 0; the plan of the run is indexed by it.
+        baseline: whether the trial only measures drift and does not count in the ranking.
+        figures: figure name to value, for the figures of the workload.
+        timeouts: number of RPC major timeouts.
+        retransmissions: number of retransmitted requests (version 3) or TCP segments (version 4).
+        state: ok, mismatch (other values in use than planned), failed, or skipped (stopped early).
+        note: reason for a state other than ok, or a remark; one or two sentences.
+        effective: option name to value in use.
+        started_at: start time in UTC, ISO 8601.
+        left_s: remaining time budget of a search after this trial, seconds; 0 after its last trial; None
+            in an experiment.
+        retest: whether the trial belongs to the retest after a search, which compares the winner with the
+            current setting.
     """
 
     levels: dict[str, str]
@@ -125,37 +125,37 @@ class TrialOutcome(msgspec.Struct, frozen=True, kw_only=True):
     retest: bool = False
 
 
-#: The levels of a set in the order of their factors' names.
+#: Key of an option set: pairs of factor and level, sorted by factor.
 SetKey = tuple[tuple[str, str], ...]
 
 _TRIAL_COUNTERS: dict[str, Callable[[TrialOutcome], int]] = {
     TIMEOUTS: lambda outcome: outcome.timeouts,
     RETRANSMISSIONS: lambda outcome: outcome.retransmissions,
 }
-#: Of what each speed is.
+#: Speed to the figure with its bytes.
 _BYTES_OF_SPEED = {WRITE: WRITE_BYTES, READ: READ_BYTES, WRITE_CALLS: WRITE_BYTES}
 _SPEED_OF_TOTAL = {WRITE_TOTAL_S: WRITE, READ_TOTAL_S: READ}
-#: Figures of reading: after a trial that has written too, sync and unmount belong to what was written.
+#: Figures of reading. In a trial that also wrote, sync and unmount times count for the write figures only.
 _READ_FIGURES = frozenset({READ, READ_S, READ_TOTAL_S})
 _SIZE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT]?)")
 _SIZE_EXPONENTS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class RandomSource(Protocol):
-    """A source of chance, such as random.Random."""
+    """Interface of a random number generator, such as random.Random."""
 
     def random(self) -> float:
-        """Return a number from 0 up to 1."""
+        """Return a uniformly distributed number, at least 0 and below 1."""
         ...
 
 
 def set_key(levels: dict[str, str]) -> SetKey:
-    """Return what names an option set."""
+    """Return the hashable key of an option set."""
     return tuple(sorted(levels.items()))
 
 
 def lower_is_better(figure: str) -> bool:
-    """Return whether less of it is better; of a figure without a name that is known, more is."""
+    """Return whether smaller values of a figure are better; False for an unknown figure."""
     quantity = FIGURE_INFO.get(figure)
     return quantity is not None and quantity.lower_is_better
 
@@ -164,11 +164,10 @@ def figure_value(outcome: TrialOutcome, figure: str, *, counted: bool = False) -
     """Return a figure of an outcome, or None if the outcome has none.
 
     Args:
-        outcome: of a trial.
-        figure: a name of advisor.experiment.measurements, also of those that are made of others.
-        counted: count the time to sync and to unmount in, where the figure is a speed of a transfer or its
-            time. What was written in seconds may take a minute more until the mount can be let go: of seed
-            002's 73.20 MB/s remain 3.6.
+        outcome: outcome of a trial.
+        figure: a figure name of this module, derived figures included.
+        counted: whether to include the time to sync and unmount in speeds and times of transfers. It can
+            exceed the write time by far: seed 002's 73.20 MB/s become 3.6 MB/s.
     """
     if figure in _TRIAL_COUNTERS:
         return float(_TRIAL_COUNTERS[figure](outcome))
@@ -182,32 +181,32 @@ def figure_value(outcome: TrialOutcome, figure: str, *, counted: bool = False) -
 
 
 def sync_time_matters(outcomes: Iterable[TrialOutcome], figure: str) -> bool:
-    """Return whether counting the time to sync and to unmount in makes anything else of a figure."""
+    """Return whether including the time to sync and unmount changes a figure of any outcome."""
     return any(
         figure_value(outcome, figure, counted=True) != figure_value(outcome, figure) for outcome in outcomes
     )
 
 
 def direction_timeouts(outcome: TrialOutcome, figure: str) -> float:
-    """Return the time-outs of the direction that a figure is of, or of the whole trial if not known apart."""
+    """Return the timeouts in the direction of a figure, or of the whole trial if not counted separately."""
     name = READ_TIMEOUTS if figure in _READ_FIGURES else WRITE_TIMEOUTS
     return outcome.figures.get(name, float(outcome.timeouts))
 
 
 def is_repeat(outcome: TrialOutcome) -> bool:
-    """Return whether an outcome is a repeat of its set: it ran, with the values of the plan."""
+    """Return whether an outcome counts as a repeat of its set: state ok, no baseline and no retest."""
     return outcome.state == "ok" and not outcome.baseline and not outcome.retest
 
 
 def outcomes_of_workload(outcomes: Iterable[TrialOutcome], workload: str) -> list[TrialOutcome]:
-    """Return those of one workload."""
+    """Return the outcomes of one workload."""
     return [outcome for outcome in outcomes if outcome.workload == workload]
 
 
 def outcomes_with_figure(
     outcomes: Iterable[TrialOutcome], figure: str, *, counted: bool = False
 ) -> list[TrialOutcome]:
-    """Return those that count and have a figure: a read that came from memory ran, and has none."""
+    """Return the repeats that have a figure; a read from the client's cache, for example, has none."""
     return [
         outcome
         for outcome in outcomes
@@ -218,7 +217,7 @@ def outcomes_with_figure(
 def values_by_set(
     outcomes: Iterable[TrialOutcome], figure: str, *, counted: bool = False
 ) -> dict[SetKey, list[float]]:
-    """Return the values of each option set, both in the order in which they come.
+    """Return the values of a figure by option set, in the order of the outcomes.
 
     Raises:
         ValueError: if the outcomes are of several workloads, whose figures cannot be compared.
@@ -236,24 +235,24 @@ def values_by_set(
 
 
 def repeats_by_set(outcomes: Iterable[TrialOutcome], figure: str, *, counted: bool) -> list[list[float]]:
-    """Return the values of each option set, and those that watch for drift: they tell of chance as well.
+    """Return the values of each option set, and those of the baseline, for an error model.
 
     Raises:
         ValueError: if the outcomes are of several workloads.
     """
     outcomes = list(outcomes)
-    watching: dict[SetKey, list[float]] = {}
+    baseline: dict[SetKey, list[float]] = {}
     for outcome in outcomes:
         number = figure_value(outcome, figure, counted=counted)
         if outcome.baseline and outcome.state == "ok" and number is not None:
-            watching.setdefault(set_key(outcome.levels), []).append(number)
-    return [*values_by_set(outcomes, figure, counted=counted).values(), *watching.values()]
+            baseline.setdefault(set_key(outcome.levels), []).append(number)
+    return [*values_by_set(outcomes, figure, counted=counted).values(), *baseline.values()]
 
 
 def varied_levels(outcomes: Iterable[TrialOutcome]) -> dict[str, list[str]]:
-    """Return each factor that was varied, with its levels: sizes and numbers from small to large, then words.
+    """Return each varied factor with its levels: numeric levels in ascending order, then other levels.
 
-    Factors come in the order in which the outcomes name them.
+    The factors have the order of their first appearance in the outcomes.
     """
     found: dict[str, dict[str, None]] = {}
     for outcome in outcomes:
@@ -263,20 +262,20 @@ def varied_levels(outcomes: Iterable[TrialOutcome]) -> dict[str, list[str]]:
 
 
 def sorted_levels(levels: Sequence[str]) -> list[str]:
-    """Return levels with numbers and sizes first, from small to large, and words as they come."""
+    """Return levels with numbers and sizes first, in ascending order, then words in the given order."""
     numbers = [level for level in levels if level_number(level) is not None]
     words = [level for level in levels if level_number(level) is None]
     return [*sorted(numbers, key=lambda level: level_number(level) or 0.0), *words]
 
 
 def level_number(level: str) -> float | None:
-    """Return the number that a level such as ``3``, ``65536`` or ``64k`` stands for, None if it is a word."""
+    """Return the number of a level such as ``3``, ``65536`` or ``64k`` (binary units), None for a word."""
     match = _SIZE_PATTERN.fullmatch(level)
     return None if match is None else float(match[1]) * 1024.0 ** _SIZE_EXPONENTS[match[2].lower()]
 
 
 def _transfer_seconds(outcome: TrialOutcome, figure: str, *, counted: bool) -> float | None:
-    """Return the time of a transfer that a figure is of, or None if it is not known."""
+    """Return the time of the transfer behind a figure, seconds, or None if unknown."""
     speed_name = _SPEED_OF_TOTAL.get(figure, figure)
     if speed_name in {WRITE, READ}:
         speed, moved = outcome.figures.get(speed_name), outcome.figures.get(_BYTES_OF_SPEED[speed_name])
@@ -287,7 +286,7 @@ def _transfer_seconds(outcome: TrialOutcome, figure: str, *, counted: bool) -> f
 
 
 def _sync_and_unmount_s(outcome: TrialOutcome, figure: str) -> float:
-    """Return the seconds to sync and unmount after what a figure is of."""
+    """Return the time to sync and unmount that belongs to a figure, seconds."""
     if figure in _READ_FIGURES and WRITE in outcome.figures:
         return 0.0
     return outcome.figures.get(SYNC_S, 0.0) + outcome.figures.get(UNMOUNT_S, 0.0)

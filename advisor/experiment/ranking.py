@@ -1,7 +1,7 @@
 """Ranking of the option sets of an experiment: intervals, groups without significant difference, conclusion.
 
-A set is better than its reference only where chance alone would not have put it there among as many sets as
-were compared: it is in another group of the ranking than its reference, and their intervals do not overlap.
+A set counts as better than its reference only if both are in different groups of the ranking, which accounts
+for the number of compared sets, and if their confidence intervals do not overlap.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from advisor.experiment.effects import FactorEffect
     from advisor.experiment.measurements import RandomSource, SetKey, TrialOutcome
 
-#: How an interval was made: the exact one of the sign test; by bootstrap of what chance does to all sets; or
-#: it is the range of the values, which covers less.
+#: Method of an interval: exact by the sign test; bootstrap of the error model of all sets; or the range of
+#: the values, which covers less than 95 %.
 IntervalMethod = Literal["sign test", "bootstrap", "range"]
 
 
@@ -45,18 +45,18 @@ class RankedSet(msgspec.Struct, frozen=True, kw_only=True):
     """One option set in the ranking.
 
     Attributes:
-        place: from 1.
-        group: those of the same number cannot be told apart from the first of them; 0 if nothing can be said,
-            because too few trials were repeated.
+        place: rank, from 1.
+        group: number of the group, from 1; sets of one group do not differ significantly from its first
+            set. 0 if the error is unknown because too few trials were repeated.
         levels: factor to level.
-        values: of its repeats.
-        median: of them.
-        low: lower end of the median's interval.
-        high: its upper end.
-        confidence: what the interval covers.
-        method: how it was made.
-        timeouts: mean of its repeats.
-        retransmissions: likewise.
+        values: figure of each repeat.
+        median: median of the values.
+        low: lower end of the median's confidence interval.
+        high: upper end of the median's confidence interval.
+        confidence: coverage of the interval, for example 0.95.
+        method: method of the interval.
+        timeouts: mean number of RPC timeouts per repeat.
+        retransmissions: mean number of retransmissions per repeat.
     """
 
     place: int
@@ -76,17 +76,17 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """All option sets of one workload, the best first.
 
     Attributes:
-        figure: that it goes by.
-        counted: whether sync and unmount time count in.
-        workload: that it is of.
-        standings: the option sets.
-        scatter: by which factor a single trial differs from another one of its set in 95 of 100 cases at
-            most, less one; None if too few were repeated.
-        shows: the smallest difference between the best and the worst of as many equal sets that would have
-            been more than chance, as a fraction; None likewise.
-        left_out: trials that failed, were given up, ran with other values than planned, or have no such
-            figure, as when a read came from this computer's memory.
-        unmeasured: those among them that ran as planned and have no such figure.
+        figure: name of the figure that determines the order.
+        counted: whether the figure includes the time to sync and unmount.
+        workload: name of the workload.
+        standings: the option sets, the best first.
+        scatter: 95 % limit of the relative deviation of a single trial: 0.1 means a factor of 1.1; None if
+            too few trials were repeated.
+        shows: smallest significant difference between the best and the worst of this many sets, as a
+            fraction; None if too few trials were repeated.
+        left_out: number of trials without a valid value: failed, stopped early, run with other values than
+            planned, or without this figure (as when a read came from the client's cache).
+        unmeasured: number of the trials in left_out that ran as planned but lack this figure.
     """
 
     figure: str
@@ -103,19 +103,19 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
         return [standing for standing in self.standings if standing.group == number]
 
     def of(self, levels: dict[str, str]) -> RankedSet | None:
-        """Return the standing of an option set, or None if it has none."""
+        """Return the ranked set with these levels, or None if there is none."""
         return next((standing for standing in self.standings if standing.levels == levels), None)
 
 
 class BaselineDrift(msgspec.Struct, frozen=True, kw_only=True):
-    """How the baseline's figure moved while the experiment ran.
+    """Drift of the baseline's figure during the experiment.
 
     Attributes:
         figure: name of the figure.
-        workload: that it is of.
-        values: in the order of time.
-        change: from the first half to the second half (advisor.experiment.intervals), as a fraction.
-        notable: more than chance, and enough to matter; None if there are too few to tell.
+        workload: name of the workload.
+        values: values of the baseline in the order of time.
+        change: change from the first half to the second half as a fraction (Hodges-Lehmann estimator).
+        notable: whether the change is significant and large enough to matter; None with too few values.
     """
 
     figure: str
@@ -133,17 +133,17 @@ def rank_sets(
     counted: bool = False,
     confidence: float = CONFIDENCE,
 ) -> Ranking:
-    """Return the option sets of one workload by the median of a figure, the best first.
+    """Return the option sets of one workload ranked by the median of a figure, the best first.
 
-    With six repeats or more an interval is that of the sign test, which assumes nothing; with fewer, what
-    chance does is taken from the repeats of all sets together, those of the baseline among them.
+    With six repeats or more the interval is that of the sign test, which assumes no distribution. With fewer
+    repeats it comes from the error model of all sets together, the baseline included.
 
     Args:
-        outcomes: of one workload.
+        outcomes: trials of one workload.
         figure: a name of advisor.experiment.measurements.
-        chance: for the bootstrap; the same one gives the same answer.
-        counted: count the time to sync and unmount in.
-        confidence: how often equal sets are to be one group.
+        chance: random source for the bootstrap; the same seed gives the same result.
+        counted: whether to include the time to sync and unmount.
+        confidence: probability that equal sets are in one group.
 
     Raises:
         ValueError: if the outcomes are of several workloads.
@@ -174,7 +174,7 @@ def rank_sets(
 
 
 def baseline_drifts(outcomes: Iterable[TrialOutcome], figures: Iterable[str]) -> list[BaselineDrift]:
-    """Return how each figure of the baseline moved, for each workload where it ran twice or more."""
+    """Return the drift of each figure of the baseline, for each workload with two or more baseline trials."""
     ran = sorted(
         (each for each in outcomes if each.baseline and each.state == "ok"), key=lambda each: each.order
     )
@@ -190,10 +190,10 @@ def baseline_drifts(outcomes: Iterable[TrialOutcome], figures: Iterable[str]) ->
 
 def _baseline_drift(figure: str, workload: str, values: list[float]) -> BaselineDrift:
     half = len(values) // 2
-    moved = compare_samples(values[:half], values[-half:])
-    notable = None if half < MIN_SAMPLE_SIZE else moved.verdict != "same"
+    difference = compare_samples(values[:half], values[-half:])
+    notable = None if half < MIN_SAMPLE_SIZE else difference.verdict != "same"
     return BaselineDrift(
-        figure=figure, workload=workload, values=values, change=moved.ratio - 1, notable=notable
+        figure=figure, workload=workload, values=values, change=difference.ratio - 1, notable=notable
     )
 
 
@@ -206,10 +206,10 @@ def _detectable_difference(sets: Sequence[Sequence[float]], noise: ErrorModel | 
 def _equivalence_groups(
     sets: Sequence[Sequence[float]], noise: ErrorModel | None, confidence: float
 ) -> list[int]:
-    """Return the group of each set, which come the best first.
+    """Return the group number of each set; the sets are sorted, the best first.
 
-    A group is those that chance alone may have put below its first one; the next group begins with the first
-    that is farther away.
+    A group contains the sets that do not differ significantly from its first set. The next set begins a new
+    group.
     """
     found: list[int] = []
     lead, group = 0, 1
@@ -233,40 +233,41 @@ def _ranked_set(
     figure: str,
 ) -> RankedSet:
     place, group = where
-    middle = median(values)
+    center = median(values)
     low, high, confidence = confidence_interval(values)
     method: IntervalMethod = "sign test" if len(values) >= MIN_INTERVAL_VALUES else "range"
-    if method == "range" and noise is not None and middle > 0:
+    if method == "range" and noise is not None and center > 0:
         factor = exp(noise.half_width(len(values)))
-        low, high, confidence, method = middle / factor, middle * factor, CONFIDENCE, "bootstrap"
+        low, high, confidence, method = center / factor, center * factor, CONFIDENCE, "bootstrap"
     return RankedSet(
-        place=place, group=group, levels=ran[0].levels, values=values, median=middle, low=low, high=high,
+        place=place, group=group, levels=ran[0].levels, values=values, median=center, low=low, high=high,
         confidence=confidence, method=method,
         timeouts=sum(direction_timeouts(outcome, figure) for outcome in ran) / len(ran),
         retransmissions=sum(outcome.retransmissions for outcome in ran) / len(ran),
     )  # fmt: skip
 
 
-#: An effect below this is not worth a word.
+#: Smallest effect that is reported, as a fraction.
 _MIN_RELEVANT_EFFECT = 0.03
-#: A set is better than the reference; a level of one setting is, over all sets together; sets differ, and
-#: none is better than it; all came out alike; nothing tells a difference from chance; there is one set alone;
-#: there is none.
+#: Conclusion of an experiment. better: a set is better than its reference. effect: a level of one setting is
+#: better than the reference's over all sets together. none-better: sets differ, but none is better than the
+#: reference. no-difference: no significant difference. too-few: too few repeats to say. alone: only one set
+#: has values. nothing: no set has values.
 ConclusionVerdict = Literal["better", "effect", "none-better", "no-difference", "too-few", "alone", "nothing"]
 
 
 class SetGain(msgspec.Struct, frozen=True, kw_only=True):
-    """What a set does better than its reference.
+    """Gain of an option set over its reference.
 
     Attributes:
-        levels: of the set.
-        reference: of the set that it is compared with: the baseline's, with the same test.
-        at: what of the levels is of the test.
-        median: of the figure.
-        reference_median: likewise.
-        ratio: by how many times it is better, above 1; of a time, the reference's over the set's.
-        low: lower end of its interval, from the ends of both sets' intervals.
-        high: upper end.
+        levels: levels of the set.
+        reference: levels of the reference set: those of the baseline, with the same test factors.
+        at: levels of the factors that change the test and not the mount.
+        median: median of the set's figure.
+        reference_median: median of the reference's figure.
+        ratio: factor by which the set is better, above 1; for times, reference divided by set.
+        low: lower end of the ratio, from the ends of both sets' intervals.
+        high: upper end of the ratio, from the ends of both sets' intervals.
     """
 
     levels: dict[str, str]
@@ -280,13 +281,13 @@ class SetGain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelGain(msgspec.Struct, frozen=True, kw_only=True):
-    """What a level of a setting does better than the reference's, over all other settings together.
+    """Gain of a setting's best level over its reference level, over all other settings together.
 
     Attributes:
-        factor: the setting.
-        level: that is best.
-        reference: the level of the reference.
-        ratio: by how many times it is better, above 1.
+        factor: name of the setting.
+        level: the best level.
+        reference: the level of the baseline.
+        ratio: factor by which the best level is better, above 1.
     """
 
     factor: str
@@ -296,14 +297,14 @@ class LevelGain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be claimed.
+    """Conclusion of an experiment.
 
     Attributes:
-        verdict: see Verdict.
-        gain: of the set that is ahead of its reference by most, None if none is.
-        effect: of the level that is ahead of the reference's by most, where no set is; None likewise.
-        sets: how many were compared.
-        shows: the smallest difference that would have been more than chance, as a fraction; None if unknown.
+        verdict: see ConclusionVerdict.
+        gain: gain of the set with the greatest advantage over its reference, None if no set is better.
+        effect: gain of the level with the greatest advantage, if no set is better; None if no level is.
+        sets: number of compared sets.
+        shows: smallest significant difference, as a fraction; None if unknown.
     """
 
     verdict: ConclusionVerdict
@@ -314,12 +315,13 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conclude(ranking: Ranking, base: Mapping[str, str], of_test: Collection[str] = ()) -> Conclusion:
-    """Return what a ranking shows.
+    """Return the conclusion of a ranking.
 
     Args:
-        ranking: of the sets.
+        ranking: ranking of the sets.
         base: levels of the baseline.
-        of_test: factors that change the test and not the mount: sets are compared where these are the same.
+        of_test: factors that change the test and not the mount; only sets with equal levels of these are
+            compared.
     """
     standings = ranking.standings
     by_levels = {set_key(one.levels): one for one in standings}
@@ -337,22 +339,22 @@ def conclude(ranking: Ranking, base: Mapping[str, str], of_test: Collection[str]
 def with_effects(
     found: Conclusion, effects: Iterable[FactorEffect], base: Mapping[str, str], of_test: Collection[str] = ()
 ) -> Conclusion:
-    """Return a conclusion that does not deny what all sets together show of a setting.
+    """Return a conclusion extended by main effects, which all sets together may show.
 
     Args:
-        found: of the sets alone, each of which has few repeats.
-        effects: of the settings.
+        found: conclusion of :func:`conclude` from single sets, which have few repeats each.
+        effects: main effects of the settings.
         base: levels of the baseline.
         of_test: factors that change the test and not the mount.
     """
-    acts = [
+    relevant = [
         one
         for one in effects
         if one.notable and one.gain >= _MIN_RELEVANT_EFFECT and one.factor not in of_test
     ]
-    if found.verdict not in {"no-difference", "none-better"} or not acts:
+    if found.verdict not in {"no-difference", "none-better"} or not relevant:
         return found
-    gains = [gain for one in acts if (gain := _level_gain(one, base)) is not None]
+    gains = [gain for one in relevant if (gain := _level_gain(one, base)) is not None]
     best = max(gains, key=lambda gain: gain.ratio, default=None)
     verdict: ConclusionVerdict = "none-better" if best is None else "effect"
     return msgspec.structs.replace(found, verdict=verdict, effect=best)
@@ -372,15 +374,15 @@ def _level_gain(one: FactorEffect, base: Mapping[str, str]) -> LevelGain | None:
 def reference_levels(
     levels: Mapping[str, str], base: Mapping[str, str], of_test: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the levels of the set that another one is compared with: the baseline's, with the same test."""
+    """Return the levels of a set's reference: those of the baseline, with the same test factors."""
     return {name: level if name in of_test else base.get(name, level) for name, level in levels.items()}
 
 
 def is_significantly_better(one: RankedSet, other: RankedSet, figure: str) -> bool:
-    """Return whether a set is better than another by more than chance.
+    """Return whether a set is significantly better than another one.
 
-    The pair itself counts, too: of two neighbouring groups, the last of one may equal the first of the other.
-    Of many sets that are the same, the luckiest alone would often be told apart from a given one.
+    Both conditions are needed. Different groups: among many equal sets, the best one often differs from a
+    given set by chance. Disjoint intervals: the last set of a group may equal the first of the next.
     """
     known = one.group and other.group and one.group != other.group
     if not known or one.method == "range" or other.method == "range":

@@ -1,15 +1,18 @@
 """Bayesian search for the best of many option sets with few trials, and the retest of its winner.
 
-It has three parts. First what should be good and what everything is compared with: the kernel's defaults,
-the present setting, the order of the advisor and the model, then sets that sample every level of every
-factor. Then, in turn, the set with the highest upper confidence bound of the model (gaussian_process),
-which leads away from a peak that is not the highest; and the set with the highest knowledge gradient, tried
-or not: by how much one more trial is expected to improve the choice at the end (Frazier, Powell, Dayanik,
-2008). At last only the second counts, so that repeats go where the difference is undecided.
+The search has three phases:
 
-The first of many sets is in part the luckiest of them, and so its figure is too high. The retest measures
-this one set again, in turns with the present setting: it has no such luck in it, and a drift of the server
-or the link affects both alike.
+1. It tries the kernel's defaults, the current setting, and the first sets of a prior order (from advice and
+   throughput model). Then it samples sets so that every level of every factor occurs.
+2. It alternates between the set with the highest upper confidence bound (UCB) of the Gaussian process, which
+   avoids local maxima, and the set with the highest knowledge gradient. The knowledge gradient is the
+   expected improvement of the final choice by one more trial (Frazier, Powell and Dayanik, A Knowledge-
+   Gradient Policy for Sequential Information Collection, 2008).
+3. It uses only the knowledge gradient, so that repeats go to the sets whose order is undecided.
+
+The figure of the winner of many sets is biased upward (winner's curse). The retest therefore measures the
+winner again, alternating with the current setting, so that drift of the server or the link affects both
+equally.
 """
 
 from __future__ import annotations
@@ -36,39 +39,39 @@ if TYPE_CHECKING:
 
     from advisor.experiment.measurements import RandomSource, TrialOutcome
 
-#: Parts of the budget: of the sets that show each level; of the final, at least and at most. It has the most
-#: where a trial scatters by as much as matters (INDIFFERENCE_ZONE), and less where fewer repeats tell the
-#: sets apart.
+#: Fraction of the budget at which the sampling of levels ends.
 _SAMPLING_SHARE = 0.2
+#: Least and greatest fraction of the budget for the final phase; the greatest applies if a trial's noise
+#: reaches INDIFFERENCE_ZONE.
 _MIN_FINAL_SHARE, _MAX_FINAL_SHARE = 0.15, 0.3
-#: What a pair of levels that was seen counts beside a single level.
+#: Sampling weight of a pair of levels, relative to a single level.
 _PAIR_WEIGHT = 0.3
-#: Deviations above the mean that count as what may be.
+#: kappa of the upper confidence bound: standard deviations above the mean.
 _UCB_KAPPA = 6.0
-#: So many of those that should be good are tried first.
+#: Number of sets of the prior order to try first.
 _PRIOR_TRIALS = 6
-#: Differences below this are not worth trials: the answer is to be so near to the best.
+#: Greatest acceptable difference between the winner and the best set, as a fraction.
 INDIFFERENCE_ZONE = 0.05
-#: A running trial is given up when it is this unlikely that the set is as good as the best: three deviations.
+#: A trial is stopped early if its projected figure is this many standard deviations below the best mean.
 _EARLY_STOP_SIGMAS = 3.0
-#: Part of a trial that is measured before it may be given up: the beginning is slow.
+#: Least fraction of a trial before it may be stopped early, since trials begin slowly.
 _EARLY_STOP_FRACTION = 0.25
-#: Deviations of what holds in 95 of 100 cases; and of many sets at once, none of which is to be better.
+#: Standard deviations of a two-sided 95 % interval, and of the simultaneous comparison of many sets.
 _Z_95, _Z_SIMULTANEOUS = 1.96, 2.6
 
 EstimateMethod = Literal["sign test", "model"]
 
 
 class SetEstimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one option set at the end.
+    """Estimate of one option set's figure.
 
     Attributes:
         levels: factor to level.
-        values: of its trials, not of those given up.
-        median: of the values if there are six or more, else what all trials together say of it.
-        low: lower end of the interval that holds it in 95 of 100 cases.
-        high: its upper end.
-        method: how the interval was made: of the sign test, or by the model of all trials.
+        values: figures of its complete trials.
+        median: median of six or more values, else the posterior mean of the model of all trials.
+        low: lower end of the 95 % interval.
+        high: upper end of the 95 % interval.
+        method: method of the interval: sign test, or model of all trials.
     """
 
     levels: dict[str, str]
@@ -80,17 +83,17 @@ class SetEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchConclusion(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a search.
+    """Result of a search.
 
     Attributes:
         winner: the best set.
-        runner_up: the next.
-        default: the kernel's defaults, if they are among the candidates.
-        current: the present setting, likewise.
+        runner_up: the second best set, None if only one has values.
+        default: the set of the kernel's defaults, None if it has no values.
+        current: the set of the current setting, None if it has no values.
         decided: whether no other set is likely to be better by more than 5 %.
-        trials: how many were run.
-        tried: how many sets.
-        candidates: of so many.
+        trials: number of trials.
+        tried: number of tried sets.
+        candidates: number of candidate sets.
     """
 
     winner: SetEstimate
@@ -104,9 +107,10 @@ class SearchConclusion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BayesianSearch:
-    """Chooses trials one by one. The same chance and the same figures give the same race.
+    """Bayesian optimization over a list of option sets: chooses the next trial from all results so far.
 
-    Figures must be positive, and more must be better: of a time, tell its inverse.
+    Figures must be positive, and greater ones better: pass the inverse of a time. The search is
+    deterministic for a given random seed and given figures.
     """
 
     def __init__(
@@ -119,18 +123,18 @@ class BayesianSearch:
         default: Mapping[str, str] | None = None,
         current: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin.
+        """Set up the search.
 
         Args:
             candidates: option sets, all with the same factors.
-            prior_order: those that should be good, the best first; they are tried first.
-            chance: for choices that are equal.
-            budget: what all trials may cost, in the unit of the costs that will be told.
-            default: the kernel's defaults, if they are a candidate.
-            current: the present setting, if it is one.
+            prior_order: sets that are expected to be good, the best first; the search tries them first.
+            chance: random source, for ties.
+            budget: greatest total cost of all trials, in the unit of the costs passed to :meth:`tell`.
+            default: the set of the kernel's defaults; ignored if it is no candidate.
+            current: the set of the current setting; ignored if it is no candidate.
 
         Raises:
-            ValueError: if there is no candidate.
+            ValueError: if there are no candidates.
         """
         if not candidates:
             raise ValueError("no candidates")
@@ -144,84 +148,84 @@ class BayesianSearch:
         wanted = [self._default, self._current, *list(ahead)[:_PRIOR_TRIALS]]
         self._queue = list(dict.fromkeys(number for number in wanted if number is not None))
         self._levels = {name: len({each[name] for each in self._candidates}) for name in candidates[0]}
-        self._surface = GaussianProcess(self._candidates)
+        self._model = GaussianProcess(self._candidates)
         self._values: dict[int, list[float]] = {}
         self._failed: set[int] = set()
-        self._given_up: dict[int, int] = {}
+        self._stopped_early: dict[int, int] = {}
         self._spent = 0.0
         self._trials = 0
-        self._asked: int | None = None
+        self._pending: int | None = None
 
     @property
     def done(self) -> bool:
-        """Whether the budget is spent, or it is decided."""
+        """Whether the budget is spent, every set has failed, or the winner is decided."""
         if self._spent >= self._budget or len(self._failed) == len(self._candidates):
             return True
         return self._progress >= self._searched and self._decided()
 
     def next(self) -> dict[str, str]:
-        """Return the set to try next; the same one until its figure has been told.
+        """Return the set to try next; the same one until :meth:`tell` or :meth:`skip_trial` is called.
 
         Raises:
             ValueError: if all candidates have failed.
         """
         if len(self._failed) == len(self._candidates):
             raise ValueError("all candidates have failed")
-        if self._asked is None:
-            self._asked = self._choose()
-        return dict(self._candidates[self._asked])
+        if self._pending is None:
+            self._pending = self._choose()
+        return dict(self._candidates[self._pending])
 
     def tell(
         self, candidate: Mapping[str, str], value: float | None, cost: float = 1.0, *, partial: bool = False
     ) -> None:
-        """Take in what a trial measured.
+        """Add the result of a trial.
 
         Args:
-            candidate: the option set, which need not be the one that was asked for.
-            value: its figure; None if it failed: the set is not tried again.
-            cost: of the trial.
-            partial: it was given up on the way; the value is what it would have come to.
+            candidate: the tried option set, which may differ from the result of :meth:`next`.
+            value: figure of the trial; None if it failed, so that the set is not tried again.
+            cost: cost of the trial, in the unit of the budget.
+            partial: whether the trial was stopped early; the value is then its projected figure.
 
         Raises:
-            KeyError: if it is no candidate.
-            ValueError: if the value is not above 0.
+            KeyError: if the set is no candidate.
+            ValueError: if the value is 0 or less.
         """
         number = self._numbers[set_key(dict(candidate))]
         when = self._progress
         self._spent += cost
         self._trials += 1
-        self._asked = None
+        self._pending = None
         if value is None:
             self._failed.add(number)
             return
         if not value > 0:
             raise ValueError("a figure must be above 0")
         if partial:
-            self._given_up[number] = self._given_up.get(number, 0) + 1
+            self._stopped_early[number] = self._stopped_early.get(number, 0) + 1
         else:
             self._values.setdefault(number, []).append(value)
-        self._surface.add(number, log(value), when, 2.0 if partial else 1.0)
+        self._model.add(number, log(value), when, 2.0 if partial else 1.0)
 
     def skip_trial(self, cost: float) -> None:
-        """Take in a trial that tells nothing of its set, which stays a candidate; it has cost something.
+        """Count a trial without a usable result; its set stays a candidate.
 
         Args:
-            cost: of the trial.
+            cost: cost of the trial, in the unit of the budget.
         """
         self._spent += cost
         self._trials += 1
-        self._asked = None
+        self._pending = None
 
     def cannot_win(self, candidate: Mapping[str, str], partial_value: float, fraction: float) -> bool:
-        """Return whether a running trial need not go on: it will surely not come near the best.
+        """Return whether a running trial can be stopped, since its set is almost certainly not the best.
 
         Args:
-            candidate: that runs.
-            partial_value: its figure so far.
-            fraction: of the trial that is done, from 0 to 1.
+            candidate: the set of the running trial.
+            partial_value: figure of the trial so far.
+            fraction: finished fraction of the trial, from 0 to 1.
 
         Raises:
-            KeyError: if it is no candidate.
+            KeyError: if the set is no candidate.
         """
         number = self._numbers[set_key(dict(candidate))]
         if (
@@ -230,14 +234,14 @@ class BayesianSearch:
             or number in {self._default, self._current}
         ):
             return False
-        # Part of a trial scatters more than a whole one, by the root of what is missing.
-        scatter = max(self._surface.noise, INDIFFERENCE_ZONE) / sqrt(min(1.0, fraction))
+        # The deviation of a partial trial grows with the inverse square root of its length.
+        scatter = max(self._model.noise, INDIFFERENCE_ZONE) / sqrt(min(1.0, fraction))
         return (
-            log(max(partial_value, 1e-300)) + _EARLY_STOP_SIGMAS * scatter < self._surface.means[self._best()]
+            log(max(partial_value, 1e-300)) + _EARLY_STOP_SIGMAS * scatter < self._model.means[self._best()]
         )
 
     def answer(self) -> SearchConclusion:
-        """Return what was found; also before the end.
+        """Return the result so far, also before the search is done.
 
         Raises:
             ValueError: if no trial gave a figure.
@@ -252,7 +256,7 @@ class BayesianSearch:
             current=self._found(self._current) if self._current in self._values else None,
             decided=self._decided(),
             trials=self._trials,
-            tried=len(self._values.keys() | self._given_up.keys()),
+            tried=len(self._values.keys() | self._stopped_early.keys()),
             candidates=len(self._candidates),
         )  # fmt: skip
 
@@ -262,10 +266,10 @@ class BayesianSearch:
 
     @property
     def _searched(self) -> float:
-        """Part of the budget after which the final begins, as far as the noise is known so far."""
+        """Fraction of the budget at which the final phase begins, from the current noise estimate."""
         return 1 - min(
             _MAX_FINAL_SHARE,
-            max(_MIN_FINAL_SHARE, _MAX_FINAL_SHARE * self._surface.noise / INDIFFERENCE_ZONE),
+            max(_MIN_FINAL_SHARE, _MAX_FINAL_SHARE * self._model.noise / INDIFFERENCE_ZONE),
         )
 
     def _choose(self) -> int:
@@ -277,8 +281,8 @@ class BayesianSearch:
         if progress < _SAMPLING_SHARE:
             return self._least_sampled_set()
         searched = self._searched
-        if progress < searched and (surprise := self._unrepeated_leader()) is not None:
-            return surprise
+        if progress < searched and (leader := self._unrepeated_leader()) is not None:
+            return leader
         if progress < searched and self._trials % 2 == 0:
             return self._highest_upper_bound()
         return self._highest_knowledge_gradient()
@@ -287,53 +291,58 @@ class BayesianSearch:
         return [number for number in range(len(self._candidates)) if number not in self._failed]
 
     def _least_sampled_set(self) -> int:
-        """Return a set whose levels, and pairs of levels, were seen least for how many there are."""
+        """Return a set whose levels and pairs of levels occurred least, relative to their expected frequency.
+
+        The random source breaks ties.
+        """
         seen: dict[tuple[tuple[str, str], ...], float] = {}
         for number in self._values:
-            for shown in self._shown(number):
-                seen[shown] = seen.get(shown, 0.0) + self._sampling_weight(shown)
+            for subset in self._level_subsets(number):
+                seen[subset] = seen.get(subset, 0.0) + self._sampling_weight(subset)
         fresh = [number for number in self._open() if number not in self._values] or self._open()
 
-        def known(number: int) -> tuple[float, float]:
-            return sum(seen.get(each, 0.0) for each in self._shown(number)), self._chance.random()
+        def coverage(number: int) -> tuple[float, float]:
+            return sum(seen.get(each, 0.0) for each in self._level_subsets(number)), self._chance.random()
 
-        return min(fresh, key=known)
+        return min(fresh, key=coverage)
 
-    def _shown(self, number: int) -> Iterator[tuple[tuple[str, str], ...]]:
-        """Return the levels of a set, and its pairs of levels."""
+    def _level_subsets(self, number: int) -> Iterator[tuple[tuple[str, str], ...]]:
+        """Return the single levels and the pairs of levels of a set."""
         levels = self._candidates[number].items()
         return chain(combinations(levels, 1), combinations(levels, 2))
 
-    def _sampling_weight(self, shown: tuple[tuple[str, str], ...]) -> float:
-        """Return what it counts to have seen a level, or a pair: with many levels each is seen seldom."""
-        return (1.0 if len(shown) == 1 else _PAIR_WEIGHT) * prod(self._levels[name] for name, _level in shown)
+    def _sampling_weight(self, subset: tuple[tuple[str, str], ...]) -> float:
+        """Return the weight of one occurrence: the inverse of its expected frequency, less for pairs."""
+        return (1.0 if len(subset) == 1 else _PAIR_WEIGHT) * prod(
+            self._levels[name] for name, _level in subset
+        )
 
     def _unrepeated_leader(self) -> int | None:
-        """Return a set whose only trial was better than all trials together make of the best one."""
-        line = self._surface.means[self._best()] + log(1 + INDIFFERENCE_ZONE)
+        """Return a set with a single trial that exceeds the best set's mean by INDIFFERENCE_ZONE, or None."""
+        limit = self._model.means[self._best()] + log(1 + INDIFFERENCE_ZONE)
         once = (number for number in self._open() if len(self._values.get(number, ())) == 1)
-        better = [number for number in once if log(self._values[number][0]) > line]
+        better = [number for number in once if log(self._values[number][0]) > limit]
         return max(better, key=lambda number: self._values[number][0], default=None)
 
     def _highest_upper_bound(self) -> int:
-        means, deviations = self._surface.means, self._surface.deviations
-        tried = self._values.keys() | self._given_up.keys()
+        means, deviations = self._model.means, self._model.deviations
+        tried = self._values.keys() | self._stopped_early.keys()
         fresh = [number for number in self._open() if number not in tried] or self._open()
         return max(fresh, key=lambda number: means[number] + _UCB_KAPPA * deviations[number])
 
     def _highest_knowledge_gradient(self) -> int:
-        """Return the set by one more trial of which the choice at the end is likely to gain most."""
-        means, deviations = self._surface.means, self._surface.deviations
+        """Return the set with the highest knowledge gradient: the expected gain of the final choice."""
+        means, deviations = self._model.means, self._model.deviations
         best = self._best()
-        noise = max(self._surface.noise, 1e-6)
+        noise = max(self._model.noise, 1e-6)
         others = [number for number in self._open() if number != best]
         rival = max((means[number] for number in others), default=means[best])
 
         def gain(number: int) -> float:
-            apart = means[best] - (rival if number == best else means[number])
-            # How far one more trial is likely to move what is thought of the set.
-            moves = deviations[number] ** 2 / sqrt(deviations[number] ** 2 + noise**2)
-            return _expected_excess(abs(apart), moves)
+            difference = means[best] - (rival if number == best else means[number])
+            # Standard deviation of the change of the set's mean by one more trial.
+            change = deviations[number] ** 2 / sqrt(deviations[number] ** 2 + noise**2)
+            return _expected_excess(abs(difference), change)
 
         return max((best, *others), key=gain)
 
@@ -341,17 +350,17 @@ class BayesianSearch:
         return max(self._values, key=self._rating)
 
     def _rating(self, number: int) -> float:
-        return -inf if number in self._failed else self._surface.means[number]
+        return -inf if number in self._failed else self._model.means[number]
 
     def _decided(self) -> bool:
         """Return whether no other set is likely to be better by more than 5 %."""
         if not self._values:
             return False
         best = self._best()
-        means, deviations = self._surface.means, self._surface.deviations
-        line = means[best] + log(1 + INDIFFERENCE_ZONE)
+        means, deviations = self._model.means, self._model.deviations
+        limit = means[best] + log(1 + INDIFFERENCE_ZONE)
         return all(
-            means[number] + _Z_SIMULTANEOUS * sqrt(deviations[number] ** 2 + deviations[best] ** 2) < line
+            means[number] + _Z_SIMULTANEOUS * sqrt(deviations[number] ** 2 + deviations[best] ** 2) < limit
             for number in self._open()
             if number != best
         )
@@ -364,41 +373,41 @@ class BayesianSearch:
                 levels=self._candidates[number], values=values, median=median(values), low=low, high=high,
                 method="sign test",
             )  # fmt: skip
-        mean, away = self._surface.means[number], _Z_95 * self._surface.deviations[number]
+        mean, half_width = self._model.means[number], _Z_95 * self._model.deviations[number]
         return SetEstimate(
-            levels=self._candidates[number], values=values, median=exp(mean), low=exp(mean - away),
-            high=exp(mean + away), method="model",
+            levels=self._candidates[number], values=values, median=exp(mean), low=exp(mean - half_width),
+            high=exp(mean + half_width), method="model",
         )  # fmt: skip
 
 
 def _expected_excess(above: float, deviation: float) -> float:
-    """Return by how much a normal number of mean 0 exceeds this one, on average over all cases."""
+    """Return the expected positive part of X - above, for a normal X with mean 0 and a standard deviation."""
     if deviation <= 0:
         return 0.0
-    far = above / deviation
-    return deviation * (exp(-far * far / 2) / sqrt(2 * pi) - far * (1 - erf(far / sqrt(2))) / 2)
+    z = above / deviation
+    return deviation * (exp(-z * z / 2) / sqrt(2 * pi) - z * (1 - erf(z / sqrt(2))) / 2)
 
 
-#: Rounds of a re-test, each with one trial of both; with fewer than MIN_RETEST_ROUNDS no difference can be
-#: shown.
+#: Rounds of a retest, each with one trial of both sets; with fewer than MIN_RETEST_ROUNDS no difference is
+#: significant.
 RETEST_ROUNDS, MIN_RETEST_ROUNDS = 6, MIN_SAMPLE_SIZE
-#: Bytes over the time of both directions together, in the place of a figure's name.
+#: Pseudo figure name: harmonic mean of write and read speed, bytes per second.
 BOTH_DIRECTIONS = "both"
 
 
 class RetestComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure of both sets.
+    """Comparison of winner and current setting by one figure, bytes per second.
 
     Attributes:
-        figure: write, read, or BOTH; bytes a second.
-        before: median of the present setting.
+        figure: write, read, or BOTH_DIRECTIONS.
+        before: median of the current setting.
         after: median of the winner.
-        before_values: of the present setting's trials, in their order.
-        after_values: of the winner's.
-        ratio: after over before (advisor.experiment.intervals).
-        low: lower end of its interval.
-        high: upper end.
-        confidence: what the interval covers.
+        before_values: values of the current setting in the order of its trials.
+        after_values: values of the winner in the order of its trials.
+        ratio: estimated ratio, after divided by before (Hodges-Lehmann estimator).
+        low: lower end of the ratio's confidence interval.
+        high: upper end of the ratio's confidence interval.
+        confidence: coverage of the interval.
         verdict: higher, lower, same, or unknown.
     """
 
@@ -415,14 +424,14 @@ class RetestComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a re-test found.
+    """Result of a retest.
 
     Attributes:
         winner: levels of the search's winner.
-        today: levels of the present setting.
-        rounds: trials that the one of both has that has fewer.
-        whole: what the search went by.
-        ways: each direction for itself, if there are two.
+        today: levels of the current setting.
+        rounds: number of complete rounds: the smaller number of trials of both sets.
+        whole: comparison by the figure that the search optimized.
+        ways: comparison of each direction, empty if only one counts.
     """
 
     winner: dict[str, str]
@@ -433,16 +442,18 @@ class Retest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gained(self) -> bool:
-        """Whether the winner was shown to be better than the present setting."""
+        """Whether the winner is significantly better than the current setting."""
         return self.whole.verdict == "higher"
 
 
 def harmonic_mean_speed(outcome: TrialOutcome, names: Sequence[str]) -> float | None:
-    """Return bytes over the time of all directions of a trial, None if one of them has no figure.
+    """Return the harmonic mean of a trial's speeds, bytes per second; None if one of them is missing.
+
+    It is the total of bytes divided by the total time of all directions.
 
     Args:
-        outcome: of the trial.
-        names: of the speeds that count.
+        outcome: outcome of the trial.
+        names: figure names of the speeds.
     """
     known = [speed for name in names if (speed := outcome.figures.get(name))]
     if outcome.state != "ok" or len(known) < len(names):
@@ -456,13 +467,13 @@ def evaluate_retest(
     today: Mapping[str, str],
     names: Sequence[str] = (WRITE, READ),
 ) -> Retest | None:
-    """Return what the trials of a re-test say, None if one of both has no figure.
+    """Return the result of a retest, None if one of the two sets has no value or both are the same.
 
     Args:
-        outcomes: of a search; those that are no re-test, or of other sets, are left out.
+        outcomes: trials of a search; only retests of the two sets are used.
         winner: levels of the search's winner.
-        today: levels of the present setting.
-        names: of the speeds that count.
+        today: levels of the current setting.
+        names: figure names of the speeds.
     """
     trials = [one for one in outcomes if one.retest and harmonic_mean_speed(one, names) is not None]
     before = [one for one in trials if one.levels == today]

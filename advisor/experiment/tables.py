@@ -1,4 +1,8 @@
-"""Tables and curves of an experiment: one factor alone, two as a matrix or surface, levels against a base."""
+"""Tables and curves of an experiment: one factor alone, two as a matrix or surface, levels against a base.
+
+The forms are those of the published studies: curves as in seed 000, matrices as in seed 001, comparisons as
+in seed 003, surfaces as in seed 004.
+"""
 
 from __future__ import annotations
 
@@ -31,22 +35,22 @@ if TYPE_CHECKING:
     from advisor.experiment.error_model import ErrorModel
     from advisor.experiment.measurements import RandomSource, TrialOutcome
 
-#: A median of more values than these is thought to be of as many.
+#: Greatest number of repeats in the bootstrap; medians of more values are treated as medians of this many.
 _MAX_REPEATS_DRAWN = 25
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One level of a curve.
+    """One point of a curve: a level and its figures.
 
     Attributes:
-        level: of the factor.
-        values: of its repeats.
-        mean: of them, as seed 000 gives it.
-        median: of them.
-        low: lower end of the median's interval.
-        high: its upper end.
-        timeouts: mean number of a repeat.
-        retransmissions: likewise.
+        level: level of the factor.
+        values: figure of each repeat.
+        mean: mean of the values, as in seed 000.
+        median: median of the values.
+        low: lower end of the median's confidence interval.
+        high: upper end of the median's confidence interval.
+        timeouts: mean number of timeouts per repeat.
+        retransmissions: mean number of retransmissions per repeat.
     """
 
     level: str
@@ -60,16 +64,16 @@ class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactorCurve(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure and the time-outs against one factor, all others at their base: Figures 4 to 13 of seed 000.
+    """A figure and the timeouts against one factor, all others at their base: Figures 4 to 13 of seed 000.
 
     Attributes:
-        factor: that is varied.
-        figure: over it.
-        workload: that it is of.
-        points: sizes and numbers from small to large, then words.
-        best: the level to choose: the best figure; of those that cannot be told apart from it the one with
-            the fewest time-outs. None if no level can be told apart from the others ("-" in Figure 14).
-        told: whether differences can be told from chance at all.
+        factor: the varied factor.
+        figure: name of the figure.
+        workload: name of the workload.
+        points: points of the curve, numeric levels in ascending order, then other levels.
+        best: the level to choose: among the levels that do not differ significantly from the best one, the
+            level with the fewest timeouts. None if no level differs significantly ("-" in Figure 14).
+        told: whether the error is known, so that significance can be tested.
     """
 
     factor: str
@@ -84,17 +88,17 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     """A figure over two factors: seed 001's matrices, seed 004's surfaces.
 
     Attributes:
-        figure: in the cells.
-        workload: that it is of.
+        figure: name of the figure in the cells.
+        workload: name of the workload.
         fixed: levels of the other factors.
-        row_factor: down.
-        column_factor: across.
-        rows: levels, sizes and numbers from small to large, then words.
-        columns: likewise.
-        cells: medians by row and column; None where there is none.
-        repeats: how many values each cell is the median of.
-        differs: whether the cells differ by more than chance; None if that cannot be told.
-        apart: cells whose ratio is nearer to 1 than this cannot be told apart; None likewise.
+        row_factor: factor of the rows.
+        column_factor: factor of the columns.
+        rows: levels of the row factor, numeric levels in ascending order, then other levels.
+        columns: levels of the column factor, in the same order.
+        cells: median figure by row and column; None without values.
+        repeats: number of values of each cell.
+        differs: whether the cells differ significantly; None if the error is unknown.
+        apart: smallest ratio of two cells that is significant, above 1; None if the error is unknown.
     """
 
     figure: str
@@ -110,14 +114,15 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     apart: float | None = None
 
     def best(self) -> float | None:
-        """Return the best cell's figure, None if there is no cell."""
+        """Return the best cell's figure, None if no cell has a value."""
         known = [cell for row in self.cells for cell in row if cell is not None]
         return (min if lower_is_better(self.figure) else max)(known, default=None)
 
     def shades(self) -> list[list[float]]:
-        """Return how strongly each cell is colored, from 0 to 1: nothing where chance makes the pattern.
+        """Return the color strength of each cell, from 0 to 1.
 
-        Cells that cannot be told apart from the best have its color, and those that are half as good none.
+        It is 1 for cells that do not differ significantly from the best, and 0 for cells half as good.
+        Without significant differences all are 0.
         """
         best = self.best()
         return [[self._shade(cell, best) for cell in row] for row in self.cells]
@@ -125,7 +130,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     def _shade(self, cell: float | None, best: float | None) -> float:
         if not self.differs or cell is None or best is None:
             return 0.0
-        if cell <= 0 or best <= 0:  # no time-outs are the best that can be
+        if cell <= 0 or best <= 0:  # ratios to 0 are undefined; 0 timeouts are the best possible value
             return float(cell == best)
         ratio = min(cell, best) / max(cell, best)
         if self.apart is not None and 1 / ratio <= self.apart:
@@ -133,19 +138,19 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
         return max(0.0, 2 * ratio - 1)
 
     def axes(self) -> tuple[list[float], list[float]]:
-        """Return where rows and columns are on the axes of a surface: numbers as such, words as 0, 1, 2."""
+        """Return the positions of rows and columns on a surface's axes: numbers, or 0, 1, 2 for words."""
         return _axis_positions(self.rows), _axis_positions(self.columns)
 
 
 class LevelConsistency(msgspec.Struct, frozen=True, kw_only=True):
-    """How one level does over all of a set of matrices.
+    """Consistency of one level over all columns of a set of matrices.
 
     Attributes:
-        level: of the row factor.
-        worst: its figure over the best of its column, where that is least: 0.7 means that somewhere another
-            level does 10/7 as well.
-        mean: the same on average.
-        columns: over how many columns.
+        level: level of the row factor.
+        worst: least ratio of its figure to the best of the column: 0.7 means that in one column another
+            level is 10/7 times as good.
+        mean: mean ratio of its figure to the best of the column.
+        columns: number of columns.
     """
 
     level: str
@@ -158,13 +163,12 @@ class ComparisonCell(msgspec.Struct, frozen=True, kw_only=True):
     """One cell of a comparison.
 
     Attributes:
-        level: its column.
-        values: of the repeats.
-        mean: of them, as seed 003 gives it.
-        median: of them.
-        ratio: of the median to the base's.
-        differs: whether the difference from the base is more than chance; None if too few trials were
-            repeated to say.
+        level: level of the column.
+        values: figure of each repeat.
+        mean: mean of the values, as in seed 003.
+        median: median of the values.
+        ratio: median divided by the base's median.
+        differs: whether the difference from the base is significant; None if too few trials were repeated.
     """
 
     level: str
@@ -179,9 +183,9 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a comparison with a base: seed 003's cache table.
 
     Attributes:
-        workload: of the row.
-        figure: of the row.
-        cells: the base first.
+        workload: name of the workload.
+        figure: name of the figure.
+        cells: cells of the row, the base first.
     """
 
     workload: str
@@ -202,25 +206,27 @@ def factor_curve(
     """Return a figure against one factor, all others at their base; None if less than two levels have it.
 
     Args:
-        outcomes: of one workload.
-        factor: that is varied.
-        base: level of each factor; those that it does not name are not looked at.
+        outcomes: trials of one workload.
+        factor: the varied factor.
+        base: base level of each factor; factors that it lacks may have any level.
         figure: a name of advisor.experiment.measurements.
-        chance: for the bootstrap.
-        counted: count the time to sync and unmount in.
-        confidence: how often equal levels are to be told as equal; more where several factors are asked for.
+        chance: random source for the bootstrap.
+        counted: whether to include the time to sync and unmount.
+        confidence: probability that equal levels are in one group; higher if several factors are tested.
     """
     fixed = {name: level for name, level in base.items() if name != factor}
     known = outcomes_with_figure(outcomes, figure, counted=counted)
-    on_it = [each for each in known if factor in each.levels and _has_levels(each, fixed)]
-    # Those that watch for drift tell of chance where each level ran once.
-    watching = [each for each in outcomes if each.baseline]
-    ranked = rank_sets([*on_it, *watching], figure, chance=chance, counted=counted, confidence=confidence)
+    on_curve = [each for each in known if factor in each.levels and _has_levels(each, fixed)]
+    # The baseline's repeats show the error even if each level ran once.
+    baseline = [each for each in outcomes if each.baseline]
+    ranked = rank_sets([*on_curve, *baseline], figure, chance=chance, counted=counted, confidence=confidence)
     if len(ranked.standings) < 2:
         return None
     points = [
-        _curve_point(level, [each for each in on_it if each.levels[factor] == level], figure, counted=counted)
-        for level in varied_levels(on_it).get(factor, [])
+        _curve_point(
+            level, [each for each in on_curve if each.levels[factor] == level], figure, counted=counted
+        )
+        for level in varied_levels(on_curve).get(factor, [])
     ]
     first = ranked.group(1)
     best = min(first, key=lambda standing: (standing.timeouts, standing.place), default=None)
@@ -243,14 +249,14 @@ def matrices(
     """Return a figure over two factors, one matrix for each workload and setting of other factors.
 
     Args:
-        outcomes: of any workloads.
-        row_factor: down.
-        column_factor: across.
+        outcomes: trials of any workloads.
+        row_factor: factor of the rows.
+        column_factor: factor of the columns.
         figure: a name of advisor.experiment.measurements.
-        split: the other factors that have matrices of their own, all of them if None; over the rest the
-            medians are taken together.
-        counted: count the time to sync and unmount in.
-        noise: what chance does to single values; without it no cell is told from another.
+        split: other factors with a separate matrix for each level, all of them if None; the levels of the
+            rest are pooled.
+        counted: whether to include the time to sync and unmount.
+        noise: error model of single values; without it no significance is computed.
     """
     usable = [
         each for each in outcomes if is_repeat(each) and {row_factor, column_factor} <= each.levels.keys()
@@ -270,12 +276,12 @@ def matrices(
                 found.append(_matrix(here, (row_factor, column_factor), figure, fixed, counted=counted))
     if noise is None:
         return found
-    sure = bonferroni_confidence(len(found))
-    return [_with_significance(one, noise, sure) for one in found]
+    confidence = bonferroni_confidence(len(found))
+    return [_with_significance(one, noise, confidence) for one in found]
 
 
 def _with_significance(matrix: Matrix, noise: ErrorModel, confidence: float) -> Matrix:
-    """Return a matrix with whether its cells differ by more than chance."""
+    """Return a copy of a matrix with ``differs`` and ``apart`` set."""
     known = [
         (cell, count)
         for row, counts_of in zip(matrix.cells, matrix.repeats, strict=True)
@@ -291,10 +297,10 @@ def _with_significance(matrix: Matrix, noise: ErrorModel, confidence: float) -> 
 
 
 def level_consistency(tables: Sequence[Matrix]) -> list[LevelConsistency]:
-    """Return how far each row's level falls behind the best of a column, the steadiest first.
+    """Return each row level's ratios to the best of its column, the most consistent level first.
 
-    Seed 001 chooses its sizes so: not by one peak, but by the highest and most consistent performance over
-    all block sizes and loads.
+    Seed 001 chooses sizes by this criterion: consistently high performance over all block sizes and loads,
+    not a single peak.
     """
     parts: dict[str, list[float]] = {}
     for table in tables:
@@ -321,15 +327,15 @@ def compare_with_base(
     figures: Sequence[str] = (WRITE_TOTAL_S, READ_TOTAL_S),
     counted: bool = False,
 ) -> list[ComparisonRow]:
-    """Return the levels of one factor beside its base, a row for each figure and workload.
+    """Compare the levels of one factor with its base level, in a row for each figure and workload.
 
     Args:
-        outcomes: of any workloads; other factors that vary are taken together.
-        factor: across.
+        outcomes: trials of any workloads; levels of other factors are pooled.
+        factor: factor of the columns.
         base: the level that the others are compared with.
-        chance: for the bootstrap.
+        chance: random source for the bootstrap.
         figures: names of advisor.experiment.measurements.
-        counted: count the time to sync and unmount in.
+        counted: whether to include the time to sync and unmount.
     """
     found: list[ComparisonRow] = []
     usable = [each for each in outcomes if is_repeat(each) and factor in each.levels]
@@ -406,8 +412,8 @@ def _comparison_cells(
         ratio = median(values) / base if base else 1.0
         differs: bool | None = None
         if noise is not None and ratio > 0:
-            away = noise.limit(min(len(columns[levels[0]]), len(values)), len(levels))
-            differs = level != levels[0] and abs(log(ratio)) > away
+            limit = noise.limit(min(len(columns[levels[0]]), len(values)), len(levels))
+            differs = level != levels[0] and abs(log(ratio)) > limit
         cells.append(
             ComparisonCell(
                 level=level, values=values, mean=sum(values) / len(values), median=median(values),
