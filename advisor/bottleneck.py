@@ -1,10 +1,10 @@
 """Bottleneck of a transfer: the network, the server, the round trips, or this computer.
 
-The verdict follows from what one transfer itself showed: its speed against the rate of the link, the server's
-time against the round-trip time, and how busy the processors were. Where nothing of it is clear, the verdict
-says so. The method is that of queues: by Little's law the sum of all requests' round-trip times over the time
-is the number of requests in flight, and a round trip is the time on the wire, the time in queues, and the
-time that the server takes.
+The verdict is based on measurements of one transfer: its speed relative to the link's rate, the server's
+service time relative to the round-trip time, and the load of the processors. The verdict is "unclear" if no
+check applies. The model is from queueing theory: by Little's law, the sum of all requests' round-trip times
+divided by the elapsed time is the mean number of requests in flight. A request's round trip consists of the
+time on the wire, the time in queues, and the service time of the server.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BottleneckKind = Literal["network", "server", "round-trips", "client", "unclear"]
 TransferDirection = Literal["write", "read"]
-#: What it is, for people.
+#: Kind of bottleneck to its label.
 BOTTLENECK_LABELS: dict[BottleneckKind, str] = {
     "network": "the network",
     "server": "the server",
@@ -29,39 +29,41 @@ BOTTLENECK_LABELS: dict[BottleneckKind, str] = {
     "unclear": "it is not clear",
 }
 
-#: A copy that reaches this part of the link's payload rate is held back by the link: what is left goes into
-#: its beginning and its end. The lab's copies over links from 10 Mbit/s to 1 Gbit/s reach 80 to 99 %.
+#: Fraction of the link's payload rate from which the link counts as full; the rest is lost at the beginning
+#: and the end of a copy. The lab's copies over links from 10 Mbit/s to 1 Gbit/s reach 80 to 99 %.
 _FULL_LINK_SHARE = 0.8
-#: A processor that works for this part of the time has none left; the rest is waiting that cannot be used.
+#: Fraction of busy time from which a processor counts as saturated.
 _BUSY_SHARE = 0.9
-#: Most of the time, or of a round trip: more than everything else together.
+#: Fraction of a time from which a part of it counts as the main part.
 _MAJOR_PART = 0.5
-#: The processors' time is counted in hundredths of a second (proc(5), USER_HZ): below this it says nothing.
+#: Shortest transfer whose processor load is known, seconds; processor time has a resolution of 10 ms
+#: (proc(5), USER_HZ).
 MIN_LOAD_TIME_S = 0.2
-#: A way quicker than this is a local network's: there packets wait for processors, not the other way round.
+#: Greatest round-trip time of a local network, seconds.
 _LAN_RTT_S = 2e-3
-#: A queue on the way at least doubles the round trip, and by more than a busy computer's jitter.
+#: A queue on the link multiplies the round-trip time by at least this factor and adds at least this time,
+#: seconds.
 _QUEUE_RTT_FACTOR, _QUEUE_RTT_S = 2.0, 1e-3
-#: CUBIC's rate at a loss is a mean without time-outs (RFC 9438): what comes this near is held back by it. The
-#: lab's copies at a loss of 1 % bring 60 to 130 % of it over 2 ms there and back, 70 to 100 % over 10 ms.
+#: A transfer counts as limited by loss if its speed is within this factor of CUBIC's mean (RFC 9438). The
+#: lab's copies at 1 % loss reach 60 to 130 % of that mean at 2 ms RTT, and 70 to 100 % at 10 ms.
 _LOSS_RATE_TOLERANCE = 2.0
-#: Fewer segments sent again say nothing of a rate of loss: a computer that stalls sends one again, too.
+#: Fewest retransmitted segments for an estimate of the loss rate; a stalled computer also causes single ones.
 _MIN_RETRANSMISSIONS = 5
-#: Packets that came out of order, or were sent again, for each: so many are lost ones, not chance.
+#: Least fraction of packets retransmitted, or received out of order, that counts as packet loss.
 _MIN_LOSS = 0.005
 
-#: Bytes a second that the lab's one processor carries in any case; from a gigabit on it may be what limits.
+#: Throughput that the lab's single processor always reaches, bytes per second; above, it may be the limit.
 _LAB_BYTES_PER_S = 100e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterfaceTraffic:
-    """What an interface counted during a transfer, all programs together.
+    """Counters of a network interface during a transfer, for all programs together.
 
     Attributes:
-        received: bytes.
-        sent: bytes.
-        drops: packets that were dropped, both ways.
+        received: bytes received.
+        sent: bytes sent.
+        drops: packets dropped, in both directions.
     """
 
     received: int
@@ -71,28 +73,28 @@ class InterfaceTraffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferLoad:
-    """What one transfer did to the way, the server and this computer; counters of the transfer alone.
+    """Measurements of one transfer: times, requests, TCP counters and processor load.
 
     Attributes:
-        seconds: its time, flush and close included.
-        bytes: of its files.
-        calls: requests of any kind that were answered (mountstats).
-        rtt_s: sum of their round trips, from the first byte handed to TCP to the answer.
-        queue_s: sum of their waits before that.
-        commit_s: sum of the round trips of COMMIT: the server puts on its disk what it was sent.
-        network_s: round trip of an RPC that does nothing (NULL) on the idle link, None if it has no answer.
-        tcp_s: mean of TCP's own smoothed round trip during the transfer, None if unknown.
-        unsent: mean bytes that waited in this computer for TCP to send them.
-        window_s: time that TCP could not send because the server's window was full.
+        seconds: elapsed time, including flush and close.
+        bytes: file bytes transferred.
+        calls: number of answered requests of all kinds (mountstats).
+        rtt_s: sum of the requests' round-trip times, from the first byte passed to TCP to the reply, seconds.
+        queue_s: sum of the requests' waiting times before that, seconds.
+        commit_s: sum of the round-trip times of COMMIT, which flushes data to the server's disk, seconds.
+        network_s: round-trip time of an RPC NULL call on the idle link, seconds, None without a reply.
+        tcp_s: mean of TCP's smoothed round-trip time during the transfer, seconds, None if unknown.
+        unsent: mean number of bytes in the client's TCP send queue.
+        window_s: time during which the server's full receive window kept TCP from sending, seconds.
         segments: TCP segments sent.
-        again: TCP segments sent again.
+        again: TCP segments retransmitted.
         received: TCP segments received.
         disordered: TCP segments received out of order.
-        cpu: part of the time that all processors together were busy, None if it was too short to say.
-        core: the part that the kernel took of the processor that worked most for it, likewise: packets of one
-            connection are handled by one processor. A program that keeps a processor busy does not count.
-        worker: processor time of the copying process itself, in parts of one processor.
-        interfaces: name to what it counted.
+        cpu: busy fraction of all processors together, None if the transfer was too short.
+        core: greatest fraction of one processor's time in the kernel, None if the transfer was too short.
+            One processor handles the packets of one connection. Time of programs does not count.
+        worker: processor time of the copying process, as a fraction of one processor.
+        interfaces: name of the network interface to its counters.
     """
 
     seconds: float
@@ -116,30 +118,30 @@ class TransferLoad:
 
     @property
     def speed(self) -> float:
-        """Bytes a second."""
+        """Speed of the transfer, bytes per second."""
         return self.bytes / max(self.seconds, 1e-9)
 
     @property
     def trip_s(self) -> float:
-        """Mean round trip of a request, 0 without any."""
+        """Mean round-trip time of a request, seconds; 0 without requests."""
         return self.rtt_s / self.calls if self.calls else 0.0
 
     @property
     def requests_in_flight(self) -> float:
-        """Mean number of requests under way (Little's law)."""
+        """Mean number of requests in flight (Little's law)."""
         return self.rtt_s / max(self.seconds, 1e-9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bottleneck:
-    """What held a test back.
+    """The bottleneck of a transfer.
 
     Attributes:
-        kind: network (the link or its losses), server (its disk or its own work), round-trips (each request
-            waits for the way), client (this computer), or unclear.
-        evidence: sentences with figures, the one that decided first.
+        kind: network (rate or losses of the link), server (its disk or its service time), round-trips
+            (latency of the link), client (this computer), or unclear.
+        evidence: sentences with figures, the decisive one first.
         confidence: high, medium or low.
-        way: the direction that it was found in.
+        way: direction of the transfer.
     """
 
     kind: BottleneckKind
@@ -149,30 +151,29 @@ class Bottleneck:
 
 
 def find_bottleneck(way: TransferDirection, load: TransferLoad, link: LinkFacts | None) -> Bottleneck:
-    """Return what held one transfer back.
+    """Return the bottleneck of one transfer.
 
-    The first that is clear decides, in this order: a full link; a computer without time left; losses at
-    which TCP cannot be faster; a server that is long about its disk; a way that is long; losses otherwise; a
-    server that is long about everything else; requests that are long on the wire; a queue on a way of
-    unknown rate.
+    The first applicable check decides, in this order: a full link; saturated processors of the client; losses
+    that limit TCP to this speed; slow stable storage of the server; a long round-trip time; other losses; a
+    slow server; slow transmission of the requests; queues on a link of unknown rate.
 
     Args:
-        way: to the server (write) or from it (read).
-        load: what the transfer did.
-        link: what is known of the way to the server.
+        way: direction of the transfer: write (to the server) or read.
+        load: measurements of the transfer.
+        link: facts about the link, None if unknown.
     """
-    seen = _TransferFigures(way, load, link)
-    for look in _CHECKS:
-        found = look(seen)
+    transfer = _TransferFigures(way, load, link)
+    for check in _CHECKS:
+        found = check(transfer)
         if found is not None:
             confidence = found.confidence if load.seconds >= MIN_LOAD_TIME_S else "low"
-            evidence = [*found.evidence, *_other_evidence(seen, found.kind)]
+            evidence = [*found.evidence, *_other_evidence(transfer, found.kind)]
             return replace(found, evidence=evidence, confidence=confidence, way=way)
     return Bottleneck(
         kind="unclear",
         evidence=[
             "The link was not full, this computer not busy, and no wait explains the time.",
-            *_other_evidence(seen, "unclear"),
+            *_other_evidence(transfer, "unclear"),
         ],
         confidence="low",
         way=way,
@@ -180,7 +181,7 @@ def find_bottleneck(way: TransferDirection, load: TransferLoad, link: LinkFacts 
 
 
 class _TransferFigures:
-    """A transfer with what follows from it."""
+    """Measurements of a transfer and figures derived from them."""
 
     def __init__(self, way: TransferDirection, load: TransferLoad, link: LinkFacts | None) -> None:
         self.way = way
@@ -188,23 +189,26 @@ class _TransferFigures:
         self.link = link
         rate = link.rate_of(way) if link is not None else None
         mtu = link.mtu if link is not None and link.mtu else 1500
-        #: Payload bytes a second that the link carries, None if unknown.
+        #: Payload rate of the link, bytes per second, None if unknown.
         self.line = payload_rate_bps(rate, mtu) / 8 if rate else None
-        #: Seconds of the time that a request is on the wire itself.
+        #: Mean transmission time of a request's data, seconds.
         self.wire_s = load.bytes / load.calls / self.line if self.line and load.calls else 0.0
-        #: The way there and back without any load, and as it was under load.
-        self.way_s = load.network_s or 0.0
-        self.loaded_s = max(load.tcp_s or 0.0, self.way_s)
+        #: Round-trip time of the link when idle and during the transfer, seconds.
+        self.idle_rtt_s = load.network_s or 0.0
+        self.loaded_rtt_s = max(load.tcp_s or 0.0, self.idle_rtt_s)
 
     @property
     def idle_link(self) -> bool:
-        """Whether TCP saw no queue on the way."""
-        queued = self.loaded_s > _QUEUE_RTT_FACTOR * self.way_s and self.loaded_s - self.way_s > _QUEUE_RTT_S
+        """Whether TCP's round-trip time shows no queue on the link."""
+        queued = (
+            self.loaded_rtt_s > _QUEUE_RTT_FACTOR * self.idle_rtt_s
+            and self.loaded_rtt_s - self.idle_rtt_s > _QUEUE_RTT_S
+        )
         return self.load.tcp_s is not None and self.load.network_s is not None and not queued
 
     @property
     def busy(self) -> float:
-        """Return the part of the time that this computer, or one processor that it needed, worked."""
+        """Greatest busy fraction: of all processors, the kernel on one processor, or the copying process."""
         load = self.load
         if load.seconds < MIN_LOAD_TIME_S:
             return 0.0
@@ -212,7 +216,7 @@ class _TransferFigures:
 
     @property
     def lost(self) -> float:
-        """The part of the packets that were sent again; a receiver knows it by the disorder."""
+        """Fraction of packets lost: retransmitted when writing, received out of order when reading."""
         load = self.load
         if self.way == "read":
             return load.disordered / load.received if load.received else 0.0
@@ -220,29 +224,29 @@ class _TransferFigures:
 
     @property
     def service_s(self) -> float:
-        """Return what is left of a mean round trip without the way, its queues and this computer's own."""
+        """Estimated service time of the server: mean round trip without link, queues and client, seconds."""
         unsent_s = (
             0.0
             if self.load.window_s > _MAJOR_PART * self.load.seconds
             else self.load.unsent / self.load.speed
         )
-        # What was asked for together comes one after the other: answers wait on the link for those before.
+        # Replies to concurrent reads arrive one after the other; each waits for the previous ones.
         before_s = (
             self.wire_s * max(0.0, self.load.requests_in_flight - 1) if self.way == "read" else unsent_s
         )
-        return max(0.0, self.load.trip_s - self.loaded_s - self.wire_s - before_s)
+        return max(0.0, self.load.trip_s - self.loaded_rtt_s - self.wire_s - before_s)
 
 
-def _full_link(seen: _TransferFigures) -> Bottleneck | None:
-    """The link carries what it can, for this copy alone or with what others send over it."""
-    load, link = seen.load, seen.link
-    if seen.line is None or link is None:
+def _full_link(transfer: _TransferFigures) -> Bottleneck | None:
+    """The link is full, by this transfer alone or together with other traffic."""
+    load, link = transfer.load, transfer.link
+    if transfer.line is None or link is None:
         return None
-    part = load.speed / seen.line
+    part = load.speed / transfer.line
     if part >= _FULL_LINK_SHARE:
-        carries = format_speed(seen.line)
+        carries = format_speed(transfer.line)
         if part > 1 and format_speed(load.speed) != carries:
-            # What waited in queues before the test, and lengths of headers that differ from the usual ones.
+            # More than the rate is possible through data already in queues, or smaller headers.
             text = (
                 f"At {format_speed(load.speed)} the test used all that the link can carry, which is about "
                 f"{carries} by its rate."
@@ -253,8 +257,8 @@ def _full_link(seen: _TransferFigures) -> Bottleneck | None:
     traffic = load.interfaces.get(link.interface or "")
     if traffic is None:
         return None
-    moved = traffic.sent if seen.way == "write" else traffic.received
-    whole = moved / max(load.seconds, 1e-9) / seen.line
+    moved = traffic.sent if transfer.way == "write" else traffic.received
+    whole = moved / max(load.seconds, 1e-9) / transfer.line
     if whole < _FULL_LINK_SHARE:
         return None
     return _bottleneck(
@@ -265,66 +269,73 @@ def _full_link(seen: _TransferFigures) -> Bottleneck | None:
     )
 
 
-def _busy_client(seen: _TransferFigures) -> Bottleneck | None:
-    """The processors work all the time, and not only because a long way leaves other work its time.
+def _busy_client(transfer: _TransferFigures) -> Bottleneck | None:
+    """The processors are saturated, and the latency of the link does not explain the elapsed time.
 
-    Where packets are lost, another program's work does not count: TCP waits for its timers, too.
+    With packet loss, load by other programs does not count, since TCP may wait for its timers.
     """
-    load = seen.load
-    if seen.lost >= _MIN_LOSS and max(load.core or 0.0, load.worker or 0.0) < _BUSY_SHARE:
+    load = transfer.load
+    if transfer.lost >= _MIN_LOSS and max(load.core or 0.0, load.worker or 0.0) < _BUSY_SHARE:
         return None
-    if seen.busy < _BUSY_SHARE or (
-        seen.way_s > _LAN_RTT_S and load.calls * seen.way_s > _MAJOR_PART * load.seconds
+    if transfer.busy < _BUSY_SHARE or (
+        transfer.idle_rtt_s > _LAN_RTT_S and load.calls * transfer.idle_rtt_s > _MAJOR_PART * load.seconds
     ):
         return None
-    return _bottleneck("client", _processor_text(load), "high" if seen.line else "medium")
+    return _bottleneck("client", _processor_text(load), "high" if transfer.line else "medium")
 
 
-def _tcp_loss(seen: _TransferFigures) -> Bottleneck | None:
-    """Packets are lost: TCP sends as fast as CUBIC does at that loss; a receiver sees only the disorder."""
-    # Imported here: each test's worker reads these structs at its start and has no use for the model.
+def _tcp_loss(transfer: _TransferFigures) -> Bottleneck | None:
+    """Packet loss limits TCP: the speed is near CUBIC's mean at that loss, or reads arrive out of order."""
+    # Imported here because test workers load this module at startup and do not need the model.
     from advisor.throughput import cubic_throughput
 
-    load = seen.load
-    if seen.way == "read":
-        if seen.lost < _MIN_LOSS:
+    load = transfer.load
+    if transfer.way == "read":
+        if transfer.lost < _MIN_LOSS:
             return None
-        part = _share(seen.lost)
+        part = _share(transfer.lost)
         text = f"{part} of the packets from the server came out of order: some were lost and sent again."
         return _bottleneck("network", text, "medium")
-    if load.again < _MIN_RETRANSMISSIONS or not load.segments or not seen.way_s or seen.link is None:
+    if (
+        load.again < _MIN_RETRANSMISSIONS
+        or not load.segments
+        or not transfer.idle_rtt_s
+        or transfer.link is None
+    ):
         return None
-    bound = cubic_throughput(replace(seen.link, loss=seen.lost, rtt_s=seen.way_s))
+    bound = cubic_throughput(replace(transfer.link, loss=transfer.lost, rtt_s=transfer.idle_rtt_s))
     if load.speed < bound / _LOSS_RATE_TOLERANCE:
         return None
-    text = f"{_share(seen.lost)} of the segments were lost and retransmitted"
+    text = f"{_share(transfer.lost)} of the segments were lost and retransmitted"
     if load.speed < bound:
-        text += f". At a round-trip time of {_span(seen.way_s)} TCP brings about {format_speed(bound)}"
+        text += (
+            f". At a round-trip time of {_span(transfer.idle_rtt_s)} TCP brings about {format_speed(bound)}"
+        )
     return _bottleneck("network", f"{text}.", "medium")
 
 
-def _retransmissions(seen: _TransferFigures) -> Bottleneck | None:
-    """Packets are lost, and TCP is slower than its mean at that loss.
+def _retransmissions(transfer: _TransferFigures) -> Bottleneck | None:
+    """Packet loss with a speed below CUBIC's mean at that loss: TCP waits for its retransmission timer.
 
-    On a short way the mean of CUBIC (RFC 9438) is far above the link's rate, and timers decide: with few
-    segments under way no duplicate acknowledgments tell of a loss, and the retransmission timer does not run
-    for less than 200 ms (RFC 6298; TCP_RTO_MIN of include/net/tcp.h). The lab over 100 Mbit/s and 0.2 ms
-    there and back brought 7.6 MB/s at a loss of 2 %, where the mean allows more than the link carries.
+    With a short round-trip time CUBIC's mean (RFC 9438) is far above the link's rate, and the timer
+    determines the speed. With few segments in flight, no duplicate acknowledgments report a loss, and the
+    timer runs for at least 200 ms (RFC 6298; include/net/tcp.h: TCP_RTO_MIN). At 100 Mbit/s, 0.2 ms RTT and
+    2 % loss, where the mean exceeds the link's rate, the lab reached 7.6 MB/s.
     """
-    load = seen.load
-    if seen.way == "read" or load.again < _MIN_RETRANSMISSIONS or seen.lost < _MIN_LOSS:
+    load = transfer.load
+    if transfer.way == "read" or load.again < _MIN_RETRANSMISSIONS or transfer.lost < _MIN_LOSS:
         return None
     return _bottleneck(
         "network",
-        f"{_share(seen.lost)} of the segments were lost and retransmitted ({load.again} of {load.segments}): "
+        f"{_share(transfer.lost)} of the segments were lost and retransmitted ({load.again} of {load.segments}): "
         "TCP waits 200 ms or more for those that only its timer finds.",
         "medium",
     )
 
 
-def _slow_disk(seen: _TransferFigures) -> Bottleneck | None:
-    """The server is asked to put the data on its disk (COMMIT), and that is what takes the time."""
-    load = seen.load
+def _slow_disk(transfer: _TransferFigures) -> Bottleneck | None:
+    """Most of the elapsed time went by in COMMIT, which flushes data to the server's disk."""
+    load = transfer.load
     waited = load.commit_s / max(load.seconds, 1e-9)
     if waited < _MAJOR_PART:
         return None
@@ -336,82 +347,86 @@ def _slow_disk(seen: _TransferFigures) -> Bottleneck | None:
     )
 
 
-def _round_trips(seen: _TransferFigures) -> Bottleneck | None:
-    """A request is on its way for most of its round trip, and some request is for most of the time."""
-    load = seen.load
-    if not load.calls or seen.way_s < _MAJOR_PART * load.trip_s or load.requests_in_flight < _MAJOR_PART:
+def _round_trips(transfer: _TransferFigures) -> Bottleneck | None:
+    """The link's latency is most of a request's round trip, and requests are in flight most of the time."""
+    load = transfer.load
+    if (
+        not load.calls
+        or transfer.idle_rtt_s < _MAJOR_PART * load.trip_s
+        or load.requests_in_flight < _MAJOR_PART
+    ):
         return None
-    trip = f"A request took {_span(load.trip_s)}, of which the way there and back takes {_span(seen.way_s)}"
-    if seen.way_s >= load.trip_s:
+    trip = f"A request took {_span(load.trip_s)}, of which the way there and back takes {_span(transfer.idle_rtt_s)}"
+    if transfer.idle_rtt_s >= load.trip_s:
         trip = f"A request took {_span(load.trip_s)}, no longer than one that does nothing"
     return _bottleneck(
         "round-trips",
         f"{trip}; {load.calls} requests were made, {load.requests_in_flight:.1f} at once.",
-        "high" if seen.line else "medium",
+        "high" if transfer.line else "medium",
     )
 
 
-def _slow_server(seen: _TransferFigures) -> Bottleneck | None:
-    """A request waits at the server for most of its round trip."""
-    load = seen.load
+def _slow_server(transfer: _TransferFigures) -> Bottleneck | None:
+    """The server's service time is most of a request's round trip."""
+    load = transfer.load
     if not load.calls or not load.network_s or load.requests_in_flight < _MAJOR_PART:
         return None
-    if seen.service_s < _MAJOR_PART * load.trip_s:
+    if transfer.service_s < _MAJOR_PART * load.trip_s:
         return None
-    sure = seen.idle_link and seen.line is not None
+    sure = transfer.idle_link and transfer.line is not None
     return _bottleneck(
         "server",
-        f"A request took {_span(load.trip_s)}, of which the way takes {_span(seen.loaded_s)}: the server "
-        f"took about {_span(seen.service_s)}.",
+        f"A request took {_span(load.trip_s)}, of which the way takes {_span(transfer.loaded_rtt_s)}: the server "
+        f"took about {_span(transfer.service_s)}.",
         "high" if sure else "medium",
     )
 
 
-def _slow_wire(seen: _TransferFigures) -> Bottleneck | None:
-    """The bytes of a request need most of its round trip, and the link rests while the next one is made."""
-    load = seen.load
-    if not load.calls or seen.wire_s < _MAJOR_PART * load.trip_s or load.requests_in_flight < _MAJOR_PART:
+def _slow_wire(transfer: _TransferFigures) -> Bottleneck | None:
+    """The transmission of a request's data takes most of its round trip, with idle time in between."""
+    load = transfer.load
+    if not load.calls or transfer.wire_s < _MAJOR_PART * load.trip_s or load.requests_in_flight < _MAJOR_PART:
         return None
     return _bottleneck(
         "network",
-        f"A request took {_span(load.trip_s)}, of which its bytes need {_span(seen.wire_s)} on the link; "
+        f"A request took {_span(load.trip_s)}, of which its bytes need {_span(transfer.wire_s)} on the link; "
         f"{load.requests_in_flight:.1f} were made at once.",
         "medium",
     )
 
 
-def _queueing(seen: _TransferFigures) -> Bottleneck | None:
-    """A link of unknown rate is full where packets queue on it."""
-    load = seen.load
-    if load.tcp_s is None or load.network_s is None or seen.idle_link:
+def _queueing(transfer: _TransferFigures) -> Bottleneck | None:
+    """Packets queue on the link, which is therefore full although its rate is unknown."""
+    load = transfer.load
+    if load.tcp_s is None or load.network_s is None or transfer.idle_link:
         return None
     return _bottleneck(
         "network",
-        f"Packets queued on the way: a round trip of {_span(seen.way_s)} became {_span(seen.loaded_s)} "
+        f"Packets queued on the way: a round trip of {_span(transfer.idle_rtt_s)} became {_span(transfer.loaded_rtt_s)} "
         "during the test.",
         "medium",
     )
 
 
-#: What may decide, in order.
+#: Checks in order of precedence.
 _CHECKS = (
     _full_link, _busy_client, _tcp_loss, _slow_disk, _round_trips, _retransmissions, _slow_server, _slow_wire,
     _queueing,
 )  # fmt: skip
 
 
-def _other_evidence(seen: _TransferFigures, kind: BottleneckKind) -> list[str]:
-    """Return what else was seen than what decided."""
-    load, link = seen.load, seen.link
+def _other_evidence(transfer: _TransferFigures, kind: BottleneckKind) -> list[str]:
+    """Return sentences about further observations."""
+    load, link = transfer.load, transfer.link
     found: list[str] = []
-    if seen.line is not None and load.speed / seen.line < _FULL_LINK_SHARE:
-        found.append(f"The test used {_share(load.speed / seen.line)} of what the link can carry.")
-        if link is not None and link.emulated and seen.line > _LAB_BYTES_PER_S:
+    if transfer.line is not None and load.speed / transfer.line < _FULL_LINK_SHARE:
+        found.append(f"The test used {_share(load.speed / transfer.line)} of what the link can carry.")
+        if link is not None and link.emulated and transfer.line > _LAB_BYTES_PER_S:
             found.append(
                 "The lab has one processor for client, server and link together: that, not the link, limits "
                 "what it shows of such a rate."
             )
-    if seen.busy >= _BUSY_SHARE and kind != "client":
+    if transfer.busy >= _BUSY_SHARE and kind != "client":
         found.append(_processor_text(load))
     if load.network_s is not None and load.calls and kind not in {"round-trips", "server"}:
         found.append(

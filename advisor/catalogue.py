@@ -1,4 +1,7 @@
-"""Option catalogue: the names, values, defaults and scope of each mount option (resources/options.toml)."""
+"""Option catalogue: names, values, defaults and scope of each mount option.
+
+The data is in resources/options.toml, from nfs(5), mount(8), systemd.mount(5) and fs/nfs/fs_context.c.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ ChangeMethod = Literal["live", "remount", "mount", "host", "boot"]
 
 #: Kinds whose value is a plain decimal number in the option string.
 NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
-#: The canonical value of a flag that is given (``noac`` counts as a given no) and of its opposite.
+#: Canonical values of a flag: set, and negated (``noac`` is the option ``ac`` with the value NO).
 YES = ""
 NO = "no"
 _KERNEL_RELEASE = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?")
@@ -29,7 +32,7 @@ _DEFAULT_CONDITION = re.compile(r"(\*|3|4|4\.[0-2])/(\*|tcp|udp|rdma)")
 
 
 class CatalogueError(ValueError):
-    """The catalogue's file is wrong; the message names the table and the key."""
+    """The catalogue's file is invalid; the message names the table and the key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,33 +40,33 @@ class Option:
     """One entry of the catalogue; resources/options.toml describes each field.
 
     Attributes:
-        name: the canonical name.
-        label: a few plain words for a form.
-        help: what it does, when to touch it, what it costs.
-        keywords: more words that a search finds it by.
-        kind: what the value is.
-        forms: every spelling; one that ends in ``=`` takes a value.
-        negation: the spelling that means no, or None.
-        means: a word to the value it stands for.
-        words: written as a word where one exists (``soft``).
-        values: what an enum, version or seclist takes, in the order to offer them.
-        synonyms: a value to the one that it equals.
-        minimum: of a number, in its own unit.
-        maximum: likewise.
-        unit: of the number as it stands in the option string, or "".
-        default: canonical value when absent (YES or NO for a flag), None where it is negotiated.
-        defaults: other defaults by "VERSION/TRANSPORT", see :meth:`default_for`.
-        default_note: the default in words, or "".
-        group: where forms show it.
-        basic: whether it is in the first Settings form.
+        name: canonical name.
+        label: short label for a form.
+        help: its effect, when to change it, and its cost.
+        keywords: further search words.
+        kind: type of the value.
+        forms: all spellings; a spelling that ends in ``=`` takes a value.
+        negation: the spelling for NO, or None.
+        means: spelling without a value to the value that it stands for.
+        words: whether to write a value as a word where one exists (``soft``).
+        values: allowed values of an enum, version or seclist, in display order.
+        synonyms: value to its canonical equivalent.
+        minimum: least number, in the unit of the option string.
+        maximum: greatest number, in the unit of the option string.
+        unit: unit of the number in the option string, or "".
+        default: canonical value of an absent option (YES or NO for a flag), None if it is negotiated.
+        defaults: defaults that depend on "VERSION/TRANSPORT", see :meth:`default_for`.
+        default_note: description of the default, or "".
+        group: group of the option in forms.
+        basic: whether the basic Settings form has it.
         shown: when mountinfo shows it.
-        shown_on: versions whose mounts show it.
-        versions: versions on which it has an effect.
-        scope: who shares the value.
-        change: what it takes to change it under a live mount.
-        since: first kernel, or "".
-        since_values: canonical value to its first kernel, where it is younger than the option.
-        helper: whether the root helper may pass it on.
+        shown_on: NFS versions whose mounts show it.
+        versions: NFS versions on which it has an effect.
+        scope: objects that share the value: one client, superblock or mount, the mount command, or fstab.
+        change: way to change it on an active mount: live, remount, new mount, host setting or boot.
+        since: first kernel release with the option, or "".
+        since_values: canonical value to its first kernel release, where that is later than the option's.
+        helper: whether the privileged helper accepts it.
     """
 
     name: str
@@ -101,37 +104,37 @@ class Option:
 
     @property
     def takes_value(self) -> bool:
-        """Whether there is a spelling ``name=value``."""
+        """Whether the option has a spelling ``name=value``."""
         return any(form.endswith("=") for form in self.forms)
 
     def newer_than(self, release: str) -> bool:
-        """Whether it came with a later kernel than this release of uname; False if that is not known."""
+        """Whether the option needs a later kernel than a release as printed by uname; False if unknown."""
         return _is_newer(self.since, release)
 
     def newer_values(self, release: str) -> dict[str, str]:
-        """Return the values that came with a later kernel than this release, each with its first kernel."""
+        """Return the values that need a later kernel than a release, each with its first kernel release."""
         return {value: since for value, since in self.since_values.items() if _is_newer(since, release)}
 
     def matches(self, query: str) -> bool:
-        """Whether every word of a search is in the option's names, label, keywords or unit."""
+        """Whether every word of a search query occurs in the option's names, label, keywords or unit."""
         text = " ".join((self.name, self.label, *self.all_words(), *self.forms, *self.keywords, self.unit))
         return all(word in text.casefold() for word in query.casefold().split())
 
     def canonical(self, value: str) -> str:
-        """Return the value in its canonical spelling: synonyms resolved, everything else as it is."""
+        """Return the canonical spelling of a value: synonyms are replaced, other values unchanged."""
         if self.kind == "seclist":
             return ":".join(self.synonyms.get(part, part) for part in value.split(":"))
         return self.synonyms.get(value, value)
 
     def default_for(self, version: str, transport: str) -> str | None:
-        """Return the canonical value when absent on a mount of this version and transport.
+        """Return the canonical value of the absent option on a mount of a version and transport.
 
         Args:
-            version: as mountinfo shows it ("3", "4.2"), or "" if it is not known yet.
-            transport: as mountinfo shows it ("tcp", "udp6", "rdma"), or "" for the usual one, TCP.
+            version: NFS version as in mountinfo ("3", "4.2"), or "" if unknown.
+            transport: transport as in mountinfo ("tcp", "udp6", "rdma"), or "" for TCP.
 
         Returns:
-            None where client and server negotiate it; :attr:`default_note` says how.
+            None if client and server negotiate the value; :attr:`default_note` describes it.
         """
         carrier = transport.removesuffix("6") or "tcp"
         for condition, value in self.defaults.items():
@@ -142,7 +145,7 @@ class Option:
         return self.default
 
     def from_wire(self, text: str) -> int | float | str:
-        """Return the value as a form edits it: numbers as int, a decisec time in seconds, the rest as it is.
+        """Return the value for editing in a form: integers, decisec times in seconds, other values as text.
 
         Raises:
             ValueError: if a number is not a plain decimal.
@@ -154,10 +157,10 @@ class Option:
         return int(text) / 10 if self.kind == "decisec" else int(text)
 
     def to_wire(self, value: float | str) -> str:
-        """Return the edited value as it stands in the option string: 60.0 seconds of timeo become "600".
+        """Return an edited value in the spelling of the option string: 60.0 seconds of timeo become "600".
 
         Raises:
-            ValueError: if a number is negative, not finite, or finer than the option can say.
+            ValueError: if a number is negative, not finite, or finer than the option's resolution.
         """
         if isinstance(value, str):
             return value
@@ -172,14 +175,14 @@ class Option:
 
     def word_for(self, value: str) -> str | None:
         """Return the word without an equals sign that stands for this value, or None."""
-        # Plain words first: nordirplus is older than rdirplus=none, which says the same.
+        # Plain words first: nordirplus works on older kernels than its synonym rdirplus=none.
         for word in sorted(self.all_words(), key=lambda word: "=" in word):
             if self.value_of_word(word) == value:
                 return word
         return None
 
     def all_words(self) -> list[str]:
-        """Return the spellings that are complete words, the negation last."""
+        """Return the spellings without a value, the negation last."""
         words = [form for form in self.forms if not form.endswith("=")]
         return [*words, self.negation] if self.negation else words
 
@@ -199,13 +202,13 @@ def _is_newer(since: str, release: str) -> bool:
     if needed is None or running is None:
         return False
     first, second = (tuple(map(int, found.groups(default="0"))) for found in (needed, running))
-    if first[:2] == second[:2] == (2, 6):  # each third number was a series of its own then
+    if first[:2] == second[:2] == (2, 6):  # 2.6.x: the third number was the feature release
         return first > second
     return first[:2] > second[:2]
 
 
 class Catalogue:
-    """All options, found by any spelling. Iterates in the order in which they are shown."""
+    """All options, indexed by every spelling. Iteration is in display order."""
 
     def __init__(self, options: list[Option]) -> None:
         """Index the options.
@@ -232,20 +235,24 @@ class Catalogue:
         return len(self.options)
 
     def __getitem__(self, name: str) -> Option:
-        """Return the option that this name, alias, word or negation belongs to, or raise KeyError."""
+        """Return the option with this name, alias, word or negation.
+
+        Raises:
+            KeyError: if no option has this spelling.
+        """
         option = self.find(name)
         if option is None:
             raise KeyError(name)
         return option
 
     def find(self, name: str) -> Option | None:
-        """Return the option that this name, alias, word or negation belongs to, or None."""
+        """Return the option with this name, alias, word or negation, or None."""
         return self._by_name.get(name) or self._keys.get(name) or self._words.get(name)
 
     def read_item(self, item: str) -> tuple[Option | None, str, str]:
-        """Return what one item of an option string says: its option, canonical name and canonical value.
+        """Return option, canonical name and canonical value of one item of an option string.
 
-        An item that the catalogue does not know is its own name, with no option.
+        For an unknown item the option is None, and the name is the item's text before the equals sign.
         """
         word = self._words.get(item)
         if word is not None:
@@ -254,12 +261,12 @@ class Catalogue:
         option = self._keys.get(key) if equals else None
         if option is None:
             known = self.find(key)
-            # rsize without a value, or hard=1: wrong, but it is clear which option is meant.
+            # rsize without a value, or hard=1: invalid, but the option is clear.
             return known, known.name if known else key, value
         return option, option.name, option.canonical(value)
 
     def order(self, name: str) -> int:
-        """Return the place of a canonical name for sorting; unknown names come last."""
+        """Return the sort position of a canonical name; unknown names come last."""
         return self._places.get(name, len(self.options))
 
 
@@ -276,10 +283,10 @@ def catalogue() -> Catalogue:
 
 
 def load_catalogue(document: Mapping[str, Any]) -> Catalogue:
-    """Return the catalogue that a parsed TOML document describes.
+    """Return the catalogue of a parsed TOML document.
 
     Raises:
-        CatalogueError: naming the table and the key that is wrong.
+        CatalogueError: if the document is invalid; the message names the table and the key.
     """
     tables = document.get("option")
     if not isinstance(tables, dict) or not tables:
@@ -288,7 +295,7 @@ def load_catalogue(document: Mapping[str, Any]) -> Catalogue:
 
 
 class _Table:
-    """One TOML table that is read key by key; what is left at the end is a mistake."""
+    """One TOML table, read key by key; :meth:`end` reports the keys that were not read."""
 
     def __init__(self, name: str, table: object) -> None:
         self._name = name

@@ -1,9 +1,9 @@
-"""Settings of /etc/nfsmount.conf: parsing, and which options they add to a mount without being asked.
+"""Settings of /etc/nfsmount.conf: parsing, checking, and the options that they add to a mount.
 
-Sources: nfsmount.conf(5), utils/mount/configfile.c. The sections for the mount point, for the server and for
-all mounts are read in this order. An option that is given already, by the same name or its negation, is not
-added again. mount.nfs does not see that two names mean one option: ``Soft=True`` is added behind ``hard``
-and wins.
+Sources: nfsmount.conf(5), utils/mount/configfile.c. mount.nfs reads the sections for the mount point, the
+server and all mounts, in this order. It does not add an option that is already present under the same name or
+its negation. It does not recognize different names of one option: ``Soft=True`` is added after ``hard`` and
+wins.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, check_item
 
-#: In the order in which mount.nfs reads them; later files outdo earlier ones, key by key.
+#: Configuration files in the order of mount.nfs; a key in a later file overrides the same key before.
 CONF_FILES = (
     "/usr/etc/nfsmount.conf",
     "/usr/etc/nfsmount.conf.d/*.conf",
@@ -29,7 +29,7 @@ _SIZE_FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30}
 _SECOND_SETTING = re.compile(r"^[^\"]*[,;]\s*\w+\s*=")
 _ODD_TRUTHS = frozenset({"yes", "no", "on", "off", "1", "0", "y", "n", "t", "f"})
 _OPTION_WORDS = {"background": "bg", "foreground": "fg", "sloppy": "sloppy"}
-#: They only say where the negotiation begins.
+#: Keys that set the start of the negotiation instead of an option.
 _NOT_OPTIONS = frozenset({"defaultvers", "defaultproto"})
 _SECTION_NAMES = {"mountpoint": "MountPoint", "server": "Server"}
 _GLOBAL_SECTION = "nfsmount_global_options"
@@ -37,7 +37,16 @@ _GLOBAL_SECTION_NAME = "NFSMount_Global_Options"
 
 
 class ConfSetting(NamedTuple):
-    """One line of a file: its section, the key in lower case, and the option item it stands for."""
+    """One setting of a file.
+
+    Attributes:
+        file: path of the file.
+        line: line number, from 1.
+        section: name of the section in lower case.
+        subject: quoted mount point or server of the section in lower case, or "".
+        key: key in lower case.
+        item: the equivalent item of an option string.
+    """
 
     file: str
     line: int
@@ -51,12 +60,12 @@ class AddedConfOption(NamedTuple):
     """An option that a file adds to a mount.
 
     Attributes:
-        item: as it is added to the option string.
+        item: the added item of the option string.
         name: canonical name of the option.
-        file: that says so.
-        line: number of the line in it.
-        section: as the file writes it, for example ``Server "nas"``.
-        beats: the item of the mount's own options that it outdoes, or "".
+        file: path of the file with the setting.
+        line: line number of the setting, from 1.
+        section: section as in the file, for example ``Server "nas"``.
+        beats: the item of the mount's own options that the added one overrides, or "".
     """
 
     item: str
@@ -68,7 +77,7 @@ class AddedConfOption(NamedTuple):
 
 
 def parse_conf(text: str, file: str) -> list[ConfSetting]:
-    """Return the settings of one file; what is not understood is passed over, as mount.nfs does."""
+    """Return the settings of one file; invalid lines are ignored, as in mount.nfs."""
     settings: list[ConfSetting] = []
     section = subject = ""
     for number, raw in enumerate(text.splitlines(), 1):
@@ -86,7 +95,7 @@ def parse_conf(text: str, file: str) -> list[ConfSetting]:
 
 
 def conf_problems(text: str) -> list[tuple[int, str]]:
-    """Return what of a file mount.nfs passes over: number of the line, and a sentence."""
+    """Return the lines of a file that mount.nfs ignores: line number, and the reason as a sentence."""
     found: list[tuple[int, str]] = []
     section = ""
     for number, raw in enumerate(text.splitlines(), 1):
@@ -113,13 +122,13 @@ def _without_comment(raw: str) -> str:
 
 
 def _section_subject(header: re.Match[str]) -> str:
-    """Return what stands in quotes behind a section's name; mount.nfs does not see it without them."""
+    """Return the quoted text after a section's name; mount.nfs ignores unquoted text."""
     quoted = _QUOTED.search(header[2])
     return quoted[1] if quoted else ""
 
 
 def _header_problem(header: re.Match[str]) -> str:
-    """Return why a section never counts, "" if it may."""
+    """Return why a section can never have an effect, "" if it may."""
     name, subject = header[1].lower(), _section_subject(header)
     titles = {_GLOBAL_SECTION: _GLOBAL_SECTION_NAME, **_SECTION_NAMES}
     if name not in titles:
@@ -139,7 +148,7 @@ def _header_problem(header: re.Match[str]) -> str:
 
 
 def _mount_point_problem(subject: str) -> str:
-    """Return why the section of a mount point fits none, or one only that is written oddly; "" if it fits."""
+    """Return why the subject of a section is no valid mount point, "" if it is valid."""
     if not subject.startswith("/"):
         return f"“{subject}” is no mount point: it begins with /."
     if subject != "/" and subject.endswith("/"):
@@ -148,7 +157,7 @@ def _mount_point_problem(subject: str) -> str:
 
 
 def _line_problem(line: str) -> str:
-    """Return why a line sets something else than it seems to, or nothing; "" if it sets an option."""
+    """Return why a line does not set the option that it seems to set, "" if it is valid."""
     key, value = (part.strip() for part in line.split("=", 1))
     if _SECOND_SETTING.search(value):
         return f"“{line}” has more than one setting: each stands in a line of its own."
@@ -158,13 +167,13 @@ def _line_problem(line: str) -> str:
 
 
 def _is_odd_truth(key: str, value: str) -> bool:
-    """Whether yes, on, 0 and the like stand where mount.nfs knows True and False only."""
+    """Whether a flag has a value such as yes, on or 0, where mount.nfs accepts only True and False."""
     option = catalogue().find(_OPTION_WORDS.get(key, key))
     return option is not None and not option.takes_value and value.lower().strip('"') in _ODD_TRUTHS
 
 
 def _default_problem(key: str, value: str) -> str:
-    """Return why a line that says where the negotiation begins says nothing, "" if it does or is another."""
+    """Return why the value of Defaultvers or Defaultproto is invalid, "" if it is valid or another key."""
     value = value.strip('"')
     option, what = {"defaultvers": ("vers", "version"), "defaultproto": ("proto", "transport")}.get(
         key.lower(), ("", "")
@@ -180,7 +189,7 @@ def section_options(settings: list[ConfSetting]) -> list[tuple[int, str, str, st
     for setting in settings:
         key, _, value = setting.item.partition("=")
         odd = _SECOND_SETTING.search(value) is not None or _is_odd_truth(key, value)
-        if setting.key not in _NOT_OPTIONS and not odd:  # what is odd is told of by its line
+        if setting.key not in _NOT_OPTIONS and not odd:  # conf_problems reports odd lines
             found.setdefault((setting.section, setting.subject), []).append(setting)
     return [
         (group[0].line, section, subject, ",".join(setting.item for setting in group))
@@ -189,7 +198,7 @@ def section_options(settings: list[ConfSetting]) -> list[tuple[int, str, str, st
 
 
 def _option_item(key: str, value: str) -> str:
-    """Return the item that a line stands for, "" if for none: Background=False adds nothing."""
+    """Return the option item of a line, "" if it adds none, such as Background=False."""
     truth = {"true": True, "false": False}.get(value.lower())
     word = _OPTION_WORDS.get(key, key)
     if truth is not None:
@@ -203,18 +212,20 @@ def _option_item(key: str, value: str) -> str:
 def added_options(
     settings: list[ConfSetting], options: MountOptions, host: str, mount_point: str
 ) -> list[AddedConfOption]:
-    """Return what the files add to a mount with these options, in the order in which it is added.
+    """Return the options that the files add to a mount, in the order of their addition.
+
+    Server and mount point are compared as text, ignoring case.
 
     Args:
-        settings: of all files, in the order of :data:`CONF_FILES`.
-        options: as given on the command line or in fstab.
-        host: the server as written there; another spelling of the same server does not count.
-        mount_point: likewise; both are compared without regard to case.
+        settings: settings of all files, in the order of :data:`CONF_FILES`.
+        options: options of the command line or fstab.
+        host: server as in the share; other names of the same server do not match.
+        mount_point: mount point as on the command line or in fstab.
     """
     found: list[AddedConfOption] = []
     taken = {_normalized_key(item.partition("=")[0]) for item in options if item}
     for section, subject in (("mountpoint", mount_point), ("server", host), (_GLOBAL_SECTION, "")):
-        # Later files outdo earlier ones key by key, and keep the place of the first.
+        # A key in a later file overrides the earlier value but keeps its position.
         last: dict[str, ConfSetting] = {}
         for setting in settings:
             if (setting.section, setting.subject) == (section, subject.lower()):
@@ -230,23 +241,23 @@ def added_options(
 
 def _added_option(setting: ConfSetting, options: MountOptions) -> AddedConfOption:
     _, name, value = catalogue().read_item(setting.item)
-    outdone = {name}
+    overridden = {name}
     if name in ATTRIBUTE_TIMES:
-        outdone.add("actimeo")
+        overridden.add("actimeo")
     elif name == "actimeo":
-        outdone.update(ATTRIBUTE_TIMES)
-    beaten = ""
+        overridden.update(ATTRIBUTE_TIMES)
+    overridden_item = ""
     for item in options:
         _, other, given = catalogue().read_item(item)
-        if item and other in outdone and (other, given) != (name, value):
-            beaten = item
+        if item and other in overridden and (other, given) != (name, value):
+            overridden_item = item
     title = _SECTION_NAMES.get(setting.section)
     section = f'{title} "{setting.subject}"' if title else _GLOBAL_SECTION_NAME
-    return AddedConfOption(setting.item, name, setting.file, setting.line, section, beaten)
+    return AddedConfOption(setting.item, name, setting.file, setting.line, section, overridden_item)
 
 
 def _normalized_key(key: str) -> str:
-    """Return a key as mount.nfs compares it: without “no”, and the two names of the version as one."""
+    """Return a key in the form that mount.nfs compares: without “no”, and all version options as nfsvers."""
     key = key.lower()
     if key in {"vers", "v2", "v3", "v4", "v4.0", "v4.1", "v4.2"}:
         key = "nfsvers"

@@ -1,8 +1,8 @@
-"""Mount options: parsing, printing, comparing and checking an option string without losing any of it.
+"""Mount options: lossless parsing, printing, comparing and checking of an option string.
 
-The text is split as mount.nfs and libmount do it (utils/mount/parse_opt.c, libmount/src/optstr.c): at commas
-that are not inside double quotes. A backslash before a comma does not keep it. An item is checked against
-the option catalogue: its name, the kind of its value, and the range.
+The text is split as by mount.nfs and libmount (utils/mount/parse_opt.c, libmount/src/optstr.c): at commas
+outside of double quotes. A backslash does not escape a comma. Each item is checked against the option
+catalogue: its name, the type of its value, and the range.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = [
     "catalogue", "check_options", "implied_values", "options_for_mount",
 ]  # fmt: skip
 
-#: The four attribute times that actimeo sets, and that noac sets to 0.
+#: The four attribute cache times, which actimeo sets together and noac sets to 0 (nfs(5)).
 ATTRIBUTE_TIMES = ("acregmin", "acregmax", "acdirmin", "acdirmax")
 
 
 class OptionChange(NamedTuple):
-    """One difference between two option sets; a value is None where the option is not given."""
+    """One difference between two option sets; a value is None where the option is absent."""
 
     name: str
     before: str | None
@@ -36,13 +36,13 @@ class OptionChange(NamedTuple):
 
 
 class MountOptions:
-    """The options of one mount as written: every item, spelling, duplicate and empty place is kept.
+    """The options of one mount as written, including spellings, duplicates and empty items.
 
-    Names are canonical names of the catalogue, or any other spelling of an option: ``nfsvers`` is ``vers``,
-    ``soft`` is the option ``hard``, and ``noac`` is ``ac`` the other way round. Values are canonical: a
-    flag's is YES ("") or NO ("no"), a choice written as a word has that word as its value (``soft``), and
-    times are in the option's own unit (timeo in tenths of a second). Of several items for one option the
-    last wins, as in mount.nfs and in the kernel.
+    Methods accept canonical names of the catalogue and other spellings: ``nfsvers`` is ``vers``, ``soft`` is
+    the option ``hard``, and ``noac`` is the negation of ``ac``. Values are canonical: a flag has YES ("")
+    or NO ("no"), an alternative written as a word has that word as its value (``soft``), and times are in the
+    unit of the option (timeo in tenths of a second). The last of several items for one option wins, as in
+    mount.nfs and in the kernel.
     """
 
     __slots__ = ("_items",)
@@ -52,7 +52,7 @@ class MountOptions:
 
     @classmethod
     def parse(cls, text: str) -> MountOptions:
-        """Return the options that the text writes; any text is accepted, :func:`check_options` judges it."""
+        """Return the options of a text. Any text is accepted; :func:`check_options` finds its errors."""
         return cls(_split_items(text) if text else ())
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class MountOptions:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MountOptions) and self._items == other._items
 
-    __hash__ = None  # type: ignore[assignment] # it can change
+    __hash__ = None  # type: ignore[assignment] # instances are mutable
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the items as written."""
@@ -81,39 +81,39 @@ class MountOptions:
         return MountOptions(self._items)
 
     def get(self, name: str) -> str | None:
-        """Return the canonical value of an option, or None if it is not given.
+        """Return the canonical value of an option, or None if it is absent.
 
-        Asked by its negation, the answer is about that word: with ``noac`` given, ``get("noac")`` is YES and
-        ``get("ac")`` is NO.
+        A negated name negates the value: if ``noac`` is present, ``get("noac")`` is YES and ``get("ac")``
+        is NO.
         """
-        option, wanted = _find_option(name)
+        option, canonical_name = _find_option(name)
         for item in reversed(self._items):
             if not item:
                 continue
             _, canonical, value = catalogue().read_item(item)
-            if canonical == wanted:
+            if canonical == canonical_name:
                 return _value_for_spelling(option, name, value)
         return None
 
     def set(self, name: str, value: str) -> None:
-        """Give an option a value.
+        """Set an option to a canonical value.
 
-        The item that counts keeps its place and as much of its spelling as the value allows (``nfsvers=3``
-        becomes ``nfsvers=4.2``, ``v3`` becomes ``v4.2``); earlier items for the same option, which it
-        outdoes, go. An option that is not given yet is appended.
+        The last item of the option keeps its position and, as far as possible, its spelling: ``nfsvers=3``
+        becomes ``nfsvers=4.2``, ``v3`` becomes ``v4.2``. Earlier items of the same option are removed. An
+        absent option is appended.
 
         Raises:
-            ValueError: if the value cannot be spelled: it would be read back as something else.
+            ValueError: if no spelling of the value would be parsed as the same value.
         """
-        option, wanted = _find_option(name)
+        option, canonical_name = _find_option(name)
         value = _value_for_spelling(option, name, value)
-        places = self._places(wanted)
+        places = self._places(canonical_name)
         old = self._items[places[-1]] if places else ""
-        item = _spelled_item(option, wanted, value, old)
+        item = _spelled_item(option, canonical_name, value, old)
         items = self._replaced(places, item)
-        understood = catalogue().read_item(item)[1:] == (wanted, _canonical_value(option, value))
+        understood = catalogue().read_item(item)[1:] == (canonical_name, _canonical_value(option, value))
         spelled = option is None or option.takes_value or item in option.all_words()
-        # Read back whole, because an open quotation mark before it would swallow a new item.
+        # All items are parsed again, because an unclosed quotation mark would include the new item.
         if (
             not item
             or not understood
@@ -121,19 +121,19 @@ class MountOptions:
             or _split_items(",".join(items)) != items
             or item.count('"') % 2
         ):
-            raise ValueError(f"“{value}” cannot be written as a value of “{wanted}”.")
+            raise ValueError(f"“{value}” cannot be written as a value of “{canonical_name}”.")
         self._items = items
 
     def remove(self, name: str) -> None:
-        """Remove every item of an option; nothing happens if there is none."""
+        """Remove every item of an option; an absent option is no error."""
         for place in reversed(self._places(_find_option(name)[1])):
             del self._items[place]
 
     def values(self) -> dict[str, str]:
-        """Return canonical name to canonical value, the last item of each option, in the catalogue's order.
+        """Return canonical name to canonical value, from the last item of each option.
 
-        Options that the catalogue does not know follow in their own order. What one option implies for
-        another is not in it; see :func:`implied_values`.
+        The order is that of the catalogue; unknown options follow. Values implied by other options are not
+        included; see :func:`implied_values`.
         """
         found: dict[str, str] = {}
         for item in self._items:
@@ -143,7 +143,7 @@ class MountOptions:
         return dict(sorted(found.items(), key=lambda pair: catalogue().order(pair[0])))
 
     def diff(self, other: MountOptions) -> list[OptionChange]:
-        """Return what changes from this set to the other, by canonical values, in the catalogue's order."""
+        """Return the changes from this set to another one by canonical values, in the catalogue's order."""
         before, after = self.values(), other.values()
         names = sorted(before | after, key=catalogue().order)
         return [
@@ -153,7 +153,7 @@ class MountOptions:
         ]
 
     def _replaced(self, places: list[int], item: str) -> list[str]:
-        """Return the items with the new one in the last of the places, or at the end, and the others gone."""
+        """Return the items with ``item`` at the last of ``places``, or appended, without the other places."""
         if not places:
             return [*self._items, item]
         items = [*self._items]
@@ -171,16 +171,18 @@ class MountOptions:
 
 
 def implied_values(options: MountOptions) -> dict[str, str]:
-    """Return the values with everything that options imply for others (fs/nfs/fs_context.c, client.c).
+    """Return the values of all options, including those implied by other options.
 
-    - ``actimeo=N`` sets the four attribute times; one given after it outdoes it, one before it is lost.
-    - ``noac`` sets the four to 0 and makes writes synchronous, in whatever order they stand.
-    - ``softerr`` includes ``softreval``, which stays if soft follows; ``hard`` takes it away.
-    - ``minorversion=N`` counts only beside ``vers=4``, which it makes ``4.N``.
-    - ``nolock`` on version 3 keeps all locks local.
+    Sources: fs/nfs/fs_context.c, fs/nfs/client.c.
+
+    - ``actimeo=N`` sets the four attribute cache times; a later single time overrides it.
+    - ``noac`` sets the four times to 0 and makes writes synchronous, independent of the order.
+    - ``softerr`` implies ``softreval``, also if ``soft`` follows; ``hard`` removes it.
+    - ``minorversion=N`` has an effect only with ``vers=4``, which becomes ``4.N``.
+    - ``nolock`` on version 3 makes all locks local.
     """
     values = options.values()
-    # Only for these does the order among different options matter.
+    # The order among different options matters only for these.
     for item in options:
         _, name, value = catalogue().read_item(item) if item else (None, "", "")
         if name == "actimeo":
@@ -203,11 +205,11 @@ def implied_values(options: MountOptions) -> dict[str, str]:
 
 
 def options_for_mount(options: MountOptions) -> MountOptions:
-    """Return the options for a mount made now: without the words for fstab and systemd, in the foreground.
+    """Return the options for mounting immediately: without items for fstab and systemd, in the foreground.
 
-    ``bg`` would leave a process behind that tries for days, so it becomes the default ``fg``. ``user`` and
-    ``users`` imply ``noexec`` in mount(8), which is spelled out unless ``exec`` is given; nosuid and nodev,
-    which they imply too, are always added by the helper.
+    ``bg`` is removed, since its background process would retry for days. ``user`` and ``users`` imply
+    ``noexec`` in mount(8), which is added unless ``exec`` is present. They also imply nosuid and nodev, which
+    the privileged helper always adds.
     """
     items: list[str] = []
     for item in options:
@@ -215,20 +217,20 @@ def options_for_mount(options: MountOptions) -> MountOptions:
         if not item or (option is None and is_comment(item)) or (option and option.scope == "fstab"):
             continue
         items.append(item)
-    kept = MountOptions(items)
-    kept.remove("bg")
+    filtered = MountOptions(items)
+    filtered.remove("bg")
     if options.get("user") in {"user", "users"} and options.get("noexec") is None:
-        kept.set("noexec", YES)
-    return kept
+        filtered.set("noexec", YES)
+    return filtered
 
 
 def is_comment(item: str) -> bool:
-    """Whether an item is one that mount(8) keeps to itself: ``x-…`` and ``X-…`` and ``comment=``."""
+    """Whether mount(8) does not pass an item on to mount.nfs: ``x-…``, ``X-…`` and ``comment=``."""
     return item.startswith(("x-", "X-", "comment="))
 
 
 def check_options(options: MountOptions) -> list[OptionProblem]:
-    """Return what is wrong with single items: unknown names, values of the wrong kind or out of range."""
+    """Return the errors of single items: unknown names, values of the wrong type or out of range."""
     problems: list[OptionProblem] = []
     for item in options:
         problem = check_item(item, catalogue())
@@ -257,7 +259,7 @@ def _find_option(name: str) -> tuple[Option | None, str]:
 
 
 def _value_for_spelling(option: Option | None, name: str, value: str) -> str:
-    """Turn a flag's value round if it is asked for by its negation (the same both ways)."""
+    """Negate a flag's value if ``name`` is the negation of the option (in both directions)."""
     if option is None or option.kind != "flag" or name != option.negation:
         return value
     return {YES: NO, NO: YES}.get(value, value)
@@ -268,7 +270,7 @@ def _canonical_value(option: Option | None, value: str) -> str:
 
 
 def _spelled_item(option: Option | None, name: str, value: str, old: str) -> str:
-    """Return the item for a value, in the manner of the old item if there is one."""
+    """Return the item for a value, in the spelling of the old item if possible."""
     if option is None:
         return name + ("=" + value if value or "=" in old else "")
     word = option.word_for(_canonical_value(option, value))
@@ -282,7 +284,7 @@ def _spelled_item(option: Option | None, name: str, value: str, old: str) -> str
 
 
 def _keep_spelling(option: Option, word: str, old: str) -> str:
-    # Two words for one value, as in X-mount.mkdir and x-mount.mkdir: the one in use stays.
+    # Of two words with one value, such as X-mount.mkdir and x-mount.mkdir, the one in use stays.
     if old in option.all_words() and option.value_of_word(old) == option.value_of_word(word):
         return old
     return word
@@ -293,16 +295,15 @@ _SIZE_FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _SEPARATORS = re.compile(r"[\s;]+")
 _TIME_VALUE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|sec|m|min|h)?")
 _TIME_UNITS_S = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}
-#: What a second is in the unit of the option.
+#: Kind of number to its units per second.
 _UNITS_PER_SECOND = {"decisec": 10, "sec": 1, "minutes": 1 / 60}
-#: The kernel's list of flavors has this many places (NFS_AUTH_INFO_MAX_FLAVORS, fs/nfs/internal.h: 12).
+#: Maximum number of security flavors (fs/nfs/internal.h: NFS_AUTH_INFO_MAX_FLAVORS is 12).
 _MAX_FLAVORS = 11
-#: Characters of an item that a message shows.
+#: Maximum length of an item in a message, characters.
 _MAX_SHOWN = 40
 
 
-#: Names of other systems that people bring along, and what they are there (mount_nfs of the BSDs and macOS,
-#: mount(8) of NeXTSTEP).
+#: Option names of other systems, and a hint for each (mount_nfs of the BSDs and macOS, mount(8) of NeXTSTEP).
 _OPTIONS_OF_OTHER_SYSTEMS = {
     "mnttimeo": "NeXTSTEP calls the time-out of the mount request so; the closest here is “retry”.",
     "readahead": "The BSDs and macOS set it here; Linux has it beside the mount, as read_ahead_kb.",
@@ -317,13 +318,13 @@ _OPTIONS_OF_OTHER_SYSTEMS = {
     "umask": "Other file systems know it; on NFS permissions stand on the server.",
     "pnfs": "FreeBSD writes it so; Linux uses pNFS by itself where the server offers it.",
 }
-#: What people mean by words that no option has, where the closest spelling would be another option.
+#: Unknown names with a clear meaning, where the closest spelling would be a wrong option.
 _COMMON_SYNONYMS = {
     "version": "vers", "nfsversion": "vers", "timeout": "timeo", "readonly": "ro", "read-only": "ro",
     "readwrite": "rw", "read-write": "rw", "retries": "retrans", "protocol": "proto", "security": "sec",
     "background": "bg", "foreground": "fg", "connections": "nconnect", "locallock": "local_lock",
 }  # fmt: skip
-#: Words of exports(5), of mount.cifs(8), of file systems on disks, and flavors of sec: no option of NFS.
+#: Options of exports(5), mount.cifs(8) and local file systems, and flavors of sec, with a hint for each.
 _OPTIONS_OF_OTHER_FILE_SYSTEMS = {
     **dict.fromkeys(
         ("no_root_squash", "root_squash", "all_squash", "no_all_squash", "subtree_check", "no_subtree_check",
@@ -352,15 +353,16 @@ _OPTIONS_OF_OTHER_FILE_SYSTEMS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionProblem:
-    """What is wrong with one item.
+    """An error in one item.
 
     Attributes:
         name: canonical name of the option, or the item's own name if it is unknown.
         item: the item as written.
-        code: unknown (to this program, not to every kernel), foreign (of another system, or refused by every
-            kernel), missing (a value), value (of the wrong kind), range, or text (quotes, odd characters).
-        message: what is wrong, one sentence.
-        hint: the likely cause if it is not clear, and what to do or write instead.
+        code: unknown (to this program, perhaps not to the kernel), foreign (of another system, or rejected by
+            every kernel), missing (a value), value (of the wrong type), range, or text (quotes, unprintable
+            characters).
+        message: the error, one sentence.
+        hint: the likely cause, and a correction.
     """
 
     name: str
@@ -371,7 +373,7 @@ class OptionProblem:
 
 
 def check_item(item: str, options: Catalogue) -> OptionProblem | None:
-    """Return the item's problem, or None; an empty item is none, mount passes over it."""
+    """Return the error of an item, or None. An empty item is valid, since mount ignores it."""
     if not item:
         return None
     option, name, value = options.read_item(item)
@@ -402,7 +404,7 @@ def _check_text(item: str, name: str) -> OptionProblem | None:
 
 def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | None:
     if item.startswith(("x-", "X-")):
-        return None  # for mount and systemd, or for anybody: they never reach the kernel
+        return None  # options for mount, systemd or other programs, which the kernel never gets
     words = _SEPARATORS.split(item.strip())
     if len(words) > 1 and "=" not in words[0]:
         message = f"“{item}” is no option: commas stand between options, not blanks or semicolons."
@@ -437,7 +439,7 @@ def _check_unknown(item: str, name: str, options: Catalogue) -> OptionProblem | 
 
 
 def close_spelling(name: str, options: Catalogue) -> str | None:
-    """Return the spelling of an option that an unknown name is closest to, or None if none is close."""
+    """Return the known option spelling closest to an unknown name, or None if none is similar."""
     spellings = {form.removesuffix("=") for option in options for form in option.forms}
     spellings |= {option.negation for option in options if option.negation}
     lower = {spelling.lower(): spelling for spelling in sorted(spellings)}
@@ -448,7 +450,7 @@ def close_spelling(name: str, options: Catalogue) -> str | None:
 
 
 def size_in_bytes(value: str) -> int | None:
-    """Return the number that a size with a suffix means (32k, 1MiB), which mount does not read; or None."""
+    """Return the bytes of a size with a suffix (32k, 1MiB), which mount.nfs does not parse; or None."""
     suffix = _SIZE_SUFFIX.fullmatch(value)
     return int(suffix[1]) * _SIZE_FACTORS[suffix[2].lower()] if suffix else None
 
@@ -503,7 +505,7 @@ def _check_number(option: Option, item: str, value: str) -> OptionProblem | None
         hint = f"Write {option.name}={value.lstrip('0') or '0'}."
         return OptionProblem(name=option.name, item=item, code="value", message=message, hint=hint)
     low, high = option.minimum or 0, option.maximum or 0
-    # Longer than any limit: not turned into a number, which takes long for thousands of digits.
+    # Longer texts exceed every limit; converting thousands of digits would be slow.
     number = int(value) if len(value) <= 20 else high + 1
     if not low <= number <= high:
         written = item if len(item) <= _MAX_SHOWN else f"{item[:_MAX_SHOWN]}…"
@@ -514,7 +516,7 @@ def _check_number(option: Option, item: str, value: str) -> OptionProblem | None
 
 
 def _number_hint(option: Option, value: str) -> str:
-    """Return what to write instead of a value that mount would not take for a number."""
+    """Return a hint with the correct spelling of a value that mount.nfs would not parse as a number."""
     meant = size_in_bytes(value) if option.kind == "size" else _time_number(option, value)
     if meant is None and re.fullmatch(r"0[xX][0-9a-fA-F]{1,15}", value):
         meant = int(value, 16)
@@ -525,12 +527,12 @@ def _number_hint(option: Option, value: str) -> str:
 
 
 def _time_number(option: Option, value: str) -> int | None:
-    """Return the number for a time with a unit or a fraction (60s, 2min, 1.5), which mount does not read."""
+    """Return the option's number for a time with a unit or a fraction (60s, 2min, 1.5), or None."""
     match = _TIME_VALUE.fullmatch(value)
     if match is None or option.kind not in _UNITS_PER_SECOND:
         return None
     seconds = float(match[1]) * _TIME_UNITS_S[match[2]] if match[2] else None
-    if seconds is None:  # a bare fraction: of seconds, as forms show them
+    if seconds is None:  # a fraction without a unit: seconds, as in the forms
         seconds = float(match[1]) * (60 if option.kind == "minutes" else 1)
     return round(seconds * _UNITS_PER_SECOND[option.kind])
 

@@ -397,7 +397,7 @@ def _fast_link_connections(facts: Facts) -> str | None:
 
 
 def _connections_needed(facts: Facts) -> int | None:
-    """Return the number of connections needed to reach the link's rate, a power of two; None if one is enough.
+    """Return the connections needed to reach the link's rate, a power of two; None if one is enough.
 
     The mean window at the link's loss (RFC 9438) and half of the receive buffer per round trip limit a
     single connection. Unneeded connections cost a slow start each: at 40 ms RTT without loss the lab read

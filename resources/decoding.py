@@ -1,8 +1,8 @@
-"""Bytes and tables made into typed structures, from any thread.
+"""Thread-safe decoding of JSON, MessagePack and plain objects into typed structures with msgspec.
 
-msgspec works out a structure's types when it first meets it, and a second thread that comes meanwhile gets
-what is only half worked out: it then crashes the process. So that is done here, by one thread at a time;
-decoding itself needs no lock. Everything that is decoded goes through this module.
+msgspec inspects a structure's types at its first use. A second thread that uses the structure meanwhile gets
+incomplete type information and crashes the process. This module therefore prepares each type under a lock;
+decoding itself needs no lock. All decoding in the program uses this module.
 """
 
 from threading import Lock
@@ -16,37 +16,38 @@ _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def from_json(raw: bytes | str | msgspec.Raw, kind: type[_T]) -> _T:
-    """Return what the JSON text says, as this type.
+    """Decode a JSON text into a type.
 
     Raises:
-        msgspec.DecodeError: if it is no JSON, or does not fit the type (msgspec.ValidationError).
-        UnicodeDecodeError: if a text in it is no UTF-8.
+        msgspec.DecodeError: if the text is not JSON, or does not match the type (msgspec.ValidationError).
+        UnicodeDecodeError: if a string in it is not UTF-8.
     """
     return _prepared(kind).decode(raw)
 
 
 def from_msgpack(raw: bytes, kind: type[_T]) -> _T:
-    """Return what the MessagePack bytes say, as this type.
+    """Decode MessagePack bytes into a type.
 
     Raises:
-        msgspec.DecodeError: if they are no MessagePack, or do not fit the type (msgspec.ValidationError).
+        msgspec.DecodeError: if the bytes are not MessagePack, or do not match the type
+            (msgspec.ValidationError).
     """
     _prepared(kind)
     return msgspec.msgpack.decode(raw, type=kind)
 
 
 def converted(value: object, kind: type[_T]) -> _T:
-    """Return plain lists, dictionaries and numbers as this type.
+    """Convert plain lists, dictionaries and numbers into a type.
 
     Raises:
-        msgspec.ValidationError: if they do not fit it.
+        msgspec.ValidationError: if the value does not match the type.
     """
     _prepared(kind)
     return msgspec.convert(value, kind)
 
 
 def _prepared(kind: type[_T]) -> msgspec.json.Decoder[_T]:
-    """Return the decoder of a type; once it is made, all that the type is made of is worked out."""
+    """Return the decoder of a type; creating it makes msgspec inspect all nested types."""
     decoder = _decoders.get(kind)
     if decoder is None:
         with _lock:
