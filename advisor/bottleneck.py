@@ -327,8 +327,8 @@ def _retransmissions(transfer: _TransferFigures) -> Bottleneck | None:
         return None
     return _bottleneck(
         "network",
-        f"{_share(transfer.lost)} of the segments were lost and retransmitted ({load.again} of {load.segments}): "
-        "TCP waits 200 ms or more for those that only its timer finds.",
+        f"{_share(transfer.lost)} of the segments were lost and retransmitted "
+        f"({load.again} of {load.segments}): TCP waits 200 ms or more for those that only its timer finds.",
         "medium",
     )
 
@@ -356,7 +356,10 @@ def _round_trips(transfer: _TransferFigures) -> Bottleneck | None:
         or load.requests_in_flight < _MAJOR_PART
     ):
         return None
-    trip = f"A request took {_span(load.trip_s)}, of which the way there and back takes {_span(transfer.idle_rtt_s)}"
+    trip = (
+        f"A request took {_span(load.trip_s)}, of which the way there and back takes "
+        f"{_span(transfer.idle_rtt_s)}"
+    )
     if transfer.idle_rtt_s >= load.trip_s:
         trip = f"A request took {_span(load.trip_s)}, no longer than one that does nothing"
     return _bottleneck(
@@ -376,8 +379,8 @@ def _slow_server(transfer: _TransferFigures) -> Bottleneck | None:
     sure = transfer.idle_link and transfer.line is not None
     return _bottleneck(
         "server",
-        f"A request took {_span(load.trip_s)}, of which the way takes {_span(transfer.loaded_rtt_s)}: the server "
-        f"took about {_span(transfer.service_s)}.",
+        f"A request took {_span(load.trip_s)}, of which the way takes {_span(transfer.loaded_rtt_s)}: "
+        f"the server took about {_span(transfer.service_s)}.",
         "high" if sure else "medium",
     )
 
@@ -402,8 +405,8 @@ def _queueing(transfer: _TransferFigures) -> Bottleneck | None:
         return None
     return _bottleneck(
         "network",
-        f"Packets queued on the way: a round trip of {_span(transfer.idle_rtt_s)} became {_span(transfer.loaded_rtt_s)} "
-        "during the test.",
+        f"Packets queued on the way: a round trip of {_span(transfer.idle_rtt_s)} became "
+        f"{_span(transfer.loaded_rtt_s)} during the test.",
         "medium",
     )
 

@@ -1,6 +1,6 @@
-"""Dialects in which an NFS mount is written: reading any of them, writing each of them.
+"""Dialects: notations of an NFS mount (commands, fstab lines, units, maps) that can be read and written.
 
-Entries are held in the words of Linux; what another system cannot express is listed, never dropped silently.
+Entries are stored with Linux mount options. Settings that another system cannot express are reported.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One way to write an entry.
+    """One notation of a mount entry.
 
     Attributes:
-        name: for the command line.
-        label: for people.
-        write: returns the entry in it; raises DialectError if it cannot be written at all.
+        name: name on the command line.
+        label: label for display.
+        write: function that writes an entry; raises DialectError if the entry cannot be written.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Dialect:
     write: Callable[[MountSpec], DialectText]
 
 
-#: A unit's section: its lines belong together.
+#: Section header of a systemd unit.
 _UNIT_SECTION = re.compile(r"^\s*\[\w+\]\s*$", re.MULTILINE)
-#: A line that goes on behind a backslash.
+#: A backslash at the end of a line, which continues the line.
 _CONTINUED_LINE = re.compile(r"\\\n")
 
-#: All dialects by name, in the order to offer them.
+#: All dialects by name, in display order.
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
@@ -82,10 +82,10 @@ DIALECTS: dict[str, Dialect] = {
 
 
 class UnreadableMountError(DialectError):
-    """No form fits the text.
+    """A text is no mount in any readable dialect.
 
     Attributes:
-        tried: what was tried, with the reason why it is not that.
+        tried: tried forms, each with the reason why the text does not match.
     """
 
     def __init__(self, message: str, tried: list[tuple[str, str]]) -> None:
@@ -94,13 +94,13 @@ class UnreadableMountError(DialectError):
 
 
 def read_any(text: str) -> ParseResult:
-    """Return what a pasted text says, with the form that it was recognised as.
+    """Return the first mount in a text, and the recognized form.
 
-    A mount command, an fstab line, a systemd mount unit, an autofs map, or a command or fstab line of
-    OpenBSD, FreeBSD, macOS or NeXTSTEP.
+    The forms are a mount command, an fstab line, a systemd mount unit, an autofs map, and a command or fstab
+    line of OpenBSD, FreeBSD, macOS or NeXTSTEP.
 
     Raises:
-        UnreadableError: if it is none of these, or is one and not complete.
+        UnreadableMountError: if the text has none of these forms, or is incomplete.
     """
     tried: list[tuple[str, str]] = []
     for form, read in _READERS:
@@ -117,13 +117,13 @@ def read_any(text: str) -> ParseResult:
 
 
 def read_every(text: str) -> list[ParseResult]:
-    """Return every mount that a pasted text says: a line each, or one for all of it.
+    """Return every mount in a text.
 
-    Lines of other file systems, comments and what is no mount are passed over where at least two lines say
-    one; a text that says a single mount is read as a whole, so that what it leaves out is told.
+    With two or more mounts, comments and all other lines are ignored. A text with one mount is parsed as a
+    whole, so that the result reports its unsupported parts.
 
     Raises:
-        UnreadableError: as :func:`read_any`.
+        UnreadableMountError: if :func:`read_any` cannot read the text either.
     """
     found = _read_all_of_map(text)
     if not found and not _UNIT_SECTION.search(text):
@@ -147,7 +147,7 @@ def _read_command(text: str) -> ParseResult:
 
 
 def _read_all_of_map(text: str) -> list[ParseResult]:
-    """Return the entries of a map, whose master line counts for all, [] if the text is none or has one."""
+    """Return the entries of an autofs map with two or more entries, else []."""
     try:
         found = [_translate_bsd_map(reading) for reading in autofs.read_all(text)]
     except DialectError:
@@ -160,18 +160,20 @@ def _read_autofs_map(text: str) -> ParseResult:
 
 
 def _translate_bsd_map(reading: ParseResult) -> ParseResult:
-    """Return the entry of a map that may be one of macOS or FreeBSD."""
+    """Return the entry of an autofs map, translated if its options are those of macOS or FreeBSD."""
     if not bsd_read.is_bsd(reading.entry.options):
         return reading
-    # What says "on demand" was added in reading; the rest is in the words of macOS or FreeBSD.
-    own = [item for item in reading.entry.options if not item.startswith("x-systemd.")]
+    # The reader added the x-systemd options; the other options are those of macOS or FreeBSD.
+    bsd_items = [item for item in reading.entry.options if not item.startswith("x-systemd.")]
     added = [item for item in reading.entry.options if item.startswith("x-systemd.")]
-    entry = MountSpec(reading.entry.share, reading.entry.mount_point, MountOptions(own))
-    again = bsd_read.translate_bsd_options(
+    entry = MountSpec(reading.entry.share, reading.entry.mount_point, MountOptions(bsd_items))
+    translated = bsd_read.translate_bsd_options(
         ParseResult(entry, reading.form, reading.untranslated), reading.form
     )
-    options = MountOptions([*again.entry.options, *added])
-    return ParseResult(MountSpec(entry.share, entry.mount_point, options), again.form, again.untranslated)
+    options = MountOptions([*translated.entry.options, *added])
+    return ParseResult(
+        MountSpec(entry.share, entry.mount_point, options), translated.form, translated.untranslated
+    )
 
 
 def _read_fstab(text: str) -> ParseResult:

@@ -1,8 +1,8 @@
-"""Autofs maps and their line of the master map: parsing and printing (autofs(5), auto.master(5)).
+"""Autofs maps and lines of the master map: parsing and printing (autofs(5), auto.master(5)).
 
-Direct and indirect maps in the format of Sun are read, one file at a time. A direct map is written. A
-variable (``$HOST``) is left as written: its value may differ from user to user. So is the wildcard key
-``*``, and with it the ``&`` that stands for what is found by it; behind any other key, ``&`` is that key.
+The reader parses direct and indirect maps in Sun format, one file at a time; the writer prints direct maps.
+Variables (``$HOST``) stay as written, since their values may depend on the user. The wildcard key ``*`` and
+its ``&`` also stay as written. In entries with another key, ``&`` is replaced by the key.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WILDCARD = "*"
-#: One field: quoted parts, characters behind a backslash, and others.
+#: One field: quoted parts, escaped characters, and others.
 _FIELD = re.compile(r'(?:"[^"]*"?|\\.|[^\s"\\])+', re.DOTALL | re.ASCII)
 _PIECE = re.compile(r'"([^"]*)"?|\\(.)|([^"\\]+)', re.DOTALL)
-#: A line goes on behind a backslash at its end.
+#: A logical line; a backslash at the end of a line continues it.
 _LINE = re.compile(r"(?:\\.|[^\n\\]|\\\Z)*(?:\n|\Z)", re.DOTALL)
 _CONTINUED_LINE = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 #: [type[,format]:]map
@@ -41,26 +41,26 @@ _TIMEOUT = re.compile(r"(?:--timeout|-t)(?:=([0-9]+))?")
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{\w+\}|\$\w+")
 _WEIGHT = re.compile(r"\([0-9]+\)\Z")
-#: Read by autofs itself and not handed to mount.
+#: Options that autofs uses itself and does not pass to mount.
 _AUTOFS_OPTIONS = frozenset(
     {"browse", "nobrowse", "ghost", "nobind", "symlink", "strictexpire", "slave", "private", "shared",
      "strict", "use-weight-only", "no-use-weight-only", "random-multimount-selection"}
 )  # fmt: skip
-#: Options of a line of the master map that take the next field, where nothing is behind "=".
+#: Options of a master map line whose value is the next field.
 _VALUED_MASTER_OPTIONS = frozenset({"-t", "--timeout", "-n", "--negative-timeout", "--mode"})
 _MASTER_FLAGS = frozenset({"-r", "-w", "-s", "-g"})
 
 
 @dataclass(frozen=True, slots=True)
 class MapName:
-    """What a line calls a map.
+    """Reference to a map.
 
     Attributes:
-        kind: file, program, yp, ldap, dir and so on, hosts and null for the two that are built in; "" where
-            nothing is said: then a path is a file, or a program if it can be executed, and any other name
-            is looked up where the name service switch says.
-        format: sun where nothing else is said.
-        name: a path, or a name of that kind.
+        kind: type of map: file, program, yp, ldap, dir and so on; hosts or null for the built-in maps; "" if
+            unspecified. An unspecified path is a file, or a program if executable; other names are looked up
+            by the name service switch.
+        format: format of the map, sun by default.
+        name: path or name of the map.
     """
 
     kind: str
@@ -73,11 +73,11 @@ class MasterLine:
     """One line of a master map.
 
     Attributes:
-        number: from 1.
-        point: where the map is mounted, ``/-`` of a direct one; "" of an included master map.
+        number: line number, from 1.
+        point: mount point of the map, ``/-`` for a direct map, "" for an included master map.
         map: the map.
-        options: for mount, of every entry of the map.
-        idle_s: seconds after which an unused mount goes, None if the line does not say.
+        options: mount options for every entry of the map.
+        idle_s: seconds until an unused mount is unmounted, None if unspecified.
     """
 
     number: int
@@ -89,15 +89,15 @@ class MasterLine:
 
 @dataclass(frozen=True, slots=True)
 class MapEntry:
-    """One mount of a map; an entry with several offsets has one for each.
+    """One mount of a map; an entry with several offsets yields one for each.
 
     Attributes:
-        number: of the line where the entry begins, from 1.
-        key: as written, escapes read.
-        offset: below the key, "" where there is none.
-        options: for mount, without those of the master map and what autofs itself reads.
-        fstype: "" where it does not say.
-        locations: the shares, replicas one after the other.
+        number: number of the first line of the entry, from 1.
+        key: key with escapes decoded.
+        offset: path below the key, or "".
+        options: mount options, without those of the master map and those for autofs itself.
+        fstype: file system type, "" if unspecified.
+        locations: the shares; more than one for replicas.
     """
 
     number: int
@@ -108,19 +108,23 @@ class MapEntry:
     locations: tuple[str, ...]
 
     def point(self, base: str) -> str:
-        """Return the mount point in a map that is mounted at ``base``; it ends in ``*`` for the wildcard."""
+        """Return the mount point of the entry; it ends in ``*`` for the wildcard key.
+
+        Args:
+            base: mount point of the map, ``/-`` for a direct map.
+        """
         root = self.key if base == "/-" else f"{base.rstrip('/')}/{self.key}"
         return posixpath.normpath(root + self.offset)
 
 
 @dataclass(frozen=True, slots=True)
 class MapText:
-    """What is in a file map.
+    """Contents of a map file.
 
     Attributes:
-        entries: its mounts, in order.
-        included: line number and map of each line that begins with +.
-        broken: numbers of the lines that name nothing to mount.
+        entries: mounts in the order of the file.
+        included: line number and map of each included map (a line that begins with +).
+        broken: numbers of the lines without a share.
     """
 
     entries: list[MapEntry]
@@ -129,7 +133,7 @@ class MapText:
 
 
 def read_master(text: str) -> tuple[list[MasterLine], list[int]]:
-    """Return the lines of a master map, and the numbers of those that cannot be read."""
+    """Return the lines of a master map, and the numbers of the lines that cannot be parsed."""
     found: list[MasterLine] = []
     broken: list[int] = []
     for number, fields in _split_lines(text):
@@ -146,7 +150,7 @@ def read_master(text: str) -> tuple[list[MasterLine], list[int]]:
 
 
 def read_map(text: str) -> MapText:
-    """Return the entries of a map; those of other types than NFS are among them."""
+    """Return the entries of a map, including those of other file system types than NFS."""
     result = MapText([], [], [])
     for number, fields in _split_lines(text):
         key = _unquoted(fields[0])
@@ -161,7 +165,7 @@ def read_map(text: str) -> MapText:
 
 
 def fstab_options(entry: MapEntry, master: MasterLine | None) -> str:
-    """Return an entry's options in the words of fstab, with those of the master map before them."""
+    """Return an entry's options as an fstab option string, preceded by those of the master map."""
     before = master.options if master is not None else ()
     words = [word for word in before if not word.startswith("fstype=")]
     words += entry.options
@@ -171,18 +175,18 @@ def fstab_options(entry: MapEntry, master: MasterLine | None) -> str:
         if master is not None and master.idle_s:
             set_option(options, "x-systemd.idle-timeout", str(master.idle_s))
     except ValueError:
-        pass  # options that are broken are shown as they are
+        pass  # invalid options are shown unchanged
     return str(options)
 
 
 def entry_fstype(entry: MapEntry, master: MasterLine | None) -> str:
-    """Return the type of an entry: its own, else that of the master map."""
+    """Return the file system type of an entry: its own, else that of the master map, else nfs."""
     before = [word for word in (master.options if master is not None else ()) if word.startswith("fstype=")]
     return before[-1].partition("=")[2] if before and not entry.fstype else entry.fstype or "nfs"
 
 
 def entry_shares(entry: MapEntry) -> list[str]:
-    """Return every share that may be mounted: ``a(1),b:/x`` is ``a:/x`` and ``b:/x``."""
+    """Return every possible share of an entry: ``a(1),b:/x`` yields ``a:/x`` and ``b:/x``."""
     found: list[str] = []
     for place in entry.locations:
         hosts, colon, path = place.partition(":/")
@@ -191,7 +195,7 @@ def entry_shares(entry: MapEntry) -> list[str]:
 
 
 def autofs_options(line: str) -> list[str]:
-    """Return the options of an entry's line that autofs itself reads."""
+    """Return the options for autofs itself in the line of an entry."""
     fields = _FIELD.findall(line)
     words = [word for field in fields[1:] if field.startswith("-")
              for word in MountOptions.parse(_unquoted(field).removeprefix("-"))]  # fmt: skip
@@ -199,16 +203,16 @@ def autofs_options(line: str) -> list[str]:
 
 
 def map_variables(line: str) -> list[str]:
-    """Return the variables of an entry's line, as written."""
+    """Return the variables in the line of an entry, as written (``$HOST`` or ``${HOST}``)."""
     return list(dict.fromkeys(_VARIABLE.findall(_ESCAPED.sub("", line))))
 
 
 def share_pattern(share: str, key: str) -> re.Pattern[str]:
-    """Return what a mounted share of this entry looks like: for a variable anything may stand.
+    """Return a pattern that matches active mounts of a share with variables; a variable matches any text.
 
     Args:
-        share: of an entry.
-        key: what stands for &, for an entry of the wildcard; "" for others.
+        share: share of an entry.
+        key: replacement of & in an entry with the wildcard key; "" for other entries.
     """
     parts = re.split(r"(\$\{\w+\}|\$\w+|&)", share)
     texts = [(re.escape(key) if key else "&") if part == "&" else ".*" if part.startswith("$") else
@@ -217,7 +221,7 @@ def share_pattern(share: str, key: str) -> re.Pattern[str]:
 
 
 def _split_lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and fields of each line that says something; escapes and quotes are still in them."""
+    """Yield number and raw fields of each line that is not blank or a comment."""
     number = 1
     for match in _LINE.finditer(text.replace("\r\n", "\n")):
         fields = _FIELD.findall(_CONTINUED_LINE.sub(r"\1 ", match[0]))
@@ -259,14 +263,14 @@ def _master_options(words: list[str]) -> tuple[tuple[str, ...], int | None]:
 
 
 def _mount_words(text: str) -> list[str]:
-    """Return the words of an option string that mount gets, ``fstype=`` among them."""
+    """Return the options for mount in an option string, including ``fstype=``."""
     return [
         word for word in MountOptions.parse(text.removeprefix("-")) if word and word not in _AUTOFS_OPTIONS
     ]
 
 
 def _map_entries(number: int, key: str, fields: list[str]) -> Iterator[MapEntry]:
-    """Yield the mounts of one entry: its options, then a location, or offsets with theirs."""
+    """Yield the mounts of one entry: options, then a location, or offsets with their own locations."""
     common: list[str] = []
     while fields and fields[0].startswith("-"):
         common += _mount_words(_unquoted(fields[0]))
@@ -291,7 +295,7 @@ def _map_entries(number: int, key: str, fields: list[str]) -> Iterator[MapEntry]
 
 
 def _expanded_location(field: str, key: str) -> str:
-    """Return a location with its escapes read and the key for each & that is none of them."""
+    """Return a location with escapes decoded and each unescaped & replaced by the key."""
     if key == WILDCARD:
         return _unquoted(field)
     pieces = _PIECE.findall(field)
@@ -303,9 +307,9 @@ FORM = "an autofs map"
 MAP_FILE = "/etc/auto.mountwright"
 MASTER_FILE = "/etc/auto.master.d/mountwright.autofs"
 
-#: Characters that a map takes for something else: blanks, quotes, a comment, the key, a variable.
-#: A backslash before the end of the line that no other one escapes.
+#: An unescaped backslash at the end of a line.
 _CONTINUED_END = re.compile(r"(?<!\\)((?:\\\\)*)\\\Z")
+#: Characters with a special meaning in a map: blanks, backslash, quotes, comment, key, variable.
 _SPECIAL_CHARACTER = re.compile(r"([ \t\\\"'#&$])")
 _QUOTED_OPTIONS = re.compile(r'\S+\s+-\S*"')
 _OPEN_QUOTE = re.compile(r'[^\s"]+\s+-[^"]*"[^"]*')
@@ -316,7 +320,7 @@ _NO_ENTRY_TEXT = (
 
 
 def write(entry: MountSpec) -> DialectText:
-    """Return the master map's line and the map's line, each under the name of its file."""
+    """Return the entry as a line of the master map and a line of a direct map, each after its file name."""
     items, outer = split_fstab_items(entry.options)
     idle = entry.idle_timeout_s
     timeout = f" --timeout={idle}" if idle else ""
@@ -351,25 +355,24 @@ def write(entry: MountSpec) -> DialectText:
 
 
 def read(text: str) -> ParseResult:
-    """Return the first mount that a map says; what else the text has is told.
+    """Return the first mount of a map; its ``untranslated`` lists the others.
 
     Raises:
-        DialectError: as :func:`read_all`.
+        DialectError: if :func:`read_all` cannot read the text.
     """
     first, *others = read_all(text)
-    left = [f"Another mount was left out: {one.entry.share} on {one.entry.mount_point}" for one in others]
-    return ParseResult(first.entry, first.form, [*first.untranslated, *left])
+    ignored = [f"Another mount was left out: {one.entry.share} on {one.entry.mount_point}" for one in others]
+    return ParseResult(first.entry, first.form, [*first.untranslated, *ignored])
 
 
 def read_all(text: str) -> list[ParseResult]:
-    """Return every mount of a direct map, or of an indirect one below the directory of its master map's line.
+    """Return every mount of a direct map, or of an indirect map with its master map line.
 
-    A line of the master map counts for the entries behind it: its directory, its options for mount, and the
-    time after which an unused mount goes.
+    A master map line applies to the entries after it: its directory, mount options and idle timeout.
 
     Raises:
-        OtherFormError: if no line is one of a map.
-        DialectError: if the entries cannot be read: a key without its directory, a wildcard, several places.
+        WrongDialectError: if no line is a map entry.
+        DialectError: if no entry can be read: a key without its directory, a wildcard, or several locations.
     """
     masters = read_master(text)[0]
     found = read_map(text)
@@ -381,8 +384,10 @@ def read_all(text: str) -> list[ParseResult]:
         if any(_OPEN_QUOTE.fullmatch(_source_line(text, number)) for number in found.broken):
             raise DialectError("A quotation mark in the options is not closed.")
         raise WrongDialectError(_NO_ENTRY_TEXT)
-    left = [f"“{_source_line(text, entry.number)}” was left out." for entry in entries if entry not in rows]
-    left += [f"“+{name.name}” was left out: the map that it includes." for _, name in found.included]
+    ignored = [
+        f"“{_source_line(text, entry.number)}” was left out." for entry in entries if entry not in rows
+    ]
+    ignored += [f"“+{name.name}” was left out: the map that it includes." for _, name in found.included]
     readings: list[ParseResult] = []
     refused: list[DialectError] = []
     for row in rows:
@@ -392,19 +397,19 @@ def read_all(text: str) -> list[ParseResult]:
             refused.append(error)
     if not readings:
         raise refused[0]
-    left += [f"An entry was left out. {error}" for error in refused]
+    ignored += [f"An entry was left out. {error}" for error in refused]
     first = readings[0]
-    return [ParseResult(first.entry, first.form, [*first.untranslated, *left]), *readings[1:]]
+    return [ParseResult(first.entry, first.form, [*first.untranslated, *ignored]), *readings[1:]]
 
 
 def _is_master_line(master: MasterLine) -> bool:
-    """Whether a line names a map, and not a share."""
+    """Whether a line refers to a map, not to a share."""
     name = master.map
     return bool(master.point) and ":/" not in name.name and not name.name.startswith("-")
 
 
 def _is_share_entry(row: MapEntry, masters: list[MasterLine]) -> bool:
-    """Whether an entry names a share; without options and a master map only a path is taken for a key."""
+    """Whether an entry has a share and a key; without options and a master map the key must be a path."""
     named = all(":" in place for place in row.locations)
     if row.key.startswith("/"):
         return named and not row.key.startswith("//")
@@ -413,10 +418,10 @@ def _is_share_entry(row: MapEntry, masters: list[MasterLine]) -> bool:
 
 
 def _master_line_of(row: MapEntry, masters: list[MasterLine]) -> MasterLine | None:
-    """Return the line of the master map that counts for an entry: the last before it, else the first."""
-    fitting = [master for master in masters if (master.point == "/-") == row.key.startswith("/")]
-    before = [master for master in fitting if master.number < row.number]
-    return before[-1] if before else fitting[0] if fitting else None
+    """Return the master map line for an entry: the last one before it, else the first."""
+    candidates = [master for master in masters if (master.point == "/-") == row.key.startswith("/")]
+    before = [master for master in candidates if master.number < row.number]
+    return before[-1] if before else candidates[0] if candidates else None
 
 
 def _read_entry(row: MapEntry, master: MasterLine | None, line: str) -> ParseResult:
@@ -440,18 +445,18 @@ def _read_entry(row: MapEntry, master: MasterLine | None, line: str) -> ParseRes
     set_option(options, "x-systemd.automount", YES)
     if master is not None and master.idle_s:
         set_option(options, "x-systemd.idle-timeout", str(master.idle_s))
-    told = [f"“{word}” is for autofs, and means nothing elsewhere." for word in autofs_options(line)]
-    told += [f"“{name}” is a variable of autofs. It was left as it is written."
+    notes = [f"“{word}” is for autofs, and means nothing elsewhere." for word in autofs_options(line)]
+    notes += [f"“{name}” is a variable of autofs. It was left as it is written."
              for name in map_variables(line)]  # fmt: skip
     if _QUOTED_OPTIONS.match(line):
-        told.append("autofs takes the quotation marks in the options for its own, not for those of mount.")
+        notes.append("autofs takes the quotation marks in the options for its own, not for those of mount.")
     base = master.point if master is not None else "/-"
     point = row.point(base) if base != "/-" or row.offset else row.key
-    return ParseResult(MountSpec.make(shares[0], point, options), FORM, told)
+    return ParseResult(MountSpec.make(shares[0], point, options), FORM, notes)
 
 
 def _source_line(text: str, number: int) -> str:
-    """Return the line with this number and those that it goes on in."""
+    """Return the logical line that begins at a line number, including its continuation lines."""
     lines = text.replace("\r\n", "\n").split("\n")[number - 1 :]
     end = next((place for place, line in enumerate(lines) if not _CONTINUED_END.search(line)), len(lines) - 1)
     return " ".join(_CONTINUED_END.sub(r"\1", line).strip() for line in lines[: end + 1])

@@ -1,6 +1,6 @@
-"""Reading mounts of the BSDs, macOS and NeXTSTEP: their options and flags in the words of Linux.
+"""Mounts of the BSDs, macOS and NeXTSTEP: parsing, and translation of options and flags to Linux.
 
-From mount_nfs(8) of FreeBSD (2020), OpenBSD and macOS, OpenBSD's mount(8) for ``-o -r=32768``, and the
+Sources: mount_nfs(8) of FreeBSD (2020), OpenBSD and macOS; mount(8) of OpenBSD for ``-o -r=32768``; the
 parameter list of NeXT's NFS Manager (NFS Performance Tuning, 1993).
 """
 
@@ -18,17 +18,17 @@ BSD_COMMAND_FORM = "a mount command of a BSD or macOS"
 BSD_FSTAB_FORM = "an fstab line of a BSD or macOS"
 NEXTSTEP_FSTAB_FORM = "an fstab line of NeXTSTEP"
 
-#: One-letter flags and the words for -o that say the same; those that end in = take a value.
+#: One-letter flags to the equivalent -o options; options that end in = have a value.
 _FLAGS = {
     "2": "nfsv2", "3": "nfsv3", "b": "bg", "c": "noconn", "d": "dumbtimer", "i": "intr", "l": "rdirplus",
     "L": "nolockd", "N": "noresvport", "P": "resvport", "s": "soft", "T": "tcp", "U": "mntudp",
     "a": "readahead=", "D": "deadthresh=", "g": "maxgroups=", "I": "readdirsize=", "R": "retrycnt=",
     "r": "rsize=", "t": "timeout=", "w": "wsize=", "x": "retrans=",
 }  # fmt: skip
-#: Known to take no value or one, but not what they mean today: told as not understood.
+#: Flags of unknown meaning, as a getopt string; they are reported as not understood.
 _UNKNOWN_FLAGS = "4Kqpvnm:"
 
-#: Words that Linux spells otherwise; "" where Linux does so anyway.
+#: BSD options to Linux options; "" where the option is the Linux default.
 _LINUX_WORDS = {
     "nfsv3": "vers=3", "nolockd": "nolock", "locallocks": "local_lock=all", "locks": "lock", "lockd": "lock",
     "nlm": "lock", "nolock": "nolock", "nolocks": "nolock", "nonlm": "nolock",
@@ -37,11 +37,11 @@ _LINUX_WORDS = {
     "rdonly": "ro", "nordonly": "rw", "proto=tcp4": "proto=tcp", "proto=udp4": "proto=udp", "conn": "",
     "nodumbtimer": "", "nomntudp": "", "inet": "", "inet4": "", "nohard": "soft", "nosoft": "hard",
 }  # fmt: skip
-#: macOS switches all locks off with these (mount_nfs.c: the inverse of lock, locks and nlm).
+#: Options that disable all locks on macOS (mount_nfs.c: the inverse of lock, locks and nlm).
 _NO_LOCKS = frozenset({"nolock", "nolocks", "nonlm"})
 _VERSION_2 = frozenset({"nfsv2", "vers=2", "nfsvers=2"})
 _LINUX_KEYS = {"timeout": "timeo", "nfsvers": "vers"}
-#: They mean the same on Linux, with a value or without.
+#: Options with the same meaning on Linux, with or without a value.
 _SAME_AS_LINUX = frozenset({
     "ro", "rw", "bg", "fg", "hard", "soft", "intr", "nointr", "tcp", "udp", "proto", "port", "mountport",
     "sec",
@@ -50,7 +50,7 @@ _SAME_AS_LINUX = frozenset({
     "nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime", "atime", "vers",
     "nosymfollow", "nconnect", "lock",
 })  # fmt: skip
-#: Words that no mount of Linux has: one of them tells the family.
+#: Options that do not exist on Linux; one of them identifies a BSD or macOS.
 _BSD_ONLY_WORDS = frozenset({
     "nfsv2", "nfsv3", "nfsv4", "nolockd", "locallocks", "nolocks", "nonlm", "mntudp", "tls", "failok", "late",
     "rdonly",
@@ -68,21 +68,21 @@ class _LinuxOptions(NamedTuple):
 
 
 def is_bsd(options: MountOptions) -> bool:
-    """Whether an option string has a word or a dash that only a BSD or macOS knows."""
+    """Whether an option string has an option or a flag that exists only on a BSD or macOS."""
     return any(item.partition("=")[0] in _BSD_ONLY_WORDS or item.startswith("-") for item in options)
 
 
 def is_nextstep(options: MountOptions) -> bool:
-    """Whether it has NeXTSTEP's own word."""
+    """Whether an option string has mnttimeo, which exists only on NeXTSTEP."""
     return any(item.partition("=")[0] == "mnttimeo" for item in options)
 
 
 def read_mount_nfs(command: ShellCommand) -> ParseResult:
-    """Return what a mount_nfs command says.
+    """Return the entry of a mount_nfs command.
 
     Raises:
-        OtherFormError: if the program is another.
-        DialectError: if it is not complete.
+        WrongDialectError: if the program is not mount_nfs.
+        DialectError: if the command is incomplete.
     """
     if command.program != BSD_PROGRAM:
         raise WrongDialectError("It does not begin with mount_nfs.")
@@ -110,14 +110,22 @@ def read_mount_nfs(command: ShellCommand) -> ParseResult:
 
 
 def translate_bsd_options(reading: ParseResult, form: str) -> ParseResult:
-    """Return a reading whose options were a BSD's all along, in Linux's words."""
+    """Return a parse result with its BSD options translated to Linux.
+
+    Args:
+        reading: parse result with BSD options.
+        form: name of the form for the new result.
+    """
     options = to_linux_options(list(reading.entry.options))
     entry = MountSpec(reading.entry.share, reading.entry.mount_point, MountOptions(options.items))
     return ParseResult(entry, form, [*reading.untranslated, *options.untranslated])
 
 
 def translate_nextstep_options(reading: ParseResult) -> ParseResult:
-    """Return a reading of NeXTSTEP's options: ``retry`` counts there, each try waits ``mnttimeo`` seconds."""
+    """Return a parse result with its NeXTSTEP options translated to Linux.
+
+    On NeXTSTEP ``retry`` is a number of tries of ``mnttimeo`` seconds each; on Linux it is in minutes.
+    """
     written = reading.entry.options
     wait, tries = (
         _parse_number(written.get("mnttimeo"), _NEXTSTEP_TRY_S),
@@ -133,7 +141,7 @@ def translate_nextstep_options(reading: ParseResult) -> ParseResult:
 
 
 def to_linux_options(words: list[str]) -> _LinuxOptions:
-    """Return the items for Linux, and a sentence for each word that has none or another meaning."""
+    """Return Linux option items for BSD options, and a sentence for each one lost or changed in meaning."""
     items: list[str] = []
     untranslated: list[str] = []
     words = [_word_of_flag(word) for word in words if word]
@@ -172,7 +180,7 @@ def to_linux_options(words: list[str]) -> _LinuxOptions:
 
 
 def _word_of_flag(word: str) -> str:
-    """Return the word for a flag written among the options, ``-r=32768`` or ``-T``."""
+    """Return the option for a flag among the options, such as ``-r=32768`` or ``-T``."""
     if not word.startswith("-"):
         return word
     flag, _, value = word[1:].partition("=")

@@ -1,4 +1,4 @@
-"""Writing mounts for FreeBSD, OpenBSD, macOS and NeXTSTEP: a table of words for each system, and its limits.
+"""Mounts of FreeBSD, OpenBSD, macOS and NeXTSTEP: printing, with a table of options and limits per system.
 
 - FreeBSD: the mount command and fstab(5) with the named options of mount_nfs(8).
 - OpenBSD: mount_nfs(8), and fstab(5) with its flags among the options (mount(8): ``-r=32768``).
@@ -20,14 +20,14 @@ from advisor.options import ATTRIBUTE_TIMES, NO, YES, MountOptions, catalogue, i
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-#: A template for the value, or a word for each value ("" where the system does so anyway).
+#: A template with {} for the value, or a text for each value ("" where it is the default of the system).
 OptionWords = str | dict[str, str]
 
 _SIZE_OPTIONS = ("rsize", "wsize")
 _SIZE_MULTIPLE = 512
 _BLANK = re.compile(r"\s")
 
-#: Words that all of the BSD family share.
+#: Options common to FreeBSD, OpenBSD and macOS.
 BSD_WORDS: dict[str, OptionWords] = {
     "ro": {"ro": "ro", "rw": "rw"},
     "suid": {NO: "nosuid", YES: ""},
@@ -43,24 +43,24 @@ BSD_WORDS: dict[str, OptionWords] = {
     "sharecache": {YES: ""},
     "lookupcache": {"all": ""},
 }
-#: Words that only stand in fstab; a command has no use for them.
+#: Options that have a meaning only in fstab.
 FSTAB_ONLY = frozenset({"auto", "nofail", "_netdev"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSystem:
-    """One system's words and limits.
+    """Options and limits of one operating system.
 
     Attributes:
-        name: as people call it.
-        words: canonical option to how it is written.
-        tcp_limit: most bytes of rsize and wsize over TCP, None if it is a setting of that system.
-        udp_limit: likewise over UDP.
-        transports: what NFS travels over there.
-        block: sizes are rounded down to multiples of it, 1 if not.
-        timeo_min: lowest time-out in tenths of a second.
-        timeo_max: highest, None if not known.
-        always: words for what Linux does by default and this system does not, by canonical option.
+        name: name of the system, for display.
+        words: canonical option name to its spelling on the system.
+        tcp_limit: maximum rsize and wsize over TCP, bytes; None if it is configurable.
+        udp_limit: maximum rsize and wsize over UDP, bytes; None if it is configurable.
+        transports: supported transports.
+        block: sizes are rounded down to multiples of this, bytes; 1 for no rounding.
+        timeo_min: minimum timeout, tenths of a second.
+        timeo_max: maximum timeout, tenths of a second; None if unknown.
+        always: canonical option name to the system's option for a Linux default that is not its default.
     """
 
     name: str
@@ -76,7 +76,13 @@ class TargetSystem:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The words for an entry's options, in the catalogue's order, and what is to be said about them."""
+    """Options of an entry translated for another system.
+
+    Attributes:
+        words: options of the other system, in the catalogue's order.
+        untranslated: options without an equivalent, one sentence each.
+        problems: limits and differences of the other system, one sentence each.
+    """
 
     words: list[str]
     untranslated: list[str]
@@ -84,7 +90,13 @@ class Translation:
 
 
 def translate_options(entry: MountSpec, system: TargetSystem, *, fstab: bool) -> Translation:
-    """Return the entry's options in the system's words, within its limits."""
+    """Return an entry's options translated for another system, within its limits.
+
+    Args:
+        entry: the mount entry.
+        system: the target system.
+        fstab: whether the options are for fstab, not for a command.
+    """
     items = {catalogue().read_item(item)[1]: item for item in entry.options if item}
     translation = Translation([], [], [])
     values = _effective_values(entry.options, translation)
@@ -92,10 +104,10 @@ def translate_options(entry: MountSpec, system: TargetSystem, *, fstab: bool) ->
         if name in FSTAB_ONLY and not fstab:
             translation.untranslated.append(f"“{items[name]}” is for fstab, and means nothing here.")
             continue
-        kept = value
+        limited = value
         if value.isascii() and value.isdigit() and len(value) < 15:
-            kept = str(_limited_value(name, int(value), values, system, translation))
-        word = _option_word(system.words.get(name), kept)
+            limited = str(_limited_value(name, int(value), values, system, translation))
+        word = _option_word(system.words.get(name), limited)
         if word is None:
             translation.untranslated.append(f"“{items.get(name, name)}” has no counterpart on {system.name}.")
         elif word:
@@ -106,12 +118,12 @@ def translate_options(entry: MountSpec, system: TargetSystem, *, fstab: bool) ->
 
 
 def _effective_values(options: MountOptions, translation: Translation) -> dict[str, str]:
-    """Return the values in force: other systems combine minorversion, actimeo and noac in other ways."""
+    """Return the values in force, with minorversion, actimeo and noac resolved as on Linux."""
     values = options.values()
     if values.get("vers") == "4" and "minorversion" in values:
         values["vers"] = f"4.{values.pop('minorversion')}"
     if values.get("hard") == "soft" and "softreval" in implied_values(options):
-        values["softreval"] = YES  # a softerr before it says so
+        values["softreval"] = YES  # an earlier softerr implies it
     times = {"actimeo", *ATTRIBUTE_TIMES} & set(values)
     if values.get("ac") == NO:
         for name in sorted(times):
@@ -140,13 +152,13 @@ def _limited_value(
         return _limited_size(name, number, values, system, translation)
     if name != "timeo":
         return number
-    kept = max(number, system.timeo_min)
-    kept = min(kept, system.timeo_max) if system.timeo_max else kept
-    if kept != number:
+    limited = max(number, system.timeo_min)
+    limited = min(limited, system.timeo_max) if system.timeo_max else limited
+    if limited != number:
         translation.problems.append(
-            f"{system.name} cannot wait {number / 10:g} s for an answer: timeo became {kept / 10:g} s."
+            f"{system.name} cannot wait {number / 10:g} s for an answer: timeo became {limited / 10:g} s."
         )
-    return kept
+    return limited
 
 
 def _limited_size(
@@ -154,14 +166,14 @@ def _limited_size(
 ) -> int:
     udp = values.get("proto", "tcp").startswith("udp") or "tcp" not in system.transports
     limit = system.udp_limit if udp else system.tcp_limit
-    kept = min(number, limit) if limit else number
-    if kept != number:
+    limited = min(number, limit) if limit else number
+    if limited != number:
         over = "UDP" if udp else "TCP"
         translation.problems.append(
             f"{system.name} takes at most {limit} for {name} over {over}, which was written for {number}."
         )
-    rounded = max(kept - kept % system.block, system.block)
-    if rounded != kept:
+    rounded = max(limited - limited % system.block, system.block)
+    if rounded != limited:
         translation.problems.append(f"{system.name} rounds {name} to multiples of {system.block}: {rounded}.")
     return rounded
 
@@ -186,7 +198,7 @@ def _note_differences(values: Mapping[str, str], system: TargetSystem, translati
 
 
 def write_mount_command(entry: MountSpec, translation: Translation) -> DialectText:
-    """Return the ``mount -t nfs`` command of a system that takes all words after ``-o``."""
+    """Return the ``mount -t nfs`` command for a system with all options after ``-o``."""
     words = ["mount", "-t", "nfs"]
     words += ["-o", ",".join(translation.words)] if translation.words else []
     text = shlex.join([*words, str(entry.share), entry.mount_point]) + "\n"
@@ -194,16 +206,16 @@ def write_mount_command(entry: MountSpec, translation: Translation) -> DialectTe
 
 
 def fstab_fields(entry: MountSpec, words: list[str]) -> list[str]:
-    """Return the first four fields of an fstab line, where the options begin with the access."""
+    """Return the first four fields of an fstab line; its options begin with rw unless ro or rw is present."""
     access = [] if {"ro", "rw"} & set(words) else ["rw"]
     return [str(entry.share), entry.mount_point, "nfs", ",".join([*access, *words])]
 
 
 def fstab_line(system: TargetSystem, fields: list[str]) -> str:
-    """Return the line of an fstab without escapes.
+    """Return a line of an fstab format that has no escapes.
 
     Raises:
-        DialectError: if a field holds a blank, which would begin the next one.
+        DialectError: if a field contains a blank, the field separator.
     """
     if any(_BLANK.search(field) for field in fields):
         raise DialectError(f"The fstab of {system.name} cannot hold a blank inside a path or an option.")
@@ -211,7 +223,7 @@ def fstab_line(system: TargetSystem, fields: list[str]) -> str:
 
 
 FREEBSD_FSTAB = "/etc/fstab"
-#: vfs.maxbcachebuf unless /boot/loader.conf raises it.
+#: Default limit of rsize and wsize, bytes (vfs.maxbcachebuf, which /boot/loader.conf can raise).
 FREEBSD_LIMIT = 65536
 
 FREEBSD = TargetSystem(
@@ -221,7 +233,7 @@ FREEBSD = TargetSystem(
     timeo_min=10,
     words={
         **BSD_WORDS,
-        "dev": {NO: "", YES: ""},  # devices exist in devfs only
+        "dev": {NO: "", YES: ""},  # only devfs has devices
         "vers": {
             "3": "nfsv3", "4": "nfsv4", "4.0": "nfsv4", "4.1": "nfsv4,minorversion=1",
             "4.2": "nfsv4,minorversion=2",
@@ -258,12 +270,12 @@ FREEBSD = TargetSystem(
 
 
 def write_freebsd(entry: MountSpec) -> DialectText:
-    """Return the mount command."""
+    """Return the entry as a FreeBSD mount command."""
     return write_mount_command(entry, _translate_freebsd(entry, fstab=False))
 
 
 def write_freebsd_fstab(entry: MountSpec) -> DialectText:
-    """Return the fstab line; blanks are escaped as vis(3) does it."""
+    """Return the entry as a FreeBSD fstab line, with blanks escaped as by vis(3)."""
     translation = _translate_freebsd(entry, fstab=True)
     fields = map(escape_field, fstab_fields(entry, translation.words))
     text = " ".join([*fields, "0", "0"]) + "\n"
@@ -287,7 +299,7 @@ def _translate_freebsd(entry: MountSpec, *, fstab: bool) -> Translation:
 
 OPENBSD_FSTAB = "/etc/fstab"
 
-#: sys/nfs/nfs.h: MAXBSIZE over TCP, NFS_MAXDGRAMDATA over UDP, time-outs from 1 s to 60 s.
+#: Limits of OpenBSD: MAXBSIZE over TCP, NFS_MAXDGRAMDATA over UDP, timeouts from 1 s to 60 s (sys/nfs/nfs.h).
 OPENBSD = TargetSystem(
     name="OpenBSD",
     tcp_limit=65536,
@@ -308,7 +320,7 @@ OPENBSD = TargetSystem(
         "hard": {"hard": "", "soft": "-s", "softerr": "-s"},
         "intr": {YES: "-i", NO: ""},
         "rdirplus": {"force": "-l", "heuristic": "-l", "none": ""},
-        # nfs_advlock (sys/nfs/nfs_vnops.c) asks no server: every lock is local.
+        # nfs_advlock (sys/nfs/nfs_vnops.c) makes every lock local.
         "lock": {NO: ""},
         "local_lock": {"all": ""},
         "mountproto": {"udp": "-U", "tcp": ""},
@@ -328,7 +340,7 @@ OPENBSD = TargetSystem(
 
 
 def write_openbsd(entry: MountSpec) -> DialectText:
-    """Return the mount_nfs command."""
+    """Return the entry as an OpenBSD mount_nfs command."""
     translation = _translate_openbsd(entry, fstab=False)
     words = ["mount_nfs", *_openbsd_flags(translation.words)]
     plain = [word for word in translation.words if not word.startswith("-")]
@@ -338,10 +350,10 @@ def write_openbsd(entry: MountSpec) -> DialectText:
 
 
 def write_openbsd_fstab(entry: MountSpec) -> DialectText:
-    """Return the fstab line. This fstab has no escapes.
+    """Return the entry as an OpenBSD fstab line, which has no escapes.
 
     Raises:
-        DialectError: if a path has a blank in it.
+        DialectError: if a path contains a blank.
     """
     translation = _translate_openbsd(entry, fstab=True)
     return DialectText(
@@ -373,15 +385,15 @@ def _openbsd_flags(words: list[str]) -> Iterator[str]:
 
 
 MACOS_MAP = "/etc/auto_nfs"
-#: Blanks, quotes, a comment, the key, a variable.
+#: Characters with a special meaning in a map: blanks, backslash, quotes, comment, key, variable.
 _MACOS_MAP_SPECIAL = re.compile(r"[\s\\\"'#&$]")
 
-#: Its NFS client reads and writes up to 1 MiB over TCP and 16 KiB over UDP (nfsproto.h).
+#: Limits of macOS: 1 MiB over TCP and 16 KiB over UDP (nfsproto.h).
 MACOS = TargetSystem(
     name="macOS",
     tcp_limit=1048576,
     udp_limit=16384,
-    always={"resvport": "resvport"},  # servers on Linux want it, and macOS does not do it by itself
+    always={"resvport": "resvport"},  # Linux servers require it, and macOS does not set it by default
     words={
         **BSD_WORDS,
         "vers": {version: f"vers={version}" for version in ("3", "4", "4.0")}
@@ -413,15 +425,15 @@ MACOS = TargetSystem(
 
 
 def write_macos(entry: MountSpec) -> DialectText:
-    """Return the mount command."""
+    """Return the entry as a macOS mount command."""
     return write_mount_command(entry, _translate_macos(entry))
 
 
 def write_macos_autofs(entry: MountSpec) -> DialectText:
-    """Return the line of /etc/auto_master and that of the direct map, each under its file's name.
+    """Return the entry as a line of /etc/auto_master and a line of a direct map, each after its file name.
 
     Raises:
-        DialectError: if a path has a character that the map takes for something else.
+        DialectError: if a path contains a character with a special meaning in a map.
     """
     special = _MACOS_MAP_SPECIAL.search(f"{entry.share}{entry.mount_point}")
     if special:
@@ -429,7 +441,7 @@ def write_macos_autofs(entry: MountSpec) -> DialectText:
         raise DialectError(f"A map of macOS's automounter cannot hold {name} inside a path.")
     options = entry.options.copy()
     for name in ("x-systemd.automount", "auto", "nofail", "_netdev"):
-        options.remove(name)  # a map is on demand, and holds no start-up up
+        options.remove(name)  # meaningless in a map, which is mounted on demand
     translation = _translate_macos(MountSpec(entry.share, entry.mount_point, options))
     if entry.when != "on demand":
         translation.untranslated.append(
@@ -454,9 +466,9 @@ def _translate_macos(entry: MountSpec) -> Translation:
 
 
 NEXTSTEP_FSTAB = "/etc/fstab"
-#: NFS version 2 moves at most 8192 bytes at a time.
+#: Maximum transfer size of NFS version 2, bytes.
 NEXTSTEP_LIMIT = 8192
-#: The default of mnttimeo: one try waits so many seconds.
+#: Default of mnttimeo, the timeout of one try to mount, seconds.
 NEXTSTEP_MOUNT_WAIT_S = 20
 
 NEXTSTEP = TargetSystem(
@@ -489,10 +501,12 @@ NEXTSTEP = TargetSystem(
 
 
 def write_nextstep(entry: MountSpec) -> DialectText:
-    """Return the line. ``retry`` counts tries of ``mnttimeo`` seconds there, and minutes on Linux.
+    """Return the entry as a NeXTSTEP fstab line.
+
+    On NeXTSTEP ``retry`` is a number of tries of ``mnttimeo`` seconds each; on Linux it is in minutes.
 
     Raises:
-        DialectError: if a path has a blank in it.
+        DialectError: if a path contains a blank.
     """
     translation = translate_options(entry, NEXTSTEP, fstab=True)
     translation.problems.append("NeXTSTEP speaks NFS version 2 over UDP only; the server has to offer both.")

@@ -1,4 +1,4 @@
-"""Mount entry that all dialects share, and the results of reading and writing it."""
+"""Mount entry common to all dialects, and the results of reading and writing it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ MountTime = Literal["start-up", "on demand", "by hand"]
 
 
 class DialectError(ValueError):
-    """The text cannot be read as this dialect; the message says why, one sentence."""
+    """A text cannot be read, or an entry written, in a dialect; the message says why, one sentence."""
 
 
 class WrongDialectError(DialectError):
-    """The text is of another form altogether, so another dialect may read it."""
+    """A text does not have the form of this dialect; another dialect may read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountSpec:
-    """A share, where it is mounted, and how.
+    """A mount entry: share, mount point and options.
 
     Attributes:
-        share: the export.
+        share: server and export.
         mount_point: absolute path.
-        options: every option as Linux writes it in fstab; the words that say when (noauto,
-            x-systemd.automount, x-systemd.idle-timeout) are among them.
+        options: all options of a Linux fstab line, including those for the time of mounting (noauto,
+            x-systemd.automount, x-systemd.idle-timeout).
     """
 
     share: Share
@@ -38,10 +38,10 @@ class MountSpec:
 
     @classmethod
     def make(cls, share: str, mount_point: str, options: MountOptions | str = "") -> MountSpec:
-        """Return the entry of these texts.
+        """Return an entry parsed from texts.
 
         Raises:
-            DialectError: if the share or the mount point is none.
+            DialectError: if the share or the mount point is invalid.
         """
         try:
             parsed = Share.parse(share)
@@ -51,25 +51,25 @@ class MountSpec:
             raise DialectError(f"The mount point “{mount_point}” is not an absolute path.")
         if any(ord(c) < 0x20 or ord(c) == 0x7F or 0xD800 <= ord(c) <= 0xDFFF for c in mount_point):
             raise DialectError("The mount point contains a control character or a byte that is not UTF-8.")
-        made = MountOptions.parse(options) if isinstance(options, str) else options.copy()
-        return cls(parsed, mount_point, made)
+        parsed_options = MountOptions.parse(options) if isinstance(options, str) else options.copy()
+        return cls(parsed, mount_point, parsed_options)
 
     @property
     def when(self) -> MountTime:
-        """When it is mounted, as mount -a and systemd read the options."""
+        """Time of mounting according to the options, as read by mount -a and systemd."""
         return mount_time_of(self.options)
 
     @property
     def idle_timeout_s(self) -> int | None:
-        """Seconds after which an unused on-demand mount goes, None if it stays or the text is no time."""
+        """Seconds until an unused on-demand mount is unmounted, None if never or if the text is invalid."""
         seconds = parse_time_span(self.options.get("x-systemd.idle-timeout") or "")
         return int(seconds) or None if seconds is not None and math.isfinite(seconds) else None
 
     def with_mount_time(self, when: MountTime) -> MountSpec:
-        """Return a copy that is mounted then; an idle time-out stays only where it means something.
+        """Return a copy with another time of mounting; only on-demand mounts keep an idle timeout.
 
         Raises:
-            DialectError: if the options are broken, so that nothing can be added.
+            DialectError: if an unclosed quotation mark prevents adding options.
         """
         options = self.options.copy()
         set_mount_time(options, when)
@@ -77,17 +77,17 @@ class MountSpec:
 
 
 def mount_time_of(options: MountOptions) -> MountTime:
-    """Return when these options mount, as mount -a and systemd read them."""
+    """Return the time of mounting according to options, as read by mount -a and systemd."""
     if options.get("x-systemd.automount") == YES:
         return "on demand"
     return "by hand" if options.get("noauto") == YES else "start-up"
 
 
 def set_mount_time(options: MountOptions, when: MountTime) -> None:
-    """Change the options so that they mount then; an idle time-out stays only where it means something.
+    """Set the options for a time of mounting; only on-demand mounts keep an idle timeout.
 
     Raises:
-        DialectError: if the options are broken, so that nothing can be added.
+        DialectError: if an unclosed quotation mark prevents adding options.
     """
     if when == "on demand":
         options.remove("auto")
@@ -103,13 +103,13 @@ def set_mount_time(options: MountOptions, when: MountTime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DialectText:
-    """An entry in one dialect.
+    """An entry written in one dialect.
 
     Attributes:
-        text: what to copy, with a line end.
-        file_name: where it belongs, "" for a command.
-        untranslated: what the dialect cannot say, one sentence each.
-        problems: what the other system limits or changes, one sentence each.
+        text: the entry, with a final newline.
+        file_name: path of the file for the text, "" for a command.
+        untranslated: settings that the dialect cannot express, one sentence each.
+        problems: limits and differences of the other system, one sentence each.
     """
 
     text: str
@@ -120,12 +120,13 @@ class DialectText:
 
 @dataclass(frozen=True, slots=True)
 class ParseResult:
-    """What a text says.
+    """A mount entry read from a text.
 
     Attributes:
-        entry: in Linux's words.
-        form: what the text was recognised as, for example "an fstab line".
-        untranslated: what of it Linux cannot say or is not understood, one sentence each.
+        entry: the entry with Linux options.
+        form: recognized form of the text, for example "an fstab line".
+        untranslated: parts of the text that were not understood or have no Linux equivalent, one sentence
+            each.
     """
 
     entry: MountSpec
@@ -134,7 +135,7 @@ class ParseResult:
 
 
 def split_fstab_items(options: MountOptions) -> tuple[list[str], list[str]]:
-    """Return the items that reach mount.nfs, and those that only fstab and systemd read."""
+    """Return the items for mount.nfs, and the items that only fstab and systemd use."""
     inner: list[str] = []
     outer: list[str] = []
     for item in options:
@@ -147,10 +148,10 @@ def split_fstab_items(options: MountOptions) -> tuple[list[str], list[str]]:
 
 
 def set_option(options: MountOptions, name: str, value: str) -> None:
-    """Give an option a value.
+    """Set an option to a canonical value.
 
     Raises:
-        DialectError: if the options are broken, so that nothing can be added.
+        DialectError: if an unclosed quotation mark prevents adding options.
     """
     try:
         options.set(name, value)
@@ -159,16 +160,21 @@ def set_option(options: MountOptions, name: str, value: str) -> None:
 
 
 def set_version_4(options: MountOptions) -> None:
-    """Say in an option what the file system type ``nfs4`` says (mount.nfs4(8)), unless a version is given.
+    """Set vers=4 for the file system type ``nfs4`` (mount.nfs4(8)), unless a version is present.
 
     Raises:
-        DialectError: as :func:`set_option`.
+        DialectError: if an unclosed quotation mark prevents adding options.
     """
     if options.get("vers") is None:
         set_option(options, "vers", "4")
 
 
 def control_character_problem(text: str, what: str) -> list[str]:
-    """Return a sentence if the text has a character that no line of a file can hold."""
+    """Return a sentence if a text contains a control character, else [].
+
+    Args:
+        text: text to write into a file.
+        what: name of the text in the sentence, for example "options".
+    """
     bad = any(ord(c) < 0x20 or ord(c) in {0x7F, 0x85, 0x2028, 0x2029} for c in text)
     return [f"The {what} contain a control character, which cannot be written here."] if bad else []

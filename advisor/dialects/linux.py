@@ -1,9 +1,9 @@
 """Mount commands, fstab lines and nfsmount.conf sections of Linux: parsing and printing.
 
-Commands are read as people paste them: with a prompt, sudo, quoted words, a second command behind them
-(mount(8), and mount.nfs(8), which takes the same options after share and mount point). The grammar of
-fstab(5) is libmount's (libmount/src/tab_parse.c): blanks between fields, octal escapes within them. A
-section of nfsmount.conf(5) has options for whatever is mounted at one mount point.
+The reader accepts pasted commands with a prompt, sudo, quoted words or a second command after them (mount(8),
+and mount.nfs(8), whose options follow share and mount point). The grammar of fstab(5) is that of libmount
+(libmount/src/tab_parse.c): blanks between fields, octal escapes within them. A section of nfsmount.conf(5)
+has the options for one mount point.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _LONG_FLAGS = (
     "types=", "options=", "read-only", "ro", "rw", "read-write", "verbose", "no-mtab", "fake", "mkdir",
     "source=", "target=", "internal-only", "onlyonce", "make-private", "make-shared", "test-opts=",
 )  # fmt: skip
-#: Flags that are options by another name.
+#: Flags of mount(8) to the equivalent options.
 _FLAG_OPTIONS = {
     "-r": "ro", "--read-only": "ro", "--ro": "ro", "-w": "rw", "--rw": "rw", "--read-write": "rw",
     "-s": "sloppy", "-m": "X-mount.mkdir", "--mkdir": "X-mount.mkdir",
 }  # fmt: skip
-#: They change what is printed or noted, not the mount.
+#: Flags that have no effect on the mount, only on output or on mtab; or that parse_flags handles.
 _IGNORED_FLAGS = frozenset({"-v", "--verbose", "-n", "--no-mtab", "--source", "--target"})
 
 
 def mount_command(share: str, mount_point: str, options: MountOptions) -> str:
-    """Return the command line, quoted for a shell; mount(8) passes over the words meant for fstab."""
+    """Return the command line, quoted for a shell; mount(8) ignores options for fstab."""
     words = ["mount", "-t", "nfs"]
     if str(options):
         words += ["-o", str(options)]
@@ -50,15 +50,15 @@ def mount_command(share: str, mount_point: str, options: MountOptions) -> str:
 
 
 def write_command(entry: MountSpec) -> DialectText:
-    """Return the command."""
+    """Return the entry as a mount command."""
     return DialectText(mount_command(str(entry.share), entry.mount_point, entry.options) + "\n")
 
 
 def read_command(text: str) -> ParseResult:
-    """Return what a mount command says, its options in whatever order.
+    """Return the entry of a mount command, whose words may be in any order.
 
     Raises:
-        DialectError: if it is not one or not complete.
+        DialectError: if the text is not a mount command, or is incomplete.
     """
     command = parse_command(text)
     if command.program not in LINUX_PROGRAMS:
@@ -71,10 +71,10 @@ def read_command(text: str) -> ParseResult:
 
 
 def read_mount_flags(command: ShellCommand) -> tuple[list[str], str, list[str], str, str]:
-    """Return option texts, file system type, what is not translated, share and mount point.
+    """Return option strings, file system type, sentences about ignored parts, share and mount point.
 
     Raises:
-        DialectError: if it is not a complete command for NFS.
+        DialectError: if the command is not a complete mount command for NFS.
     """
     flags, share, mount_point = parse_flags(command, _SHORT_FLAGS, _LONG_FLAGS)
     items: list[str] = []
@@ -106,7 +106,13 @@ _SHELL_OPERATORS = ";&|<>()"
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """One command: the program's name without its directory, its words, and what stood behind it."""
+    """One shell command.
+
+    Attributes:
+        program: name of the program without its directory.
+        words: arguments of the program.
+        behind: text after the command, for example a second command.
+    """
 
     program: str
     words: list[str]
@@ -114,10 +120,10 @@ class ShellCommand:
 
 
 def parse_command(text: str) -> ShellCommand:
-    """Return the first command of the text.
+    """Return the first command of a text.
 
     Raises:
-        OtherFormError: if it does not begin with a mount program.
+        WrongDialectError: if the command is not a mount program.
         DialectError: if a quotation mark is not closed.
     """
     line, rest = _first_command_line(text)
@@ -139,10 +145,15 @@ def parse_flags(
 ) -> tuple[list[tuple[str, str]], str, str]:
     """Return the flags with their values, the share and the mount point.
 
-    A remount may name the mount point alone; its share is "".
+    A remount may have only a mount point; the share is then "".
+
+    Args:
+        command: the command.
+        short: one-letter flags for getopt.
+        long: long flags for getopt.
 
     Raises:
-        DialectError: if a flag is not known, or if it is not exactly one share and one mount point.
+        DialectError: if a flag is unknown, or the number of shares and mount points is wrong.
     """
     try:
         flags, operands = gnu_getopt(command.words, short, list(long))
@@ -187,12 +198,12 @@ def _ends_command(word: str) -> bool:
 
 
 def _without_sudo(words: list[str]) -> list[str]:
-    """Leave out sudo or doas with its flags."""
+    """Return the words after sudo or doas and its flags."""
     place = 0
     if words and words[0].rpartition("/")[2] in SUDO_PROGRAMS:
         place = 1
         while place < len(words) and words[place].startswith("-"):
-            # -u USER and -g GROUP take a word.
+            # -u and -g have an argument.
             place += 2 if words[place] in {"-u", "-g"} else 1
     return words[place:]
 
@@ -206,28 +217,28 @@ _FSTAB_ESCAPES = str.maketrans({c: f"\\{ord(c):03o}" for c in " \t\n\r\\#"})
 
 
 def escape_field(field: str) -> str:
-    """Return the field with blanks, line ends, backslashes and number signs as octal escapes."""
+    """Return an fstab field with blanks, newlines, backslashes and number signs as octal escapes."""
     return field.translate(_FSTAB_ESCAPES)
 
 
 def unescape_field(field: str) -> str:
-    """Return the field with its octal escapes read; bytes that are not UTF-8 become surrogates."""
+    """Return an fstab field with octal escapes decoded; bytes that are not UTF-8 become surrogates."""
     raw = field.encode(errors="surrogateescape")
     raw = _OCTAL_ESCAPE.sub(lambda match: bytes([int(match[1], 8) & 0xFF]), raw)
     return raw.decode(errors="surrogateescape")
 
 
 def write_fstab(entry: MountSpec) -> DialectText:
-    """Return the line."""
+    """Return the entry as an fstab line."""
     fields = [str(entry.share), entry.mount_point, "nfs", str(entry.options) or "defaults"]
     return DialectText(" ".join([*map(escape_field, fields), "0", "0"]) + "\n", FSTAB_FILE)
 
 
 def read_fstab(text: str) -> ParseResult:
-    """Return the first NFS line of the text; comments and blank lines are passed over.
+    """Return the entry of the first NFS line of a text, ignoring comments and blank lines.
 
     Raises:
-        DialectError: if there is none, or if it is not complete.
+        DialectError: if the text has no NFS line, or the line is incomplete.
     """
     fields, untranslated = first_nfs_line(text)
     options = MountOptions.parse("" if fields[3] == "defaults" else fields[3])
@@ -237,10 +248,10 @@ def read_fstab(text: str) -> ParseResult:
 
 
 def first_nfs_line(text: str) -> tuple[list[str], list[str]]:
-    """Return the first four fields of the first NFS line, and a sentence for everything left out.
+    """Return the first four fields of the first NFS line, and a sentence for every ignored part.
 
     Raises:
-        DialectError: if there is no such line.
+        DialectError: if the text has no NFS line, or a number field is invalid.
     """
     lines = [line.strip(" \t\r") for line in text.split("\n")]
     entries = [_BLANKS.split(line) for line in lines if line and not line.startswith("#")]
@@ -265,15 +276,15 @@ NFSMOUNT_CONF_FILE = "/etc/nfsmount.conf"
 
 _BAD_CONF_VALUE = re.compile(r'[#;"\s]')
 _BAD_CONF_SECTION = re.compile(r'["\]#;]')
-#: The file has its own names for these (nfsmount.conf(5)).
+#: Options with a different name in nfsmount.conf(5).
 _CONF_NAMES = {"bg": "Background", "fg": "Foreground", "sloppy": "Sloppy"}
 
 
 def write_nfsmount_conf(entry: MountSpec) -> DialectText:
-    """Return the section. It has no share: it counts for every mount at this mount point.
+    """Return the entry's options as a section of nfsmount.conf for its mount point, without the share.
 
     Raises:
-        DialectError: if the file cannot name the mount point.
+        DialectError: if the mount point has a character that the file cannot contain.
     """
     if _BAD_CONF_SECTION.search(entry.mount_point):
         raise DialectError('[ MountPoint ] cannot name a path with “"”, “]”, “#” or “;” in it.')

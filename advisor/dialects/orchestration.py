@@ -1,8 +1,8 @@
-"""Ansible tasks and Kubernetes volumes, written in YAML.
+"""Ansible tasks and Kubernetes volumes in YAML: printing.
 
-The task is one of Ansible's ansible.posix.mount module, which writes fstab and mounts. The volume is a
-PersistentVolume of Kubernetes with the NFS volume source. Single values are written so that YAML 1.1 and 1.2
-both read them back as text.
+The task uses the module ansible.posix.mount, which writes fstab and mounts. The volume is a Kubernetes
+PersistentVolume with an NFS volume source. Scalars are quoted where YAML 1.1 or 1.2 would not read them as
+text.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import re
 from advisor.dialects.entry import DialectText, MountSpec, control_character_problem, split_fstab_items
 from advisor.options import MountOptions, catalogue
 
-#: What needs no quotes: a letter or slash first, and nothing that could be a number, a date or a key.
+#: Scalars without quotes: they begin with a letter or slash, and cannot be a number, a date or a key.
 _PLAIN_SCALAR = re.compile(r"[A-Za-z/][A-Za-z0-9_./=-]*")
 _YAML_KEYWORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _YAML_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def yaml_scalar(text: str) -> str:
-    """Return the text as a plain scalar where that is safe, otherwise in double quotes."""
+    """Return a text as a YAML plain scalar where that is safe, otherwise in double quotes."""
     if _PLAIN_SCALAR.fullmatch(text) and text.lower() not in _YAML_KEYWORDS:
         return text
     return '"' + "".join(_escaped_character(character) for character in text) + '"'
@@ -37,7 +37,7 @@ def _escaped_character(character: str) -> str:
 
 
 def write_ansible(entry: MountSpec) -> DialectText:
-    """Return the task: mounted now and at start-up, or, if it is not for start-up, only written to fstab."""
+    """Return the entry as an Ansible task: mounted for mounts at boot, else present (only in fstab)."""
     state = "mounted" if entry.when == "start-up" else "present"
     keys = [
         ("src", str(entry.share)),
@@ -58,7 +58,7 @@ def write_ansible(entry: MountSpec) -> DialectText:
 
 
 def _ansible_value(text: str) -> str:
-    # Braces would be a template.
+    # Jinja2 would expand such braces.
     if "{{" in text or "{%" in text or "{#" in text:
         quoted = yaml_scalar(text)
         return "!unsafe " + quoted
@@ -70,7 +70,7 @@ _MAX_VOLUME_NAME = 63
 
 
 def write_kubernetes(entry: MountSpec) -> DialectText:
-    """Return the volume; the pod that claims it says where it is mounted."""
+    """Return the entry as a Kubernetes PersistentVolume, without the mount point, which each pod chooses."""
     inner, outer = split_fstab_items(entry.options)
     read_only = MountOptions(inner).get("ro") == "ro"
     options = [item for item in inner if catalogue().read_item(item)[1] != "ro"]
@@ -109,6 +109,6 @@ def write_kubernetes(entry: MountSpec) -> DialectText:
 
 
 def volume_name(share: str) -> str:
-    """Return a name for the volume that Kubernetes takes: at most 63 of a-z, 0-9 and the hyphen."""
+    """Return a valid Kubernetes name for a share's volume: at most 63 characters of a-z, 0-9 and hyphen."""
     name = _NOT_IN_VOLUME_NAME.sub("-", share.lower()).strip("-")
     return name[:_MAX_VOLUME_NAME].strip("-") or "nfs"

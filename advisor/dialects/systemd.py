@@ -1,8 +1,9 @@
-r"""systemd mount and automount units (systemd.mount(5), systemd.automount(5), systemd-escape(1)).
+r"""systemd mount and automount units: parsing and printing.
 
-A value in a unit file is taken literally except for ``%``, which begins a specifier, a backslash at the
-line's end, which continues it, and blanks at both ends, which are lost. The words for fstab become
-settings, as systemd-fstab-generator makes them; ``nofail`` and ``_netdev`` stay, systemd reads them there.
+Sources: systemd.mount(5), systemd.automount(5), systemd.syntax(7), systemd-escape(1). Values in a unit file
+are literal with three exceptions: ``%`` begins a specifier, a backslash at the end of a line continues it,
+and blanks at both ends are removed. Options for fstab become unit settings, as with systemd-fstab-generator;
+``nofail`` and ``_netdev`` stay in Options=, where systemd reads them.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ FORM = "a systemd mount unit"
 DIRECTORY = "/etc/systemd/system/"
 
 _REMOTE_FS_TARGET = "remote-fs.target"
-#: Every boot reaches these (systemd.special(7)), so a unit that one of them wants is simply mounted at boot.
+#: Targets that every boot reaches (systemd.special(7)); a unit wanted by one of them is mounted at boot.
 _AT_BOOT = frozenset({_REMOTE_FS_TARGET, "multi-user.target", "graphical.target", "default.target"})
-#: A word for fstab and the settings that say the same, section first.
+#: Options for fstab to the equivalent unit settings, each as section and key.
 _OPTION_SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "x-systemd.mount-timeout": (("Mount", "TimeoutSec"),),
     "x-systemd.requires": (("Unit", "Requires"), ("Unit", "After")),
@@ -44,7 +45,7 @@ _OPTION_SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "x-systemd.wanted-by": (("Install", "WantedBy"),),
     "x-systemd.required-by": (("Install", "RequiredBy"),),
 }
-#: What a mount of NFS has anyway, or what only people read.
+#: Settings that every NFS mount unit has by default.
 _IMPLIED_SETTINGS = {
     ("Unit", "After"): frozenset({"network-online.target", "network.target", "remote-fs-pre.target"}),
     ("Unit", "Wants"): frozenset({"network-online.target", "network.target"}),
@@ -52,17 +53,17 @@ _IMPLIED_SETTINGS = {
     ("Unit", "Before"): frozenset({_REMOTE_FS_TARGET}),
     ("Install", "RequiredBy"): _AT_BOOT,
 }
-#: Their values are lists of unit names with blanks between.
+#: Settings whose values are lists of unit names, separated by blanks.
 _LIST_SETTINGS = frozenset({"Requires", "Wants", "After", "Before", "WantedBy", "RequiredBy"})
 
 UnitSettings = list[tuple[str, str, str]]
 
 
 def _file_name(path: str, suffix: str = "mount") -> str:
-    """Return the file of the unit of a path.
+    """Return the file of the unit for a path.
 
     Raises:
-        DialectError: if no unit can have the name of the path.
+        DialectError: if the path has no valid unit name.
     """
     try:
         return DIRECTORY + unit_name(path, suffix)
@@ -71,14 +72,14 @@ def _file_name(path: str, suffix: str = "mount") -> str:
 
 
 def write_mount(entry: MountSpec) -> DialectText:
-    """Return the .mount unit.
+    """Return the entry as a .mount unit.
 
     Raises:
-        DialectError: if no unit can have the name of the mount point.
+        DialectError: if the mount point has no valid unit name.
     """
     file_name = _file_name(entry.mount_point)
     options, settings, untranslated = _split_options(entry.options)
-    by_itself = entry.when == "start-up"
+    at_boot = entry.when == "start-up"
     problems = _text_problems(entry, options)
     if options.get("bg") == "bg":
         problems.append("systemd takes a mount that goes on in the background for failed: leave out bg.")
@@ -91,7 +92,7 @@ def write_mount(entry: MountSpec) -> DialectText:
     ]
     lines += [("Mount", "Options", str(options))] if str(options) else []
     lines += [line for line in settings if line[0] == "Mount"]
-    if by_itself:
+    if at_boot:
         install = [line for line in settings if line[0] == "Install"]
         wanted = "WantedBy" if options.get("nofail") == YES else "RequiredBy"
         lines += install or [("Install", wanted, _REMOTE_FS_TARGET)]
@@ -104,10 +105,10 @@ def write_mount(entry: MountSpec) -> DialectText:
 
 
 def write_automount(entry: MountSpec) -> DialectText:
-    """Return the .automount unit that goes beside the .mount unit.
+    """Return the .automount unit of an entry, which needs the .mount unit of the same name.
 
     Raises:
-        DialectError: as in :func:`write_mount`.
+        DialectError: if the mount point has no valid unit name.
     """
     file_name = _file_name(entry.mount_point, "automount")
     lines: UnitSettings = [
@@ -130,9 +131,9 @@ _AT_TIME = {"start-up": "at start-up", "by hand": "by hand"}
 
 
 def parse_unit(text: str) -> UnitSettings:
-    """Return section, key and value of every assignment of one file, in order (systemd.syntax(7)).
+    """Return section, key and value of every assignment in a unit file, in order (systemd.syntax(7)).
 
-    A list of units is parted into its names; ``%`` is left as written.
+    A list of units yields one assignment per unit. Specifiers stay as written.
     """
     settings: UnitSettings = []
     section = ""
@@ -148,34 +149,34 @@ def parse_unit(text: str) -> UnitSettings:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yield the lines without blanks at their ends; comments are left out, also between continued lines."""
-    begun = ""
+    """Yield logical lines without surrounding blanks; comments are removed, also between continued lines."""
+    continued = ""
     for line in text.replace("\r\n", "\n").split("\n"):
         if line.lstrip().startswith(("#", ";")):
             continue
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2:
-            begun += line[:-1] + " "
+            continued += line[:-1] + " "
         else:
-            yield (begun + line).strip()
-            begun = ""
-    yield begun.strip()
+            yield (continued + line).strip()
+            continued = ""
+    yield continued.strip()
 
 
 def read(text: str) -> ParseResult:
-    """Return what a .mount unit says, with the .automount unit if that stands in the same text.
+    """Return the entry of a .mount unit, together with its .automount unit if the text has both.
 
     Raises:
-        DialectError: if there is no [Mount] section with What and Where, or if it is no NFS mount.
+        DialectError: if the [Mount] section lacks What or Where, or the unit is no NFS mount.
     """
     return read_settings(parse_unit(text))
 
 
 def read_settings(settings: UnitSettings) -> ParseResult:
-    """Return what the settings of one or several files say; specifiers such as ``%u`` stay as written.
+    """Return the entry of the settings of one or several unit files; specifiers (``%u``) stay as written.
 
     Raises:
-        DialectError: as :func:`read`.
+        DialectError: if the [Mount] section lacks What or Where, or the unit is no NFS mount.
     """
     settings = [(section, key, value.replace("%%", "%")) for section, key, value in settings]
     sections = {section for section, _, _ in settings}
@@ -202,7 +203,7 @@ def read_settings(settings: UnitSettings) -> ParseResult:
 
 
 def _split_options(options: MountOptions) -> tuple[MountOptions, UnitSettings, list[str]]:
-    """Return the options that stay in Options=, the settings for the others, and what is left over."""
+    """Return the options for Options=, the unit settings for other options, and sentences about the rest."""
     kept: list[str] = []
     settings: UnitSettings = []
     untranslated: list[str] = []
@@ -248,7 +249,7 @@ def _unit_text(lines: UnitSettings) -> str:
 
 
 def _read_settings(settings: UnitSettings, options: MountOptions) -> tuple[list[str], list[str]]:
-    """Return the items that say what the settings say, and a sentence for each that has no word."""
+    """Return the fstab options for unit settings, and a sentence for each setting without an equivalent."""
     items: list[str] = []
     untranslated: list[str] = []
     required = {value for section, key, value in settings
@@ -264,7 +265,7 @@ def _read_settings(settings: UnitSettings, options: MountOptions) -> tuple[list[
         if place == ("Automount", "Where") or value in _IMPLIED_SETTINGS.get(place, frozenset()):
             continue
         if place == ("Install", "WantedBy") and value in _AT_BOOT:
-            # What only wants a mount goes on without it.
+            # WantedBy, unlike RequiredBy, lets the boot continue if the mount fails.
             nofail = options.get("nofail") is None and not automounted and "nofail" not in items
             items += ["nofail"] if nofail and not is_required else []
         elif place != ("Unit", "After") or value not in required:
@@ -275,7 +276,7 @@ def _read_settings(settings: UnitSettings, options: MountOptions) -> tuple[list[
 
 
 def _read_setting(place: tuple[str, str], value: str) -> str:
-    """Return the item for one setting, "" if there is none."""
+    """Return the fstab option for one unit setting, "" if there is none."""
     if place == ("Mount", "SloppyOptions") and value in {"yes", "true", "on", "1"}:
         return "sloppy"
     if place == ("Mount", "ReadWriteOnly") and value in {"yes", "true", "on", "1"}:
