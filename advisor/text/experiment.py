@@ -1,4 +1,4 @@
-"""Sentences about experiments and searches, for the command line, the window and the report."""
+"""Sentences about results of experiments and searches, for the command line, the window and the report."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from advisor.experiment.tables import ComparisonRow, FactorCurve, LevelConsistency
 
 if TYPE_CHECKING:
-    #: Writes a figure with its unit, as the person wants speeds.
+    #: Formats a figure (name, value) with its unit, speeds in the user's unit.
     FigureFormat = Callable[[str, float], str]
 
 _NUMBER_WORDS = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
-#: Differences below this are not worth a word.
+#: Smallest effect that is reported, as a fraction.
 _MIN_RELEVANT_EFFECT = 0.03
-#: Where a difference of this size would have been seen and was not, none matters much.
+#: Greatest detectable difference, as a fraction, from which “makes little difference” can be concluded.
 _SMALL_DIFFERENCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class FactorNames:
-    """What sentences call factors and levels: as they are written in a recipe, if nothing else is given.
+    """Labels of factors and levels in sentences; by default their names in a recipe.
 
     Attributes:
-        factor: from its name.
-        level: from the factor's name and the level.
-        between: what stands between the two.
+        factor: returns the label of a factor name.
+        level: returns the label of a level, given factor name and level.
+        between: separator between the two labels.
     """
 
     factor: Callable[[str], str] = str
@@ -50,12 +50,12 @@ RECIPE_NAMES = FactorNames()
 def set_text(
     levels: Mapping[str, str], besides: Mapping[str, str] | None = None, names: FactorNames = RECIPE_NAMES
 ) -> str:
-    """Return an option set in words: ``rsize=65536, nconnect=4``.
+    """Return an option set as text: ``rsize=65536, nconnect=4``.
 
     Args:
         levels: factor to level.
-        besides: if given, levels that are the same there are left out; “the same” if all are.
-        names: of factors and levels.
+        besides: another set; levels equal to its levels are omitted. The text is “the same” if all are.
+        names: labels of factors and levels.
     """
     shown = [
         f"{names.factor(name)}{names.between}{names.level(name, level)}"
@@ -66,7 +66,7 @@ def set_text(
 
 
 def winner_text(ranking: Ranking, written: FigureFormat, names: FactorNames = RECIPE_NAMES) -> str:
-    """Return who is first, and which others cannot be told apart from it."""
+    """Return which set is best, and how many sets do not differ significantly from it."""
     if not ranking.standings:
         return "No trial gave a result."
     first = ranking.standings[0]
@@ -95,7 +95,7 @@ def winner_text(ranking: Ranking, written: FigureFormat, names: FactorNames = RE
 def headline_text(
     found: Conclusion, figure: str, written: FigureFormat, names: FactorNames = RECIPE_NAMES
 ) -> str:
-    """Return what an experiment shows, in one or two short sentences."""
+    """Return the conclusion of an experiment in one or two short sentences."""
     gain, effect = found.gain, found.effect
     if effect is not None:
         level, other = (names.level(effect.factor, each) for each in (effect.level, effect.reference))
@@ -125,7 +125,7 @@ _CONCLUSION_TEXTS = {
 
 
 def gain_text(found: Conclusion) -> str:
-    """Return how sure a gain is, in one sentence; "" where there is none."""
+    """Return the interval of a gain as a sentence, or "" if the conclusion has no gain."""
     gain = found.gain
     if gain is None:
         return ""
@@ -134,20 +134,20 @@ def gain_text(found: Conclusion) -> str:
 
 
 def single_color_note(differs: bool | None) -> str:  # noqa: FBT001 - a verdict
-    """Return why a matrix is drawn in one color, "" where it is not."""
+    """Return why a matrix is drawn in one color, or "" if its cells differ significantly."""
     if differs is None:
         return "Too few trials were repeated to tell these cells from chance: they are drawn in one color."
     return "" if differs else "These cells do not differ by more than chance: they are drawn in one color."
 
 
 def detectable_difference_text(repeats: int, shown: float | None, more: tuple[int, float] | None) -> str:
-    """Return what so many repeats cannot show, before they are run.
+    """Return the smallest detectable difference of a planned experiment as a sentence.
 
     Args:
-        repeats: of each set.
-        shown: the smallest difference that would be more than chance where trials scatter by 5 %, as a
-            fraction; None if nothing can be told from chance.
-        more: a number of repeats and what it would show, None for nothing better.
+        repeats: repeats of each set.
+        shown: smallest significant difference if trials scatter by 5 %, as a fraction; None if no
+            difference can be significant.
+        more: a greater number of repeats and its smallest significant difference, or None.
     """
     count = "One repeat" if repeats == 1 else f"{_number(repeats).capitalize()} repeats"
     better = ""
@@ -160,7 +160,7 @@ def detectable_difference_text(repeats: int, shown: float | None, more: tuple[in
 
 
 def _undecided_text(ranking: Ranking, best: str, figure: str) -> str:
-    """Return who is first where nothing tells the differences from chance."""
+    """Return which set came first if the error is unknown, so that no difference is significant."""
     standings = ranking.standings
     if standings[0].median > 0:
         return f"{best} came first with {figure}, but {_undecided_reason(ranking)}."
@@ -173,19 +173,19 @@ def _undecided_text(ranking: Ranking, best: str, figure: str) -> str:
 
 
 def _equal_medians(ranking: Ranking) -> int:
-    """Return how many sets have the median of the first."""
+    """Return the number of sets with the same median as the first set."""
     return sum(standing.median == ranking.standings[0].median for standing in ranking.standings)
 
 
 def _undecided_reason(ranking: Ranking) -> str:
-    """Return why a difference cannot be told from chance."""
+    """Return why the significance of differences is unknown."""
     if any(min(standing.values) <= 0 for standing in ranking.standings):
         return "where trials have 0, no difference can be told from chance"
     return "too few trials were repeated to tell the difference from chance"
 
 
 def unmeasured_text(ranking: Ranking) -> str:
-    """Return how many trials ran and have no such figure, and why; "" if all have."""
+    """Return how many completed trials lack the figure, and why; "" if all have it."""
     count = ranking.unmeasured
     if not count:
         return ""
@@ -199,13 +199,13 @@ def unmeasured_text(ranking: Ranking) -> str:
 def compared_with_best_text(
     ranking: Ranking, levels: dict[str, str], name: str, written: FigureFormat
 ) -> str:
-    """Return how an option set compares with the best, or "" if it was not measured.
+    """Return a comparison of an option set with the best set, or "" if it was not measured.
 
     Args:
-        ranking: of all sets.
-        levels: of the set, such as the kernel's default.
-        name: what it is called.
-        written: writes a figure with its unit.
+        ranking: ranking of all sets.
+        levels: levels of the set, for example of the kernel's default.
+        name: label of the set.
+        written: formats a figure with its unit.
     """
     standing, first = ranking.of(levels), ranking.standings[0] if ranking.standings else None
     if standing is None or first is None:
@@ -224,7 +224,7 @@ def compared_with_best_text(
 
 
 def interval_text(standing: RankedSet) -> str:
-    """Return how a standing's interval was made, in one sentence."""
+    """Return the method of a ranked set's interval as a sentence."""
     count = len(standing.values)
     repeats = "one repeat" if count == 1 else f"{_number(count)} repeats"
     if standing.method == "sign test":
@@ -237,14 +237,14 @@ def interval_text(standing: RankedSet) -> str:
 
 
 def sync_time_text(name: str, figure: str, alone: float, counted: float, written: FigureFormat) -> str:
-    """Return what counting sync and unmount in makes of a figure, in one sentence.
+    """Return a figure with and without the time to sync and unmount as a sentence.
 
     Args:
-        name: of the option set.
-        figure: its name.
-        alone: without.
-        counted: with.
-        written: writes a figure with its unit.
+        name: label of the option set.
+        figure: name of the figure.
+        alone: value without the time to sync and unmount.
+        counted: value with the time to sync and unmount.
+        written: formats a figure with its unit.
     """
     return (
         f"{name}: {written(figure, alone)} for the transfer alone, {written(figure, counted)} with the time "
@@ -253,40 +253,43 @@ def sync_time_text(name: str, figure: str, alone: float, counted: float, written
 
 
 def drift_text(drift: BaselineDrift) -> str:
-    """Return whether the baseline moved during the run."""
+    """Return whether the baseline drifted during the run, as one or two sentences."""
     label = _figure_label(drift.figure)
     if drift.notable is None:
         return f"The baseline ran too seldom to tell whether its {label} drifted during the run."
     if not drift.notable:
         return f"No drift of the baseline's {label} was found during the run."
-    way = "rose" if drift.change > 0 else "fell"
+    verb = "rose" if drift.change > 0 else "fell"
     return (
-        f"The baseline's {label} {way} by {percent(abs(drift.change))} during the run. The random order "
+        f"The baseline's {label} {verb} by {percent(abs(drift.change))} during the run. The random order "
         "spreads this over all sets alike, but compare small differences with care."
     )
 
 
 def rank_texts(sums: Sequence[RankSums], names: FactorNames = RECIPE_NAMES) -> list[str]:
-    """Return which level of each factor is usually ahead; where chance may say so, in one sentence."""
-    said: list[str] = []
+    """Return the best level by rank of each factor; factors without significant ranks share a sentence."""
+    sentences: list[str] = []
     for one in sums:
         if one.notable:
             ordered = sorted(one.levels, key=lambda level: level.mean)
             first, last = ordered[0], ordered[-1]
             ahead, behind = (names.level(one.factor, each.level) for each in (first, last))
-            said.append(
+            sentences.append(
                 f"{names.factor(one.factor)}: {ahead} is usually ahead (average place {first.mean:.0f} of "
                 f"{sum(level.trials for level in one.levels)}), "
                 f"{behind} usually last ({last.mean:.0f})."
             )
     chance = [names.factor(one.factor) for one in sums if not one.notable]
-    return [*said, *_listed("Everything else being equal, no level is ahead by more than chance", chance)]
+    return [
+        *sentences,
+        *_listed("Everything else being equal, no level is ahead by more than chance", chance),
+    ]
 
 
 def effect_texts(effects: Sequence[FactorEffect], names: FactorNames = RECIPE_NAMES) -> list[str]:
-    """Return what each factor does; those that do nothing that was found, in one sentence."""
+    """Return the main effect of each factor; factors without a significant effect share a sentence."""
     strong = [one for one in effects if one.notable and one.gain >= _MIN_RELEVANT_EFFECT]
-    said = [
+    sentences = [
         f"{names.factor(one.factor)}: {names.level(one.factor, one.best)} is best, {percent(one.gain)} "
         f"ahead of the worst level; alone it explains {percent(one.share)} of all differences."
         for one in strong
@@ -294,14 +297,14 @@ def effect_texts(effects: Sequence[FactorEffect], names: FactorNames = RECIPE_NA
     unknown = [names.factor(one.factor) for one in effects if one.notable is None]
     weak = [names.factor(one.factor) for one in effects if one not in strong and one.notable is not None]
     return [
-        *said,
+        *sentences,
         *_listed("No difference that counts was found", weak),
         *_listed("Too few trials were repeated to tell an effect from chance", unknown),
     ]
 
 
 def interaction_text(interaction: Interaction, names: FactorNames = RECIPE_NAMES) -> str:
-    """Return whether two factors have to be chosen together."""
+    """Return whether two factors interact, so that their levels have to be chosen together."""
     first, second = map(names.factor, interaction.factors)
     if interaction.notable is None:
         return f"{first} and {second}: too few trials were repeated to say whether they act on each other."
@@ -314,7 +317,7 @@ def interaction_text(interaction: Interaction, names: FactorNames = RECIPE_NAMES
 
 
 def best_levels_text(curves: Sequence[FactorCurve], names: FactorNames = RECIPE_NAMES) -> str:
-    """Return the best level of each factor that was varied alone, as a row of seed 000's Figure 14."""
+    """Return the best level of each factor that was varied alone, like a row of seed 000's Figure 14."""
     if not curves:
         return "No setting was varied."
     best = [
@@ -330,7 +333,7 @@ def best_levels_text(curves: Sequence[FactorCurve], names: FactorNames = RECIPE_
 
 
 def consistency_text(rows: Sequence[LevelConsistency], factor: str, names: FactorNames = RECIPE_NAMES) -> str:
-    """Return which level of a matrix's rows holds over all its columns, and which do not."""
+    """Return which row level of a matrix is the most consistent over all columns, and which are poor."""
     if not rows:
         return "No matrix has values."
     best, poor = rows[0], [names.level(factor, row.level) for row in rows if row.worst < 0.8]
@@ -342,10 +345,10 @@ def consistency_text(rows: Sequence[LevelConsistency], factor: str, names: Facto
 
 
 def comparison_text(row: ComparisonRow, written: FigureFormat) -> str:
-    """Return how the levels of a row compare with its base."""
+    """Return the comparison of a row's levels with its base as a sentence."""
     base, *others = row.cells
     if any(min(cell.values) <= 0 for cell in row.cells):
-        # There are no ratios to 0, and none tells a difference from chance.
+        # Ratios to 0 are undefined, and significance is unknown.
         parts = [f"{cell.level} {written(row.figure, cell.median)}" for cell in others]
     else:
         parts = [_cell_text(row.figure, cell.level, cell.ratio, cell.differs) for cell in others]
@@ -379,12 +382,12 @@ def _figure_label(figure: str) -> str:
     return figure if quantity is None else quantity.label
 
 
-#: A difference above this is told as such: its figure says only that the trials were no measure of anything.
+#: Greatest detectable difference, as a fraction, that is quoted; above, the trials scatter too much.
 _HUGE_DIFFERENCE = 10.0
 
 
 def _detectable_text(ranking: Ranking) -> str:
-    """Return what may be concluded where no difference was found."""
+    """Return which differences would have been detected, for experiments without a significant one."""
     if ranking.shows is None:
         return ""
     if ranking.shows <= _SMALL_DIFFERENCE:
@@ -404,12 +407,12 @@ def _listed(text: str, factors: Sequence[str]) -> list[str]:
 
 
 def percent(part: float) -> str:
-    """Return a part of a whole in per cent."""
+    """Return a fraction as a percentage: ``14 %``."""
     return f"{100 * part:.0f} %"
 
 
 def change_text(part: float) -> str:
-    """Return a change with its sign: ``+14 %``, ``−3 %``, ``0 %``."""  # noqa: RUF002 - the sign
+    """Return a change, given as a fraction, with its sign: ``+14 %``, ``−3 %``, ``0 %``."""  # noqa: RUF002
     number = round(100 * part)
     sign = {1: "+", -1: "−"}.get((number > 0) - (number < 0), "")  # noqa: RUF001 - the sign
     return f"{sign}{abs(number)} %"
@@ -423,13 +426,13 @@ def _number(number: int) -> str:
     return _NUMBER_WORDS[number] if number < len(_NUMBER_WORDS) else str(number)
 
 
-#: What may be claimed of the winner: better in the re-test; no different; worse; it is the present setting;
-#: it was not run again, or too seldom to say.
+#: Verdict about the winner of a search: better, no-difference or worse in the retest; present: it is the
+#: current setting; untested: no retest, or too few rounds.
 SearchVerdict = Literal["better", "no-difference", "worse", "present", "untested"]
 
 
 def search_verdict(answer: SearchConclusion, retest: Retest | None) -> SearchVerdict:
-    """Return what may be claimed: what the search alone says of its winner is in part luck."""
+    """Return the verdict about the winner; the search alone proves nothing, since its figure is biased."""
     if answer.current is not None and answer.current.levels == answer.winner.levels:
         return "present"
     if retest is None:
@@ -441,7 +444,7 @@ def search_verdict(answer: SearchConclusion, retest: Retest | None) -> SearchVer
 def search_headline(
     answer: SearchConclusion, retest: Retest | None, names: FactorNames = RECIPE_NAMES
 ) -> str:
-    """Return what a search shows, in one or two short sentences."""
+    """Return the conclusion of a search in one or two short sentences."""
     verdict = search_verdict(answer, retest)
     if verdict == "better" and retest is not None:
         winner = set_text(retest.winner, retest.today, names)
@@ -458,7 +461,7 @@ _SEARCH_HEADLINES = {
 
 
 def retest_texts(answer: SearchConclusion, retest: Retest | None, written: FigureFormat) -> list[str]:
-    """Return what the re-test gave, and what the search had promised, sentence by sentence."""
+    """Return the result of the retest, and the gain estimated by the search, as sentences."""
     if search_verdict(answer, retest) == "present":
         return []
     if retest is None or retest.whole.verdict == "unknown":
@@ -467,14 +470,16 @@ def retest_texts(answer: SearchConclusion, retest: Retest | None, written: Figur
     whole = retest.whole
     after, before = written(WRITE, whole.after), written(WRITE, whole.before)
     rounds = f"Tested again in {retest.rounds} rounds, in turns"
-    said = [f"{rounds}: {after} against {before} with the present setting, {_retest_change(whole)}."]
+    sentences = [f"{rounds}: {after} against {before} with the present setting, {_retest_change(whole)}."]
     if retest.ways:
         ways = "; ".join(f"{_DIRECTION_NAMES[way.figure]} {_retest_change(way)}" for way in retest.ways)
-        said.append(f"{ways[:1].upper()}{ways[1:]}.")
+        sentences.append(f"{ways[:1].upper()}{ways[1:]}.")
     if answer.current is not None:
         promised = change_text(answer.winner.median / answer.current.median - 1)
-        said.append(f"The search had put it at {promised}: the first of many sets is in part the luckiest.")
-    return said
+        sentences.append(
+            f"The search had put it at {promised}: the first of many sets is in part the luckiest."
+        )
+    return sentences
 
 
 _DIRECTION_NAMES = {WRITE: "writing", READ: "reading", BOTH_DIRECTIONS: "both ways"}
@@ -488,20 +493,22 @@ def _retest_change(found: RetestComparison) -> str:
 def search_texts(
     answer: SearchConclusion, figure: str, written: FigureFormat, names: FactorNames = RECIPE_NAMES
 ) -> list[str]:
-    """Return what a search for the best setting went through, sentence by sentence.
+    """Return the details of a search result as sentences: winner, runner-up, default and current setting.
 
     Args:
-        answer: of the search.
-        figure: that it went by, of which more is better.
-        written: writes a figure with its unit.
-        names: of factors and levels.
+        answer: result of the search.
+        figure: name of the optimized figure, of which more is better.
+        written: formats a figure with its unit.
+        names: labels of factors and levels.
     """
     winner = answer.winner
     counted = f"First of {answer.candidates} sets after {answer.trials} trials of {answer.tried} of them"
-    said = [f"{counted}: {set_text(winner.levels, names=names)}, {_estimate_text(winner, figure, written)}."]
+    sentences = [
+        f"{counted}: {set_text(winner.levels, names=names)}, {_estimate_text(winner, figure, written)}."
+    ]
     if answer.runner_up is not None:
         apart = answer.runner_up.high < winner.low
-        said.append(
+        sentences.append(
             f"The next is {set_text(answer.runner_up.levels, winner.levels, names)}, "
             f"{_estimate_text(answer.runner_up, figure, written)}"
             f"{'.' if apart else '; the two cannot be told apart.'}"
@@ -509,17 +516,17 @@ def search_texts(
     named: Mapping[str, SetEstimate | None] = {
         "The kernel's default": answer.default, "The present setting": answer.current
     }  # fmt: skip
-    said += [
+    sentences += [
         _estimate_against_winner(name, found, winner, figure, written)
         for name, found in named.items()
         if found is not None
     ]
-    said.append(certainty_text(answer))
-    return said
+    sentences.append(certainty_text(answer))
+    return sentences
 
 
 def certainty_text(answer: SearchConclusion) -> str:
-    """Return whether a set that was not found may be better."""
+    """Return whether another set may be better than the winner, as a sentence."""
     if answer.decided:
         return "No other set is likely to be better by more than 5 %."
     return "Others may still be better by more than 5 %; more time would tell."

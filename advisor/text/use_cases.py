@@ -1,19 +1,18 @@
-"""Use cases that a measured speed is enough for: video, backup, virtual machines.
+"""Sentences about use cases for which a measured speed is sufficient: video, backup, virtual machines.
 
-Where a figure was repeated, the caller gives the low end of its confidence interval.
+For repeated measurements the caller passes the lower end of the confidence interval.
 """
 
 from __future__ import annotations
 
 from advisor.speeds import format_rate
 
-#: Bit rates of streams: streaming services ask for 15 to 25 Mbit/s in 4K and for 5 Mbit/s in HD.
+#: Bit rates of video streams, bit/s: streaming services require 15 to 25 Mbit/s for 4K, 5 Mbit/s for HD.
 _STREAM_RATES = (("4K", 25e6), ("HD", 5e6))
-#: A line that is full stutters: this part of it is counted on.
+#: Usable fraction of the speed for video; playback on a full link stutters.
 _USABLE_SHARE = 0.8
 _BACKUP_HOURS = 8
-#: Small writes that are on the disk one after the other, a second: a hard disk makes one a turn, 7200 a
-#: minute.
+#: Sequential flushed small writes per second: a hard disk makes one per rotation at 7200 per minute.
 _HARD_DISK_WRITES_PER_S = 120
 _SSD_WRITES_PER_S = 1000
 
@@ -26,14 +25,14 @@ def use_case_texts(
     small_files: float | None = None,
     small_writes: float | None = None,
 ) -> list[str]:
-    """Return a sentence for each use that the figures say something of.
+    """Return a sentence for each use case that the given figures cover.
 
     Args:
-        read: bytes a second from the server.
-        write: bytes a second to the server, flushed.
-        flushes: small files that were made, filled and flushed one after the other, a second.
-        small_files: bytes a second to the server, flushed, of files that are too small to show a stream.
-        small_writes: requests of a few kilobytes that were written at random and flushed, likewise.
+        read: read speed, bytes per second.
+        write: write speed with flush, bytes per second.
+        flushes: small files created, written and flushed one after the other, per second.
+        small_files: write speed with flush of small files, bytes per second.
+        small_writes: random writes of a few kilobytes with flush, per second.
     """
     found: list[str] = []
     if read is not None:
@@ -59,7 +58,7 @@ def _video_text(read: float) -> str:
 
 
 def _backup_text(write: float, which: str) -> str:
-    """Return what a night's backup can hold, decimal, as disks are sold."""
+    """Return a sentence about the size of a nightly backup, in decimal units, as for disks."""
     amount = write * 3600 * _BACKUP_HOURS
     unit, size = ("TB", 1e12) if amount >= 1e12 else ("GB", 1e9)
     rounded = float(f"{amount / size:.2g}")  # 290, not 2.9e+02
