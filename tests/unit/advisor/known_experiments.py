@@ -1,4 +1,4 @@
-"""Outcomes of experiments whose truth is known, and how their figures are written."""
+"""Simulated outcomes of experiments with known effects, and a formatter for their figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from advisor.experiment.measurements import READ, WRITE, TrialOutcome
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: The factors of most of them, with their levels.
+#: Factors of most experiments here, with their levels.
 SIZES = {"rsize": ["4096", "65536", "1048576"], "nconnect": ["1", "2", "4", "8"]}
 
 
@@ -23,7 +23,7 @@ def run(
     noise: float = 0.03,
     seed: int = 1,
 ) -> list[TrialOutcome]:
-    """Return the trials of a full factorial of these speeds; chance varies each by this share."""
+    """Return the trials of a full factorial experiment with these true speeds and a relative random error."""
     chance = random.Random(seed)
     sets = [dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values())]
     plan = [(block, levels) for block in range(repeats) for levels in sets]
@@ -37,10 +37,10 @@ def run(
 
 
 def growing(levels: dict[str, str]) -> float:
-    """Return a speed that doubles with each read size, whatever the rest is."""
+    """Return a speed that doubles with each read size and depends on nothing else."""
     return 1e7 * {"4096": 1, "65536": 2, "1048576": 4}[levels["rsize"]]
 
 
 def mb(figure: str, number: float) -> str:
-    """Write a speed in MB/s, and anything else in seconds."""
+    """Format a speed in MB/s, and other figures in seconds."""
     return f"{number / 1e6:.1f} MB/s" if figure in {WRITE, READ} else f"{number:.1f} s"

@@ -1,23 +1,22 @@
-"""Planted mistakes: which items of a TOML list the lint tells, and which right entries it flags.
+"""Benchmark of the lint: a TOML list of entries with planted mistakes, and correct entries as controls.
 
 A file has a table ``[[item]]`` for each item:
 
 - ``id``: unique.
 - ``kind``: ``fstab`` (a line or several), ``options``, ``unit``, ``autofs`` (a map), ``command`` or
   ``nfsmount`` (nfsmount.conf).
-- ``text``: what is judged.
-- ``file``: name of the file, where that matters (a unit: ``mnt-a.mount``).
-- ``context``: free text; “kernel 4.18” in it is the kernel that the lint is told of, “cachefilesd is not
-  installed” is known of this computer, and the file of “direct map /etc/auto.direct” is the map's.
-- ``mistake``: whether it is one; false is a control, which is right though it may look odd.
-- ``severity``: error, warning or info, as an administrator would call it.
-- ``what``: the mistake in a sentence.
-- ``words``: words of which one stands in a finding that tells it; the name of an option, of a field, or a
-  part of the text.
-- ``source``: where it is written that it is one.
+- ``text``: the entry to check.
+- ``file``: name of the file, where it matters (a unit: ``mnt-a.mount``).
+- ``context``: free text with facts for the lint: “kernel 4.18”, “cachefilesd is not installed”, or “direct
+  map /etc/auto.direct”, the file of the map.
+- ``mistake``: true for a mistake, false for a control, which is correct although it may look odd.
+- ``severity``: error, warning or info, from an administrator's view.
+- ``what``: the mistake as a sentence.
+- ``words``: words that identify the finding: names of options or fields, or a part of its text.
+- ``source``: document that shows the mistake to be one.
 
-A mistake is told if a finding of severity error or warning (or info, where the item says info) has one of the
-words in its options, its fields or its title; a word that is an option (``nfsvers=3``) by any of its names.
+A mistake is detected if a finding of severity error or warning (or info, if the item has that severity) has
+one of the words in its options, fields or title. An option (``nfsvers=3``) matches under any of its names.
 A control is flagged by any error or warning.
 
 Run: ``PYTHONPATH=. python tests/unit/advisor/planted_mistakes.py FILE``.
@@ -51,12 +50,12 @@ _MAP_FILE = re.compile(r"\bmap (/etc/[\w./-]+)")
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one item.
+    """Result for one item.
 
     Attributes:
-        item: as in the file.
-        told: of a mistake: whether it is told; of a control: whether it is left alone.
-        said: severity, rule and title of every finding, and the warnings about lines that cannot be read.
+        item: the item from the file.
+        told: whether a mistake was detected, or a control was not flagged.
+        said: severity, rule and title of every finding, and the warnings about unreadable lines.
     """
 
     item: dict[str, Any]
@@ -72,7 +71,7 @@ def load(path: Path) -> list[dict[str, Any]]:
 
 
 def judge(item: dict[str, Any]) -> Result:
-    """Return what the lint says of one item."""
+    """Run the lint on one item and return the result."""
     context = str(item.get("context", ""))
     kernel = _KERNEL.search(context)
     missing = _without_cachefilesd() if _NO_CACHEFILESD.search(context) else None
@@ -100,7 +99,7 @@ def _without_cachefilesd() -> PrerequisiteFacts:
 
 
 def _names(word: str) -> list[str]:
-    """Return a word, and the canonical name of the option that it is."""
+    """Return a word, and the canonical name if the word is an option."""
     option, name, _value = catalogue().read_item(word)
     return [word] if option is None else [word, name]
 
@@ -116,7 +115,7 @@ def _findings(item: dict[str, Any], facts: Facts | None) -> tuple[list[Finding],
 
 
 def report(results: list[Result]) -> str:
-    """Return what is missed and what is flagged, and the counts."""
+    """Return a text with the missed mistakes, the flagged controls, and the counts."""
     lines: list[str] = []
     mistakes = [one for one in results if one.item["mistake"]]
     controls = [one for one in results if not one.item["mistake"]]

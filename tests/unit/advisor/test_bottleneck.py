@@ -1,4 +1,4 @@
-"""What held a transfer back, from figures as the lab measured them."""
+"""Bottleneck of a transfer, from figures measured in the lab."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN = LinkFacts(interface="eth0", rtt_s=0.02)
 
 
 def load(**changes: Any) -> TransferLoad:
-    """16 MB in 1.4 s over a quiet way, by a computer that had time left."""
+    """Return the load of 16 MB in 1.4 s over an idle link, with a client that is not busy."""
     plain = TransferLoad(
         seconds=1.45, bytes=16 << 20, calls=17, rtt_s=1.15, queue_s=0.0, commit_s=0.0, network_s=0.0012,
         tcp_s=0.0015, cpu=0.2, core=0.1, worker=0.05,
@@ -25,7 +25,7 @@ def load(**changes: Any) -> TransferLoad:
 
 
 CASES: dict[str, tuple[str, str, LinkFacts | None, TransferLoad]] = {
-    # As measured over the lab's links of these names.
+    # Measured over the lab's links of these names.
     "full fast ethernet": ("network", "high", FAST, load(tcp_s=0.0357, unsent=302667)),
     "full although the processor is, too": ("network", "high", FAST, load(cpu=0.99)),
     "losses": (
@@ -122,7 +122,7 @@ def test_what_held_it_back(name: str) -> None:
 
 
 def test_a_speed_above_the_link_s_is_not_said_to_be_a_part_of_it() -> None:
-    """As fio's sequential reading in the lab: 121 MB/s beside 118."""
+    """As with fio's sequential reads in the lab: 121 MB/s over a link of 118 MB/s."""
     for speed, said in (
         (110e6, "The test used 93 % of the 118 MB/s that the link can carry."),
         (
@@ -135,7 +135,7 @@ def test_a_speed_above_the_link_s_is_not_said_to_be_a_part_of_it() -> None:
 
 
 def test_a_speed_that_is_beaten_is_not_said_to_be_what_tcp_brings() -> None:
-    """The window formula is a long run's mean; 14.5 MB/s and more were measured where it has 9.3."""
+    """The formula is a long-term mean; the lab measured 14.5 MB/s where it gives 9.3 MB/s."""
     link = LinkFacts(rate_bps=220e6, rtt_s=0.00657)
     seen = load(
         bytes=96 << 20, seconds=6.0, calls=96, rtt_s=30.0, network_s=0.00657, segments=69000, again=65
@@ -155,7 +155,7 @@ def test_a_reader_knows_losses_by_the_disorder() -> None:
 
 
 def test_answers_that_wait_for_each_other_are_not_the_servers_delay() -> None:
-    # 16 requests of 64 KiB at once: each answer waits for 15 others on a link that is busy most of the time.
+    # 16 concurrent requests of 64 KiB: each reply waits for 15 others on a busy link.
     seen = load(bytes=7 << 20, seconds=0.93, calls=112, rtt_s=14.8, network_s=0.0042, tcp_s=0.0172)
     found = find_bottleneck("read", seen, FAST)
     assert (found.kind, found.confidence) == ("network", "medium")
@@ -200,7 +200,7 @@ def test_what_else_was_seen_is_said() -> None:
 
 
 def test_a_speed_that_was_beaten_is_not_called_what_tcp_brings() -> None:
-    # A way of 6.57 ms with a loss of 0.05 %, where the mean of CUBIC was beaten.
+    # RTT 6.57 ms and 0.05 % loss, where the speed exceeded the mean of CUBIC.
     link = LinkFacts(interface="eth0", rate_bps=220e6, mtu=1500, rtt_s=0.00657)
     seen = load(
         bytes=96 << 20, seconds=5.2, calls=97, rtt_s=30.0, network_s=0.00657, segments=70_000, again=35

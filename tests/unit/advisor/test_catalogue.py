@@ -1,4 +1,4 @@
-"""The catalogue is complete and consistent, and a wrong file is refused by name."""
+"""Option catalogue: completeness, consistency, and errors that name the invalid key."""
 
 import copy
 import gzip
@@ -11,14 +11,14 @@ import pytest
 from advisor.catalogue import NO, YES, CatalogueError, catalogue, load_catalogue
 from resources import read_toml
 
-#: The options of nfs(5), nfs-utils 2.6.2, that take part in a mount.
+#: Options of nfs(5), nfs-utils 2.6.2.
 MANUAL = """
 nfsvers vers soft hard softreval intr nointr timeo retrans rsize wsize ac noac acregmin acregmax acdirmin
 acdirmax actimeo bg fg nconnect max_connect rdirplus nordirplus retry sec sharecache nosharecache resvport
 noresvport lookupcache fsc nofsc sloppy proto udp tcp rdma port mountport mountproto mounthost mountvers
 namlen lock nolock cto nocto acl noacl local_lock minorversion clientaddr migration nomigration
 """
-#: Those of the kernel's fs_parameter table (fs/nfs/fs_context.c) that the manual leaves out.
+#: Options of the kernel's fs_parameter table (fs/nfs/fs_context.c) that nfs(5) lacks.
 KERNEL = """
 addr alignwrite noalignwrite bsize cert_serial fatal_neterrors mountaddr posix noposix privkey_serial softerr
 trunkdiscovery notrunkdiscovery v3 v4 v4.0 v4.1 v4.2 write xprtsec rdirplus=none rdirplus=force
@@ -27,7 +27,7 @@ BASIC = {
     "vers", "rsize", "wsize", "timeo", "retrans", "hard", "bg", "ro", "acregmin", "acregmax", "acdirmin",
     "acdirmax", "ac",
 }  # fmt: skip
-#: What a client of the root helper may never spell.
+#: Options that the privileged helper must reject.
 FORBIDDEN = """
 suid dev nosuid nodev bind rbind remount user users owner group context fscontext defcontext rootcontext addr
 clientaddr mountaddr mounthost mountvers sloppy comment X-mount.mkdir x-mount.mkdir x-systemd.requires
@@ -36,7 +36,7 @@ X-mount.mode X-mount.idmap X-mount.subdir
 """
 
 
-#: mount(8): of all file systems. Left out: words for ext2 and the like, and X-* and x-* as such.
+#: Options of all file systems in mount(8), without those for local file systems, and X-* and x-*.
 GENERIC = """
 async atime auto context defaults dev dirsync exec group iversion mand _netdev nofail relatime strictatime
 lazytime suid silent loud owner remount ro rw sync user users noatime noauto nodev nodiratime diratime noexec
@@ -44,7 +44,7 @@ noiversion nomand nostrictatime norelatime nolazytime nosuid nouser fscontext de
 nosymfollow X-mount.mkdir X-mount.subdir x-mount.mkdir comment X-mount.owner X-mount.group X-mount.mode
 X-mount.idmap X-mount.nocanonicalize X-mount.noloop X-mount.auto-fstypes
 """
-#: systemd.mount(5), in fstab.
+#: Options for fstab in systemd.mount(5).
 SYSTEMD = """
 automount idle-timeout mount-timeout device-timeout requires wants before after wanted-by required-by
 requires-mounts-for wants-mounts-for rw-only graceful-option device-bound makefs growfs pcrfs
@@ -83,7 +83,7 @@ def test_the_manual_installed_here_has_nothing_else(section: int, page: str, nam
         text = text.partition('.SH "FILESYSTEM-INDEPENDENT')[2].partition('.SH "FILESYSTEM-SPECIFIC')[0]
     found = set(re.findall(names, text, re.MULTILINE))
     assert len(found) > 3
-    # The manual names it; the kernel refuses it.
+    # nfs(5) documents it, but the kernel rejects it.
     assert {name for name in found if catalogue().find(name) is None} <= {"nosoftreval"}
 
 
@@ -158,7 +158,7 @@ def test_defaults_go_by_version_and_transport(
     assert catalogue()[name].default_for(version, transport) == default
 
 
-#: A remount changes these (nfs_compare_remount_data and mount(8)); everything else needs more.
+#: Options that a remount can change (nfs_compare_remount_data and mount(8)).
 BY_REMOUNT = {"ro", "sync", "suid", "dev", "noexec", "nosymfollow", "atime", "diratime", "lazytime"}
 
 

@@ -1,4 +1,4 @@
-"""Confidence of a speed recommendation, where the throughput model predicts no gain."""
+"""Confidence of speed recommendations: low where the throughput model predicts no gain."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Servers are known by what they call themselves, their names, services and paths."""
+"""Identification of servers by implementation id, host name, RPC services and export path."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_path_is_a_hint() -> None:
     assert identify_server(host="10.0.0.7", export="/export/home") is None
 
 
-#: Nothing tells these apart from others: a person names them.
+#: Kinds of servers that cannot be identified; the user selects them.
 BY_HAND = {"openbsd", "anf", "macos", "solaris"}
 
 

@@ -1,4 +1,4 @@
-"""The lint: one case for each rule, the entries that must pass, and what holds for any options."""
+"""Lint: one case per rule, entries without findings, and properties for random options."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -30,7 +30,7 @@ TWO = LintContext(connections={"4.2": 2})
 
 
 def needs(**known: Any) -> Facts:
-    """Return what is known of the prerequisites, on a kernel that is older than xprtsec."""
+    """Return facts with these prerequisites, on a kernel without xprtsec."""
     kernel = "6.1.0" if "kernel_options" in known else "6.12.0"
     return Facts(client=ClientFacts(kernel=kernel), prerequisites=PrerequisiteFacts(**known))
 
@@ -39,7 +39,7 @@ def server(**known: Any) -> Facts:
     return Facts(client=ClientFacts(), server=ServerFacts(name="nas", address="192.0.2.7", **known))
 
 
-#: rule, options that it fires on, where, facts, the same without the mistake
+#: rule, options with the mistake, context, facts, options without the mistake
 CASES = [
     ("unknown-option", "ro,nconect=4", MADE_NOW, None, "ro,nconnect=4"),
     ("foreign-option", "ro,uid=5", MADE_NOW, None, None),
@@ -134,7 +134,7 @@ CASES = [
     ("type-nfs4", "_netdev,nofail", NFS4, None, None),
 ]  # fmt: skip
 
-#: Entries as careful people write them: nothing to complain about.
+#: Correct entries, which must have no findings.
 SANE = [
     "_netdev,nofail",
     "_netdev,nofail,hard",
@@ -237,7 +237,7 @@ def test_small_sizes_are_right_for_slow_links_and_for_udp() -> None:
 
 
 def test_noac_is_free_of_its_price_where_nothing_is_written() -> None:
-    assert ids("noac,ro", MADE_NOW) == ["attributes-never-kept"]  # a note
+    assert ids("noac,ro", MADE_NOW) == ["attributes-never-kept"]  # severity info
 
 
 def test_the_price_of_noac_has_its_figures() -> None:

@@ -1,4 +1,4 @@
-"""The lint's rules about options that are risky, contradictory or useless together, a case each."""
+"""Lint rules about risky, contradictory or useless combinations of options: one case per rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AZURE = LintContext(share="acct.file.core.windows.net:/acct/share", mount_point=
 ALIBABA = LintContext(share="0123-x1.cn-hangzhou.nas.aliyuncs.com:/", mount_point="/nas")
 BLOB = LintContext(share="acct.blob.core.windows.net:/acct/container", mount_point="/blob")
 
-#: rule, options that it fires on, where, the same after the fix, None where there is none
+#: rule, options with the mistake, context, options after the fix (None without a fix)
 CASES = [
     ("soft-timer", "ro,soft,timeo=3", NOW, "ro,soft"),
     ("soft-timer", "ro,soft,retrans=0", NOW, "ro,soft"),
@@ -85,7 +85,7 @@ CASES = [
     ("azure-blob-lock", "vers=3", BLOB, "vers=3,nolock"),
 ]
 
-#: Options that look like one of the above, and are right.
+#: Correct options that resemble one of the mistakes.
 RIGHT = [
     ("ro,soft", NOW),
     ("ro,soft,timeo=100,retrans=3", NOW),

@@ -1,4 +1,4 @@
-"""The lint's rules about the entry around the options, a case each: fstab, units, maps, neighbors."""
+"""Lint rules about entries (fstab, units, maps, neighbors): one case per rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def unit(*settings: tuple[str, str, str]) -> LintContext:
     return replace(UNIT, settings=(*UNIT.settings, *settings))
 
 
-#: rule, options, where, changes of the entry's fields or of the options that it proposes
+#: rule, options, context, proposed changes of fields or options
 CASES = [
     ("share-cifs", "hard", replace(FSTAB, share="//nas/b"), {"share": "nas:/b"}),
     ("share-cifs", "hard", replace(FSTAB, share="\\\\nas\\b\\c"), {"share": "nas:/b/c"}),
@@ -133,7 +133,7 @@ CASES = [
     ("map-wildcard", "ro", replace(MAP, share="nas01:/home"), {}),
 ]
 
-#: Entries that look odd and are right: no warning.
+#: Unusual but correct entries, which must have no warning.
 RIGHT = [
     ("hard", replace(FSTAB, share="[fd00::7]:/p")),
     ("hard", replace(FSTAB, share="[fe80::215:c5ff:fb3e:e2b1%eth0]:/export")),

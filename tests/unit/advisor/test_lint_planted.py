@@ -1,4 +1,4 @@
-"""Our own list of planted mistakes: all are told, and no right entry gets a warning."""
+"""List of planted mistakes: the lint detects all of them and flags no correct entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nfsmount.conf: which of its settings come to a mount; the lab compares the same with mount.nfs itself."""
+"""nfsmount.conf: options that it adds to a mount. A lab test compares the same cases with mount.nfs."""
 
 import pytest
 from hypothesis import given

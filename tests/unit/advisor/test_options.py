@@ -1,4 +1,4 @@
-"""Option strings: nothing is lost, every spelling is understood, wrong values are named."""
+"""Option strings: lossless parsing, all spellings, and errors of invalid values."""
 
 import re
 import string
@@ -26,7 +26,7 @@ def test_printing_what_was_parsed_gives_the_same_text(text: str) -> None:
 
 
 def _legal_items(draw: st.DrawFn) -> str:
-    """Return one item that mount or the kernel takes, in any of its spellings."""
+    """Draw one valid item in any of its spellings."""
     option = draw(st.sampled_from(list(catalogue())))
     words = option.all_words()
     keys = [form for form in option.forms if form.endswith("=")]
@@ -59,7 +59,7 @@ def test_what_mount_takes_comes_back_item_by_item(items: list[str]) -> None:
     text = ",".join(items)
     options = MountOptions.parse(text)
     assert str(options) == text
-    assert list(options) == items  # commas inside quotation marks part nothing
+    assert list(options) == items  # commas inside quotation marks are no separators
     assert check_options(options) == []
     assert str(MountOptions.parse(str(options))) == text
 
@@ -109,7 +109,7 @@ def test_a_value_that_is_set_is_read_back_and_nothing_else_changes(
     try:
         options.set(name, value)
     except ValueError:
-        assert '"' in text or "\\" in text  # something open swallows what follows
+        assert '"' in text or "\\" in text  # an unclosed quotation mark includes all following items
         return
     assert options.get(name) == value
     assert {k: v for k, v in options.values().items() if k != name} == {

@@ -1,4 +1,4 @@
-"""Recommendations: the seed's table, the order of layers, and what a measurement changes."""
+"""Recommendations: values of seed 000, precedence of layers, and effect of measurements."""
 
 from __future__ import annotations
 
@@ -149,16 +149,16 @@ def test_a_default_is_not_recommended() -> None:
 @pytest.mark.parametrize(
     ("link", "window", "wanted"),
     [
-        # One connection fills a long way without loss: more would begin slowly, each by itself.
+        # One connection fills a long link without loss; more would add slow starts.
         (LinkFacts(rate_bps=1e8, rtt_s=0.04), 6291456, {"read_ahead_kb": "1024"}),
         (LinkFacts(rate_bps=1e8, rtt_s=0.04, loss=1e-5), None, {"read_ahead_kb": "1024"}),
-        # Half the receive buffer a round trip is 31 MB/s, of 117 that the link carries.
+        # Half of the receive buffer per RTT is 31 MB/s; the link's payload rate is 117 MB/s.
         (LinkFacts(rate_bps=1e9, rtt_s=0.1), 6291456, {"nconnect": "8", "read_ahead_kb": "15360"}),
-        # Loss bounds one connection to 8.8 of 11.8 MB/s; several want their share of readahead.
+        # Loss limits one connection to 8.8 of 11.8 MB/s; more connections need more readahead.
         (LinkFacts(rate_bps=1e8, rtt_s=0.002, loss=0.01), None, {"nconnect": "8", "read_ahead_kb": "4096"}),
-        # 12.4 of 23.5 MB/s in the long run, but so little loss that a copy is over before that.
+        # 12.4 of 23.5 MB/s in the long run, but the loss is too low to affect a copy.
         (LinkFacts(rate_bps=2e8, rtt_s=0.02, loss=5e-5), None, {"read_ahead_kb": "1024"}),
-        # 7.3 of 5.9 MB/s, and 4.9: more than the mean window is sure of.
+        # 7.3 MB/s for a link of 5.9 MB/s, and 4.9 MB/s: within the uncertainty of the mean window.
         (LinkFacts(rate_bps=5e7, rtt_s=0.024, loss=1e-4), None, {"read_ahead_kb": "1024"}),
         (LinkFacts(rate_bps=5e7, rtt_s=0.036, loss=1e-4), None, {"read_ahead_kb": "1024"}),
     ],

@@ -1,4 +1,4 @@
-"""The advice for a corpus of hosts, reviewed by hand (tests/data/advice/hosts.toml)."""
+"""Advice for a corpus of hosts, reviewed manually (tests/data/advice/hosts.toml)."""
 
 from __future__ import annotations
 

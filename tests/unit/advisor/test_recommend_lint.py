@@ -1,4 +1,4 @@
-"""What lint finds and what a rule does not recommend becomes advice: nothing dangerous is left in silence."""
+"""Advice from lint findings and from values that rules warn against."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_locks_and_fresh_files_where_writers_share(workload: Workload) -> None:
 
 @pytest.mark.parametrize("rate", [1e8, 1e9, 1e10, None])
 def test_udp_on_a_fast_link_or_an_unknown_one(rate: float | None) -> None:
-    """Facts of another machine: its kernel is not known, and udp is only asked for."""
+    """Facts of another computer, whose kernel is unknown; udp is only requested."""
     advice = advise("proto=udp,vers=3", link=LinkFacts(rate_bps=rate, rtt_s=0.0004))
     assert "proto" not in advice.options
     (item,) = [item for item in advice.recommendations if item.option == "proto"]
@@ -127,7 +127,7 @@ def test_a_fix_of_several_options_is_left_out_as_a_whole() -> None:
 
 
 def test_what_follows_from_a_change_is_not_advised_without_it() -> None:
-    """Sizes for UDP go with UDP, and stay with it."""
+    """Sizes for UDP are removed together with UDP, and stay if UDP stays."""
     assert str(advise("proto=udp,rsize=8192").options) == ""
     assert str(advise("proto=udp,rsize=8192", without=("proto",)).options) == "proto=udp,rsize=8192"
 
@@ -156,7 +156,7 @@ def test_nothing_to_change_needs_the_link_and_the_server() -> None:
 @pytest.mark.parametrize("options", ["", "nconnect=2", "sec=krb5p", "noac,nocto", "sync"])
 @pytest.mark.parametrize("workload", ["general", "software", "builds"])
 def test_a_vendor_s_list_is_not_overridden_by_generic_rules(options: str, workload: Workload) -> None:
-    """Amazon EFS, by its kind alone: five values, noresvport, and every other option at its default."""
+    """Amazon EFS, identified by its kind: five values, noresvport, and defaults for all other options."""
     facts = Facts(
         client=ClientFacts(), link=LinkFacts(rate_bps=1e10, rtt_s=0.002), server=ServerFacts(kind="efs")
     )

@@ -1,4 +1,4 @@
-"""What became of each rule that was collected: none is lost, and what is listed as shipped is there."""
+"""Collected rules: each one has exactly one outcome, and the rules listed as shipped exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ROOT = Path(__file__).parents[3]
 _FATE: dict[str, dict[str, str]] = tomllib.loads(
     (_ROOT / "tests/data/advice/rules_fate.toml").read_text(encoding="utf-8")
 )
-#: So many were collected.
+#: Number of collected rules.
 _COLLECTED = 222
 
 

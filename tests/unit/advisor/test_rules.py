@@ -1,4 +1,4 @@
-"""Every rule of the advisor: it fires on its facts, not without them, and has texts, a source and values."""
+"""Advice rules: each one applies exactly under its conditions, and has texts, a source and valid values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from advisor.options import MountOptions, catalogue, check_item
 from advisor.rules import AdviceRule, FactConditions, advice_rules, compute_value, rule_evidence
 from advisor.tunables import tunables
 
-#: What stands beside a mount and is advised on like an option.
+#: Tunables that rules can recommend like options.
 _TUNABLES = set(tunables())
-#: What only a person says, and few mounts need.
+#: Conditions on answers of the user.
 TOLD = ("server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting", "many_mounts")
 
 
 def _facts_for(given: FactConditions) -> Facts:
-    """Return facts on which the conditions hold."""
+    """Return facts that satisfy the conditions."""
     link = LinkFacts(
         card=given.cards[0] if given.cards else None,
         kind=given.kinds[0] if given.kinds else "ethernet",
@@ -49,7 +49,7 @@ def _facts_for(given: FactConditions) -> Facts:
 
 
 def _situation_for(rule: AdviceRule, facts: Facts) -> LintInput:
-    """Return options and a place for which the rule's conditions on options hold."""
+    """Return options and a context that satisfy the rule's conditions on options."""
     items = (*rule.when.any[:1], *rule.when.all)
     text = ",".join(f"{item}2" if item.endswith("=") else item for item in items)
     if rule.when.versions and "vers" not in text:
@@ -97,7 +97,7 @@ def test_it_does_not_fire_without_its_facts(name: str) -> None:
 
 @pytest.mark.parametrize("name", advice_rules())
 def test_each_fact_counts(name: str) -> None:
-    """Any one fact less, and the rule does not fire."""
+    """A rule does not apply if any single fact of its conditions is unknown."""
     rule = advice_rules()[name]
     facts = _facts_for(rule.given)
     workload = rule.given.workloads[0] if rule.given.workloads else "general"
@@ -108,7 +108,7 @@ def test_each_fact_counts(name: str) -> None:
 
 
 def _without(facts: Facts, part: str, field: str) -> Facts:
-    """Return the facts with one of them unknown."""
+    """Return the facts with one field set to unknown."""
     unknown: dict[str, Any] = {field: None}
     poorer: dict[str, Any] = {part: replace(getattr(facts, part), **unknown)}
     return replace(facts, **poorer)

@@ -1,4 +1,4 @@
-"""What the studies printed, and whether the analysis concludes from it what they concluded."""
+"""Published studies (seeds): the analysis of their printed figures agrees with their conclusions."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_seed_000_s_tables_are_whole() -> None:
     ("row", "card"), [(0, "3com-etherlink-iii"), (1, "smc-elite16"), (2, "intel-etherexpress")]
 )
 def test_curves_of_the_cards_of_1993_give_figure_14(row: int, card: str) -> None:
-    # The article's curves are pictures: these are of the model that was fitted to its two printed times. The
-    # time-out of the 3Com is varied where it has time-outs, at 8192; of the others at their own sizes.
+    # The article's curves are only drawings; these are from the model fitted to its two printed times. The
+    # timeout of the 3Com is varied at 8192, where it has timeouts; of the others at their own sizes.
     expected = _table("000")["figure_14"][row]
     chance = random.Random(14)
     base = {"wsize": "8192", "rsize": "8192", "timeo": "7"}
@@ -132,7 +132,7 @@ def test_curves_of_the_cards_of_1993_give_figure_14(row: int, card: str) -> None
 
 
 def test_seed_001_s_conclusion_comes_from_matrices_as_it_describes_them() -> None:
-    # It prints no numbers: these stand for its sentences. A size that is “worst” reads a quarter slower, one
+    # It prints no numbers; these represent its statements. A size that is “worst” reads a quarter slower, one
     # that is not among the “best” and most consistent falls behind at every other load, “alike” is alike.
     seed = _table("001")
     outcomes: list[TrialOutcome] = []
@@ -196,7 +196,7 @@ def test_seed_002_s_sums_show_how_many_runs_it_ranked() -> None:
         levels = {level: places for level, places in rows.items() if level != "best"}
         assert len(levels) == counts[factor]
         assert sum(levels.values()) == total
-        # Its winners are the lowest sums.
+        # The study chooses the lowest sums.
         assert min(levels, key=levels.__getitem__) == rows["best"]
     assert 17 * 2 * 2 * 4 * 4 - runs == 6
     assert runs != seed["said_permutations"]
@@ -208,7 +208,7 @@ def test_the_place_sums_of_its_rows_choose_seed_002_s_threads_and_buffer() -> No
     winners = _table("002")["places"]
     sums = {each.factor: each for each in rank_sums(_sweep(256), WRITE)}
     assert sums["iothreads"].best == winners["iothreads"]["best"] == "4"
-    assert "buffer" not in sums  # one level in all rows: the study's best
+    assert "buffer" not in sums  # the study's best level is the only one
     assert _sweep(256)[0].levels["buffer"] == winners["buffer"]["best"]
     assert all(sum(level.sum for level in each.levels) == 30 * 31 / 2 for each in sums.values())
     mean = {level.level: level.mean for level in sums["mount"].levels}
@@ -231,7 +231,7 @@ def test_a_whole_sweep_that_ranks_as_seed_002_says_gives_its_winners() -> None:
         factor: rows["best"] for factor, rows in printed.items()
     }
     assert all(sum(level.sum for level in each.levels) == 1088 * 1089 / 2 for each in sums)
-    # The order of the buffers, its strongest factor, and that readahead hardly counts.
+    # The order of the buffers, its strongest factor, and the small effect of readahead.
     means = {each.factor: {level.level: level.mean for level in each.levels} for each in sums}
     assert sorted(means["buffer"], key=means["buffer"].__getitem__) == ["32768", "16384", "65536", "8192"]
     assert max(means["readahead"].values()) < 1.06 * min(means["readahead"].values())
@@ -246,7 +246,7 @@ def test_73_megabytes_a_second_are_3_6_when_sync_and_unmount_count() -> None:
     alone = rank_sets(_sweep(256), WRITE, chance=chance).standings
     counted = rank_sets(_sweep(256), WRITE, chance=chance, counted=True).standings
     assert alone[0].levels == first.levels
-    # Counted in, the study's winner falls among the last.
+    # With sync time included, the study's winner is among the last.
     assert next(each.place for each in counted if each.levels == first.levels) > 15
 
 
@@ -322,7 +322,7 @@ def test_surfaces_of_versions_over_file_and_record_size() -> None:
         rows, columns = table.axes()
         assert rows == [float(size) for size in files]
         assert columns == [float(size) for size in records]
-        # IOzone reads no record that is larger than the file.
+        # IOzone skips records larger than the file.
         assert [[cell is None for cell in row] for row in table.cells] == [
             [column > row for column in columns] for row in rows
         ]

@@ -1,4 +1,4 @@
-"""Shares are read as mount.nfs reads them, and refused with a reason."""
+"""Shares: parsing agrees with mount.nfs, and errors have a reason."""
 
 import pytest
 from hypothesis import given

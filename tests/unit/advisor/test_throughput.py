@@ -1,4 +1,4 @@
-"""The throughput model against what the seeds and the lab measured."""
+"""Throughput model: comparison with measurements of the studies and the lab."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from advisor.throughput_udp import UDP_TRANSFER_SIZES, best_udp_size, ethernet_f
 
 _3COM, _ELITE16, _ETHEREXPRESS = 2048, 16384 - 1536, 32768
 _WAYS: tuple[Direction, ...] = ("read", "write")
-#: Bytes of cp's calls then (coreutils 8: st_blksize, at least 32 KiB).
+#: Call size of cp in coreutils 8, bytes (st_blksize, at least 32 KiB).
 _CP = 2**15
 _SEED_3 = "rw,bg,hard,rsize=32768,wsize=32768,tcp,vers=3,timeo=600"
 
@@ -110,14 +110,14 @@ def test_more_readahead_brings_a_long_way_to_its_rate() -> None:
 
 def test_a_lossy_way_bounds_each_connection() -> None:
     link = LinkFacts(rate_bps=1e9, rtt_s=0.002, loss=0.01)
-    # RFC 9438, section 5.1: at 1 % loss the window of Reno's size counts, 12.2 segments.
+    # RFC 9438, section 5.1: at 1 % loss Reno's window is the greater one, 12.2 segments.
     assert cubic_throughput(link) == pytest.approx(12.2 * 1448 / 0.002, rel=0.01)
     assert cubic_throughput(link, 4) == pytest.approx(4 * cubic_throughput(link))
     assert cubic_throughput(LinkFacts(rtt_s=0.002)) == float("inf")
 
 
 def test_a_new_connection_begins_slowly() -> None:
-    # RFC 6928 and RFC 5681: ten segments in the first round trip, twice as many in each one after it.
+    # RFC 6928 and RFC 5681: ten segments in the first round trip, doubled in each further one.
     facts = _facts(2.5e7, 0.6)
     short, long = (
         predict(MountOptions(), facts, CopySpec(direction="write", length=length))
@@ -154,7 +154,7 @@ def test_a_short_copy_may_meet_no_loss() -> None:
     clean, lossy = _facts(5e7, 0.01), _facts(5e7, 0.01, 1e-3)
     short, long = (CopySpec(direction="write", length=length) for length in (2**19, 2**28))
     assert _expected(lossy, short).seconds == pytest.approx(_expected(clean, short).seconds, rel=0.05)
-    # A window that fills link and queue loses three tenths and still fills this link, not one of four times
+    # A window that fills link and queue is multiplied by 0.7 and still fills this link, not one of four times
     # its rate.
     assert _expected(lossy, long).seconds < 1.2 * _expected(clean, long).seconds
     clean, lossy = _facts(2e8, 0.01), _facts(2e8, 0.01, 1e-3)

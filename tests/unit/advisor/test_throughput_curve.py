@@ -1,4 +1,4 @@
-"""The curve of the expected speed: what it is drawn over, and where now and advised stand on it."""
+"""Predicted throughput curve: its setting, and the points of current and recommended options."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def test_over_a_long_way_readahead_decides() -> None:
     assert curve is not None
     assert curve.over == "read_ahead_kb"
     assert list(curve.speeds) == sorted(curve.speeds)
-    # Seen in the lab: 4.8 MB/s of 11.8 (advice-links.toml, read-ahead).
+    # Measured in the lab: 4.8 of 11.8 MB/s (advice-links.toml, read-ahead).
     assert abs(curve.now[1] / 4.8e6 - 1) < 0.35
     assert curve.advised[1] > 2 * curve.now[1]
     assert curve.speeds[curve.sizes.index(1024 * KIB)] == curve.advised[1]

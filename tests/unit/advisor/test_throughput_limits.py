@@ -1,4 +1,4 @@
-"""The throughput model on short links with packet loss, with slow adapters, and for small call sizes."""
+"""Throughput model: short links with packet loss, slow adapters, and small call sizes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_with_much_loss_on_a_short_link_it_is_the_timer() -> None:
 
 
 def test_the_timer_is_waited_for_as_often_as_a_repetition_is_lost() -> None:
-    # Of N segments N·p are lost, and N·p² of the repetitions; each waits for a round trip and 200 ms, more if
+    # Of N segments N·p are lost, and N·p² retransmissions; each waits for a round trip and 200 ms, more if
     # the next one is lost as well (RFC 6298, 5.5).
     segments, loss, rtt_s = 200_000, 0.02, 0.2e-3
     found = simulate_lossy_copy(segments, LossyLink(loss=loss, rtt_s=rtt_s, rate=8000.0, waited=1.0))
@@ -130,7 +130,7 @@ def test_the_requests_at_once_bound_small_writes_over_a_long_link() -> None:
     assert found.bytes_per_s == pytest.approx(64 * 32768 / 0.1, rel=0.2)
 
 
-# Where it cannot know
+# Unpredictable cases
 
 
 def test_a_link_faster_than_the_slowest_processors_is_not_predicted() -> None:
@@ -158,7 +158,7 @@ def test_playing_a_copy_through_ends() -> None:
 
 
 def test_errors_that_do_not_depend_on_each_other_are_joined_and_not_added() -> None:
-    """Luck with losses tells nothing of how well TCP is modelled: both rarely err to the same side."""
+    """Independent errors, of random losses and of the model, are combined as the root sum of squares."""
     facts, clean = _facts(3.7e7, 14e-3, 0.003), _facts(3.7e7, 14e-3)
     found = _expected(facts, "write", 12 * _MIB)
     segments = round(12 * _MIB / 1448)
@@ -169,12 +169,12 @@ def test_errors_that_do_not_depend_on_each_other_are_joined_and_not_added() -> N
     machines = _expected(clean, "write", 12 * _MIB).error
     assert machines < found.error
     assert luck < found.error
-    after_losses = 0.25  # the widest of advisor/throughput.py: lossy
+    after_losses = 0.25  # greatest error in advisor/throughput.py: lossy
     assert found.error < 0.7 * (luck + machines + after_losses)
 
 
 def test_the_kept_cells_lie_in_narrow_bands() -> None:
-    """The bands fit the links of docs/model-accuracy.md; they were known when the widths were chosen."""
+    """The stated errors fit the links of docs/model-accuracy.md, which were used to choose them."""
     cells = json.loads((Path(__file__).parents[2] / "data/advice/model_cells.json").read_text())
     inside = 0
     for cell in cells:

@@ -1,4 +1,4 @@
-"""The throughput model beside what the lab measured (tests/data/advice/measured.toml)."""
+"""Throughput model: comparison with lab measurements (tests/data/advice/measured.toml)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_what_was_measured_lies_within_the_stated_error(cell: dict[str, Any]) ->
 
 
 def test_the_predictions_are_near() -> None:
-    """A band that holds everything would be worth nothing: the middle is looked at, too."""
+    """The median error is checked too, since wide error bands would always pass."""
     slow = [cell for cell in _CELLS if cell["facts"]["rate_bps"] < 1e9 and "satellite" not in cell["link"]]
     off = sorted(
         abs(measured["speed"][0] / _predicted(cell, measured)[0] - 1)

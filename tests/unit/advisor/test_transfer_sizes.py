@@ -1,4 +1,4 @@
-"""Call sizes: the rule of cp, and what an option string makes of it."""
+"""Call sizes: the rule of cp, and the effect of mount options on it."""
 
 import pytest
 

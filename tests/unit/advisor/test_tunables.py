@@ -1,4 +1,4 @@
-"""The tunables beside a mount are whole: described, in range, with a way to keep them or none."""
+"""Tunables: complete descriptions, valid ranges, and instructions to save them."""
 
 from typing import Any
 

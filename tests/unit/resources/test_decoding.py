@@ -1,4 +1,4 @@
-"""Decoding from several threads at once."""
+"""Thread-safe decoding: concurrent first use of a type."""
 
 import threading
 from collections.abc import Callable
@@ -14,14 +14,14 @@ _second_is_done = threading.Event()
 
 
 def _an_int_slowly() -> type[int]:
-    """Be a type that is long worked out, as if the thread had lost its turn just here."""
+    """Return an int type slowly, like a thread that is preempted while inspecting types."""
     _inside.set()
     _second_is_done.wait(0.2)
     return int
 
 
 def _outer() -> type[msgspec.Struct]:
-    """Return a structure that was never met before, with one in it that was not either."""
+    """Return a new structure type with a new nested structure type."""
     inner = msgspec.defstruct("FreshInner", [("value", "_an_int_slowly()")], module=__name__)
     return msgspec.defstruct("FreshOuter", [("inner", inner), ("name", str)])
 
@@ -36,7 +36,7 @@ def _outer() -> type[msgspec.Struct]:
     ids=["json", "msgpack", "tables"],
 )
 def test_a_second_thread_waits_until_a_type_is_worked_out(decode: Callable[[type], object]) -> None:
-    """Both decode it right: with half of its types known, the process crashed."""
+    """Both threads decode correctly; incomplete type information crashed the process."""
     _inside.clear()
     _second_is_done.clear()
     kind = _outer()

@@ -1,4 +1,4 @@
-"""Maps of autofs are read as automount(8) reads them."""
+"""Autofs maps: parsing agrees with automount(8)."""
 
 import pytest
 from hypothesis import given

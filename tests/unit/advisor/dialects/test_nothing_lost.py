@@ -1,7 +1,6 @@
-"""Nothing of an entry is lost without a word, from any dialect to any dialect.
+"""Translation between dialects: every option that cannot be expressed is reported.
 
-The meanings of the other systems' words stand here once more, as their manuals have them, and not as the
-program's tables do.
+The expected meanings of other systems' options come from their manuals, independent of the program's tables.
 """
 
 import pytest
@@ -23,7 +22,7 @@ VALUES = {
 
 
 def items_of_catalogue() -> list[str]:
-    """Every option of the catalogue: all its words, and each of its values behind an equals sign."""
+    """Return all items of the catalogue's options: all words, and every value after an equals sign."""
     items: list[str] = []
     for option in catalogue():
         items += option.all_words()
@@ -32,12 +31,12 @@ def items_of_catalogue() -> list[str]:
     return items
 
 
-#: Options that imply others.
+#: Options that imply values of other options.
 IMPLY = {
     **dict.fromkeys(ATTRIBUTE_TIMES, ("ac", "actimeo")), "sync": ("ac",), "softreval": ("hard",),
     "local_lock": ("lock",),
 }  # fmt: skip
-#: What each system does where nothing is said: mount_nfs(8) of OpenBSD 7, FreeBSD 13 and macOS 13.
+#: Defaults of each system: mount_nfs(8) of OpenBSD 7, FreeBSD 13 and macOS 13.
 _ALL_BSD = {
     "suid": {YES}, "dev": {YES}, "noexec": {NO}, "sync": {"async"}, "cto": {YES}, "sharecache": {YES},
     "lookupcache": {"all"}, "xprtsec": {"none"}, "ac": {YES}, "intr": {NO}, "hard": {"hard"}, "bg": {"fg"},
@@ -47,7 +46,7 @@ _ALL_BSD = {
 DEFAULTS: dict[str, dict[str, set[str]]] = {
     "openbsd": _ALL_BSD | {
         "resvport": {YES}, "sec": {"sys"}, "auto": {YES}, "proto": {"udp"},
-        # nfs_advlock() asks nobody: every lock is local.
+        # nfs_advlock() makes every lock local.
         "lock": {NO}, "local_lock": {"all"},
     },
     "freebsd": _ALL_BSD | {
@@ -56,14 +55,14 @@ DEFAULTS: dict[str, dict[str, set[str]]] = {
     },
     "macos": _ALL_BSD | {"lock": {YES}, "local_lock": {"none"}},
     "fstab": {"defaults": {YES}},
-    # A map mounts when it is used, so nothing of a start-up counts.
+    # A map mounts on demand, so options for boot have no effect.
     "macos-autofs": {"auto": {YES, NO}, "nofail": {YES, NO}, "_netdev": {YES}, "x-systemd.automount": {YES}},
     "nextstep": {"auto": {YES}, "_netdev": {YES}, "defaults": {YES}, "proto": {"udp"}, "bg": {"fg"},
                  "ac": {YES}},
     "autofs": {"auto": {YES, NO}, "nofail": {YES, NO}, "_netdev": {YES}, "x-systemd.automount": {YES},
                "defaults": {YES}},
     "kubernetes": {"ro": {"rw"}},
-    # The unit has it as WantedBy=, or as no [Install] at all.
+    # The unit expresses it by WantedBy=, or by a missing [Install] section.
     "systemd-mount": {"auto": {YES, NO}, "defaults": {YES}, "x-systemd.automount": {YES}},
 }  # fmt: skip
 
@@ -73,13 +72,13 @@ def defaults_of(dialect: str) -> dict[str, set[str]]:
 
 
 def said_in(notes: list[str], options: MountOptions, name: str) -> bool:
-    """Whether a note names the option, as the catalogue calls it or as it was written."""
+    """Whether a note contains the option's canonical name or its item as written."""
     written = [item for item in options if item and catalogue().read_item(item)[1] == name]
     return any(word in note for note in notes for word in (name, *written))
 
 
 def means(options: MountOptions) -> dict[str, str]:
-    """What options ask for; noac is what it implies."""
+    """Return the values in force, with noac replaced by the values that it implies."""
     values = implied_values(options)
     if values.get("ac") == NO:
         values.pop("ac")
@@ -87,12 +86,12 @@ def means(options: MountOptions) -> dict[str, str]:
         values.pop("lock")
         values["local_lock"] = "all"
     if values.get("rdirplus") == "force":
-        values["rdirplus"] = "heuristic"  # rdirplus without a value means always there
+        values["rdirplus"] = "heuristic"  # rdirplus without a value means “always” on these systems
     return values
 
 
 def lost(dialect: str, options: MountOptions, written: DialectText, again: ParseResult | None) -> list[str]:
-    """Return the options that neither come back, nor are the target's default, nor are named."""
+    """Return the options that are neither translated, nor a default of the target, nor reported."""
     notes = [*written.untranslated, *written.problems, *(again.untranslated if again else [])]
     wanted = means(options)
     kept = means(again.entry.options) if again else {}
@@ -103,7 +102,7 @@ def lost(dialect: str, options: MountOptions, written: DialectText, again: Parse
         if kept.get(name) != value
         and value not in defaults.get(name, set())
         and not said_in(notes, options, name)
-        # What an option implies is named by that option.
+        # Implied values are reported under the option that implies them.
         and (name in options.values() or not any(said_in(notes, options, n) for n in IMPLY.get(name, ())))
     ]  # fmt: skip
 
@@ -122,7 +121,7 @@ def lost_in(dialect: str, options: MountOptions) -> list[str]:
     if again is None:
         notes = [*written.untranslated, *written.problems]
         defaults = defaults_of(dialect)
-        # The last item of an option counts; the ones before it are written all the same.
+        # The last item of an option is in force; earlier items stay in the text.
         return [
             item
             for item in options
@@ -167,7 +166,7 @@ def test_the_idle_time_of_a_unit_is_in_the_other_unit_and_that_is_said() -> None
     assert any("x-systemd.idle-timeout" in note and ".automount" in note for note in written.untranslated)
 
 
-#: Words of the BSDs and macOS, and what they mean on Linux; "" where the note has to name the word.
+#: Options of the BSDs and macOS to Linux options; "" where a note must report the option.
 BSD_WORDS = {
     "nfsv3": "vers=3", "nfsv2": "", "vers=2": "", "nfsv4": "vers=4.0", "tcp": "proto=tcp", "udp": "proto=udp",
     "soft": "soft", "hard": "hard", "intr": "intr", "rdirplus": "rdirplus", "nordirplus": "nordirplus",
@@ -213,7 +212,7 @@ def test_every_word_of_the_others(word: str) -> None:
 
 
 def subject(word: str) -> str:
-    """What a word is about: of several words about the same the last counts."""
+    """Return the subject of an option word; of several words on one subject the last counts."""
     return catalogue().read_item(BSD_WORDS[word])[1] if BSD_WORDS[word] else word
 
 

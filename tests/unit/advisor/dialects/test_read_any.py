@@ -1,4 +1,4 @@
-"""Texts as people paste them, and what they are read as."""
+"""Recognition of pasted texts: form, options and unsupported parts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What Linux's own forms write, they read back the same, whatever the names are."""
+"""Linux dialects: written entries are read back unchanged, for any share and path."""
 
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ from advisor.dialects.bsd_read import is_bsd, is_nextstep
 from advisor.options import MountOptions
 from advisor.systemd_syntax import UnitNameError, unit_name
 
-# Anything that a path can hold and a share takes; no control characters.
+# All characters that are valid in a path and a share, without control characters.
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12)
 PART = TEXT.map(lambda text: text.replace("/", "x")).filter(lambda text: text not in {".", ".."})
 PATHS = st.lists(PART, min_size=1, max_size=3).map(lambda parts: "/" + "/".join(parts))
@@ -76,7 +76,7 @@ def test_systemd(entry: MountSpec, words: list[str], when: str) -> None:
         mount = systemd.write_mount(wanted)
         automount = systemd.write_automount(wanted) if when == "on demand" else None
     except DialectError:
-        assume(False)  # the name would be too long
+        assume(False)  # the unit name would be too long
         raise
     assume(not [problem for problem in mount.problems if "bg" not in problem])
     reading = systemd.read(mount.text + "\n" + (automount.text if automount else ""))
@@ -115,7 +115,7 @@ def test_read_any_recognises_them(entry: MountSpec, name: str) -> None:
     assert read_any(DIALECTS[name].write(entry).text).entry == entry
 
 
-#: A name of a unit has its limits, and these files have no escapes.
+#: Dialects with limited unit names, or with files without escapes.
 CANNOT_HOLD_EVERY_PATH = {
     "systemd-mount", "systemd-automount", "nfsmount.conf", "openbsd-fstab", "nextstep", "macos-autofs",
 }  # fmt: skip
@@ -172,7 +172,7 @@ def test_unit_names(path: str) -> None:
 @example(list(NAMES))
 @settings(max_examples=5, deadline=None)
 def test_unit_names_are_those_of_systemd(paths: list[str]) -> None:
-    # One call takes many paths, all short enough for a name.
+    # One call gets many paths, all short enough for a unit name.
     command = ["systemd-escape", "--path", "--suffix=mount", "--", *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0].split(" ") == [unit_name(path) for path in paths]

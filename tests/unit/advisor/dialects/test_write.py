@@ -1,6 +1,6 @@
-"""Every dialect's text for three entries, beside what cannot be said and what is limited.
+"""Golden files: the text of three entries in every dialect, with untranslated options and problems.
 
-To write the files anew after a change that is wanted: ``MOUNTWRIGHT_GOLDEN=write pytest`` on this file.
+To rewrite the files after an intended change: ``MOUNTWRIGHT_GOLDEN=write pytest`` on this file.
 """
 
 import os
@@ -73,7 +73,7 @@ def write(dialect: str, options: str) -> DialectText:
     ("timeo=900", "-t 600"),
 ])  # fmt: skip
 def test_openbsd_limits(options: str, flags: str) -> None:
-    written = write("openbsd", f"nolock,{options}")  # other locks are told of
+    written = write("openbsd", f"nolock,{options}")  # other lock options are reported
     assert flags in written.text
     asked = options.rpartition("=")[2]
     assert bool(written.problems) == (asked not in flags)
@@ -98,7 +98,7 @@ def test_nothing_is_dropped_in_silence(dialect: str, item: str) -> None:
     said = written.text + "".join(written.untranslated + written.problems)
     key = item.partition("=")[0]
     if dialect == "systemd-automount":
-        assert "[Automount]" in said  # the options are in the other unit
+        assert "[Automount]" in said  # the .mount unit has the options
     elif item == "x-systemd.automount" and dialect in {"autofs", "macos-autofs", "systemd-mount"}:
         assert "automount" in said or "/- " in said
     else:
@@ -137,7 +137,7 @@ def test_yaml_scalars(text: str, quoted: str) -> None:
     assert yaml_scalar(text) == quoted
 
 
-#: Strictly what these files may consist of: keys, plain or double-quoted values, dashes, two-space steps.
+#: Allowed YAML subset: keys, plain or double-quoted values, dashes, indentation by two spaces.
 YAML_LINE = re.compile(
     r'( {2})*(- )?([a-zA-Z.]+:( (!unsafe )?([A-Za-z0-9/][\w./=-]*|"([^"\\]|\\.)*"))?'
     r'|(!unsafe )?([A-Za-z/][\w./=-]*|"([^"\\]|\\.)*"))'

@@ -1,4 +1,4 @@
-"""Effects, interactions, rank sums, tables and curves of experiments whose truth is known."""
+"""Effects, interactions, rank sums, tables and curves of simulated experiments with known effects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from advisor.text.experiment import (
 
 
 def test_of_time_outs_by_chance_nothing_is_claimed() -> None:
-    """About two a trial: some have none, and the others alone would look calmer than all."""
+    """Counts with a mean of two include 0, so that no error model exists and nothing is significant."""
     claims = {"groups": 0, "effects": 0, "interactions": 0}
     for seed in range(40):
         chance = random.Random(seed)
@@ -52,7 +52,7 @@ def test_of_time_outs_by_chance_nothing_is_claimed() -> None:
 
 def test_main_effects_and_interactions() -> None:
     def truth(levels: dict[str, str]) -> float:
-        # Readahead only helps with large reads; hard or soft does nothing.
+        # True effects: readahead helps only large reads; hard or soft has no effect.
         together = 2.0 if levels["rsize"] == "1048576" and levels["ra"] == "4096" else 1.0
         return growing(levels) * together
 
@@ -95,7 +95,7 @@ def test_where_each_set_ran_once_the_baseline_tells_what_chance_does() -> None:
 
 
 def test_effects_compare_only_what_is_otherwise_equal() -> None:
-    # The slow size lacks its best partner: that must not count against the partner, or for it.
+    # The set of the slow size with its best partner is missing, which must not bias the partner's effect.
     outcomes = [
         each
         for each in run(growing, SIZES, noise=0.001)
@@ -118,7 +118,7 @@ def test_a_level_that_never_succeeded_does_not_take_its_factor_away() -> None:
 
 
 def test_a_level_that_can_be_compared_with_none_does_not_take_its_factor_away() -> None:
-    # One factor at a time, and the base itself failed: its levels ran, but never beside another of theirs.
+    # One factor at a time, and the base failed: no two levels of a factor share a context.
     base = {"rsize": "4096", "nconnect": "1"}
     outcomes = [
         each
@@ -133,7 +133,7 @@ def test_a_level_that_can_be_compared_with_none_does_not_take_its_factor_away() 
 
 
 def test_levels_that_never_ran_beside_each_other_are_not_compared() -> None:
-    # Each is beside one of its own half alone: the best of the slow half stood before the worst of the fast.
+    # Two disconnected halves: the best slow level must not rank above the worst fast level.
     speeds = {"a1": 4.0, "a2": 5.0, "a3": 2.0, "a4": 1.0, "a5": 6.0}
     outcomes = [
         each
@@ -195,7 +195,7 @@ def test_a_table_of_two_parts_has_a_level_for_each() -> None:
 
 
 def test_sets_without_time_outs_are_not_left_out_of_what_is_best() -> None:
-    # Where both have some, the second has fewer: but the first has none in three of four places.
+    # The second level has fewer timeouts where both have some, but the first has none in three of four.
     seen = {"1": {"a": 0, "b": 0, "c": 0, "d": 40}, "2": {"a": 20, "b": 20, "c": 20, "d": 10}}
     outcomes = [
         TrialOutcome(
@@ -216,7 +216,7 @@ def test_of_five_factors_that_do_nothing_none_is_usually_ahead() -> None:
     for seed in range(40):
         outcomes = run(lambda _: 1e7, factors, noise=0.05, seed=seed)
         claims += any(each.notable for each in rank_sums(outcomes, WRITE))
-    assert claims < 8  # of 2 expected; this and more would happen in 1 of 1000
+    assert claims < 8  # 2 expected; the probability of this many or more is 0.001
 
 
 def test_places_are_shared_by_equals_and_compared_by_their_mean() -> None:
@@ -255,7 +255,7 @@ def test_place_sums_are_those_of_counting_by_hand() -> None:
     [({"ac": ["", "noac", "actimeo=0"]}, 5), ({"a": ["1", "2"], "b": ["1", "2", "3"]}, 3)],
 )
 def test_of_chance_alone_nothing_is_claimed(factors: dict[str, list[str]], repeats: int) -> None:
-    """In 5 of 100 experiments each may err; 8 and more of 40 would happen by such chance in 1 of 1000."""
+    """Each test may err in 5 % of experiments; 8 or more errors in 40 have a probability of 0.001."""
     claims = {"groups": 0, "effects": 0, "interactions": 0}
     for seed in range(40):
         outcomes = run(lambda _: 1e7, factors, repeats=repeats, noise=0.05, seed=seed)
@@ -291,7 +291,7 @@ def test_a_curve_of_too_few_repeats_chooses_nothing() -> None:
     assert found is not None
     assert (alone.best, alone.told, found.best, found.told) == (None, False, None, False)
     assert best_levels_text([alone, found]) == "Which level is best cannot be told from chance: rsize, timeo."
-    # The baseline, which ran more often, tells what chance does.
+    # The repeats of the baseline show the error.
     watching = [replace(each, baseline=True) for each in run(flat, {"timeo": ["7"]}, repeats=6, seed=5)]
     chosen = factor_curve([*once, *watching], "rsize", base, WRITE, chance=random.Random(1))
     assert chosen is not None
@@ -302,7 +302,7 @@ def test_a_curve_of_too_few_repeats_chooses_nothing() -> None:
 
 
 def test_a_level_without_a_figure_is_no_point_of_a_curve() -> None:
-    # Every read of one level came from this computer's memory: it ran, and says nothing of the server.
+    # All reads of one level came from the client's cache, so that it has no read speed.
     outcomes = [
         replace(each, figures={}) if each.levels["timeo"] == "7" else each
         for each in run(lambda levels: 1e7, {"timeo": ["3", "7", "60", "600"]}, repeats=5, seed=2)
@@ -335,7 +335,7 @@ def test_a_level_that_ran_only_beside_the_best_of_another_factor_is_not_called_a
         if one.levels["nconnect"] != "8" or one.levels["rsize"] == "1048576"
     ]  # fmt: skip
     sums = {one.factor: one for one in rank_sums(outcomes, WRITE)}
-    assert sums["nconnect"].best == "8"  # as the study adds them, which had all combinations
+    assert sums["nconnect"].best == "8"  # as in the study, which had all combinations
     assert not sums["nconnect"].notable
     assert (sums["rsize"].best, sums["rsize"].notable) == ("1048576", True)
 

@@ -1,4 +1,4 @@
-"""The Gaussian process of a search: what it concludes from trials."""
+"""Gaussian process of a search: posterior means and deviations after trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SETS = [{"rsize": size, "hard": hard} for size, hard in itertools.product(_SIZE
 
 
 def _after(figures: list[tuple[int, float]]) -> GaussianProcess:
-    """Return what is known after trials of these sets with these figures."""
+    """Return the Gaussian process after trials of these sets with these figures."""
     surface = GaussianProcess(_SETS)
     for place, (number, figure) in enumerate(figures):
         surface.add(number, math.log(figure), place / len(figures))
@@ -52,7 +52,7 @@ def test_a_level_may_stand_out_from_its_neighbours() -> None:
 
 def test_a_server_that_gets_slower_is_not_taken_for_trials_that_scatter() -> None:
     noise = random.Random(3)
-    # Drawn, so that no set comes at one moment of the run.
+    # Random order, so that no set is confounded with time.
     figures = [(noise.randrange(12), 0.7 ** (place / 48)) for place in range(48)]
     surface = _after([(number, figure * noise.lognormvariate(0, 0.01)) for number, figure in figures])
     assert surface.noise < 0.02

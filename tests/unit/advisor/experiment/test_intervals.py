@@ -1,4 +1,4 @@
-"""Intervals of medians and ratios, against brute force and against their coverage; outliers."""
+"""Intervals of medians and ratios: comparison with brute force, and coverage; outliers."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def test_the_interval_encloses_the_median(values: list[float]) -> None:
 def test_the_confidence_is_that_of_every_way_the_coins_can_fall(count: int) -> None:
     low, _, confidence = confidence_interval([float(place) for place in range(count)])
     rank = round(low) + 1
-    # Each value is below the true median or above it: the interval misses if too few are on one side.
+    # The interval misses the median if too few values lie on one side of it.
     ways = [sum(coins) for coins in itertools.product((0, 1), repeat=count)]
     covered = sum(rank <= heads <= count - rank for heads in ways)
     assert confidence == pytest.approx(covered / 2**count if count > 1 else 0)
 
 
 def test_known_ranks() -> None:
-    # From the tables of the sign test: 6 values 96.9 %, 9 values 96.1 %, 12 values 96.1 %.
+    # Coverage from tables of the sign test: 6 values 96.9 %, 9 values 96.1 %, 12 values 96.1 %.
     for count, rank, confidence in ((6, 1, 0.969), (9, 2, 0.961), (12, 3, 0.961)):
         low, high, found = confidence_interval([float(place) for place in range(1, count + 1)])
         assert (low, high) == (rank, count + 1 - rank)
@@ -76,7 +76,7 @@ def test_it_covers_the_median_of_a_skewed_distribution_as_often_as_promised() ->
 def test_a_wide_spread_is_named() -> None:
     assert not spread_is_wide([100, 101, 99, 100, 102, 98])
     assert spread_is_wide([100, 60, 140, 100, 90, 115])
-    # One outlier among many is what the order statistics are for.
+    # Order statistics are robust against a single outlier.
     assert not spread_is_wide([100] * 11 + [5])
     assert not spread_is_wide([3.0])
 
@@ -90,7 +90,7 @@ def test_nothing_has_no_median(ask: object) -> None:
 
 @pytest.mark.parametrize("count", [1023, 1024, 5000])
 def test_more_values_than_a_float_has_room_for(count: int) -> None:
-    # As many as an experiment of 5000 sets compares of one factor. Of so many the interval is the normal one.
+    # As many values as for one factor of an experiment with 5000 sets; the normal approximation applies.
     low, high, confidence = confidence_interval([float(number) for number in range(count)])
     assert 0.95 <= confidence < 0.96
     assert low + high == count - 1
@@ -104,9 +104,9 @@ def test_more_values_than_a_float_has_room_for(count: int) -> None:
         ([100, 101, 99, 155, 100, 102], 3),
         ([100, 100, 100, 100, 88], 4),
         ([100, 100, 100, 100, 91], None),  # less than 10 % away
-        ([100, 101, 55, 50, 100, 102], None),  # two are no single one
-        ([90, 100, 110, 80, 120, 70], None),  # they all scatter
-        ([100, 101, 55, 100], None),  # too few
+        ([100, 101, 55, 50, 100, 102], None),  # two outliers, not a single one
+        ([90, 100, 110, 80, 120, 70], None),  # wide spread without outlier
+        ([100, 101, 55, 100], None),  # too few values
         ([0, 0, 0, 0, 0, 5], None),
     ],
 )
@@ -143,7 +143,7 @@ def test_orders_are_counted_exactly(first: int, second: int) -> None:
     [
         ([100, 101, 99, 100], [120, 121, 119, 122], "higher"),
         ([100, 101, 99, 100], [80, 81, 79, 82], "lower"),
-        ([100, 101, 99, 100], [101, 102, 101.5, 102.5], "same"),  # sure, but two per cent do not matter
+        ([100, 101, 99, 100], [101, 102, 101.5, 102.5], "same"),  # significant, but 2 % is not relevant
         ([100, 140, 90, 120], [110, 150, 95, 119], "same"),
         ([100, 101, 99], [200, 201, 199], "unknown"),
         ([100], [200] * 30, "unknown"),
@@ -171,7 +171,7 @@ def test_turned_round_it_says_the_opposite(before: list[float], after: list[floa
     assert there.low <= there.ratio * (1 + 1e-12)
     assert there.ratio <= there.high * (1 + 1e-12)
     opposite = {"higher": "lower", "lower": "higher", "same": "same", "unknown": "unknown"}
-    if abs(there.ratio - 1) > 0.05:  # 3 % up and 3 % down are not quite each other's opposite
+    if abs(there.ratio - 1) > 0.05:  # plus 3 % and minus 3 % are not exactly reciprocal
         assert back.verdict == opposite[there.verdict]
 
 

@@ -1,4 +1,4 @@
-"""Rankings, groups, drift, noise and their sentences, on experiments whose truth is known."""
+"""Rankings, groups, drift, error model and their sentences, on simulated experiments with known truth."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_sets_that_are_the_same_are_one_group_and_others_are_not() -> None:
 
 @pytest.mark.parametrize(
     ("sets", "seeds", "most"),
-    # Of one in twenty expected, what is exceeded in one case of a hundred.
+    # Limit with a probability of 0.01 for an expected error rate of 5 %.
     [(3, 100, 11), (40, 30, 5), pytest.param(40, 100, 11, marks=pytest.mark.long)],
 )
 def test_equal_sets_are_one_group_as_often_as_promised(sets: int, seeds: int, most: int) -> None:
@@ -126,7 +126,7 @@ def _plain(_figure: str, number: float) -> str:
 
 
 def test_time_outs_that_never_were_set_nothing_apart() -> None:
-    # The usual case of this figure: too few repeats are not the reason.
+    # Zeros are common for this figure; too few repeats are not the reason.
     none = rank_sets(_timed_out(dict.fromkeys("123", [0] * 10)), TIMEOUTS, chance=random.Random(1))
     assert winner_text(none, _plain) == "All three sets come out alike, with a median of 0 (time-outs)."
     for size in "13":
@@ -176,7 +176,7 @@ def test_two_sets_are_both_and_one_with_a_figure_is_not_the_one_that_ran() -> No
     assert winner_text(rank_sets(never, TIMEOUTS, chance=random.Random(1)), _plain).startswith(
         "Both sets come"
     )
-    # Every read of the other came from memory.
+    # All reads of the other set came from the client's cache.
     one = [replace(each, figures={}) if each.levels["ac"] else each for each in outcomes]
     assert winner_text(rank_sets(one, WRITE, chance=random.Random(1)), mb).startswith(
         "The one set with a figure: ac=, 9.9 MB/s"
@@ -230,7 +230,7 @@ def test_one_set_that_was_repeated_often_does_not_speak_for_all() -> None:
     still = [[1.0, 1.0001]] * 10
     noise = estimate_error_model([*still, [1.0, 1.5] * 10], random.Random(1))
     assert noise is not None
-    # By degrees of freedom: 19 of 29 are the loud set's, not 190 of 200 pairs.
+    # Weighted by degrees of freedom: the noisy set has 19 of 29, although it has 190 of 200 pairs.
     assert noise.variance() == pytest.approx(19 / 29 * 0.0433, rel=0.02)
 
 
@@ -257,7 +257,7 @@ def test_figures_that_are_made_of_others() -> None:
     assert figure_value(both, WRITE, counted=True) == 5
     assert figure_value(both, WRITE_CALLS) == 50
     assert figure_value(both, WRITE_CALLS, counted=True) == pytest.approx(100 / 12)
-    # What was read before needs no sync.
+    # Reads need no sync.
     assert figure_value(both, READ_TOTAL_S, counted=True) == 2
     assert figure_value(both, "timeouts") == 3
     assert figure_value(both, "create") is None

@@ -1,4 +1,4 @@
-"""The search for the best setting, on small surfaces whose best is known."""
+"""Bayesian search, on small response surfaces with a known optimum."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_answer_in_words() -> None:
     said = search_texts(answer, "write", lambda _, number: f"{number / 1e6:.2f} MB/s")
     assert said[0].startswith("First of 112 sets after 24 trials of ")
     (default,) = [each for each in said if each.startswith("The kernel's default gives about 1.0")]
-    assert "faster" not in default  # what it gains, the re-test alone tells
+    assert "faster" not in default  # only the retest shows the gain
     assert len(said) == 5
     itself = structs.replace(answer, default=answer.winner, current=None, runner_up=None, decided=True)
     words = search_texts(itself, "write", lambda _, number: f"{number:.0f}")
@@ -87,7 +87,7 @@ def test_the_answer_in_words() -> None:
 
 
 def _tested_again(gain: float, rounds: int = 6) -> Retest | None:
-    """Return the re-test of eight connections, which are faster by this ratio."""
+    """Return the outcomes of a retest of eight connections, which are faster by this ratio."""
     chance = random.Random(3)
     sets = [({"nconnect": "2"}, 1e6), ({"nconnect": "8"}, 1e6 * gain)]
     trials = [
@@ -244,7 +244,7 @@ def test_what_it_is_not_for() -> None:
 def test_the_first_sets_show_pairs_of_levels_too() -> None:
     racer = BayesianSearch(_SETS, chance=random.Random(3), budget=140)
     shown: set[tuple[str, str]] = set()
-    for _ in range(28):  # as many as there are sizes with numbers of connections
+    for _ in range(28):  # number of combinations of sizes and connections
         levels = racer.next()
         shown.add((levels["rsize"], levels["nconnect"]))
         racer.tell(levels, _truth(levels))
@@ -264,11 +264,11 @@ def test_the_less_trials_scatter_the_more_sets_are_tried() -> None:
 
 
 def test_two_that_are_alike_are_not_told_apart_while_a_third_may_be_better() -> None:
-    """The trials at the end go where the choice may gain, not where two are as good as each other."""
+    """The final trials go to sets that may be better, not to two equally good ones."""
     sets = [{"hard": str(number)} for number in range(3)]
     noise = random.Random(6)
     racer = BayesianSearch(sets, chance=random.Random(5), budget=36)
     for number, times in ((0, 16), (1, 16), (2, 1)):
-        for _ in range(times):  # the third a little below the two, and seen once
+        for _ in range(times):  # the third is slightly worse, with one trial
             racer.tell(sets[number], (0.95 if number == 2 else 1.0) * noise.lognormvariate(0, 0.05))
     assert racer.next() == sets[2]

@@ -1,4 +1,4 @@
-"""What a speed is enough for."""
+"""Sentences about use cases for which a speed is sufficient."""
 
 from __future__ import annotations
 
