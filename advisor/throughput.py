@@ -84,47 +84,83 @@ class _Assumptions:
     """Assumed values of quantities that are unknown before a test.
 
     Attributes:
-        processor: throughput of the processors for one connection, bytes per second.
-        most: throughput of the processors for all connections together, bytes per second.
-        alone: fraction of the processing time that does not overlap with the transfer.
-        service: factor on the default server times.
-        ahead: factor on the speed that readahead allows.
-        lossy: factor on the simulated TCP speed with losses, in addition to ``luck``.
-        begun: factor on the time of slow start.
-        waited: fraction of the lost retransmissions that only the timer detects, not RACK.
-        luck: quantile of the copies that throughput_loss simulates: the middle half, or the slowest or
-            quickest eighth.
-        measured: factor on server times that were measured.
+        connection_processing: throughput of the processors for one connection, bytes per second.
+        total_processing: throughput of the processors for all connections together, bytes per second.
+        serial_share: fraction of the processing time that does not overlap with the transfer.
+        service_factor: factor on the default server times.
+        readahead_factor: factor on the speed that readahead allows.
+        loss_factor: factor on the simulated TCP speed with losses, in addition to ``loss_quantile``.
+        slow_start_factor: factor on the time of slow start.
+        timer_share: fraction of the lost retransmissions that only the timer detects, not RACK.
+        loss_quantile: quantile of the copies that throughput_loss simulates: the middle half, or the
+            slowest or quickest eighth.
+        measured_factor: factor on server times that were measured.
     """
 
-    processor: float
-    most: float
-    alone: float
-    service: float
-    ahead: float
-    lossy: float
-    begun: float
-    waited: float
-    luck: Luck = "likely"
-    measured: float = 1.0
+    connection_processing: float
+    total_processing: float
+    serial_share: float
+    service_factor: float
+    readahead_factor: float
+    loss_factor: float
+    slow_start_factor: float
+    timer_share: float
+    loss_quantile: Luck = "likely"
+    measured_factor: float = 1.0
 
 
-#: VAST's guide counts eight connections for 100 Gbit/s: 1.5 GB/s each.
-#: With an RTT of 0.2 ms and 2 or 5 % loss the lab's copies ran at 2.6 to 8.8 MB/s: most lost retransmissions
-#: waited for the timer.
-_LIKELY = _Assumptions(processor=1.5e9, most=12e9, alone=0.0, service=1.0, ahead=1.0, lossy=1.0, begun=1.0,
-                   waited=0.7)  # fmt: skip
-#: ``lossy``: the lab's copies over nine lossy links were 22 % slower to 39 % faster than the likely
+#: ``connection_processing``: VAST's guide counts eight connections for 100 Gbit/s: 1.5 GB/s each.
+#: ``timer_share``: with an RTT of 0.2 ms and 2 or 5 % loss the lab's copies ran at 2.6 to 8.8 MB/s: most lost
+#: retransmissions waited for the timer.
+_LIKELY = _Assumptions(
+    connection_processing=1.5e9,
+    total_processing=12e9,
+    serial_share=0.0,
+    service_factor=1.0,
+    readahead_factor=1.0,
+    loss_factor=1.0,
+    slow_start_factor=1.0,
+    timer_share=0.7,
+)
+#: ``loss_factor``: the lab's copies over nine lossy links were 22 % slower to 39 % faster than the likely
 #: prediction; the root mean square of 27 medians was 13 %, random variation included.
 #: The worst processor is the lab's guest: one processor is client, server and link, without offloading.
-_WORST = _Assumptions(processor=0.4e9, most=0.4e9, alone=1.0, service=4.0, ahead=0.85, lossy=0.8, begun=1.5,
-                  waited=0.9, luck="slow", measured=1.3)  # fmt: skip
-_BEST = _Assumptions(processor=6e9, most=48e9, alone=0.0, service=0.3, ahead=1.2, lossy=1.25, begun=0.5,
-                 waited=0.4, luck="quick", measured=0.8)  # fmt: skip
+_WORST = _Assumptions(
+    connection_processing=0.4e9,
+    total_processing=0.4e9,
+    serial_share=1.0,
+    service_factor=4.0,
+    readahead_factor=0.85,
+    loss_factor=0.8,
+    slow_start_factor=1.5,
+    timer_share=0.9,
+    loss_quantile="slow",
+    measured_factor=1.3,
+)
+_BEST = _Assumptions(
+    connection_processing=6e9,
+    total_processing=48e9,
+    serial_share=0.0,
+    service_factor=0.3,
+    readahead_factor=1.2,
+    loss_factor=1.25,
+    slow_start_factor=0.5,
+    timer_share=0.4,
+    loss_quantile="quick",
+    measured_factor=0.8,
+)
 #: Assumptions of one group err together: a slow computer is slow in every respect. The groups are
 #: independent: the model's error for TCP with losses, the timer and random losses say nothing of the others.
-_HOST_ASSUMPTIONS = ("processor", "most", "alone", "service", "measured", "ahead", "begun")
-_GROUPS = (_HOST_ASSUMPTIONS, ("lossy",), ("waited",), ("luck",))
+_HOST_ASSUMPTIONS = (
+    "connection_processing",
+    "total_processing",
+    "serial_share",
+    "service_factor",
+    "measured_factor",
+    "readahead_factor",
+    "slow_start_factor",
+)
+_GROUPS = (_HOST_ASSUMPTIONS, ("loss_factor",), ("timer_share",), ("loss_quantile",))
 _PROCESSORS = "the processors"
 #: Least error of a prediction, as a fraction: copies over an idle link vary by this much.
 _MIN_ERROR = 0.12
@@ -266,7 +302,7 @@ class _CopyModel:
             measured: whether the server's times were measured.
         """
         work, rtt_s = self.work, self.link.rtt_s or 0.0
-        service = assumed.measured if measured else assumed.service
+        service = assumed.measured_factor if measured else assumed.service_factor
         trip_s = rtt_s + service * self.costs.service_s
         waits = {
             "waiting for stable storage": self._commit_s(service),
@@ -274,7 +310,7 @@ class _CopyModel:
         }
         if work.base_s is not None:
             return {"what it takes with attribute caching": work.base_s} | waits
-        resend_s = 2 * (self.link.loss or 0.0) * (RTO_MIN_S + rtt_s) / assumed.lossy
+        resend_s = 2 * (self.link.loss or 0.0) * (RTO_MIN_S + rtt_s) / assumed.loss_factor
         bounds = self._bounds(assumed, trip_s)
         free = _combined_bound(bounds.values())
         limit = min(bounds, key=bounds.__getitem__)
@@ -283,19 +319,19 @@ class _CopyModel:
             lossy or limit: moving,
             "the round trips of each file": (work.files * _FILE_ROUND_TRIPS + _DIRECTORY_ROUND_TRIPS)
             * (trip_s + resend_s + _ROUND_TRIP_BYTES * 8 / self._rate_bps()),
-            "TCP's slow start": self._slow_start_s(work.length / moving, assumed.begun),
-            "the processors' own time": assumed.alone * work.length / bounds[_PROCESSORS],
+            "TCP's slow start": self._slow_start_s(work.length / moving, assumed.slow_start_factor),
+            "the processors' own time": assumed.serial_share * work.length / bounds[_PROCESSORS],
         }
 
     def processors_limit(self) -> bool:
         """Whether every other bound is higher than the throughput of the slowest assumed processors."""
         if self.link.loss:
             lossy = self._connections() * cubic_throughput(self.link)
-            if lossy < _WORST.processor:
+            if lossy < _WORST.connection_processing:
                 return False
         bounds = self._bounds(_LIKELY, (self.link.rtt_s or 0.0) + self.costs.service_s)
         others = _combined_bound(bound for name, bound in bounds.items() if name != _PROCESSORS)
-        return others > min(self._connections() * _WORST.processor, _WORST.most)
+        return others > min(self._connections() * _WORST.connection_processing, _WORST.total_processing)
 
     def _transfer_time(self, assumed: _Assumptions, free: float) -> tuple[float, str]:
         """Return the seconds of the transfer, and the limiting phrase if loss is the limit, else "".
@@ -312,11 +348,11 @@ class _CopyModel:
             return length / free, ""
         each = max(1, round(length / segment / connections))
         link = LossyLink(
-            loss=loss, rtt_s=self.link.rtt_s or 0.0, rate=free / segment, waited=assumed.waited
+            loss=loss, rtt_s=self.link.rtt_s or 0.0, rate=free / segment, timer_share=assumed.timer_share
         )  # fmt: skip
         simulated = simulate_lossy_copy(each, link)
         quantiles = {"likely": simulated.likely, "slow": simulated.slow, "quick": simulated.quick}
-        seconds = quantiles[assumed.luck] / assumed.lossy
+        seconds = quantiles[assumed.loss_quantile] / assumed.loss_factor
         seconds = max(seconds, length / connections / free)
         moving = seconds
         if connections > 1:
@@ -333,7 +369,7 @@ class _CopyModel:
         bounds = {
             self._wire_name(): rate,
             "the TCP window over the round trip": connections * self.window / rtt_s if rtt_s else math.inf,
-            _PROCESSORS: min(connections * assumed.processor, assumed.most),
+            _PROCESSORS: min(connections * assumed.connection_processing, assumed.total_processing),
         }
         size, slots = self._size(), self._slots()
         if self.work.direction == "write":
@@ -341,7 +377,7 @@ class _CopyModel:
             return bounds | {"the requests at once over the round trip": slots * size / trip_s}
         ahead = self._readahead_bytes()
         in_flight = min(2 * ahead, slots * size)
-        wait_s = trip_s / assumed.ahead
+        wait_s = trip_s / assumed.readahead_factor
         if connections == 1:
             # The windows arrive one after the other, and the next one is requested meanwhile.
             name, each_s = "the readahead over the round trip", wait_s + ahead * 8 / self._rate_bps()

@@ -50,13 +50,13 @@ class LossyLink:
         loss: fraction of lost packets, above 0.
         rtt_s: round-trip time without queuing, seconds.
         rate: rate without loss, segments per second.
-        waited: fraction of the lost retransmissions that wait for the timer; RACK detects the others.
+        timer_share: fraction of the lost retransmissions that wait for the timer; RACK detects the others.
     """
 
     loss: float
     rtt_s: float
     rate: float
-    waited: float
+    timer_share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class _CopySimulation:
         self._peak, self._since_s = self._window, 0.0
         self._window = self._threshold = max(2.0, _BETA * self._window)
         self._slow_start = False
-        if self._random.next() >= self._link.waited * min(1.0, self._loss * lost_packets):
+        if self._random.next() >= self._link.timer_share * min(1.0, self._loss * lost_packets):
             return
         wait_s = self._link.rtt_s + RTO_MIN_S
         self.timer_s += wait_s

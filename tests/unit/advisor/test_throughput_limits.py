@@ -63,7 +63,7 @@ def test_the_timer_is_waited_for_as_often_as_a_repetition_is_lost() -> None:
     # Of N segments N·p are lost, and N·p² retransmissions; each waits for a round trip and 200 ms, more if
     # the next one is lost as well (RFC 6298, 5.5).
     segments, loss, rtt_s = 200_000, 0.02, 0.2e-3
-    found = simulate_lossy_copy(segments, LossyLink(loss=loss, rtt_s=rtt_s, rate=8000.0, waited=1.0))
+    found = simulate_lossy_copy(segments, LossyLink(loss=loss, rtt_s=rtt_s, rate=8000.0, timer_share=1.0))
     once = segments * loss**2 * (0.2 + rtt_s)
     assert 0.6 * once < found.timer_s < 1.6 * once
 
@@ -153,7 +153,10 @@ def test_playing_a_copy_through_ends() -> None:
     for loss in (1e-300, 1e-6, 0.4, 1.0):
         for rtt_s in (0.0, 2.0):
             assert (
-                simulate_lossy_copy(10**6, LossyLink(loss=loss, rtt_s=rtt_s, rate=1e5, waited=0.7)).likely > 0
+                simulate_lossy_copy(
+                    10**6, LossyLink(loss=loss, rtt_s=rtt_s, rate=1e5, timer_share=0.7)
+                ).likely
+                > 0
             )
 
 
@@ -163,13 +166,13 @@ def test_errors_that_do_not_depend_on_each_other_are_joined_and_not_added() -> N
     found = _expected(facts, "write", 12 * _MIB)
     segments = round(12 * _MIB / 1448)
     played = simulate_lossy_copy(
-        segments, LossyLink(loss=0.003, rtt_s=14e-3, rate=3.7e7 * 0.94 / 8 / 1448, waited=0.7)
+        segments, LossyLink(loss=0.003, rtt_s=14e-3, rate=3.7e7 * 0.94 / 8 / 1448, timer_share=0.7)
     )
     luck = max(1 - played.likely / played.slow, played.likely / played.quick - 1)
     machines = _expected(clean, "write", 12 * _MIB).error
     assert machines < found.error
     assert luck < found.error
-    after_losses = 0.25  # greatest error in advisor/throughput.py: lossy
+    after_losses = 0.25  # greatest error in advisor/throughput.py: loss_factor
     assert found.error < 0.7 * (luck + machines + after_losses)
 
 
