@@ -382,9 +382,9 @@ def _newer_options(situation: LintInput, answers: set[bool | None]) -> Iterator[
 def _clock_skew(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Match a clock difference to the server that Kerberos does not accept."""
     server = situation.facts.server if situation.facts is not None else None
-    ahead = server.clock_ahead_s if server is not None else None
-    if ahead is not None and abs(ahead) > CLOCK_SKEW_S:
-        yield LintMatch(("sec",), {"seconds": f"{abs(ahead):.0f}"})
+    offset_s = server.clock_ahead_s if server is not None else None
+    if offset_s is not None and abs(offset_s) > CLOCK_SKEW_S:
+        yield LintMatch(("sec",), {"seconds": f"{abs(offset_s):.0f}"})
 
 
 def _no_reverse_name(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:

@@ -207,7 +207,7 @@ class _Evaluation:
                 for option, candidates in hits.items()
                 if candidates
             }
-            beaten = [
+            overridden = [
                 hit.finding
                 for option, candidates in hits.items()
                 for hit in candidates
@@ -217,12 +217,14 @@ class _Evaluation:
                 _overridden_value(hit, best[option])
                 for option, candidates in hits.items()
                 for hit in candidates
-                if (hit.finding in beaten or not beaten) and hit.value != best[option].value and not hit.keep
+                if (hit.finding in overridden or not overridden)
+                and hit.value != best[option].value
+                and not hit.keep
             ]
-            if not beaten:
+            if not overridden:
                 return [best[option] for option in sorted(best, key=_sort_key)]
             hits = {
-                option: [hit for hit in candidates if hit.finding is None or hit.finding not in beaten]
+                option: [hit for hit in candidates if hit.finding is None or hit.finding not in overridden]
                 for option, candidates in hits.items()
             }
 

@@ -375,12 +375,12 @@ class _CopyModel:
         if self.work.direction == "write":
             # The program writes into the cache; the slots limit the concurrent WRITE requests.
             return bounds | {"the requests at once over the round trip": slots * size / trip_s}
-        ahead = self._readahead_bytes()
-        in_flight = min(2 * ahead, slots * size)
+        window_bytes = self._readahead_bytes()
+        in_flight = min(2 * window_bytes, slots * size)
         wait_s = trip_s / assumed.readahead_factor
         if connections == 1:
             # The windows arrive one after the other, and the next one is requested meanwhile.
-            name, each_s = "the readahead over the round trip", wait_s + ahead * 8 / self._rate_bps()
+            name, each_s = "the readahead over the round trip", wait_s + window_bytes * 8 / self._rate_bps()
         else:
             # Several connections carry all windows in parallel; then the link is idle until the next ones.
             each_s = wait_s + in_flight / rate
@@ -435,8 +435,8 @@ class _CopyModel:
                 turn, so that only the factor's difference from 1 counts for it.
         """
         rtt_s, connections = self.link.rtt_s or 0.0, self._connections()
-        begun = min(self._requested_connections(), math.ceil(self.work.length / self._size()))
-        turns = begun / connections if self.work.direction == "write" else 1 + (begun - 1) / connections
+        opened = min(self._requested_connections(), math.ceil(self.work.length / self._size()))
+        turns = opened / connections if self.work.direction == "write" else 1 + (opened - 1) / connections
         window = min(rate * rtt_s, self.work.length / max(1.0, turns)) / connections
         if window <= _INITIAL_WINDOW_BYTES or turns <= 0:
             return 0.0

@@ -91,7 +91,7 @@ def _udp_curve(options: MountOptions, advised: MountOptions, facts: Facts) -> Pr
     if not known:
         return None
     # Frames are lost in the smaller receive buffer: of the client when reading, of the server when writing.
-    card = min(known, key=lambda one: one.receive_buffer)
+    card = min(known, key=lambda card: card.receive_buffer)
     name: Literal["rsize", "wsize"] = "rsize" if card is client_card else "wsize"
 
     def speed(size: int, mount_options: MountOptions) -> float:

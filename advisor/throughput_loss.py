@@ -85,13 +85,13 @@ def simulate_lossy_copy(segments: int, link: LossyLink) -> LossyCopyTime:
     for simulation in simulations:
         simulation.send(part)
     seconds = sorted(simulation.seconds for simulation in simulations)
-    middle, parts = fmean(seconds[_SIMULATIONS // 4 : -_SIMULATIONS // 4]), segments / part
+    mean, parts = fmean(seconds[_SIMULATIONS // 4 : -_SIMULATIONS // 4]), segments / part
     # The spread of the mean of independent parts falls with the square root of their number.
     spread = parts**0.5
     return LossyCopyTime(
-        likely=middle * parts,
-        quick=middle * parts - (middle - seconds[_TAIL - 1]) * spread,
-        slow=middle * parts + (seconds[-_TAIL] - middle) * spread,
+        likely=mean * parts,
+        quick=mean * parts - (mean - seconds[_TAIL - 1]) * spread,
+        slow=mean * parts + (seconds[-_TAIL] - mean) * spread,
         timer_s=parts * fmean(simulation.timer_s for simulation in simulations),
     )
 

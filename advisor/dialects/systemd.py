@@ -94,8 +94,8 @@ def write_mount(entry: MountSpec) -> DialectText:
     lines += [line for line in settings if line[0] == "Mount"]
     if at_boot:
         install = [line for line in settings if line[0] == "Install"]
-        wanted = "WantedBy" if options.get("nofail") == YES else "RequiredBy"
-        lines += install or [("Install", wanted, _REMOTE_FS_TARGET)]
+        dependency = "WantedBy" if options.get("nofail") == YES else "RequiredBy"
+        lines += install or [("Install", dependency, _REMOTE_FS_TARGET)]
     else:
         words = {place: word for word, (place, *_more) in _OPTION_SETTINGS.items()}
         untranslated += [f"“{words[section, key]}={value}” is left out: this unit is not enabled by itself."
@@ -204,7 +204,7 @@ def read_settings(settings: UnitSettings) -> ParseResult:
 
 def _split_options(options: MountOptions) -> tuple[MountOptions, UnitSettings, list[str]]:
     """Return the options for Options=, the unit settings for other options, and sentences about the rest."""
-    kept: list[str] = []
+    mount_items: list[str] = []
     settings: UnitSettings = []
     untranslated: list[str] = []
     for item in options:
@@ -220,8 +220,8 @@ def _split_options(options: MountOptions) -> tuple[MountOptions, UnitSettings, l
         elif name.startswith("x-systemd.") and name != "x-systemd.automount":
             untranslated.append(f"systemd reads “{item}” in fstab only.")
         elif name not in {"auto", "x-systemd.automount", "defaults"} and item:
-            kept.append(item)
-    return MountOptions(kept), settings, untranslated
+            mount_items.append(item)
+    return MountOptions(mount_items), settings, untranslated
 
 
 def _text_problems(entry: MountSpec, options: MountOptions) -> list[str]:

@@ -61,8 +61,8 @@ class AdditiveFit(NamedTuple):
     def squares(self, factor: str) -> float:
         """Return the sum of squares of a factor's effects over all sets."""
         parts = self.parts.get(factor, {}).values()
-        middle = sum(parts) / len(parts) if parts else 0.0
-        return sum((part - middle) ** 2 for part in parts)
+        mean = sum(parts) / len(parts) if parts else 0.0
+        return sum((part - mean) ** 2 for part in parts)
 
 
 def fit_additive_model(logs: LogFigures) -> AdditiveFit:
@@ -71,8 +71,8 @@ def fit_additive_model(logs: LogFigures) -> AdditiveFit:
     for key in logs:
         for factor, level in key:
             members.setdefault(factor, {}).setdefault(level, []).append(key)
-    middle = sum(logs.values()) / len(logs) if logs else 0.0
-    left = {key: number - middle for key, number in logs.items()}
+    mean = sum(logs.values()) / len(logs) if logs else 0.0
+    left = {key: number - mean for key, number in logs.items()}
     parts = {factor: dict.fromkeys(logs, 0.0) for factor in members}
     for _ in range(_MAX_PASSES):
         largest_step = 0.0
@@ -226,15 +226,15 @@ def rank_sums(outcomes: Sequence[TrialOutcome], figure: str, *, counted: bool = 
         figure: a name of advisor.experiment.measurements.
         counted: whether to include the time to sync and unmount.
     """
-    known: list[tuple[float, TrialOutcome]] = []
+    ranked: list[tuple[float, TrialOutcome]] = []
     for outcome in outcomes:
         number = figure_value(outcome, figure, counted=counted)
         if is_repeat(outcome) and number is not None:
-            known.append((number, outcome))
-    known.sort(key=lambda pair: pair[0], reverse=not lower_is_better(figure))
-    varied = varied_levels(outcome for _, outcome in known)
+            ranked.append((number, outcome))
+    ranked.sort(key=lambda pair: pair[0], reverse=not lower_is_better(figure))
+    varied = varied_levels(outcome for _, outcome in ranked)
     confidence = bonferroni_confidence(len(varied))
-    return [_factor_rank_sums(factor, levels, known, confidence) for factor, levels in varied.items()]
+    return [_factor_rank_sums(factor, levels, ranked, confidence) for factor, levels in varied.items()]
 
 
 def factor_effects(
@@ -342,12 +342,12 @@ def _tie_correction(values: Sequence[float]) -> float:
 
 
 def _factor_rank_sums(
-    factor: str, levels: Sequence[str], known: Sequence[tuple[float, TrialOutcome]], confidence: float
+    factor: str, levels: Sequence[str], ranked: Sequence[tuple[float, TrialOutcome]], confidence: float
 ) -> RankSums:
-    rows = _level_ranks(factor, levels, known)
+    rows = _level_ranks(factor, levels, ranked)
     best = min(rows, key=lambda row: row.mean).level
     # Only balanced trials are tested: a level that ran only with good levels of other factors has good ranks.
-    balanced = _balanced_trials(factor, levels, known)
+    balanced = _balanced_trials(factor, levels, ranked)
     balanced_rows = _level_ranks(factor, levels, balanced) if balanced else rows
     same = min(balanced_rows, key=lambda row: row.mean).level == best
     differ = bool(balanced) and _ranks_differ(
@@ -357,26 +357,26 @@ def _factor_rank_sums(
 
 
 def _level_ranks(
-    factor: str, levels: Sequence[str], known: Sequence[tuple[float, TrialOutcome]]
+    factor: str, levels: Sequence[str], ranked: Sequence[tuple[float, TrialOutcome]]
 ) -> list[LevelRanks]:
     """Return the rank sum of each level; ``known`` has value and outcome of each trial, sorted by value."""
     ranks: dict[str, list[float]] = {level: [] for level in levels}
-    for rank, (_, outcome) in zip(_midranks([number for number, _ in known]), known, strict=True):
+    for rank, (_, outcome) in zip(_midranks([number for number, _ in ranked]), ranked, strict=True):
         if factor in outcome.levels:
             ranks[outcome.levels[factor]].append(rank)
     return [LevelRanks(level=level, sum=sum(row), trials=len(row)) for level, row in ranks.items()]
 
 
 def _balanced_trials(
-    factor: str, levels: Sequence[str], known: Sequence[tuple[float, TrialOutcome]]
+    factor: str, levels: Sequence[str], ranked: Sequence[tuple[float, TrialOutcome]]
 ) -> list[tuple[float, TrialOutcome]]:
     """Return the trials whose combination of other levels was tried with every level of a factor."""
-    contexts = [_other_levels(set_key(outcome.levels), factor) for _, outcome in known]
+    contexts = [_other_levels(set_key(outcome.levels), factor) for _, outcome in ranked]
     tried: dict[SetKey, set[str | None]] = {}
-    for context, (_, outcome) in zip(contexts, known, strict=True):
+    for context, (_, outcome) in zip(contexts, ranked, strict=True):
         tried.setdefault(context, set()).add(outcome.levels.get(factor))
     complete = {context for context, ran in tried.items() if ran.issuperset(levels)}
-    return [pair for context, pair in zip(contexts, known, strict=True) if context in complete]
+    return [pair for context, pair in zip(contexts, ranked, strict=True) if context in complete]
 
 
 def _ranks_differ(rows: Sequence[LevelRanks], ties: float, confidence: float) -> bool:
@@ -392,8 +392,8 @@ def _ranks_differ(rows: Sequence[LevelRanks], ties: float, confidence: float) ->
     count = sum(row.trials for row in rows)
     if count <= len(rows) or not ties:
         return False
-    middle = (count + 1) / 2
-    deviation = sum(row.trials * (row.mean - middle) ** 2 for row in rows)
+    mean = (count + 1) / 2
+    deviation = sum(row.trials * (row.mean - mean) ** 2 for row in rows)
     return 12 * deviation / (count * (count + 1)) / ties > _chi_square_quantile(len(rows) - 1, confidence)
 
 
@@ -456,15 +456,15 @@ def _deviations(factor: str, levels: Sequence[str], logs: LogFigures) -> dict[st
     complete = [row for row in contexts.values() if len(row) == len(levels)]
     found: dict[str, list[float]] = {level: [] for level in levels}
     for row in complete or [row for row in contexts.values() if len(row) > 1]:
-        middle = sum(row.values()) / len(row)
+        mean = sum(row.values()) / len(row)
         for level, number in row.items():
-            found[level].append(number - middle)
+            found[level].append(number - mean)
     return found
 
 
 def _variance_share(squares: float, logs: LogFigures) -> float:
-    middle = sum(logs.values()) / max(1, len(logs))
-    total = sum((number - middle) ** 2 for number in logs.values())
+    mean = sum(logs.values()) / max(1, len(logs))
+    total = sum((number - mean) ** 2 for number in logs.values())
     return min(1.0, squares / total) if total else 0.0
 
 

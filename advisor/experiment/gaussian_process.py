@@ -93,16 +93,16 @@ class GaussianProcess:
         self.deviations: list[float] = [1.0] * len(candidates)
         self.noise = 0.1
 
-    def add(self, candidate: int, logarithm: float, when: float, doubt: float = 1.0) -> None:
+    def add(self, candidate: int, logarithm: float, when: float, variance_factor: float = 1.0) -> None:
         """Add one trial and update the posterior.
 
         Args:
             candidate: index of the candidate.
             logarithm: logarithm of the trial's figure.
             when: time of the trial, as a fraction of the run from 0 to 1.
-            doubt: noise variance as a multiple of that of an ordinary trial.
+            variance_factor: noise variance as a multiple of that of an ordinary trial.
         """
-        self._trials.append(_Trial(candidate, logarithm, when, doubt))
+        self._trials.append(_Trial(candidate, logarithm, when, variance_factor))
         count = len(self._trials)
         if self._needs_reweighting():
             self._update_weights()
@@ -134,7 +134,9 @@ class GaussianProcess:
                 abs(trial.when - other.when)
             )
             new_row.append((covariance - sum(map(mul, row, new_row))) / row[-1])
-        diagonal = sqrt(max(1 + drift + noise * trial.doubt - sum(map(mul, new_row, new_row)), 1e-10))
+        diagonal = sqrt(
+            max(1 + drift + noise * trial.variance_factor - sum(map(mul, new_row, new_row)), 1e-10)
+        )
         self._whitened_logs.append((trial.logarithm - sum(map(mul, new_row, self._whitened_logs))) / diagonal)
         self._whitened_ones.append((1 - sum(map(mul, new_row, self._whitened_ones))) / diagonal)
         for place, (whitened, covariance) in enumerate(
@@ -214,7 +216,7 @@ class GaussianProcess:
             new_row: list[float] = []
             for row, each, correlation in zip(rows, covariances, drift_row, strict=False):
                 new_row.append((each + drift * correlation - sum(map(mul, row, new_row))) / row[-1])
-            remaining = 1 + drift + noise * trial.doubt - sum(map(mul, new_row, new_row))
+            remaining = 1 + drift + noise * trial.variance_factor - sum(map(mul, new_row, new_row))
             rows.append([*new_row, sqrt(max(remaining, 1e-10))])
         logs = _forward_substitution(rows, [trial.logarithm for trial in self._trials])
         ones = _forward_substitution(rows, [1.0] * len(rows))
@@ -240,17 +242,17 @@ class GaussianProcess:
         for number, trial in enumerate(self._trials):
             column = _forward_substitution(rows, [float(number == row) for row in range(count)])
             distance = sum(map(mul, column, residuals)) ** 2 / sum(map(mul, column, column)) / scale
-            trial.doubt = student_variance_factor(trial.least, distance)
+            trial.variance_factor = student_variance_factor(trial.min_variance_factor, distance)
 
 
-def student_variance_factor(least: float, distance: float) -> float:
+def student_variance_factor(min_variance_factor: float, distance: float) -> float:
     """Return the noise variance of a trial, as a multiple of that of an ordinary trial.
 
     Args:
-        least: lower bound of the result.
+        min_variance_factor: lower bound of the result.
         distance: squared leave-one-out residual, in units of its variance.
     """
-    return max(least, (_STUDENT_NU + distance) / (_STUDENT_NU + 1))
+    return max(min_variance_factor, (_STUDENT_NU + distance) / (_STUDENT_NU + 1))
 
 
 def drift_correlation(apart: float) -> float:
@@ -263,14 +265,14 @@ def drift_correlation(apart: float) -> float:
 
 
 class _Trial:
-    """One trial; ``doubt`` is its noise variance as a multiple of that of an ordinary trial."""
+    """One trial; ``variance_factor`` is its noise variance as a multiple of that of an ordinary trial."""
 
-    def __init__(self, candidate: int, logarithm: float, when: float, least: float) -> None:
+    def __init__(self, candidate: int, logarithm: float, when: float, min_variance_factor: float) -> None:
         self.candidate = candidate
         self.logarithm = logarithm
         self.when = when
-        self.least = least
-        self.doubt = least
+        self.min_variance_factor = min_variance_factor
+        self.variance_factor = min_variance_factor
 
 
 def _kernel_matrix(levels: Sequence[str]) -> list[list[float]]:

@@ -212,15 +212,15 @@ def _equivalence_groups(
     group.
     """
     found: list[int] = []
-    lead, group = 0, 1
+    first, group = 0, 1
     for place, values in enumerate(sets):
-        if noise is None or min(median(values), median(sets[lead])) <= 0:
+        if noise is None or min(median(values), median(sets[first])) <= 0:
             found.append(0)
             continue
-        away = abs(log(median(sets[lead])) - log(median(values)))
-        repeats, rest = min(len(sets[lead]), len(values)), len(sets) - lead
-        if place > lead and away > noise.limit(repeats, rest, confidence=confidence):
-            lead, group = place, group + 1
+        difference = abs(log(median(sets[first])) - log(median(values)))
+        repeats, remaining = min(len(sets[first]), len(values)), len(sets) - first
+        if place > first and difference > noise.limit(repeats, remaining, confidence=confidence):
+            first, group = place, group + 1
         found.append(group)
     return found
 

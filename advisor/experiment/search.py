@@ -144,9 +144,9 @@ class BayesianSearch:
         self._budget = budget
         self._default = None if default is None else self._numbers.get(set_key(dict(default)))
         self._current = None if current is None else self._numbers.get(set_key(dict(current)))
-        ahead = (self._numbers.get(set_key(dict(each))) for each in prior_order)
-        wanted = [self._default, self._current, *list(ahead)[:_PRIOR_TRIALS]]
-        self._queue = list(dict.fromkeys(number for number in wanted if number is not None))
+        prior_numbers = (self._numbers.get(set_key(dict(each))) for each in prior_order)
+        initial = [self._default, self._current, *list(prior_numbers)[:_PRIOR_TRIALS]]
+        self._queue = list(dict.fromkeys(number for number in initial if number is not None))
         self._levels = {name: len({each[name] for each in self._candidates}) for name in candidates[0]}
         self._model = GaussianProcess(self._candidates)
         self._values: dict[int, list[float]] = {}
@@ -161,7 +161,7 @@ class BayesianSearch:
         """Whether the budget is spent, every set has failed, or the winner is decided."""
         if self._spent >= self._budget or len(self._failed) == len(self._candidates):
             return True
-        return self._progress >= self._searched and self._decided()
+        return self._progress >= self._final_phase_start and self._decided()
 
     def next(self) -> dict[str, str]:
         """Return the set to try next; the same one until :meth:`tell` or :meth:`skip_trial` is called.
@@ -250,10 +250,10 @@ class BayesianSearch:
         if not order:
             raise ValueError("no trial gave a figure")
         return SearchConclusion(
-            winner=self._found(order[0]),
-            runner_up=self._found(order[1]) if len(order) > 1 else None,
-            default=self._found(self._default) if self._default in self._values else None,
-            current=self._found(self._current) if self._current in self._values else None,
+            winner=self._estimate(order[0]),
+            runner_up=self._estimate(order[1]) if len(order) > 1 else None,
+            default=self._estimate(self._default) if self._default in self._values else None,
+            current=self._estimate(self._current) if self._current in self._values else None,
             decided=self._decided(),
             trials=self._trials,
             tried=len(self._values.keys() | self._stopped_early.keys()),
@@ -265,7 +265,7 @@ class BayesianSearch:
         return self._spent / self._budget if self._budget else 1.0
 
     @property
-    def _searched(self) -> float:
+    def _final_phase_start(self) -> float:
         """Fraction of the budget at which the final phase begins, from the current noise estimate."""
         return 1 - min(
             _MAX_FINAL_SHARE,
@@ -280,14 +280,14 @@ class BayesianSearch:
         progress = self._progress
         if progress < _SAMPLING_SHARE:
             return self._least_sampled_set()
-        searched = self._searched
-        if progress < searched and (leader := self._unrepeated_leader()) is not None:
+        final_phase_start = self._final_phase_start
+        if progress < final_phase_start and (leader := self._unrepeated_leader()) is not None:
             return leader
-        if progress < searched and self._trials % 2 == 0:
+        if progress < final_phase_start and self._trials % 2 == 0:
             return self._highest_upper_bound()
         return self._highest_knowledge_gradient()
 
-    def _open(self) -> list[int]:
+    def _remaining_candidates(self) -> list[int]:
         return [number for number in range(len(self._candidates)) if number not in self._failed]
 
     def _least_sampled_set(self) -> int:
@@ -299,12 +299,14 @@ class BayesianSearch:
         for number in self._values:
             for subset in self._level_subsets(number):
                 seen[subset] = seen.get(subset, 0.0) + self._sampling_weight(subset)
-        fresh = [number for number in self._open() if number not in self._values] or self._open()
+        untried = [
+            number for number in self._remaining_candidates() if number not in self._values
+        ] or self._remaining_candidates()
 
         def coverage(number: int) -> tuple[float, float]:
             return sum(seen.get(each, 0.0) for each in self._level_subsets(number)), self._chance.random()
 
-        return min(fresh, key=coverage)
+        return min(untried, key=coverage)
 
     def _level_subsets(self, number: int) -> Iterator[tuple[tuple[str, str], ...]]:
         """Return the single levels and the pairs of levels of a set."""
@@ -320,22 +322,26 @@ class BayesianSearch:
     def _unrepeated_leader(self) -> int | None:
         """Return a set with a single trial that exceeds the best set's mean by INDIFFERENCE_ZONE, or None."""
         limit = self._model.means[self._best()] + log(1 + INDIFFERENCE_ZONE)
-        once = (number for number in self._open() if len(self._values.get(number, ())) == 1)
-        better = [number for number in once if log(self._values[number][0]) > limit]
+        tried_once = (
+            number for number in self._remaining_candidates() if len(self._values.get(number, ())) == 1
+        )
+        better = [number for number in tried_once if log(self._values[number][0]) > limit]
         return max(better, key=lambda number: self._values[number][0], default=None)
 
     def _highest_upper_bound(self) -> int:
         means, deviations = self._model.means, self._model.deviations
         tried = self._values.keys() | self._stopped_early.keys()
-        fresh = [number for number in self._open() if number not in tried] or self._open()
-        return max(fresh, key=lambda number: means[number] + _UCB_KAPPA * deviations[number])
+        untried = [
+            number for number in self._remaining_candidates() if number not in tried
+        ] or self._remaining_candidates()
+        return max(untried, key=lambda number: means[number] + _UCB_KAPPA * deviations[number])
 
     def _highest_knowledge_gradient(self) -> int:
         """Return the set with the highest knowledge gradient: the expected gain of the final choice."""
         means, deviations = self._model.means, self._model.deviations
         best = self._best()
         noise = max(self._model.noise, 1e-6)
-        others = [number for number in self._open() if number != best]
+        others = [number for number in self._remaining_candidates() if number != best]
         rival = max((means[number] for number in others), default=means[best])
 
         def gain(number: int) -> float:
@@ -361,11 +367,11 @@ class BayesianSearch:
         limit = means[best] + log(1 + INDIFFERENCE_ZONE)
         return all(
             means[number] + _Z_SIMULTANEOUS * sqrt(deviations[number] ** 2 + deviations[best] ** 2) < limit
-            for number in self._open()
+            for number in self._remaining_candidates()
             if number != best
         )
 
-    def _found(self, number: int) -> SetEstimate:
+    def _estimate(self, number: int) -> SetEstimate:
         values = self._values[number]
         if len(values) >= MIN_INTERVAL_VALUES:
             low, high, _ = confidence_interval(values)

@@ -359,18 +359,20 @@ def _has_levels(outcome: TrialOutcome, fixed: Mapping[str, str]) -> bool:
     return all(outcome.levels.get(name, level) == level for name, level in fixed.items())
 
 
-def _curve_point(level: str, here: Sequence[TrialOutcome], figure: str, *, counted: bool) -> CurvePoint:
-    values = [number for each in here if (number := figure_value(each, figure, counted=counted)) is not None]
+def _curve_point(level: str, outcomes: Sequence[TrialOutcome], figure: str, *, counted: bool) -> CurvePoint:
+    values = [
+        number for each in outcomes if (number := figure_value(each, figure, counted=counted)) is not None
+    ]
     low, high, _ = confidence_interval(values)
     return CurvePoint(
         level=level, values=values, mean=sum(values) / len(values), median=median(values), low=low, high=high,
-        timeouts=sum(direction_timeouts(each, figure) for each in here) / len(here),
-        retransmissions=sum(figure_value(each, RETRANSMISSIONS) or 0 for each in here) / len(here),
+        timeouts=sum(direction_timeouts(each, figure) for each in outcomes) / len(outcomes),
+        retransmissions=sum(figure_value(each, RETRANSMISSIONS) or 0 for each in outcomes) / len(outcomes),
     )  # fmt: skip
 
 
 def _matrix(
-    here: Sequence[TrialOutcome],
+    outcomes: Sequence[TrialOutcome],
     factors: tuple[str, str],
     figure: str,
     fixed: dict[str, str],
@@ -379,16 +381,16 @@ def _matrix(
 ) -> Matrix:
     row_factor, column_factor = factors
     values: dict[tuple[str, str], list[float]] = {}
-    for outcome in here:
+    for outcome in outcomes:
         number = figure_value(outcome, figure, counted=counted)
         if number is not None:
             values.setdefault((outcome.levels[row_factor], outcome.levels[column_factor]), []).append(number)
-    varied = varied_levels(here)
-    rows = varied.get(row_factor, [here[0].levels[row_factor]])
-    columns = varied.get(column_factor, [here[0].levels[column_factor]])
+    varied = varied_levels(outcomes)
+    rows = varied.get(row_factor, [outcomes[0].levels[row_factor]])
+    columns = varied.get(column_factor, [outcomes[0].levels[column_factor]])
     of = [[values.get((row, column), []) for column in columns] for row in rows]
     return Matrix(
-        figure=figure, workload=here[0].workload, fixed=fixed, row_factor=row_factor,
+        figure=figure, workload=outcomes[0].workload, fixed=fixed, row_factor=row_factor,
         column_factor=column_factor, rows=rows, columns=columns,
         cells=[[median(cell) if cell else None for cell in row] for row in of],
         repeats=[[len(cell) for cell in row] for row in of],
