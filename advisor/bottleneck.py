@@ -153,9 +153,7 @@ class Bottleneck:
 def find_bottleneck(way: TransferDirection, load: TransferLoad, link: LinkFacts | None) -> Bottleneck:
     """Return the bottleneck of one transfer.
 
-    The first applicable check decides, in this order: a full link; saturated processors of the client; losses
-    that limit TCP to this speed; slow stable storage of the server; a long round-trip time; other losses; a
-    slow server; slow transmission of the requests; queues on a link of unknown rate.
+    The first applicable check of _CHECKS decides. Evidence of other checks is added to the result.
 
     Args:
         way: direction of the transfer: write (to the server) or read.

@@ -155,7 +155,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class _RuleHit:
-    """The value that one rule, lint finding or measurement proposes for one option.
+    """A “hit”: the value that one rule, lint finding or measurement proposes for one option.
 
     Attributes:
         name: id of the rule.
