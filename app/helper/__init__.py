@@ -1,16 +1,17 @@
-"""The helper: the only part that runs as root. Standard library only; it imports nothing of the rest.
+"""Privileged helper: the only code of Mountwright that runs as root.
 
-It is started by the agent (through polkit's pkexec for an ordinary user, directly by root) for one action,
-and starts a process for each role of the action (:mod:`app.helper.main`). A role reads requests from a
-socket and ends with it. It trusts nobody: every field is validated again here, option strings are built here
-from the catalogue, and it runs no program that the caller names, except as the caller
-(:mod:`app.helper.bench_verbs`).
+It uses the standard library only and imports nothing from the other packages.
 
-It stays small enough to be read: what the process of one role loads has at most 1,900 lines of code, without
-blank lines, comments and docstrings. A test holds that.
+The agent starts it for one action: through polkit's pkexec for an ordinary user, directly for root. The
+helper starts one process for each role of the action (:mod:`app.helper.main`). A role process reads requests
+from a socket and ends when the socket is closed. It trusts no input: it validates every field again and
+builds option strings from its own catalogue. It runs no program that the caller names, except with the
+caller's identity (:mod:`app.helper.bench_verbs`).
 
-One authorization opens one session a role, with limits in time and number
-(:class:`app.helper.session.Limits`). Every request that is begun leaves a line in the system's log when it
-ends (:mod:`app.helper.audit`). docs/security.md says what each verb may touch, and which test holds which
-threat.
+The code stays small enough for a review. The process of one role loads at most 1,900 lines of code, not
+counting blank lines, comments and docstrings. tests/unit/helper/test_process.py checks this limit.
+
+One authorization opens one session per role, with limits on time and number of requests
+(:class:`app.helper.session.Limits`). Each request that is started leaves one line in the system log when it
+ends (:mod:`app.helper.audit`). docs/security.md lists the effects of each verb, and the test for each threat.
 """

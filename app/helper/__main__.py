@@ -1,7 +1,7 @@
-"""Start the helper straight from a checkout: ``python3 -IBSXutf8 …/app/helper/__main__.py ROLE``, as root.
+"""Entry point from a checkout: ``python3 -IBSXutf8 …/app/helper/__main__.py ACTION``, run by root.
 
-Only for a caller that is root already. Across polkit's border the installed launcher is used, which
-first checks that nobody but root can change what it is about to run.
+polkit starts the installed launcher (packaging/mountwright-helper) instead. The launcher first checks that
+only root can change the files that it is about to run.
 """
 
 from __future__ import annotations

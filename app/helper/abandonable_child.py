@@ -1,4 +1,4 @@
-"""Child process for one system call that may never return, as with a dead server: it can be abandoned."""
+"""Child process for one blocking system call, which can be abandoned if the NFS server is dead."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ if TYPE_CHECKING:
 
 
 class AbandonableChild:
-    """A forked copy of this process that makes one call which may never return.
+    """Forked child that makes one system call, which may block for ever in the kernel.
 
-    Its exit status is the call's errno. The helper is single-threaded, so the fork is safe.
+    Its exit status is the errno of the call. The helper is single-threaded, so the fork is safe.
 
     Args:
-        call: returns an errno.
-        keep: descriptors that it needs.
+        call: function that makes the system call and returns its errno, 0 for success.
+        keep: file descriptors to leave open in the child; all others are closed.
+
+    Attributes:
+        pid: process id of the child, 0 once it has been reaped.
+        pidfd: descriptor that becomes readable when the child ends (pidfd_open(2)).
     """
 
     def __init__(self, call: Callable[[], int], *, keep: Collection[int] = ()) -> None:
         self.pid = os.fork()
         if self.pid == 0:
-            # The copy may stay in the kernel for long: it must not hold our pipes open.
+            # The child may block in the kernel for long, so it must not hold the helper's pipes open.
             edges = [-1, *sorted(keep), 4096]
             for below, above in itertools.pairwise(edges):
                 os.closerange(below + 1, above)
@@ -37,7 +41,7 @@ class AbandonableChild:
         self.pidfd = os.pidfd_open(self.pid)
 
     def status(self) -> int | None:
-        """Return the errno once the child has ended by itself, else None."""
+        """Return the errno of the call if the child has ended, None if it still runs."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if pid == 0:
             return None
@@ -45,7 +49,7 @@ class AbandonableChild:
         return os.waitstatus_to_exitcode(status)
 
     def dispose(self) -> None:
-        """Kill the child if it still runs, and reap it if the kernel lets go of it."""
+        """Kill the child if it still runs, reap it if it ends within REAP_S, and close its pidfd."""
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

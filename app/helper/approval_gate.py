@@ -1,9 +1,9 @@
-"""The gate of a system action: one share, one mount point and the requests that an administrator approved.
+"""Approval gate of a system action: lets through only the requests that an administrator approved.
 
-The system actions serve one plan. The command line, which polkit can show, has the share, the mount
-point and the digest of the plan. The plan itself comes to each role as its first request, before any
-role begins, and nothing that it does not name is carried out. The digest is SHA-256 of the list of
-requests as canonical JSON: sorted keys, no blanks, ASCII.
+A system action carries out one plan. The command line, which the polkit prompt shows, contains the share,
+the mount point and the digest of the plan. Each role receives the plan itself as its first request. The
+role refuses every request that the plan does not contain. The digest is the SHA-256 of the list of requests
+as canonical JSON: sorted keys, no blanks, ASCII.
 """
 
 from __future__ import annotations
@@ -24,18 +24,25 @@ if TYPE_CHECKING:
 
     from app.helper.session import Handler, Session
 
-#: Requests of a plan, and requests carried out. A change has eight: a try, three deeds, and their way back.
+#: Most requests in a plan, and most requests that are carried out. A usual change has eight: one test mount,
+#: three changes, and the requests that undo them.
 MAX_REQUESTS = 16
-#: How long an approval lasts.
+#: Lifetime of an approval, s.
 APPROVAL_LIFE_S = 600.0
-#: Not compared: how long a request may take, and guards that refuse where a file has changed meanwhile.
+#: Arguments that may differ from the plan: the time limit, and the checksum of the file to change.
 _GUARDS = frozenset({"timeout_ms", "sha256"})
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _UNITS = "/etc/systemd/system"
 
 
 class ApprovedMount(NamedTuple):
-    """What the command line says, and so the prompt: see the module."""
+    """Approved share, mount point and digest of the plan, from the helper's command line.
+
+    Attributes:
+        share: server:/export.
+        target: mount point, an absolute path.
+        digest: SHA-256 of the plan, 64 hexadecimal digits.
+    """
 
     share: str
     target: str
@@ -43,13 +50,13 @@ class ApprovedMount(NamedTuple):
 
 
 def read_approved_mount(words: list[str]) -> ApprovedMount:
-    """Return what the arguments behind the role say.
+    """Parse the three arguments after the action: share, mount point and digest.
 
     Raises:
-        ValueError: if they do not say it in the one way that a prompt shows as it is: a blank would let one
-            of them look like two.
+        ValueError: if the arguments are malformed, or contain a character that a prompt cannot show
+            unambiguously. A blank, for example, would make one argument look like two.
     """
-    # A graphical agent may read the rest as markup.
+    # A graphical polkit agent may interpret <, > and & as markup.
     shown = all(word.isprintable() and not set(" <>&") & set(word) for word in words)
     if len(words) != 3 or not shown or not _DIGEST.match(words[2]):
         raise ValueError("a share, a mount point and the digest of a plan")
@@ -60,17 +67,17 @@ def read_approved_mount(words: list[str]) -> ApprovedMount:
 
 
 def digest(requests: list[dict[str, object]]) -> str:
-    """Return the digest of a plan."""
+    """Return the SHA-256 of a plan's requests as canonical JSON, in hexadecimal digits."""
     return hashlib.sha256(_canonical(requests).encode("ascii")).hexdigest()
 
 
 class ApprovalGate:
-    """The plan, and the gate to the handlers of one role.
+    """Checks each request of one role against the approved plan before its handler runs.
 
     Args:
-        action: a system action.
-        subject: what was approved.
-        clock: seconds that never go back.
+        action: one of SYSTEM_ACTIONS.
+        subject: share, mount point and digest that the administrator approved.
+        clock: monotonic time, s.
     """
 
     def __init__(
@@ -85,14 +92,15 @@ class ApprovalGate:
         self._backups: set[str] = set()
 
     def handlers(self, handlers: Mapping[str, Handler]) -> dict[str, Handler]:
-        """Return the handlers behind the gate, and that of ``plan``."""
+        """Return the handlers wrapped by the check of the plan, plus the handler of ``plan``."""
         return {"plan": self.plan, **{verb: self._gated(verb, handler) for verb, handler in handlers.items()}}
 
     def plan(self, args: dict[str, object], session: Session) -> dict[str, object]:
-        """Take the requests that may follow. It is taken once, right or wrong.
+        """Accept the plan: the list of requests that may follow. Only the first call can succeed.
 
         Raises:
-            Refusal: not-authorized if it is not the plan that was approved; usage if it is none.
+            Refusal: code not-authorized if the plan is not the approved one; code usage if it is malformed or
+                a plan was sent before.
         """
         if self._plan is not None:
             raise Refusal("usage", "There is a plan already.")
@@ -108,7 +116,7 @@ class ApprovalGate:
         }
         self._check_shares({mountinfo.plain_share(share) for share in named})
         self._plan = frozenset(_request_key(verb, whole) for verb, whole in read)
-        # The person may think about a change before keeping it, and an approval ends by itself.
+        # The user may take time to decide whether to keep a change. The approval expires by itself.
         session.holds = True
         return {}
 
@@ -125,10 +133,14 @@ class ApprovalGate:
         return verb, whole
 
     def _check_shares(self, named: set[str]) -> None:
-        """Check that only the approved share comes to the mount point, or what is there already."""
+        """Check that the plan names only the approved share and shares of this mount point.
+
+        Shares of the mount point are those mounted there, and those in fstab or in its unit. One of the named
+        shares, or a share of the mount point, must be the approved one.
+        """
         approved = mountinfo.plain_share(self._subject.share)
-        there = {mountinfo.plain_share(share) for share in _shares_at(self._subject.target)}
-        if not named <= {approved, *there} or approved not in {*named, *there}:
+        present = {mountinfo.plain_share(share) for share in _shares_at(self._subject.target)}
+        if not named <= {approved, *present} or approved not in {*named, *present}:
             raise _not_approved("The plan names another share than the one that was approved.")
 
     def _gated(self, verb: str, handler: Handler) -> Handler:
@@ -137,7 +149,7 @@ class ApprovalGate:
             try:
                 answer = handler(args, session)
             except Refusal as refusal:
-                # Who waits until nobody uses the mount asks again.
+                # A client that waits until the mount is no longer in use repeats its request.
                 self._left -= refusal.code != "busy"
                 raise
             self._left -= verb != "holders"
@@ -169,7 +181,7 @@ def _canonical(value: object) -> str:
 
 
 def _shares_at(path: str) -> set[str]:
-    """Return the shares that are mounted or kept at a mount point now."""
+    """Return the shares that are mounted at a mount point, or saved for it in fstab or a systemd unit."""
     rows = [row for row in mountinfo.read() if row.mount_point == path and row.fstype in mountinfo.NFS_TYPES]
     kept = {share for share, point in policy.read_fstab() if point == path}
     return {row.source for row in rows} | kept | _unit_share(path)

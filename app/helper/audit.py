@@ -1,10 +1,10 @@
-r"""The audit line: what a request was and what became of it, in printable ASCII and a fixed order.
+r"""Audit line: one request and its result, in printable ASCII, with its fields in a fixed order.
 
     action=persist verb=add share="nas:/x" target="/mnt/x" result=ok ms=12 options="rw,nofail" …
 
-Nothing that a request holds can end a field, push another one out of the line, or steer a terminal: every
-field has a limit of its own, and every character that is not printable ASCII is written as ``\xNN``,
-``\uNNNN`` or ``\UNNNNNNNN``. ``"…"+7`` says that seven more characters were left out.
+No value in a request can close a field, push another field out of the line, or send control codes to a
+terminal. Each field has a limit of its own. Every character outside printable ASCII is written as ``\xNN``,
+``\uNNNN`` or ``\UNNNNNNNN``. ``"…"+7`` means that seven more characters were cut off.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from app.helper.verbs import SCHEMAS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Characters of a field as written. A share or mount point of ASCII that the grammar allows is never cut.
+#: Most characters of a field, escapes counted. Each ASCII share or mount point that validate accepts fits.
 _LIMITS = {"share": 1300, "target": 800, "options": 600}
 _LIMIT = 300
 
 
 def line(action: str, verb: str, args: Mapping[str, object], result: str, spent_ms: int) -> str:
-    """Return the line of a request; what its verb has no argument for is only counted.
+    """Return the audit line of a request; unknown arguments are only counted.
 
     Args:
-        action: that was authorized; the verb tells the role.
-        verb: as asked for; one that no role has is written as ``?``.
-        args: as asked for, of any type.
-        result: ``ok``, or a code.
-        spent_ms: milliseconds that it took.
+        action: action that polkit authorized.
+        verb: verb of the request; an unknown verb is written as ``?``.
+        args: arguments of the request, of any type.
+        result: ``ok``, or the code of the refusal.
+        spent_ms: duration of the request, ms.
     """
     schema = SCHEMAS.get(verb, {})
     shown = {name: args[name] for name in schema if name in args}

@@ -1,18 +1,19 @@
-"""The verbs of the bench role: open a private test mount, run the caller's workers in it, close it.
+"""Verbs of the bench role: open a private test mount, run the caller's workers in it, close it.
 
-"The helper runs no program that the caller names" holds for root. A worker is the caller's own program, and
-it is executed only after the child has become the caller for good: with the caller's user, group and
-supplementary groups (all of real, effective and saved), resource limits and niceness, with no_new_privs (no
-set-user-id program raises it again), an empty environment and no descriptor but its connection. It can do
-nothing that the caller could not do by starting the same program, save see one mount more; that mount has
-nosuid and nodev, and the helper validated it like any other. It lives in the process namespace of the mounts,
-so that it ends with that at the latest, whatever it forked.
+The helper runs no program named by the caller as root. A worker is a program of the caller. It is executed
+only after the child process has dropped its privileges irrevocably (:mod:`app.helper.drop_privileges`). It
+has the caller's user, group and supplementary groups (real, effective and saved), resource limits and
+niceness. It has no_new_privs, so no set-user-ID program can raise its privileges again. It has an empty
+environment and no descriptors except its connection. A worker can do what the caller could do by starting
+the same program, and in addition see one more mount. That mount has nosuid and nodev, and its options were
+validated like those of every mount. The worker belongs to the process namespace of the mounts. When that
+namespace ends, the kernel kills the worker and all its descendants.
 
-That namespace serves one mount after the other, and its workers with it, for as long as all goes well: after
-whatever failed or was late, or half a day, it is ended with all that is in it; the next mount has another.
+The namespace serves one mount after another, together with its workers. It is ended after a failure, after a
+missed deadline and after 12 hours. The next mount then gets a new namespace.
 
-It talks through a Unix socket on which the caller listens. The worker connects after it has become the
-caller: a socket that the caller may not reach is not reached.
+A worker communicates through a Unix socket on which the caller listens. It connects with the caller's
+identity, so it reaches only sockets that the caller may reach.
 """
 
 from __future__ import annotations
@@ -32,19 +33,20 @@ if TYPE_CHECKING:
     from app.helper.options import Catalogue
     from app.helper.session import Handler, Session
 
-#: Longest path of a Unix socket (unix(7)), its end not counted.
+#: Longest path of a Unix socket, bytes without the final NUL (unix(7), sun_path).
 _MAX_SOCKET = 107
+#: Most arguments of a worker's command, and most characters of each.
 _MAX_ARGUMENTS, _MAX_ARGUMENT = 64, 4096
-#: A fork in the namespace.
+#: Timeout for the answer of the namespace to "run" and "abort", s.
 _RUN_S = 10.0
 _SHARING = frozenset({"sharecache", "nosharecache"})
-#: For clearing up when the helper is to end.
+#: Timeout for closing an open mount when the helper ends, s.
 _END_S = 20.0
-#: Of the time to close: for what is done in the namespace. The rest is for the namespace to end.
+#: Fraction of the time limit of "close" for unmounting; the rest is for ending the namespace.
 _MOUNT_SHARE = 0.8
 _MIN_DEADLINE_S = 0.2
-#: Superblocks of earlier test mounts that still live: a program of the caller's may have handed a descriptor
-#: out of the namespace (unix(7), SCM_RIGHTS), or the kernel waits for a dead server.
+#: Most superblocks of earlier test mounts that still exist. One persists while a program outside the
+#: namespace holds a descriptor of it (unix(7), SCM_RIGHTS), or while the kernel waits for a dead server.
 MAX_SUPERBLOCKS = 64
 _VOLUMES = "/proc/fs/nfsfs/volumes"
 _TOO_OLD = (
@@ -53,39 +55,40 @@ _TOO_OLD = (
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the verbs of the role with what carries them out, for one caller."""
+    """Return the handler of each verb of the role, for one caller."""
     bench = BenchVerbs(caller)
     return {"open": bench.open, "run": bench.run, "abort": bench.abort, "close": bench.close}
 
 
 class BenchVerbs:
-    """Carries out the verbs for one caller; one mount at a time."""
+    """Handlers of the bench verbs for one caller; at most one test mount is open at a time."""
 
     def __init__(self, caller: Caller, catalogue: Catalogue | None = None) -> None:
         self._caller = caller
         self._catalogue = catalogue
-        self._apart: private_mount.NamespaceChild | None = None
+        self._namespace: private_mount.NamespaceChild | None = None
         self._began = self._opened = 0.0
         self._is_open = False
         self._devices: set[str] = set()
-        # However the session ends, what is open is closed. Forked children end without this.
+        # An open mount is closed on every normal exit. Forked children leave through os._exit and skip this.
         atexit.register(self.end)
 
     def open(self, args: dict[str, object], session: Session) -> dict[str, object]:
-        """Mount ``share`` with ``options``, of a superblock of its own, where only workers see it.
+        """Mount ``share`` with ``options`` in a private namespace, with its own superblock.
 
         Returns:
-            as of :func:`app.helper.try_verbs.mount_once`, and ``path`` in the namespace, ``joined`` (the
-            connections are those of an earlier mount, which decided their number), ``mount_ms``,
-            ``command``, ``notes`` and ``fresh`` (no worker of an earlier mount is there).
+            the values of :func:`app.helper.try_verbs.mount_once`, and: ``path``, the mount point in the
+            namespace; ``joined``, whether the mount uses the connections of an earlier mount, whose nconnect
+            then holds; ``mount_ms``, duration of mount.nfs; ``command``; ``notes``; ``fresh``, whether the
+            namespace is new and so has no workers of an earlier mount.
 
         Raises:
-            Refusal: nothing is mounted then.
+            Refusal: if the mount fails; nothing is mounted then.
         """
         if self._is_open:
             raise Refusal("usage", "A test mount is open already.")
         share = validate.share(str(args["share"]))
-        # A shared superblock would hand the values of this test to the person's own mount, or the reverse.
+        # A shared superblock would share its option values between this test and the user's own mounts.
         words = [word for word in cast("list[str]", args["options"]) if word not in _SHARING]
         options, notes = mount_nfs.build_options(self._catalogue or load(), [*words, "nosharecache"])
         read_ahead_kb = cast("int", args["read_ahead_kb"])
@@ -95,23 +98,23 @@ class BenchVerbs:
         self._devices &= _nfs_superblocks()
         if len(self._devices) >= MAX_SUPERBLOCKS:
             raise Refusal("busy", f"{MAX_SUPERBLOCKS} earlier test mounts are still in use.")
-        # Without a note in /run/mount/utab, which all namespaces share.
+        # -n: no entry in /run/mount/utab, which all mount namespaces share.
         argv = [*mount_nfs.command(share, callers.OWN_ROOT, options), "-n"]
-        if self._apart is not None and time.monotonic() - self._began > namespace_init.MAX_AGE_S:
-            self._forget()
-        fresh = self._apart is None
-        if self._apart is None:
+        if self._namespace is not None and time.monotonic() - self._began > namespace_init.MAX_AGE_S:
+            self._end_namespace()
+        fresh = self._namespace is None
+        if self._namespace is None:
             self._began = time.monotonic()
-            self._apart = private_mount.NamespaceChild(
+            self._namespace = private_mount.NamespaceChild(
                 lambda line: namespace_init.serve_mounts(line, self._caller)
             )
-        self._apart.say({"open": argv, "deadline_s": deadline_s, "read_ahead_kb": read_ahead_kb})
+        self._namespace.say({"open": argv, "deadline_s": deadline_s, "read_ahead_kb": read_ahead_kb})
         answer = None
         try:
-            answer = self._apart.hear(deadline_s, session)
+            answer = self._namespace.hear(deadline_s, session)
         finally:
             if answer is None:
-                self._forget(private_mount.GRACE_S)
+                self._end_namespace(private_mount.GRACE_S)
         if answer is None:
             raise Refusal("mount-failed", "The test mount broke off.", data={"exit_code": None})
         self._is_open = session.holds = True
@@ -120,10 +123,14 @@ class BenchVerbs:
         return {**answer, "path": callers.OWN_ROOT, "command": argv, "notes": notes, "fresh": fresh}
 
     def run(self, args: dict[str, object], _session: Session) -> dict[str, object]:
-        """Start ``argv`` as the caller, connected to ``socket`` twice: input and output, then errors.
+        """Start the program ``argv`` with the caller's identity, connected to ``socket``.
+
+        The first connection is its standard input and output, the second its standard error.
 
         Raises:
-            Refusal: not-mounted, usage, busy-helper, or unavailable with the reason as detail.
+            Refusal: code not-mounted without an open test mount; usage for a malformed argument;
+                busy-helper if MAX_WORKERS run already; unavailable, with the reason as detail, if the program
+                cannot be started.
         """
         argv, path = cast("list[str]", args["argv"]), str(args["socket"])
         unfit = any("\0" in word or len(word) > _MAX_ARGUMENT for word in argv)
@@ -131,7 +138,7 @@ class BenchVerbs:
             raise Refusal("usage", "The command is not one.")
         if not path.startswith("/") or not path.isprintable() or len(os.fsencode(path)) > _MAX_SOCKET:
             raise Refusal("usage", "The socket's path is not one.")
-        answer = self._ask({"run": argv, "socket": path})
+        answer = self._request({"run": argv, "socket": path})
         if answer["started"]:
             return {}
         if not answer["reason"]:
@@ -142,78 +149,92 @@ class BenchVerbs:
         raise Refusal("unavailable", "The program of the test could not be started.", detail=reason)
 
     def abort(self, _args: dict[str, object], _session: Session) -> dict[str, object]:
-        """Have the kernel give up what waits for the server (MNT_FORCE, umount(2)); tell if that ``ended``.
+        """Abort the requests that wait for the server (umount(2), MNT_FORCE); unsent data is lost.
 
-        A killed worker ends only when all that it wrote has been sent: the kernel waits for that where no
-        signal ends it, and neither truncating nor unlinking the file shortens it. What is given up is lost.
-        Without an open mount it raises a Refusal, not-mounted.
-        """
-        return self._ask({"abort": True})
-
-    def close(self, args: dict[str, object], session: Session) -> dict[str, object]:
-        """End the workers, write back, unmount. Nothing interrupts it; it answers in time all the same.
+        A killed worker ends only after all its written data has been sent. The kernel waits for that
+        uninterruptibly; truncating or unlinking the file does not shorten the wait.
 
         Returns:
-            ``sync_ms`` and ``unmount_ms``, None for what did not end by itself in half the time; ``gone``:
-            it has left the table of mounts; ``read_ahead_kb`` at the end.
+            ``ended``: whether umount2(2) returned in time.
 
         Raises:
-            Refusal: not-mounted, or usage.
+            Refusal: code not-mounted without an open test mount.
+        """
+        return self._request({"abort": True})
+
+    def close(self, args: dict[str, object], session: Session) -> dict[str, object]:
+        """End the workers that use the mount, write back its data, and unmount it.
+
+        A ``cancel`` does not interrupt it. It answers within ``timeout_ms``.
+
+        Returns:
+            ``sync_ms`` and ``unmount_ms``, durations of syncfs(2) and umount2(2), None if the call did not
+            succeed in its part of the time; ``gone``, whether the mount has left the mount table;
+            ``read_ahead_kb``, the readahead in use before the unmount.
+
+        Raises:
+            Refusal: code not-mounted without an open test mount; usage if ``timeout_ms`` is out of range.
         """
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
-        if self._apart is None or not self._is_open:
+        if self._namespace is None or not self._is_open:
             raise Refusal("not-mounted", "No test mount is open.")
         session.holds = False
         return self._close(deadline_s)
 
     def end(self) -> None:
-        """Close what is open when the helper ends, and end the namespace."""
+        """Close the open test mount, if there is one, and end the namespace."""
         if self._is_open:
             self._close(_END_S)
-        self._forget(_END_S)
+        self._end_namespace(_END_S)
 
-    def _ask(self, wish: dict[str, object]) -> dict[str, object]:
-        """Return the answer to a wish about the open mount; to interrupt it would be to close the mount."""
-        if self._apart is None or not self._is_open:
+    def _request(self, message: dict[str, object]) -> dict[str, object]:
+        """Return the answer of the namespace to a request about the open mount.
+
+        ``cancel`` is not served meanwhile, because interrupting the namespace would close the mount.
+        """
+        if self._namespace is None or not self._is_open:
             raise Refusal("not-mounted", "No test mount is open.")
-        self._apart.say(wish)
+        self._namespace.say(message)
         answer = None
         try:
-            answer = self._apart.hear(_RUN_S, unmounting.NeverCancelled())
+            answer = self._namespace.hear(_RUN_S, unmounting.NeverCancelled())
         finally:
             if answer is None:
-                self._forget()
+                self._end_namespace()
         if answer is None:
             old = time.monotonic() - self._opened > namespace_init.MAX_AGE_S
             raise Refusal("not-mounted", _TOO_OLD if old else "The test mount is gone.")
         return answer
 
     def _close(self, deadline_s: float) -> dict[str, object]:
-        apart, self._is_open = self._apart, False
+        namespace, self._is_open = self._namespace, False
         nothing = {"sync_ms": None, "unmount_ms": None, "read_ahead_kb": None}
         answer: dict[str, object] | None = None
         late = False
         end = time.monotonic() + deadline_s
-        if apart is not None:
-            apart.say({"close": deadline_s * _MOUNT_SHARE})
+        if namespace is not None:
+            namespace.say({"close": deadline_s * _MOUNT_SHARE})
             try:
-                answer = apart.hear(deadline_s, unmounting.NeverCancelled(), 0.0)
+                answer = namespace.hear(deadline_s, unmounting.NeverCancelled(), 0.0)
             except Refusal:
                 late = True
-        # A mount whose processes have all gone has gone with them.
+        # Without an answer the namespace has ended, and the kernel has dropped its mount.
         closing = {**nothing, "gone": not late, **(answer or {})}
         if closing["sync_ms"] is None or closing["unmount_ms"] is None or not closing["gone"]:
-            self._forget(max(_MIN_DEADLINE_S, end - time.monotonic()))
+            self._end_namespace(max(_MIN_DEADLINE_S, end - time.monotonic()))
         return closing
 
-    def _forget(self, patience_s: float = _MIN_DEADLINE_S) -> None:
-        apart, self._apart, self._is_open = self._apart, None, False
-        if apart is not None:
-            apart.end(patience_s)
+    def _end_namespace(self, patience_s: float = _MIN_DEADLINE_S) -> None:
+        namespace, self._namespace, self._is_open = self._namespace, None, False
+        if namespace is not None:
+            namespace.end(patience_s)
 
 
 def _nfs_superblocks() -> set[str]:
-    """Return the devices of all NFS superblocks, mounted anywhere or nowhere (fs/nfs/client.c)."""
+    """Return the device of each NFS superblock in any mount namespace (/proc/fs/nfsfs/volumes).
+
+    The kernel's list is in fs/nfs/client.c. It includes superblocks that are no longer mounted.
+    """
     with contextlib.suppress(OSError), open(_VOLUMES, "rb") as file:  # noqa: PTH123
         return {line.split()[3].decode() for line in file.readlines()[1:]}
     return set()

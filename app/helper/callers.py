@@ -1,4 +1,4 @@
-"""The caller of the helper, this program's own directory, and files that only root can have written."""
+"""The helper's caller and his rights, the program's own directory, and reading of files owned by root."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import os
 import stat
 from typing import NamedTuple
 
+#: Directory of mounts and records made by the helper; only root can write to it.
 OWN_ROOT = "/run/mountwright"
 
 
 class Caller(NamedTuple):
-    """Who asked: the user of the process that started the helper, and what it may use. Root has uid 0.
+    """User of the process that started the helper, with the identity and limits of a worker.
 
     Attributes:
-        uid: user.
-        gid: group.
-        groups: supplementary groups.
-        limits: resource limits, for a worker.
-        nice: likewise.
-        home: home directory, "" for none.
-        system: whether an administrator approved what is done now, share and mount point included.
+        uid: user id, 0 for root.
+        gid: primary group id.
+        groups: supplementary group ids.
+        limits: resource limits of a worker: (RLIMIT constant, (soft, hard)).
+        nice: niceness of a worker.
+        home: home directory, "" if unknown.
+        system: whether this is a system action, whose share and mount point an administrator approved.
     """
 
     uid: int
@@ -32,12 +33,12 @@ class Caller(NamedTuple):
 
     @property
     def administers(self) -> bool:
-        """Whether restricted places, and the mounts of others, are the caller's to change."""
+        """Whether the caller may use RESTRICTED places and change mounts of other users."""
         return self.uid == 0 or self.system
 
 
 def read_small(path: str) -> bytes:
-    """Return a file that only root can have written, at most 1 MiB of it, or nothing."""
+    """Return the first 1 MiB of a file, b"" unless it is a regular file that only root can write."""
     try:
         with open(path, "rb", opener=_without_links) as file:
             found = os.fstat(file.fileno())

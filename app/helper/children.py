@@ -1,4 +1,4 @@
-"""Child processes of the helper: an absolute path, an argument list, a fixed environment, a deadline."""
+"""Child processes that run as root: absolute path, argument list, fixed environment and deadline."""
 
 from __future__ import annotations
 
@@ -16,30 +16,39 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
+#: Output of a child that is read before the rest is dropped, bytes.
 MAX_OUTPUT = 64 * 1024
-#: How long a killed child may take to be reaped before it is left to the kernel.
+#: Time for a killed child to end before it is abandoned, s.
 REAP_S = 2.0
 
 
 class Waiter(Protocol):
-    """What a handler waits with: the session, which goes on reading its input meanwhile."""
+    """Waits for descriptors on behalf of a handler; usually the session, which also serves ``cancel``."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether the request under way was cancelled, or the session is ending."""
+        """Whether the current request was cancelled or the session is ending."""
         ...
 
     def wait(self, fds: Collection[int], timeout_s: float) -> set[int]:
-        """Wait until one of the descriptors is readable, the time is over, or something was cancelled."""
+        """Wait until a descriptor is readable, the timeout expires or the request is cancelled.
+
+        Args:
+            fds: descriptors to watch.
+            timeout_s: longest wait, s.
+
+        Returns:
+            the descriptors that are readable.
+        """
         ...
 
 
 class ProcessResult(NamedTuple):
-    """How a child ended.
+    """Exit status and output of a child process.
 
     Attributes:
-        code: its exit status (negative: a signal); None if it was killed here.
-        text: what it printed, both streams, at most MAX_OUTPUT bytes.
+        code: exit status, negative for a signal; None if the helper killed the child.
+        text: standard output and standard error together, about MAX_OUTPUT bytes at most.
         cancelled: whether it was killed because the request was cancelled.
     """
 
@@ -49,13 +58,18 @@ class ProcessResult(NamedTuple):
 
 
 def run(argv: Sequence[str], deadline_s: float, waiter: Waiter) -> ProcessResult:
-    """Run a program to its end, or kill its process group at the deadline or when cancelled.
+    """Run a program until it ends; kill its process group at the deadline or when cancelled.
 
-    The end of the process is waited for, not the end of its output: mount.nfs may start rpc.statd,
-    which keeps the pipe.
+    It waits for the end of the process, not for the end of the output: mount.nfs may start rpc.statd, which
+    holds the pipe open.
+
+    Args:
+        argv: absolute path of the program and its arguments.
+        deadline_s: longest run time, s.
+        waiter: waits for the child and reports a cancellation.
 
     Raises:
-        OSError: if it cannot be started.
+        OSError: if the program cannot be started.
     """
     child = subprocess.Popen(
         list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -92,7 +106,7 @@ def run(argv: Sequence[str], deadline_s: float, waiter: Waiter) -> ProcessResult
 
 
 def _drain(fd: int, chunks: list[bytes]) -> bool:
-    """Read what is there; return False at the end of the output."""
+    """Read the available output into ``chunks``; return False at the end of the output."""
     with contextlib.suppress(BlockingIOError):
         while chunk := os.read(fd, 4096):
             if sum(map(len, chunks)) < MAX_OUTPUT:
@@ -102,7 +116,10 @@ def _drain(fd: int, chunks: list[bytes]) -> bool:
 
 
 def wait_quietly(pidfd: int, timeout_s: float) -> bool:
-    """Wait for a process to end without serving anything else; return whether it did."""
+    """Wait for a descriptor to become readable, without serving the session; return whether it did.
+
+    A pidfd becomes readable when its process ends.
+    """
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(timeout_s * 1000))

@@ -1,4 +1,4 @@
-"""The directory of a mount point: made if it is missing, checked to be empty, and removed again."""
+"""Directories of mount points: create missing ones, check that they are empty, remove them again."""
 
 from __future__ import annotations
 
@@ -17,32 +17,36 @@ if TYPE_CHECKING:
 
 @dataclass
 class MountDirectory:
-    """A mount point that is an empty directory.
+    """Directories that were created for one mount point.
 
     Attributes:
-        made: path, device and inode of the directories made for it, outermost first.
+        made: (path, device, inode) of each created directory, outermost first.
     """
 
     made: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
 
     def undo(self) -> None:
-        """Remove the directories that were made, innermost first, if they are still those and empty."""
+        """Remove the created directories, innermost first; replaced or non-empty ones stay."""
         for path, device, inode in reversed(self.made):
             remove_directory(path, device, inode)
         self.made.clear()
 
 
 def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> MountDirectory:
-    """Walk to the mount point, make what is missing if asked, and check that it is an empty directory.
+    """Check the path to a mount point, create missing directories, and check that it is empty.
 
     Args:
-        caller: who asked.
-        path: of the mount point.
-        create: whether what is missing is made.
-        hide: whether the directory may have entries, which the mount hides.
+        caller: user that asked for the mount.
+        path: mount point, absolute.
+        create: whether missing directories are created.
+        hide: whether the directory may have entries, which the mount then hides.
+
+    Returns:
+        the directories that were created.
 
     Raises:
-        Refusal: with a code that begins with mount-point.
+        Refusal: if the path is unsuitable, with a code that begins with mount-point. Created directories are
+            removed again.
     """
     prepared = MountDirectory()
     try:
@@ -59,7 +63,15 @@ def prepare(caller: Caller, path: str, *, create: bool, hide: bool = False) -> M
 
 
 def _make(prepared: MountDirectory, caller: Caller, fd: int, part: str, path: str) -> None:
-    """Make a directory in one that is open; this program's own stay, others are noted."""
+    """Create a directory in an open one, and record it unless it belongs to OWN_ROOT.
+
+    Args:
+        prepared: record of the created directories.
+        caller: user that asked for the mount.
+        fd: descriptor of the parent directory.
+        part: name in the parent directory.
+        path: absolute path, for messages.
+    """
     own = path == f"{callers.OWN_ROOT}/{caller.uid}"
     previous = os.umask(0)
     try:
@@ -91,7 +103,7 @@ def _check_empty(fd: int, path: str) -> None:
 
 
 def remove_directory(path: str, device: int, inode: int) -> bool:
-    """Remove an empty directory if it is the very one of that device and inode; return whether it went."""
+    """Remove an empty directory if it still has this device and inode; return whether it was removed."""
     try:
         fd, name = safe_path.open_parent(path)
     except OSError:

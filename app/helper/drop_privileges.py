@@ -1,9 +1,10 @@
-"""The step from the helper to the caller: what a worker is before it is executed.
+"""Dropping of root's privileges: starts a worker with the identity of the caller.
 
-See :mod:`app.helper.bench_verbs` for why this is no way to more rights. Programs that run as root (mount.nfs,
-findmnt, systemctl) keep the session keyring that the helper was started with: they are root's own, none is
-chosen by the caller, and mounting with TLS may name a key that root keeps there. A worker is the caller's
-program and gets an empty one.
+:mod:`app.helper.bench_verbs` explains why a worker gains no privileges. Programs that run as root (mount.nfs,
+findmnt, systemctl) use the session keyring that the helper inherited. The caller does not choose these
+programs, and mounting with TLS may need a key from that keyring. A worker gets a new, empty keyring.
+
+Sources: setresuid(2), prctl(2), keyctl(2), setsid(2).
 """
 
 from __future__ import annotations
@@ -24,26 +25,28 @@ if TYPE_CHECKING:
 
 # linux/prctl.h
 _PR_SET_NO_NEW_PRIVS = 38
-#: Where the report of a worker that cannot start goes; the program itself has the three below alone.
+#: Descriptor for the error of a worker that cannot start; it is closed when the program is executed.
 _REPORT_FD = 3
-#: For a new process to become the program. One that takes longer waits for a file system, which is not told.
+#: Time for the execve(2) of a worker, s. A slower one waits for a file system and counts as started.
 _START_S = 5.0
+#: Longest error message of a worker that cannot start, bytes.
 _MAX_REPORT = 1024
 
 
 def start_worker(caller: Caller, argv: list[str], path: str) -> tuple[int, str]:
-    """Start a program as the caller, connected to the socket at the path.
+    """Start a program with the caller's identity, connected to the Unix socket at the path.
 
     Args:
-        caller: whom it is to run as.
-        argv: the program by its absolute path, and its arguments.
-        path: the socket that becomes its input and output, and by a second connection its errors.
+        caller: user whose identity the program gets.
+        argv: absolute path of the program and its arguments.
+        path: socket to connect to twice: for standard input and output, and for standard error.
 
     Returns:
-        the process, and why it could not become the program, or "". A process that does not start ends.
+        the process id, and the error if the program could not be executed, else "". After an error the
+        process ends by itself.
 
     Raises:
-        OSError: if no process can be made.
+        OSError: if the process cannot be created.
     """
     readable, writable = os.pipe2(os.O_CLOEXEC)
     try:
@@ -53,11 +56,11 @@ def start_worker(caller: Caller, argv: list[str], path: str) -> tuple[int, str]:
     finally:
         os.close(writable)
     try:
-        # The end of the pipe without a word: it was executed.
-        said = os.read(readable, _MAX_REPORT) if children.wait_quietly(readable, _START_S) else b""
+        # execve(2) closes the pipe: end of file without data means that the program was executed.
+        report = os.read(readable, _MAX_REPORT) if children.wait_quietly(readable, _START_S) else b""
     finally:
         os.close(readable)
-    return pid, said.decode("utf-8", "backslashreplace")
+    return pid, report.decode("utf-8", "backslashreplace")
 
 
 def _start(caller: Caller, argv: list[str], path: str, report: int) -> NoReturn:
@@ -75,19 +78,24 @@ def _start(caller: Caller, argv: list[str], path: str, report: int) -> NoReturn:
 
 
 def execute_as_caller(caller: Caller, argv: list[str], path: str) -> NoReturn:
-    """Turn this process, a fork of the helper, into a program of the caller's.
+    """Drop all privileges of this process, a fork of the helper, and execute a program of the caller.
 
-    Descriptors above the third are closed when it is executed, or stay to the one who calls this.
+    Descriptors from 3 up must be close-on-exec, or are passed on to the program.
+
+    Args:
+        caller: user whose identity the program gets.
+        argv: absolute path of the program and its arguments.
+        path: socket that becomes standard input, output and error.
 
     Raises:
-        OSError: if any step fails, which its message names; the process must end then.
+        OSError: if a step fails; the message names the step. The process must end then.
     """
     os.setsid()
-    # What is ignored stays so in the program; handlers do not.
+    # execve(2) resets signal handlers but not ignored signals.
     for number in inheritance.IGNORED:
         signal.signal(number, signal.SIG_DFL)
     with _step("the limits of the caller"):
-        # The helper has raised its limits and its priority; that is not for the caller.
+        # The helper raised its own limits and priority; the caller does not inherit that.
         for limit, values in caller.limits:
             inheritance.set_limit(limit, values)
         os.setpriority(os.PRIO_PROCESS, 0, caller.nice)
@@ -114,7 +122,7 @@ def execute_as_caller(caller: Caller, argv: list[str], path: str) -> NoReturn:
 
 @contextlib.contextmanager
 def _step(name: str) -> Generator[None]:
-    """Name what failed; the text is for the caller, whose rights the failing step had or was to get."""
+    """Prefix the message of an error with the name of the step that failed."""
     try:
         yield
     except (OSError, ValueError) as error:

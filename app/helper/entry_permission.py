@@ -1,8 +1,8 @@
-"""Whether a caller may configure a mount for the next boot: decided before fstab or units are written.
+"""Permission to configure a mount for the next boot, checked before fstab or a unit is written.
 
-The writers know what an entry may say; here it is decided where it may stand, by the same classes as
-for mounting (:mod:`app.helper.places`). At boot nobody looks again, so the directories above a mount
-point must be root's alone already when an ordinary user configures it.
+The writers check the contents of an entry. This module checks its mount point, by the same classes of places
+as for mounting (:mod:`app.helper.policy`). No check takes place at boot. The directories above a mount point
+must therefore be writable by root alone when an ordinary user configures it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def permit_new_entry(caller: Caller, args: Args) -> None:
-    """Check that the caller may declare ``share`` at ``target``.
+    """Check that the caller may add an fstab entry or a unit for ``share`` at ``target``.
 
     Raises:
-        Refusal: if not.
+        Refusal: code share-invalid, or a code that begins with mount-point.
     """
     validate.share(str(args["share"]))
     path = validate.target(str(args["target"]))
@@ -36,10 +36,12 @@ def permit_new_entry(caller: Caller, args: Args) -> None:
 
 
 def permit_entry_change(caller: Caller, path: str) -> None:
-    """Check that what is declared there is the caller's to change, whoever wrote it.
+    """Check that the caller may change or remove the fstab entry or unit at a mount point.
+
+    The class of the place decides, not the author of the entry.
 
     Raises:
-        Refusal: if not.
+        Refusal: code mount-point-restricted.
     """
     if caller.administers:
         return

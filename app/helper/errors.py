@@ -1,10 +1,10 @@
-"""The helper's refusals: a closed list of codes, each with a sentence for a person."""
+"""Refusals of the helper: a fixed set of codes, each sent with a sentence for the user."""
 
 from __future__ import annotations
 
-#: Every code that an answer may carry. All but the first are values of the application's ErrorKind.
+#: All codes of refusals. All but the first are values of ErrorKind in app.errors.
 CODES = frozenset({
-    "busy-helper",  # a second request while one is under way
+    "busy-helper",  # a second request while another one runs
     "protocol", "usage", "unavailable", "cancelled", "internal", "not-authorized", "helper-missing",
     "share-invalid", "option-invalid", "option-reserved",
     "mount-point-invalid", "mount-point-missing", "mount-point-is-file", "mount-point-not-empty",
@@ -16,13 +16,13 @@ CODES = frozenset({
 
 
 class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
-    """A request that was not carried out.
+    """Error answer to a request that was not carried out.
 
     Attributes:
         code: one of CODES.
-        message: what happened, one sentence.
-        detail: raw text of a program, or "".
-        data: facts for the agent (an exit code, the processes that hold a mount).
+        message: reason, one sentence for the user.
+        detail: raw output of a program or of the kernel, or "".
+        data: values for the agent, such as an exit code or the processes that use a mount.
     """
 
     def __init__(self, code: str, message: str, *, detail: str = "", data: dict[str, object] | None = None):
@@ -36,12 +36,15 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
 
 
 def body(refusal: Refusal) -> dict[str, object]:
-    """Return a refusal as it travels."""
+    """Return a refusal as the JSON object of the protocol."""
     return {"code": refusal.code, "message": refusal.message, "detail": refusal.detail, "data": refusal.data}
 
 
 def printable(raw: bytes) -> str:
-    r"""Return foreign bytes as text that cannot steer a terminal or a log: control bytes as ``\xNN``."""
+    r"""Return bytes as text without control characters, which are written as ``\xNN`` or ``\uNNNN``.
+
+    Newline and tab stay.
+    """
     text = raw.decode("utf-8", errors="backslashreplace")
     return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
 

@@ -1,4 +1,7 @@
-"""Durable writing of system files, with backups and a lock: for the writers of fstab and of units."""
+"""Durable writing of system files, with backups and a lock, for fstab, systemd units and udev rules.
+
+Sources: renameat2(2), fcntl(2), flock(2), fsync(2), ioctl_iflags(2).
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,28 @@ if TYPE_CHECKING:
 
     from app.helper.children import Waiter
 
-#: How many backups are kept.
+#: Number of backups that are kept; older ones are deleted.
 MAX_BACKUPS = 20
 _LOCK = "lock"
+#: Largest file that is read, bytes.
 MAX_BYTES = 1 << 20
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+#: Flags of open(2) for a directory.
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Exists if systemd is process 1 (sd_booted(3)).
 SYSTEMD = "/run/systemd/system"
 _SYSTEMCTL = ("/usr/bin/systemctl", "/bin/systemctl")
 _RELOAD_S = 15.0
 # linux/fs.h
 _FS_IOC_GETFLAGS, _IMMUTABLE, _APPEND_ONLY = 0x80086601, 0x10, 0x20
 _RENAME_EXCHANGE = 2
-#: Made by the kernel of what the file holds; copied, they would belong to the old contents.
+#: Extended attributes that the kernel computes from the contents, so they are not copied to a new file.
 _CONTENT_ATTRIBUTES = frozenset({"security.ima", "security.evm"})
 
 
 class FileCalls:
-    """The calls that change files, one method each, so that a test can fail or end the process at any."""
+    """System calls on files, one method each, so that a test can make any of them fail or end the process."""
 
     open = staticmethod(os.open)
     read = staticmethod(os.read)
@@ -57,10 +63,15 @@ class FileCalls:
 
     @staticmethod
     def exchange(first: str, second: str, folder: int) -> None:
-        """Let two names change places in one step (renameat2(2)).
+        """Exchange two directory entries atomically (renameat2(2), RENAME_EXCHANGE).
+
+        Args:
+            first: name in the directory.
+            second: other name in the directory.
+            folder: descriptor of the directory.
 
         Raises:
-            OSError: EINVAL or ENOSYS where the file system or the kernel cannot.
+            OSError: EINVAL or ENOSYS if the file system or the kernel does not support it.
         """
         libc = ctypes.CDLL(None, use_errno=True)
         names = (os.fsencode(first), os.fsencode(second))
@@ -70,23 +81,32 @@ class FileCalls:
 
     @staticmethod
     def lease(fd: int) -> None:
-        """Let others wait who open this file for writing, until it is closed here (fcntl(2), F_SETLEASE).
+        """Take a read lease: programs that open the file for writing wait until ``fd`` is closed.
+
+        See fcntl(2), F_SETLEASE.
 
         Raises:
-            OSError: EAGAIN if somebody has it open for writing; others where there are no leases.
+            OSError: EAGAIN if the file is open for writing; another errno if leases are not supported.
         """
-        # The signal tells nothing that is needed, and SIGIO, which it would be, ends a process.
+        # The default signal of a broken lease, SIGIO, would end the process. SIGURG is ignored by default.
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
 
     @staticmethod
     def leased(fd: int) -> bool:
-        """Whether nobody has come to wait since."""
+        """Whether the read lease is unbroken: no program has tried to open the file for writing."""
         return fcntl.fcntl(fd, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 
 
 class FileInfo(NamedTuple):
-    """What a new file is to have of the old one: owner, mode, access list, security label."""
+    """Owner, mode and extended attributes (access list, security label) of a file.
+
+    Attributes:
+        uid: owner.
+        gid: group.
+        mode: permission bits.
+        xattrs: extended attributes by name, without _CONTENT_ATTRIBUTES.
+    """
 
     uid: int
     gid: int
@@ -95,16 +115,20 @@ class FileInfo(NamedTuple):
 
 
 class Files:
-    """Reads, makes and keeps files through a System."""
+    """Reading, creating and backing up of files.
+
+    Args:
+        system: system calls to use.
+    """
 
     def __init__(self, system: FileCalls) -> None:
         self.sys = system
 
     def read_all(self, fd: int) -> bytes:
-        """Return a file's bytes.
+        """Return the contents of an open file.
 
         Raises:
-            Refusal: if there are too many.
+            Refusal: code fstab-refused if the file is larger than MAX_BYTES.
         """
         chunks: list[bytes] = []
         while chunk := self.sys.read(fd, MAX_BYTES + 1):
@@ -115,7 +139,7 @@ class Files:
         return data
 
     def look(self, fd: int, status: os.stat_result) -> FileInfo:
-        """Return what an open file has beside its bytes."""
+        """Return owner, mode and extended attributes of an open file; ``status`` is its fstat(2) result."""
         try:
             names = self.sys.listxattr(fd)
         except OSError as error:
@@ -126,7 +150,17 @@ class Files:
         return FileInfo(status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode), xattrs)
 
     def create(self, folder: int, name: str, data: bytes, look: FileInfo | None = None) -> None:
-        """Make a new file, durable when this returns; without a look it is for root alone."""
+        """Create a new file and flush it to disk.
+
+        Args:
+            folder: descriptor of the directory.
+            name: file name; must not exist.
+            data: contents.
+            look: owner, mode and attributes; None for mode 0600, owned by root.
+
+        Raises:
+            OSError: if a system call fails.
+        """
         fd = self.sys.open(name, _CREATE, 0o600, dir_fd=folder)
         try:
             rest = memoryview(data)
@@ -142,14 +176,17 @@ class Files:
             os.close(fd)
 
     def back_up(self, path: str, prefix: str, data: bytes, result: str = "") -> str:
-        """Keep bytes in a folder under a dated name, durable when this returns; return the file's path.
+        """Write a backup with a dated name, flush it to disk, and delete the oldest backups.
 
         Args:
-            path: of the folder, which is made if it is missing.
-            prefix: of the name.
-            data: what to keep.
-            result: checksum of what takes the place of these bytes. It becomes the end of the name, so
-                that it lasts exactly as long as the copy.
+            path: directory of the backups; it is created if it is missing.
+            prefix: first part of the file name.
+            data: contents to back up.
+            result: checksum of the contents that will replace ``data``, "" for none. It is the last part of
+                the file name.
+
+        Returns:
+            the path of the backup.
         """
         os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
         folder = self.sys.open(path, FOLDER)
@@ -159,7 +196,7 @@ class Files:
             last = max(backups(folder, prefix), default="")
             last = last.removesuffix(f".{checksum_of(last)}")
             if last >= name:
-                # The clock was set back; what is written last is the newest all the same. "~" is after ".".
+                # The clock was set back. Names must still sort by age, and "~" sorts after ".".
                 name = f"{last}~"
             name = f"{name}.{result}" if result else name
             self.create(folder, name, data)
@@ -177,21 +214,22 @@ def checksum_of(name: str) -> str:
 
 
 def backups(folder: int, prefix: str) -> list[str]:
-    """Return the names of the backups, the oldest first."""
+    """Return the file names of the backups with this prefix, oldest first."""
     return sorted(name for name in os.listdir(folder) if name.startswith(f"{prefix}-"))
 
 
 @contextlib.contextmanager
 def locked(state: str) -> Generator[None]:
-    """Lock fstab and units against another helper, by a file that only root can open.
+    """Hold the lock that allows one helper at a time to change fstab, units or udev rules.
 
-    A lock on a file that others can open could be held by anybody (flock(2)).
+    Only root can open the lock file. Any user who can open a file could lock it (flock(2)).
 
     Args:
-        state: the directory; it is made if it is missing.
+        state: directory of the lock file; it is created if it is missing.
 
     Raises:
-        Refusal: if another helper holds the lock, or the directory is not as it must be.
+        Refusal: code fstab-changed if another helper holds the lock; fstab-refused or fstab-failed if the
+            directory is unsuitable.
     """
     try:
         held = _open_lock(state)
@@ -215,7 +253,7 @@ def _open_lock(state: str) -> int:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022:
             raise Refusal("fstab-refused", f"Users other than root can change “{state}”.")
-        # Others may enter, and see nothing but names that they know: whose an entry of fstab is.
+        # Search permission for all users: a preview can test for a known name in user_entries, but not list.
         os.fchmod(folder, 0o711)
         return os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     finally:
@@ -223,10 +261,15 @@ def _open_lock(state: str) -> int:
 
 
 def check(path: str, fd: int, status: os.stat_result) -> None:
-    """Check that an open file may be replaced by another one.
+    """Check that an open file may be replaced: a regular file of root with one name, not immutable.
+
+    Args:
+        path: path of the file, for messages.
+        fd: descriptor of the file.
+        status: its fstat(2) result.
 
     Raises:
-        Refusal: with code fstab-refused.
+        Refusal: code fstab-refused; fstab-changed if the file has been replaced since it was opened.
     """
     if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
         raise Refusal("fstab-changed", f"“{path}” was replaced by somebody else at this moment.")
@@ -245,7 +288,15 @@ def check(path: str, fd: int, status: os.stat_result) -> None:
 
 
 def reload_systemd(what: str, waiter: Waiter) -> list[str]:
-    """Have systemd, where it runs, read its configuration again; return a warning if it did not."""
+    """Run ``systemctl daemon-reload`` if systemd is process 1.
+
+    Args:
+        what: name of the changed configuration, for the warning.
+        waiter: waits for the program.
+
+    Returns:
+        a list with a warning if the reload failed, else an empty list.
+    """
     if not os.path.isdir(SYSTEMD):  # noqa: PTH112
         return []
     program = next((path for path in _SYSTEMCTL if os.access(path, os.X_OK)), None)

@@ -1,7 +1,7 @@
-r"""fstab as bytes: one NFS entry is added, changed or removed, and no other byte moves.
+r"""Editing of fstab as bytes: adds, changes or removes one NFS entry and leaves all other bytes as they are.
 
-The grammar is libmount's (libmount/src/tab_parse.c). Everything here is pure, so that a preview without
-root shows exactly the line that the helper will write.
+The grammar is that of libmount (util-linux, libmount/src/tab_parse.c; fstab(5)). The functions are pure, so a
+preview without root shows exactly the line that the helper will write.
 """
 
 from __future__ import annotations
@@ -19,16 +19,26 @@ if TYPE_CHECKING:
     from app.helper.options import Catalogue
 
 _Item = TypeVar("_Item")
-#: Of an entry, escaped: share, mount point, type, options.
+#: First four fields of an entry: share, mount point, type, options.
 _Fields = tuple[str, str, str, str]
-#: glibc loses lines of more than about 4 KiB.
+#: Longest line, bytes: glibc (getmntent(3)) misreads lines of more than about 4 KiB.
 MAX_LINE = 4000
 _BLANKS = re.compile(rb"[ \t]+")
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,10}")
 
 
 class FstabEntry(NamedTuple):
-    """The fields of an entry, escapes read, and its place: the number of its line from 1."""
+    """Fields of an fstab entry, with escapes decoded.
+
+    Attributes:
+        number: line number, from 1.
+        share: first field, server:/export for NFS.
+        target: mount point.
+        fstype: file system type.
+        options: comma-separated options, "" if the field is missing.
+        freq: fifth field, 0 if missing.
+        passno: sixth field, 0 if missing.
+    """
 
     number: int
     share: str
@@ -40,7 +50,14 @@ class FstabEntry(NamedTuple):
 
 
 class NewEntry(NamedTuple):
-    """An entry to be written: the words of its options are not checked yet."""
+    """Entry to be written; its options are not checked yet.
+
+    Attributes:
+        share: server:/export.
+        target: mount point.
+        fstype: nfs or nfs4.
+        words: options, one word each.
+    """
 
     share: str
     target: str
@@ -49,11 +66,11 @@ class NewEntry(NamedTuple):
 
 
 class EntryEdit(NamedTuple):
-    """One change of the file.
+    """One change of fstab: an entry is added, replaced or removed.
 
     Attributes:
-        old: share and mount point of the entry to change or remove; None to add one.
-        new: what to write; None to remove.
+        old: share and mount point of the entry to replace or remove; None to add an entry.
+        new: entry to write; None to remove the old one.
     """
 
     old: tuple[str, str] | None
@@ -61,26 +78,31 @@ class EntryEdit(NamedTuple):
 
 
 class NewFstab(NamedTuple):
-    """The file after an edit, and the line that was written ("" when one was removed)."""
+    """Result of an edit.
+
+    Attributes:
+        data: contents of the whole file.
+        line: line that was written, without its end; "" if a line was removed.
+    """
 
     data: bytes
     line: str
 
 
 def lines(data: bytes) -> list[bytes]:
-    """Return the lines with their ends; the last may have none."""
+    """Split a file into lines with their newlines; the last line may have none."""
     pieces = data.split(b"\n")
     return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
 def entries(data: bytes) -> list[FstabEntry]:
-    """Return the entries that mount reads; comments, blank and broken lines are none."""
+    """Return the entries that mount(8) reads; comments, blank and malformed lines are skipped."""
     found = (_entry(line, number) for number, line in enumerate(lines(data), 1))
     return [entry for entry in found if entry is not None]
 
 
 def _split_end(line: bytes) -> tuple[bytes, bytes]:
-    """Return a line and its end; as libmount reads it, one carriage return is part of the end."""
+    """Split a line into its text and its end; like libmount, one carriage return belongs to the end."""
     body = line.removesuffix(b"\n").removesuffix(b"\r")
     return body, line[len(body) :]
 
@@ -99,22 +121,23 @@ def _entry(line: bytes, number: int) -> FstabEntry | None:
 
 
 def escaped(text: str) -> bytes:
-    r"""Return a field as it is written: space, tab, newline, backslash and a leading # in octal."""
+    r"""Encode a field: space, tab, newline, backslash and a leading # become octal escapes."""
     raw = re.sub(rb"[ \t\n\\]", lambda m: b"\\%03o" % m[0][0], os.fsencode(text))
     return b"\\043" + raw[1:] if raw.startswith(b"#") else raw
 
 
 def apply(data: bytes, edit: EntryEdit, catalogue: Catalogue, *, free: bool = False) -> NewFstab:
-    """Return the file with the edit made, checked by reading it again.
+    """Return fstab after an edit; the result is parsed again and compared with the intended entries.
 
     Args:
-        data: the file.
-        edit: what to change.
-        catalogue: of the options.
-        free: whether the new entry may have words that only root may write.
+        data: contents of fstab.
+        edit: change to make.
+        catalogue: options that every user may set.
+        free: whether the new entry may have option words that only root may write.
 
     Raises:
-        Refusal: if the entry is not there (or twice), the new one is not allowed, or its place is taken.
+        Refusal: if the old entry is missing or ambiguous, the new entry is not allowed, or its mount point
+            has an entry already.
     """
     old = _find(data, edit.old) if edit.old is not None else None
     fields = _fields(edit.new, old, catalogue, free=free) if edit.new is not None else None
@@ -140,7 +163,11 @@ def apply(data: bytes, edit: EntryEdit, catalogue: Catalogue, *, free: bool = Fa
 
 
 def _appended_text(parts: list[bytes], written: bytes) -> list[bytes]:
-    """Return what a new last line adds to a file of these lines."""
+    """Return the pieces to append for a new last line, including a missing end of the previous one.
+
+    Raises:
+        Refusal: code fstab-refused if the last line has a NUL byte and no end.
+    """
     end = b"\r\n" if parts and parts[0].endswith(b"\r\n") else b"\n"
     if not parts or parts[-1].endswith(b"\n"):
         return [written + end]
@@ -149,7 +176,7 @@ def _appended_text(parts: list[bytes], written: bytes) -> list[bytes]:
             "fstab-refused",
             "The last line of fstab has a NUL byte and no end. Remove the byte with an editor first.",
         )
-    # A file without a final newline stays one. A carriage return there is the first half of a line's end.
+    # A file without a final newline keeps that form. A final carriage return needs only "\n" to end its line.
     return [b"\n" if parts[-1].endswith(b"\r") else end, written]
 
 
@@ -175,7 +202,7 @@ def _check_free(data: bytes, target: str, old: FstabEntry | None) -> None:
 def _fields(new: NewEntry, old: FstabEntry | None, catalogue: Catalogue, *, free: bool) -> _Fields:
     if new.fstype not in mountinfo.NFS_TYPES:
         raise Refusal("option-invalid", "The type of the entry is neither nfs nor nfs4.")
-    # What root wrote for this very share and mount point may stay; nothing of it goes to another one.
+    # Words of the existing entry may stay only if share and mount point stay the same.
     same = old is not None and (old.share, old.target) == (new.share, new.target)
     kept = split(old.options) if old is not None and same else []
     if not same:
@@ -191,12 +218,12 @@ def _fields(new: NewEntry, old: FstabEntry | None, catalogue: Catalogue, *, free
 
 
 def _replaced(line: bytes, fields: list[bytes]) -> bytes:
-    """Return the line with its first four fields replaced; blanks between them and the rest stay."""
+    """Replace the first four fields of a line; the blanks between them and the rest of the line stay."""
     body, end = _split_end(line)
     pieces = re.split(rb"([ \t]+)", body)
     first = 2 if pieces[0] == b"" else 0
     if not any(pieces[first + 6 :]):
-        # The line ended before its options: add a gap like those it has.
+        # The line has no options field: add one, with the same blanks as before the type.
         pieces = [*pieces[: first + 5], pieces[first + 3], b""]
     for index, field in enumerate(fields):
         pieces[first + 2 * index] = field
@@ -204,10 +231,16 @@ def _replaced(line: bytes, fields: list[bytes]) -> bytes:
 
 
 def _verify(before: bytes, after: bytes, old: FstabEntry | None, fields: _Fields | None) -> None:
-    """Check that exactly this entry changed, by reading both files again.
+    """Check that only the intended entry changed, by parsing both files again.
+
+    Args:
+        before: contents before the edit.
+        after: contents after the edit.
+        old: entry that was replaced or removed; None if one was added.
+        fields: fields of the new entry; None if one was removed.
 
     Raises:
-        Refusal: if not; that would be a bug, and nothing is written.
+        Refusal: code fstab-refused if the entries differ in another way; the edit must not be written then.
     """
     expected = [entry[1:] for entry in entries(before)]
     at = len(expected) if old is None else [entry.number for entry in entries(before)].index(old.number)
@@ -229,10 +262,14 @@ def _verify(before: bytes, after: bytes, old: FstabEntry | None, fields: _Fields
 
 
 def check_copy(now: bytes, copy: bytes) -> None:
-    """Check that a copy differs from fstab in one NFS entry at most, as an edit leaves it.
+    """Check that a backup differs from fstab in at most one NFS entry.
+
+    Args:
+        now: contents of fstab.
+        copy: contents of the backup.
 
     Raises:
-        Refusal: with code fstab-refused.
+        Refusal: code fstab-refused if they differ in more.
     """
     ours, theirs = _differing_parts(*([entry[1:] for entry in entries(data)] for data in (now, copy)))
     types = {entry[2] for entry in (*ours, *theirs)}
@@ -241,12 +278,12 @@ def check_copy(now: bytes, copy: bytes) -> None:
 
 
 def _is_one_line(first: bytes, second: bytes) -> bool:
-    """Whether two files differ in one line at most, its end and that of the last line before it included."""
+    """Whether two files differ in at most one line, including its end and the end of the line before it."""
     return all(b"".join(rest).count(b"\n") <= 1 for rest in _differing_parts(lines(first), lines(second)))
 
 
 def _differing_parts(first: list[_Item], second: list[_Item]) -> tuple[list[_Item], list[_Item]]:
-    """Return what two lists have between the beginning and the end that they have in common."""
+    """Return both lists without their common prefix and common suffix."""
     start = _common_prefix(first, second)
     first, second = first[start:], second[start:]
     end = _common_prefix(first[::-1], second[::-1])
@@ -254,6 +291,6 @@ def _differing_parts(first: list[_Item], second: list[_Item]) -> tuple[list[_Ite
 
 
 def _common_prefix(first: list[_Item], second: list[_Item]) -> int:
-    """Return how many items two lists have in common at their beginnings."""
+    """Return the length of the common prefix of two lists."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _pair in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

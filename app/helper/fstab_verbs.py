@@ -1,4 +1,4 @@
-"""The verbs of the persist role for one caller: entries of fstab."""
+"""Verbs of the persist role: add, change, remove and restore entries of fstab."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the verbs of the role with what carries them out, for one caller."""
+    """Return the handler of each verb of the role, for one caller."""
     verbs = FstabVerbs(caller)
     return {"add": verbs.add, "change": verbs.change, "remove": verbs.remove, "restore": verbs.restore}
 
 
 class FstabVerbs:
-    """Carries out the verbs for one caller.
+    """Handlers of the persist verbs: check the caller's permission, then let FstabWriter write.
 
     Args:
-        caller: who asks.
-        writer: of fstab; tests have their own.
+        caller: user that asks for the changes.
+        writer: writer of fstab; None for the one of /etc/fstab.
     """
 
     def __init__(self, caller: Caller, writer: FstabWriter | None = None) -> None:
@@ -41,37 +41,37 @@ class FstabVerbs:
         self._fstab = writer or FstabWriter(free=caller.administers)
 
     def add(self, args: Args, waiter: Waiter) -> Answer:
-        """Write a new entry to fstab: ``share`` at ``target``.
+        """Add an entry for ``share`` at ``target`` to fstab.
 
         Raises:
-            Refusal: fstab is as it was then.
+            Refusal: if the entry is not written; fstab is unchanged.
         """
         permit_new_entry(self._caller, args)
-        with self._noted(args):
+        with self._recorded_author(args):
             return self._fstab.add(args, waiter)
 
     def change(self, args: Args, waiter: Waiter) -> Answer:
         """Replace the entry of ``old_share`` at ``old_target``.
 
         Raises:
-            Refusal: fstab is as it was then.
+            Refusal: if the entry is not replaced; fstab is unchanged.
         """
         old = str(args["old_share"]), str(args["old_target"])
         permit_entry_change(self._caller, old[1])
         if old == (args["share"], args["target"]):
-            # An entry that root wrote stays root's while share and place are the same.
+            # With the same share and mount point, the entry keeps its author, so no record is needed.
             return self._fstab.change(args, waiter)
         permit_new_entry(self._caller, args)
-        with self._noted(args):
+        with self._recorded_author(args):
             answer = self._fstab.change(args, waiter)
         user_entries.remove(*old)
         return answer
 
     def remove(self, args: Args, waiter: Waiter) -> Answer:
-        """Take the entry of ``share`` at ``target`` out of fstab.
+        """Remove the entry of ``share`` at ``target`` from fstab.
 
         Raises:
-            Refusal: fstab is as it was then.
+            Refusal: if the entry is not removed; fstab is unchanged.
         """
         share, path = str(args["share"]), str(args["target"])
         permit_entry_change(self._caller, path)
@@ -80,10 +80,10 @@ class FstabVerbs:
         return answer
 
     def restore(self, args: Args, waiter: Waiter) -> Answer:
-        """Bring back the newest copy of fstab, if it differs only in entries that the caller may change.
+        """Restore the newest backup of fstab, if it differs only in entries that the caller may change.
 
         Raises:
-            Refusal: fstab is as it was then.
+            Refusal: if the backup is not restored; fstab is unchanged.
         """
         backup = str(args["backup"])
         if not self._caller.administers:
@@ -95,8 +95,12 @@ class FstabVerbs:
         return self._fstab.restore(args, waiter)
 
     @contextlib.contextmanager
-    def _noted(self, args: Args) -> Generator[None]:
-        """Note before an entry is written that root did not write it, or after it that root did."""
+    def _recorded_author(self, args: Args) -> Generator[None]:
+        """Record the author of an entry that is written in this context.
+
+        For an ordinary user's entry in a RESTRICTED place the record is added before the entry is written.
+        For root's entry an existing record is removed afterwards.
+        """
         share, path = str(args["share"]), str(args["target"])
         fresh = self._caller.uid != 0 and not user_entries.contains(share, path)
         if fresh and policy.place_of(path) is policy.Place.RESTRICTED:
@@ -112,5 +116,5 @@ class FstabVerbs:
 
 
 def _entries(path: str) -> set[fstab_text.FstabEntry]:
-    """Return what a file that root wrote mounts, of any type, wherever its lines stand."""
+    """Return the entries of a file of root, of any file system type, without their line numbers."""
     return {entry._replace(number=0) for entry in fstab_text.entries(callers.read_small(path))}

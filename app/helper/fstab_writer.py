@@ -1,9 +1,9 @@
-"""The verbs of the persist role: /etc/fstab is replaced as a whole, or left alone.
+"""Writer of /etc/fstab: replaces the file atomically, or leaves it unchanged.
 
-A temporary file beside it gets the new bytes, the owner, mode, access list and security label of the old
-one, is flushed, and changes places with it. What came out of that exchange must be the very file that was
-read: otherwise somebody wrote meanwhile, and the exchange is undone. Killed at any moment, the file is the
-old one or the new one.
+A temporary file in the same directory gets the new contents, and the owner, mode, access list and security
+label of the old file. It is flushed to disk and then exchanged with fstab (renameat2(2), RENAME_EXCHANGE).
+The file that comes out of the exchange must be the one that was read. Otherwise another program has written
+meanwhile, and the exchange is undone. At any moment, even after a kill, fstab is the old or the new file.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ FOLDER, NAME = "/etc", "fstab"
 BACKUPS = "/var/lib/mountwright/fstab"
 TEMPORARY = ".fstab.mountwright"
 _FINDMNT = ("/usr/bin/findmnt", "/bin/findmnt")
-#: There if systemd is process 1 (sd_booted(3)).
+#: Exists if systemd is process 1 (sd_booted(3)).
 _SYSTEMD = "/run/systemd/system"
+#: Timeout for one run of findmnt, s.
 _VERIFY_S = 5.0
 
 
 class _FstabFile(NamedTuple):
-    """The file as it was read."""
+    """Contents, fstat(2) result and attributes of fstab when it was read."""
 
     data: bytes
     status: os.stat_result
@@ -41,14 +42,14 @@ class _FstabFile(NamedTuple):
 
 
 class FstabWriter:
-    """Carries out ``add``, ``change``, ``remove`` and ``restore``.
+    """Carries out ``add``, ``change``, ``remove`` and ``restore`` on fstab.
 
     Args:
-        folder: where fstab stands; tests have their own.
-        backups: where the old contents are kept, the newest KEEP; the lock is in the directory above.
-        system: the calls that are used.
-        catalogue: of the options; None loads it.
-        free: whether words may be written that only root may write.
+        folder: directory of fstab.
+        backups: directory of the backups (files.MAX_BACKUPS); the lock file is in its parent directory.
+        system: system calls to use; None for the real ones.
+        catalogue: options that every user may set; None loads the helper's catalogue.
+        free: whether option words may be written that only root may write.
     """
 
     def __init__(
@@ -63,39 +64,46 @@ class FstabWriter:
         self._catalogue = catalogue
 
     def add(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Write a new entry at the end; see the session's schema.
+        """Append a new entry to fstab.
+
+        Args:
+            args: arguments of the verb, as in app.helper.verbs.SCHEMAS.
+            waiter: waits for findmnt and systemctl.
+
+        Returns:
+            ``line``, the line that was written; ``backup``, path of the backup; ``warnings``.
 
         Raises:
-            Refusal: fstab is as it was then.
+            Refusal: if the entry is not written; fstab is unchanged.
         """
         return self._carry_out(fstab_text.EntryEdit(None, _new_entry(args)), str(args["sha256"]), waiter)
 
     def change(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Replace the entry of ``old_share`` at ``old_target`` where it stands.
+        """Replace the entry of ``old_share`` at ``old_target`` in its line; returns the same keys as ``add``.
 
         Raises:
-            Refusal: fstab is as it was then.
+            Refusal: if the entry is not replaced; fstab is unchanged.
         """
         old = str(args["old_share"]), str(args["old_target"])
         return self._carry_out(fstab_text.EntryEdit(old, _new_entry(args)), str(args["sha256"]), waiter)
 
     def remove(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Take out the line of the entry of ``share`` at ``target``.
+        """Remove the line of the entry of ``share`` at ``target``; ``line`` of the result is "".
 
         Raises:
-            Refusal: fstab is as it was then.
+            Refusal: if the entry is not removed; fstab is unchanged.
         """
         old = str(args["share"]), str(args["target"])
         return self._carry_out(fstab_text.EntryEdit(old, None), str(args["sha256"]), waiter)
 
     def restore(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Take the last change back: every byte is again as the newest backup has it.
+        """Undo the last change: replace the contents of fstab by those of the newest backup.
 
-        An older backup is refused, and so is any if fstab is no longer what the change left: it would take
-        other people's changes back too.
+        An older backup is refused. The newest backup is refused if fstab has changed since, because restoring
+        it would undo changes of others too.
 
         Raises:
-            Refusal: fstab is as it was then.
+            Refusal: if the backup is not restored; fstab is unchanged.
         """
         return self._carry_out(str(args["backup"]), str(args["sha256"]), waiter)
 
@@ -113,7 +121,7 @@ class FstabWriter:
             os.close(folder)
 
     def _edited(self, before: bytes, edit: fstab_text.EntryEdit | str) -> fstab_text.NewFstab:
-        """Return the file after an edit, or as the backup of that path has it."""
+        """Return fstab after an edit, or the contents of a backup if ``edit`` is its path."""
         if not isinstance(edit, str):
             return fstab_text.apply(before, edit, self._catalogue or load(), free=self._free)
         try:
@@ -186,9 +194,9 @@ class FstabWriter:
             os.close(fd)
 
     def _prepare(self, folder: int, before: _FstabFile, data: bytes) -> None:
-        """Write the new file beside the old one and read it back."""
+        """Write the new contents to the temporary file and verify them by reading it back."""
         with contextlib.suppress(FileNotFoundError):
-            self._sys.unlink(TEMPORARY, dir_fd=folder)  # of a helper that was killed
+            self._sys.unlink(TEMPORARY, dir_fd=folder)  # left by a killed helper
         self._files.create(folder, TEMPORARY, data, before.look)
         fd = self._sys.open(TEMPORARY, READ, dir_fd=folder)
         try:
@@ -198,7 +206,7 @@ class FstabWriter:
             os.close(fd)
 
     def _swap(self, folder: int, before: _FstabFile) -> None:
-        """Let the new file take the place of the old one, if nobody writes to that."""
+        """Exchange the temporary file with fstab, unless another program is writing to fstab."""
         held = self._sys.open(NAME, READ, dir_fd=folder)
         try:
             leased = self._lease(held)
@@ -212,10 +220,10 @@ class FstabWriter:
                 leased = False
             else:
                 self._check_exchanged(folder, before)
-            # The new file is in its place now, whatever the disk says of the folder.
+            # The exchange has happened; an error of fsync on the directory does not undo it.
             with contextlib.suppress(OSError):
                 self._sys.fsync(folder)
-            # Who had found the old file before the exchange, to write to it, has come by now and waits.
+            # A program that opened the old file for writing before the exchange waits on the lease now.
             if leased and not self._sys.leased(held):
                 self._put_back(folder)
                 raise Refusal(
@@ -230,14 +238,14 @@ class FstabWriter:
         except OSError as error:
             if error.errno == errno.EAGAIN:
                 raise Refusal("fstab-changed", "Another program has fstab open for writing.") from None
-            return False  # this file system has none: the checks are all there is
+            return False  # the file system has no leases; only the comparisons detect another writer
         return True
 
     def _check_exchanged(self, folder: int, before: _FstabFile) -> None:
         try:
             self._check_same(folder, TEMPORARY, before)
         except (Refusal, OSError):
-            # Somebody else's newer file came out: it goes back to its place.
+            # The file that came out was written by another program meanwhile, so the exchange is undone.
             self._put_back(folder)
             raise
 
@@ -264,21 +272,28 @@ class FstabWriter:
             os.close(fd)
 
     def _verify(self, waiter: Waiter) -> list[str]:
-        """Let findmnt(8) judge both files; a new parse error stops, other new complaints are handed on."""
+        """Compare findmnt(8)'s complaints about the old and the new fstab.
+
+        Returns:
+            the complaints that only the new file has, as warnings.
+
+        Raises:
+            Refusal: code fstab-refused for a new parse error; cancelled.
+        """
         old = _complaints(f"{self._folder}/{NAME}", waiter)
         new = _complaints(f"{self._folder}/{TEMPORARY}", waiter)
         if waiter.cancelled:
             raise Refusal("cancelled", "Cancelled.")
         if old is None or new is None:
             return ["The new fstab was not checked by findmnt, which is missing or did not answer in time."]
-        # Of a missing mount point: systemd makes it (systemd.mount(5), Where).
+        # End of the complaint about a missing mount point, which systemd creates (systemd.mount(5), Where=).
         made = f": {os.strerror(errno.ENOENT)}" if os.access(_SYSTEMD, os.F_OK) else "\n"
         fresh = [line for line in new if new.count(line) > old.count(line) and not line.endswith(made)]
         if "parse error" in fresh:
             raise Refusal("fstab-refused", "findmnt cannot read the new file.", detail="\n".join(fresh))
         if "crashed" in [*old, *new]:
             return ["findmnt crashed and checked only a part of the new fstab."]
-        # Its other errors do not stop: it calls a missing mount point one.
+        # Other complaints are only warnings: findmnt reports even a missing mount point as an error.
         return [f"findmnt says of the new fstab: {line}" for line in dict.fromkeys(fresh)]
 
 
@@ -292,12 +307,16 @@ def _new_entry(args: dict[str, object]) -> fstab_text.NewEntry:
 
 
 def _complaints(path: str, waiter: Waiter) -> list[str] | None:
-    """Return what findmnt says of a file, each line with the mount point it is about; None if nothing."""
+    """Return findmnt's complaints about a file, each with its mount point.
+
+    Returns:
+        the complaints; None if findmnt is missing or did not end in time.
+    """
     program = next((path for path in _FINDMNT if os.access(path, os.X_OK)), None)
     if program is None:
         return None
     try:
-        # It looks at the mount points, and never comes back from one on a dead server.
+        # findmnt examines the mount points, and blocks for ever at one of a dead server.
         ended = children.run([program, "--verify", "--tab-file", path], _VERIFY_S, waiter)
     except OSError:
         return None
@@ -307,12 +326,12 @@ def _complaints(path: str, waiter: Waiter) -> list[str] | None:
     about = ""
     for line in ended.text.splitlines():
         if "parse error at line" in line:
-            found.append("parse error")  # the file's name and the line's number differ between the files
+            found.append("parse error")  # without file name and line number, which differ between the files
         elif "[E]" in line or "[W]" in line:
             found.append(f"{about}: {line.strip()}")
         else:
             about = line.strip()
-    return [*found, "crashed"] if ended.code < 0 else found  # 2.41 does at a line that it cannot read
+    return [*found, "crashed"] if ended.code < 0 else found  # util-linux 2.41 crashes at a malformed line
 
 
 def _failed(error: OSError) -> Refusal:

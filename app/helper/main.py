@@ -1,11 +1,11 @@
-"""The helper's entry: reset what was inherited, find out who asked, start the roles of the action.
+"""Main program of the helper: resets inherited state, identifies the caller, starts the action's roles.
 
-An action is what one authorization is for. Each of its roles is a process of its own, with the code of that
-role alone, and serves a socket. The first process has no verbs: it sends the client the other ends of these
-sockets and waits for the roles to end.
+polkit authorizes one action. Each role of the action runs in its own process, which loads only the code of
+that role and serves one socket. The first process serves no verbs. It sends the other ends of the sockets to
+the client and waits for the role processes to end.
 
-The order below is deliberate: until :mod:`app.helper.inheritance` has done its work, the caller's limits,
-terminal and timers hold.
+The order of the steps matters: the caller's limits, terminal and timers apply until
+:func:`app.helper.inheritance.reset_inherited` has run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MODULES = {
     "mount": "mount_verbs", "try": "try_verbs", "persist": "fstab_verbs", "units": "unit_verbs",
     "bench": "bench_verbs", "tune": "tune_verbs",
 }  # fmt: skip
-#: Signals that ask a role to end. The first process heeds SIGTERM alone: it may have the caller's terminal.
+#: Signals that end a role process. The first process, which may have the caller's terminal, handles SIGTERM.
 _END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # sysexits.h
 EX_USAGE, EX_NOPERM, EX_OSERR = 64, 77, 71
@@ -45,8 +45,11 @@ _USAGE = """usage: mountwright-helper {mount|persist|bench|tune|apply}
 
 
 def main(argv: list[str]) -> int:
-    """Run the helper; ``argv[1]`` is the action. Return the exit status, in a role's process its own."""
-    # In UTF-8 mode paths are written as UTF-8; otherwise the caller's locale would choose their bytes.
+    """Run the helper for the action ``argv[1]``; return the exit status of this process.
+
+    It returns in the first process and in each role process.
+    """
+    # UTF-8 mode is required: otherwise the caller's locale would choose the bytes of paths.
     if not (sys.flags.isolated and sys.flags.no_site and sys.flags.utf8_mode):
         return _stop(EX_USAGE, "it must be started with python3 -IBSXutf8")
     try:
@@ -68,10 +71,10 @@ def main(argv: list[str]) -> int:
 
 
 def _subject(argv: list[str]) -> ApprovedMount | None:
-    """Return what a system action is for, None for an ordinary one.
+    """Parse the command line: return the approved mount of a system action, None for an ordinary action.
 
     Raises:
-        ValueError: if the arguments are not those of an action.
+        ValueError: if the action is unknown or its arguments are malformed.
     """
     action = argv[1] if len(argv) > 1 else ""
     if action in SYSTEM_ACTIONS:
@@ -90,7 +93,7 @@ def _stop(status: int, reason: str) -> int:
 
 
 def _catch_signals() -> int:
-    """Return a descriptor that becomes readable when a signal asks this process to end."""
+    """Handle the signals of _END; return a descriptor that becomes readable when one of them arrives."""
     readable, writable = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
     for number in _END:
@@ -100,11 +103,16 @@ def _catch_signals() -> int:
 
 
 def _caller(pkexec_uid: str | None) -> Caller:
-    """Return who asked. pkexec replaced itself with us, so our parent is the process that called it.
+    """Return the caller: the real user of the parent process.
+
+    pkexec executes the helper in its own process, so the helper's parent is the process that called pkexec.
+
+    Args:
+        pkexec_uid: environment variable PKEXEC_UID, None if it is not set.
 
     Raises:
-        ValueError: if what the launcher says and the parent do not agree.
-        KeyError: if there is no such user.
+        ValueError: if PKEXEC_UID differs from the parent's user, or is missing and the parent is not root.
+        KeyError: if the user is not in the password database.
     """
     parent, groups = inheritance.real_user(os.getppid())
     if pkexec_uid is None:
@@ -118,11 +126,11 @@ def _caller(pkexec_uid: str | None) -> Caller:
 
 
 def _client() -> socket.socket:
-    """Return the socket to the client, which is the output.
+    """Return the socket to the client, a duplicate of standard output.
 
     Raises:
-        OSError: if there is no input, output or error output.
-        ValueError: if the output is something else.
+        OSError: if standard input, output or error is closed.
+        ValueError: if standard input or output is not a socket.
     """
     if not all(stat.S_ISSOCK(os.fstat(fd).st_mode) for fd in (0, 1)):
         raise ValueError("its input and output must be sockets; it is started by the program")
@@ -132,7 +140,7 @@ def _client() -> socket.socket:
 
 def _start_roles(action: str, caller: Caller, subject: ApprovedMount | None, client: socket.socket) -> int:
     roles, pids = ACTIONS[action], list[int]()
-    # Until each process knows what to do when it is asked to end.
+    # Blocked until each process has installed its handlers.
     signal.pthread_sigmask(signal.SIG_BLOCK, _END)
     with contextlib.ExitStack() as theirs:
         lines: list[socket.socket] = []
@@ -150,23 +158,23 @@ def _start_roles(action: str, caller: Caller, subject: ApprovedMount | None, cli
             line.close()
             lines.append(theirs.enter_context(other))
             pids.append(pid)
-        told = json.dumps({"protocol": PROTOCOL, "roles": roles}).encode()
-        # A client that has gone, or takes nothing, has no use of it; the roles see the end of their lines.
+        announcement = json.dumps({"protocol": PROTOCOL, "roles": roles}).encode()
+        # Errors are ignored: if the client has gone, each role sees the end of its socket and exits.
         with contextlib.suppress(OSError):
             numbers = [line.fileno() for line in lines]
-            socket.send_fds(client, [told], numbers, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            socket.send_fds(client, [announcement], numbers, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
     return _wait_for(pids)
 
 
 def _wait_for(pids: list[int]) -> int:
-    """Wait for the roles to end; hand on what asks this process to end."""
+    """Wait for the role processes to end, forwarding SIGTERM to them; return the worst exit status."""
 
-    def hand_on(number: int, _frame: object) -> None:
+    def forward(number: int, _frame: object) -> None:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
-    signal.signal(signal.SIGTERM, hand_on)
+    signal.signal(signal.SIGTERM, forward)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _END)
     status = 0
     while pids:
@@ -185,7 +193,7 @@ def _serve(action: str, role: str, caller: Caller, subject: ApprovedMount | None
     handlers = _handlers(action, role, caller, subject)
     handlers["hello"] = lambda _args, _session: {"role": role, "uid": caller.uid}
     status = Session(line, role, handlers, action=action, wakeup=wakeup, log=log).run()
-    # A signal that comes while Python clears up is not to make a failure of it.
+    # A signal during Python's shutdown must not change the exit status.
     signal.pthread_sigmask(signal.SIG_BLOCK, _END)
     return status
 
@@ -199,7 +207,7 @@ def _handlers(action: str, role: str, caller: Caller, subject: ApprovedMount | N
 
 
 def load_handlers(role: str, caller: Caller) -> dict[str, Handler]:
-    """Load the code of a role, which no other role needs; return its verbs with what carries them out."""
+    """Import the module of a role; return the handler of each of its verbs."""
     module: Any = importlib.import_module(f"app.helper.{_MODULES[role]}")
     handlers: dict[str, Handler] = module.handlers(caller)
     return handlers

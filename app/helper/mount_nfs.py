@@ -1,4 +1,4 @@
-"""mount.nfs: run it, and believe the table of mounts rather than its exit code."""
+"""Mounting with mount.nfs(8): builds its command, runs it, and verifies the result in the mount table."""
 
 from __future__ import annotations
 
@@ -15,42 +15,46 @@ if TYPE_CHECKING:
     from app.helper.children import Waiter
     from app.helper.options import Catalogue
 
-#: It is run itself, not mount(8): one process instead of two, and its own text and exit code.
+#: Run directly instead of mount(8): one process instead of two, and mount.nfs's own messages and exit code.
 MOUNT_NFS = ("/usr/sbin/mount.nfs", "/sbin/mount.nfs")
 
+#: Allowed range of the argument ``timeout_ms``.
 MIN_DEADLINE_MS, MAX_DEADLINE_MS = 500, 150_000
 
 
 def build_options(
     catalogue: Catalogue, asked: list[str], free: Collection[str] = ()
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return all the words for mount.nfs, and notes on what became of those asked for.
+    """Return the option words for mount.nfs, and notes on changes to the requested ones.
 
     Args:
-        catalogue: of the options.
-        asked: the words.
-        free: those that pass as they are where the catalogue does not have them.
+        catalogue: options that every user may set.
+        asked: requested option words.
+        free: words that may be passed on although the catalogue does not have them.
+
+    Returns:
+        the words, nosuid and nodev last; and a list that contains "foreground" if ``bg`` was left out.
 
     Raises:
-        Refusal: with code option-invalid or option-reserved.
+        Refusal: code option-invalid or option-reserved.
     """
     notes: list[str] = []
     if "bg" in asked:
-        # A mount.nfs in the background would outlive its deadline and mount at any later time.
+        # With bg, mount.nfs would go on after its deadline and could mount at any later time.
         asked = [word for word in asked if word != "bg"]
         notes.append("foreground")
     built = catalogue.build(asked, free)
     if not any(word.startswith("retry=") for word in built):
-        # By default mount.nfs tries for two minutes and says why only at their end.
+        # By default mount.nfs retries for two minutes and reports the error only then (nfs(5), retry=).
         built = (*built, "retry=0")
     return (*built, *ALWAYS), notes
 
 
 def deadline_s(value: object) -> float:
-    """Return a time limit given in milliseconds, in seconds.
+    """Convert the argument ``timeout_ms``, ms, to seconds.
 
     Raises:
-        Refusal: with code usage.
+        Refusal: code usage if it is outside MIN_DEADLINE_MS to MAX_DEADLINE_MS.
     """
     if type(value) is not int or not MIN_DEADLINE_MS <= value <= MAX_DEADLINE_MS:
         raise Refusal("usage", "The time limit is out of range.")
@@ -58,10 +62,10 @@ def deadline_s(value: object) -> float:
 
 
 def make_root() -> None:
-    """Make the directory of this program's own mounts, which everybody may enter, if it is not there.
+    """Create OWN_ROOT, the directory of the program's own mounts (mode 0755), if it is missing.
 
     Raises:
-        OSError: if it cannot be made.
+        OSError: if it cannot be created.
     """
     previous = os.umask(0o022)
     try:
@@ -71,10 +75,10 @@ def make_root() -> None:
 
 
 def command(share: str, path: str, options: Sequence[str]) -> list[str]:
-    """Return the command that mounts.
+    """Return the mount.nfs command for a share, a mount point and option words.
 
     Raises:
-        Refusal: if mount.nfs is not installed.
+        Refusal: code mount-nfs-missing if mount.nfs is not installed.
     """
     program = next((p for p in MOUNT_NFS if os.access(p, os.X_OK)), None)
     if program is None:
@@ -85,17 +89,17 @@ def command(share: str, path: str, options: Sequence[str]) -> list[str]:
 def run(
     argv: Sequence[str], path: str, before: list[mountinfo.MountRow], deadline_s: float, waiter: Waiter
 ) -> tuple[mountinfo.MountRow, str]:
-    """Run a command that mounts at the path; return the new row and what was printed.
+    """Run a mount.nfs command; return the new row of the mount table and the output.
 
     Args:
-        argv: the command.
-        path: where it mounts.
-        before: the table as it was.
-        deadline_s: how long it may take.
-        waiter: waits, and can cancel.
+        argv: command from :func:`command`.
+        path: mount point of the command.
+        before: mount table before the command.
+        deadline_s: longest run time, s.
+        waiter: waits for the command and reports a cancellation.
 
     Raises:
-        Refusal: nothing new is mounted at the path then.
+        Refusal: if the mount failed or is not as required; a new mount at the path is removed again.
     """
     try:
         ended = children.run(argv, deadline_s, waiter)
@@ -106,14 +110,14 @@ def run(
 
 
 def _verify(ended: children.ProcessResult, before: list[mountinfo.MountRow], path: str) -> mountinfo.MountRow:
-    """Return the new row of the table if it is the mount that was wanted.
+    """Return the new row of the mount table if it is an NFS mount with nosuid and nodev.
 
-    The source is not compared: a 4.1 server reached by another address shows the first one (trunking),
-    and a referral shows another server. The row is new, stands at a path that only root can change, and
-    is NFS.
+    The source is not compared with the share: with trunking, an NFS 4.1 mount shows the first address of the
+    server, and a referral shows another server. The new row is at the requested path, which only root can
+    change.
 
     Raises:
-        Refusal: otherwise.
+        Refusal: code cancelled or mount-failed.
     """
     if ended.cancelled:
         raise Refusal("cancelled", "Cancelled.")
@@ -140,7 +144,7 @@ def _new_row(before: list[mountinfo.MountRow], path: str) -> mountinfo.MountRow 
 
 
 def _remove_leftover(before: list[mountinfo.MountRow], path: str) -> None:
-    """Take away what a failed or killed mount.nfs left at the path after all."""
+    """Unmount a new NFS mount that a failed or killed mount.nfs left at the path."""
     row = _new_row(before, path)
     if row is not None and row.fstype in mountinfo.NFS_TYPES:
         try:

@@ -1,4 +1,4 @@
-"""Whether a caller may mount a share at a place now."""
+"""Permission to mount a share at a mount point, by the class of the place and root's fstab entries."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 
 def permit_mount(caller: Caller, share: str, path: str) -> None:
-    """Check that the caller may mount this share there.
+    """Check that the caller may mount this share at this path.
 
-    What fstab declares there opens the place for that very share, if root wrote the entry, and closes it for
-    any other.
+    An fstab entry that root wrote permits its share at its mount point, and forbids other shares there.
+
+    Args:
+        caller: user that asks for the mount.
+        share: server:/export.
+        path: mount point.
 
     Raises:
-        Refusal: as :func:`app.helper.policy.permit_place`.
+        Refusal: code mount-point-system or mount-point-restricted.
     """
     policy.permit_entry(path)
     if caller.administers:
@@ -38,7 +42,12 @@ def permit_mount(caller: Caller, share: str, path: str) -> None:
 
 
 def root_entry_options(share: str, path: str = "") -> list[str]:
-    """Return the options of each entry of fstab that root wrote for a share at a path, "" for any path."""
+    """Return the option strings of root's fstab entries for a share.
+
+    Args:
+        share: server:/export.
+        path: mount point of the entries; "" for any mount point.
+    """
     return [
         options
         for source, target, options in policy.fstab_entries()
@@ -49,25 +58,32 @@ def root_entry_options(share: str, path: str = "") -> list[str]:
 
 
 def uncatalogued_options(caller: Caller, words: list[str], share: str, path: str = "") -> list[str]:
-    """Return words that mount.nfs may get though the catalogue does not have them.
+    """Return option words that are permitted for mount.nfs although the catalogue does not have them.
 
-    For who administers these are all that are asked for; for others, those of the entry that root wrote.
+    For root and in system actions these are all requested words. For ordinary users these are the words of
+    root's fstab entry for the share.
 
     Args:
-        caller: who asks.
-        words: asked for.
+        caller: user that asks for the mount.
+        words: requested option words.
         share: server:/export.
-        path: mount point; "" for a test mount, where any entry of the share counts.
+        path: mount point; "" for a test mount, for which any entry of the share counts.
     """
     found = [words] if caller.administers else map(split, root_entry_options(share, path))
     return [word for some in found for word in some]
 
 
 def check_table(rows: list[mountinfo.MountRow], path: str) -> None:
-    """Check with the table of mounts alone, before the path is touched, that it is free and safe to walk.
+    """Check in the mount table, without touching the path, that nothing is mounted on it or below it.
+
+    No file system that may not answer may lie on the path either.
+
+    Args:
+        rows: mount table.
+        path: mount point.
 
     Raises:
-        Refusal: with code mount-point-busy or mount-point-invalid.
+        Refusal: code mount-point-busy or mount-point-invalid.
     """
     for row in rows:
         if row.mount_point == path:

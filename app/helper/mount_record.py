@@ -1,8 +1,8 @@
-"""The record of the mounts that this program made: whose each is, and the directories made for it.
+"""Record of the helper's mounts: the owner of each mount, and the directories created for it.
 
-One file a mount point under /run/mountwright/mounts, gone with the next boot. Root alone writes them, and
-everybody may read them, so that a preview knows without root whose a mount is. What no record names, or what
-is not the mount that the record names, is the system's: it belongs to root.
+Each mount point has one file in /run/mountwright/mounts, until the next boot. Only root can write these
+files. Every user can read them, so that a preview can show the owner without root. A mount without a record,
+or one that differs from its record, belongs to root.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def add(row: mountinfo.MountRow, uid: int, made: Sequence[tuple[str, int, int]]) -> None:
-    """Remember whose a mount is and what was made for it. Failing to is no reason to fail the mount.
+    """Write the record of a mount. An error is ignored, because the mount itself has succeeded.
 
     Args:
-        row: the mount.
-        uid: whose it is.
-        made: the directories made for it, as of :class:`app.helper.directories.MountDirectory`.
+        row: row of the mount in the mount table.
+        uid: user id of the owner.
+        made: (path, device, inode) of each directory created for it; see directories.MountDirectory.
     """
     path = row.mount_point
-    # Unmounted by umount(8) and mounted once more, it stands on a directory that an earlier record names.
+    # After umount(8) and a new mount, the directories of the earlier record are still there.
     kept = [list(item) for item in made] or _read(path).get("made", [])
     record = {**_mount_identity(row), "uid": uid, "made": kept}
     with contextlib.suppress(OSError):
@@ -54,24 +54,34 @@ def add(row: mountinfo.MountRow, uid: int, made: Sequence[tuple[str, int, int]])
 
 
 def update(before: mountinfo.MountRow, after: mountinfo.MountRow | None) -> None:
-    """Let the mount stay its owner's: this program gave it other flags."""
+    """Renew the record of a mount after the helper changed its flags, so that the owner stays the same.
+
+    Args:
+        before: row of the mount before the change.
+        after: row at the mount point after the change, None if nothing is mounted there.
+    """
     record = _read(before.mount_point)
-    if after is not None and after.mount_id == before.mount_id and _names(record, before):
+    if after is not None and after.mount_id == before.mount_id and _matches(record, before):
         add(after, record["uid"], [])
 
 
 def owner(row: mountinfo.MountRow) -> int:
-    """Return whose a mount is: the uid of the record if it names this very mount, else root's."""
+    """Return the user id of a mount's owner; 0, root, if no record matches the mount."""
     record = _read(row.mount_point)
     uid = record.get("uid")
-    return uid if type(uid) is int and _names(record, row) else 0
+    return uid if type(uid) is int and _matches(record, row) else 0
 
 
 def permit_change(caller: callers.Caller, row: mountinfo.MountRow, *, to_unmount: bool) -> None:
-    """Check that the caller may change the mount, or with ``to_unmount`` that it may take it away.
+    """Check that the caller may change a mount.
+
+    Args:
+        caller: user that asks.
+        row: row of the mount in the mount table.
+        to_unmount: whether the change is an unmount, which root's fstab entry may permit to users.
 
     Raises:
-        Refusal: with code mount-not-yours.
+        Refusal: code mount-not-yours.
     """
     whose = owner(row)
     if caller.administers or whose == caller.uid or (to_unmount and _is_for_users(caller, row)):
@@ -83,7 +93,7 @@ def permit_change(caller: callers.Caller, row: mountinfo.MountRow, *, to_unmount
 
 
 def _is_for_users(caller: callers.Caller, row: mountinfo.MountRow) -> bool:
-    """Whether root's own entry of fstab lets this user unmount the mount, which is the one of that entry."""
+    """Whether root's fstab entry of this mount lets the caller unmount it (mount(8), user and users)."""
     for options in mount_permission.root_entry_options(row.source, row.mount_point):
         words = options.split(",")
         by_user = "user" in words and utab.mounted_by(row) == _user(caller.uid)
@@ -100,14 +110,19 @@ def _user(uid: int) -> str:
 
 
 def remove(path: str, now: mountinfo.MountRow | None) -> None:
-    """Forget whose the mount at this path was, unless the record names the one that is there now."""
-    if now is None or not _names(_read(path), now):
+    """Delete the record of a mount point, unless it matches the mount that is there now.
+
+    Args:
+        path: mount point.
+        now: topmost row at the mount point, None if nothing is mounted there.
+    """
+    if now is None or not _matches(_read(path), now):
         with contextlib.suppress(OSError):
             os.unlink(_name(path))  # noqa: PTH108
 
 
 def remove_directories(path: str) -> bool:
-    """Remove what was made for the mount that was at this path; return whether the mount point went."""
+    """Remove the directories created for a mount; return whether the mount point itself was removed."""
     try:
         made = [(str(p), int(device), int(inode)) for p, device, inode in _read(path).get("made", [])]
     except (TypeError, ValueError):
@@ -118,12 +133,12 @@ def remove_directories(path: str) -> bool:
     return path in gone
 
 
-def _names(record: dict[str, Any], row: mountinfo.MountRow) -> bool:
+def _matches(record: dict[str, Any], row: mountinfo.MountRow) -> bool:
     return record.items() >= _mount_identity(row).items()
 
 
 def _mount_identity(row: mountinfo.MountRow) -> dict[str, Any]:
-    """Return what tells a mount from others: the kernel gives a mount id and a device again."""
+    """Return the values that identify a mount; the kernel reuses mount ids and device numbers."""
     return {
         "mount_point": row.mount_point, "mount_id": row.mount_id, "boot_id": _boot_id(),
         "device": row.device, "share": row.source, "flags": sorted(row.options),

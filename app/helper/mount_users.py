@@ -1,4 +1,4 @@
-"""Processes that use a mount: links under /proc are read, the mount itself is never touched."""
+"""Processes that use a mount, found by the links in /proc (proc(5)) without touching the mount."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from app.helper.mountinfo import is_within
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Most processes that are listed.
 MAX_USERS = 32
 
 
 def find_users(path: str) -> list[dict[str, object]]:
-    """Return the processes that use something at or below the path.
+    """Return at most MAX_USERS processes that use a file or directory at or below the path.
 
-    Each has ``pid``, ``uid``, ``command`` and ``use`` ("working directory", "root", "program" or "open
-    file"). Reading these links needs no answer from the server.
+    Each has ``pid``, ``uid``, ``command`` (its name) and ``use``: "working directory", "root", "program" or
+    "open file". readlink(2) on these links does not wait for the server.
     """
     found: list[dict[str, object]] = []
     names = os.listdir("/proc")  # noqa: PTH208 - strings, and no stat of the entries
     for pid in sorted(int(name) for name in names if name.isdigit()):
         use = _use(pid, path) if pid != os.getpid() and len(found) < MAX_USERS else ""
-        # Without its owner it has ended meanwhile.
+        # An error means that the process has ended meanwhile.
         with contextlib.suppress(OSError, ValueError):
             if use:
                 found.append({"pid": pid, "uid": real_user(pid)[0], "command": _command(pid), "use": use})

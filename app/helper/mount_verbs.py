@@ -1,8 +1,8 @@
-"""The verbs of the mount role: mount a share, change a mount in use, say who holds it, unmount it.
+"""Verbs of the mount role: mount a share, remount it, list the processes that use it, unmount it.
 
-A mount belongs to the user it was made for (:mod:`app.helper.mount_record`), and any other to the system.
-Its owner may unmount it and change it, root may, and a user whose request an administrator approved. What
-fstab lets users unmount (mount(8), ``user`` and ``users``) they may unmount here, too.
+A mount belongs to the user that mounted it through the helper (:mod:`app.helper.mount_record`). Every other
+mount belongs to root. The owner, root, and system actions may change and unmount it. Users may also unmount a
+mount if root's fstab entry permits it (mount(8), ``user`` and ``users``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the verbs of the role with what carries them out, for one caller."""
+    """Return the handler of each verb of the role, for one caller."""
     verbs = MountVerbs(caller)
     return {
         "mount": verbs.mount,
@@ -45,22 +45,32 @@ def handlers(caller: Caller) -> dict[str, Handler]:
 
 
 class MountVerbs:
-    """Carries out the verbs for one caller. The handlers take validated argument types, not values."""
+    """Handlers of the mount verbs for one caller; the types of the arguments are checked before, values here.
+
+    Args:
+        caller: user that asks.
+        catalogue: options that every user may set; None loads the helper's catalogue.
+    """
 
     def __init__(self, caller: Caller, catalogue: Catalogue | None = None) -> None:
         self._caller = caller
         self._catalogue = catalogue
-        #: Whose the mounts made here are: what an administrator approved is the system's, unless it takes the
-        #: place of somebody's mount in the same plan.
+        #: User id that owns new mounts. In a system action it is root, unless the same plan has unmounted a
+        #: user's mount, which the new one replaces.
         self._owner = 0 if caller.administers else caller.uid
 
     def mount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Mount ``share`` at ``target`` with ``options`` (a list of words); see the session's schema.
+        """Mount ``share`` at ``target`` with ``options``, a list of words.
 
-        With ``hide``, a directory outside those for mounts may have entries, which the mount hides.
+        ``create`` permits to create missing directories. ``hide`` permits a non-empty directory in a
+        RESTRICTED place; the mount hides its entries.
+
+        Returns:
+            ``mount_id``, ``device``, ``source`` and ``fstype`` from the mount table; ``created``, whether
+            directories were created; ``command`` and ``text``, mount.nfs's command and output; ``notes``.
 
         Raises:
-            Refusal: nothing is mounted then, and no directory is left.
+            Refusal: if the mount fails; nothing is mounted then, and created directories are removed.
         """
         share = validate.share(str(args["share"]))
         path = validate.target(str(args["target"]))
@@ -88,34 +98,38 @@ class MountVerbs:
         }  # fmt: skip
 
     def remount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Change ``options`` of the NFS mount at ``target`` while it is in use.
+        """Change ``options`` of the NFS mount at ``target`` while it is mounted; see app.helper.remounting.
 
         Raises:
-            Refusal: nothing is changed then, or the message says otherwise.
+            Refusal: if the mount was not changed as requested.
         """
-        row = self._permitted(args)
+        row = self._permitted_row(args)
         words = list(cast("list[str]", args["options"]))
         wanted = remounting.NewFlags.read(words, self._catalogue or load())
         if remounting.is_of_superblock(row, wanted):
-            self._permit_others_of(row)
+            self._permit_superblock(row)
         try:
             return remounting.change(row, wanted, mount_nfs.deadline_s(args["timeout_ms"]), waiter)
         finally:
-            # Also when it was changed in part.
+            # An error may leave the mount partly changed; its record must match it then, too.
             mount_record.update(row, mountinfo.topmost(mountinfo.read(), row.mount_point))
 
     def unmount(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Unmount the topmost NFS mount at ``target``, with ``force`` or ``lazy`` if asked.
+        """Unmount the topmost NFS mount at ``target``; ``force`` and ``lazy`` as in umount(8).
 
-        The table of mounts decides what happened, not the call: with a dead server the call may never
-        return although the mount is gone.
+        The mount table decides whether it succeeded. With a dead server, umount2(2) may never return although
+        the mount is gone.
+
+        Returns:
+            ``removed_directory``, whether the directory created for the mount was removed;
+            ``still_mounted``, whether another mount is at the mount point.
 
         Raises:
-            Refusal: the mount is still there then.
+            Refusal: if the mount is still there.
         """
-        row = self._permitted(args, to_unmount=True)
+        row = self._permitted_row(args, to_unmount=True)
         if args["force"] is True:
-            self._permit_others_of(row)
+            self._permit_superblock(row)
         path = row.mount_point
         owner = mount_record.owner(row)
         flags = unmounting.MNT_FORCE * (args["force"] is True) | unmounting.MNT_DETACH * (
@@ -135,21 +149,21 @@ class MountVerbs:
         return {"removed_directory": removed, "still_mounted": mountinfo.topmost(rows, path) is not None}
 
     def holders(self, args: dict[str, object], _waiter: Waiter) -> dict[str, object]:
-        """Return the ``holders`` of the NFS mount at ``target``: see :mod:`app.helper.mount_users`.
+        """Return the processes that use the NFS mount at ``target``; see :mod:`app.helper.mount_users`.
 
         Raises:
-            Refusal: if there is no such mount, or the caller may not unmount it.
+            Refusal: code not-mounted without an NFS mount; mount-not-yours if the caller may not unmount it.
         """
-        return {"holders": mount_users.find_users(self._permitted(args, to_unmount=True).mount_point)}
+        return {"holders": mount_users.find_users(self._permitted_row(args, to_unmount=True).mount_point)}
 
-    def _permit_others_of(self, row: mountinfo.MountRow) -> None:
-        """Check that all mounts that share the superblock are the caller's to change: it is done to all."""
+    def _permit_superblock(self, row: mountinfo.MountRow) -> None:
+        """Check that the caller may change every mount of the superblock, because all are affected."""
         for other in mountinfo.read():
             if other.device == row.device:
                 mount_record.permit_change(self._caller, other, to_unmount=False)
 
-    def _permitted(self, args: dict[str, object], *, to_unmount: bool = False) -> mountinfo.MountRow:
-        """Return the topmost mount at ``target``, if it is NFS and the caller may change it."""
+    def _permitted_row(self, args: dict[str, object], *, to_unmount: bool = False) -> mountinfo.MountRow:
+        """Return the topmost mount at ``target`` if it is NFS and the caller may change or unmount it."""
         path = validate.target(str(args["target"]))
         row = mountinfo.topmost(mountinfo.read(), path)
         if row is None or row.fstype not in mountinfo.NFS_TYPES:

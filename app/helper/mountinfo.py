@@ -1,4 +1,4 @@
-"""The table of mounts (proc(5), /proc/self/mountinfo). Reading it never touches a server."""
+"""Mount table: parsing of /proc/self/mountinfo (proc(5)). Reading it never waits for an NFS server."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ NFS_TYPES = frozenset({"nfs", "nfs4"})
 
 
 class MountRow(NamedTuple):
-    """One mount.
+    """One row of the mount table.
 
     Attributes:
-        mount_id: unique while it lasts.
-        parent_id: the mount it sits on.
-        device: major:minor.
+        mount_id: id of the mount, unique while it exists.
+        parent_id: id of the mount that contains the mount point.
+        device: device number of the superblock, "major:minor".
         mount_point: absolute path.
-        options: of this mount alone.
+        options: options of this mount alone, such as ro and nosuid.
         fstype: file system type.
-        source: the share, for NFS.
-        super_options: of the superblock.
+        source: mounted device; for NFS, the share.
+        super_options: comma-separated options of the superblock.
     """
 
     mount_id: int
@@ -35,7 +35,7 @@ class MountRow(NamedTuple):
 
 
 def parse(raw: bytes) -> list[MountRow]:
-    """Return the rows in the kernel's order; a line that is not one is left out."""
+    """Return the rows in the kernel's order; malformed lines are skipped."""
     rows: list[MountRow] = []
     for line in raw.split(b"\n"):
         head, separator, tail = line.partition(b" - ")
@@ -52,28 +52,31 @@ def parse(raw: bytes) -> list[MountRow]:
 
 
 def read() -> list[MountRow]:
-    """Return the mounts of this process's namespace."""
+    """Return the mount table of this process's mount namespace."""
     with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
         return parse(file.read())
 
 
 def unquote(field: bytes) -> str:
-    r"""Return a field of mountinfo or fstab with its ``\ooo`` escapes read."""
+    r"""Decode the ``\ooo`` escapes of a field of mountinfo or fstab."""
     return os.fsdecode(_OCTAL.sub(lambda m: bytes([int(m[1], 8) & 0xFF]), field))
 
 
 def topmost(rows: list[MountRow], path: str) -> MountRow | None:
-    """Return the topmost mount at exactly this path."""
+    """Return the topmost mount at exactly this path, None if nothing is mounted there."""
     return next((row for row in reversed(rows) if row.mount_point == path), None)
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether the path is the folder or lies below it (both in plain form)."""
+    """Whether a path is the directory or lies below it; both must be normalized absolute paths."""
     return folder in {"/", path} or path.startswith(folder + "/")
 
 
 def plain_share(share: str) -> str:
-    """Return a share for comparing: version 4 prints ``//srv//a/`` as ``/srv/a``, version 3 as written."""
+    """Return a share in a form for comparison: host in lower case, no empty parts in the export.
+
+    The kernel shows ``//srv//a/`` as ``/srv/a`` for NFS 4, and as written for NFS 3.
+    """
     host, colon, export = share.partition("]:/" if share.startswith("[") else ":/")
     if not colon:
         return share

@@ -1,8 +1,9 @@
-"""Process 1 of the namespace of private test mounts: it mounts, starts workers, unmounts.
+"""Init process (PID 1) of the namespace of private test mounts: mounts, starts workers, unmounts.
 
-It is told what to do on a line from the helper; the end of that line means that the helper has gone. If it
-is killed itself, the kernel ends every process of the namespace and drops the mount. A worker that does not
-use a mount when that is closed stays for the next one: to start programs is what takes longest of a test.
+It reads requests from a socket to the helper. End of file means that the helper has ended. If this process is
+killed, the kernel kills all processes of the namespace and drops the mount (pid_namespaces(7)). Workers that
+do not use a mount when it is closed stay for the next mount, because starting programs takes the most time of
+a test.
 """
 
 from __future__ import annotations
@@ -34,27 +35,35 @@ from app.helper.errors import Refusal, body
 if TYPE_CHECKING:
     from app.helper.callers import Caller
 
-#: For workers to end after SIGTERM and after SIGKILL. An orphan has files to remove: nobody else will.
+#: Time for workers to end after SIGTERM and after SIGKILL, s.
 _TERM_S, _KILL_S = 0.5, 1.0
+#: Time for workers to end after SIGTERM if the helper has ended, s: they still have to remove their files.
 _CLIENTLESS_S = 10.0
+#: Interval between two checks whether the workers have ended, s.
 _POLL_S = 0.02
-#: Between two rounds of having the kernel give up what waits for a dead server.
+#: Interval between two MNT_FORCE calls that abort the requests to a dead server, s.
 _FORCE_S = 0.2
 
 
-#: How long a mount may stay open, or its namespace without one; workers at once, what they fork apart.
+#: Longest time that a mount may stay open, or that a namespace may exist without a mount, s.
 MAX_AGE_S = 12 * 3600.0
+#: Most workers at the same time; their own children are not counted.
 MAX_WORKERS = 8
 _MNT_EXPIRE = 4  # umount2(2)
 
 
 def serve_mounts(line: int, caller: Caller) -> None:
-    """Mount, start workers as the caller and unmount as told, until the line ends or it took too long."""
-    keeper = _NamespaceInit(line, caller)
+    """Serve requests of the helper until the socket is closed or MAX_AGE_S has passed.
+
+    Args:
+        line: descriptor of the socket to the helper.
+        caller: user whose identity the workers get.
+    """
+    init = _NamespaceInit(line, caller)
     try:
-        keeper.serve()
+        init.serve()
     finally:
-        keeper.close(None)
+        init.close(None)
 
 
 class _NamespaceInit:
@@ -64,11 +73,11 @@ class _NamespaceInit:
         self._row: mountinfo.MountRow | None = None
         self._read_ahead_kb = -1
         self._workers: set[int] = set()
-        #: Keeps the mount in use: MNT_FORCE would unmount one that is not.
+        #: Open descriptor of the mount's root: MNT_FORCE would unmount a mount that is not in use.
         self._root = -1
 
     def serve(self) -> None:
-        """Answer requests; an error is the last answer."""
+        """Answer requests until the socket is closed, MAX_AGE_S has passed, or an error was sent."""
         end, data = time.monotonic() + MAX_AGE_S, b""
         while time.monotonic() < end:
             ready = select.select([self._line], [], [], 1.0)[0]
@@ -80,31 +89,31 @@ class _NamespaceInit:
                 return
             data += chunk
             if data.endswith(b"\n"):
-                wish, data = json.loads(data), b""
-                if "open" in wish:
+                message, data = json.loads(data), b""
+                if "open" in message:
                     end = time.monotonic() + MAX_AGE_S
                 try:
-                    answer = self._do(wish)
+                    answer = self._do(message)
                 except Refusal as refusal:
                     private_mount.write_message(self._line, {"error": body(refusal)})
                     return
                 private_mount.write_message(self._line, {"ok": answer})
 
-    def _do(self, wish: dict[str, Any]) -> dict[str, object]:
-        if "close" in wish:
-            return self.close(wish["close"])
-        if "abort" in wish:
+    def _do(self, message: dict[str, Any]) -> dict[str, object]:
+        if "close" in message:
+            return self.close(message["close"])
+        if "abort" in message:
             return {"ended": self._root >= 0 and _force_once()}
-        return self._open(wish) if "open" in wish else self._run(wish)
+        return self._open(message) if "open" in message else self._run(message)
 
-    def _open(self, wish: dict[str, Any]) -> dict[str, object]:
-        """Mount, and return what is in use."""
+    def _open(self, message: dict[str, Any]) -> dict[str, object]:
+        """Run mount.nfs, set the readahead, and return the values in use."""
         before, clients = mountinfo.read(), _kernel_clients()
         began = time.monotonic()
         waiter = private_mount.PipeWaiter(self._line)
-        row, text = mount_nfs.run(wish["open"], callers.OWN_ROOT, before, wish["deadline_s"], waiter)
+        row, text = mount_nfs.run(message["open"], callers.OWN_ROOT, before, message["deadline_s"], waiter)
         mount_ms = _ms(began)
-        self._row, self._read_ahead_kb = row, wish["read_ahead_kb"]
+        self._row, self._read_ahead_kb = row, message["read_ahead_kb"]
         with contextlib.suppress(OSError):
             self._root = os.open(callers.OWN_ROOT, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._set_read_ahead(row)
@@ -113,27 +122,39 @@ class _NamespaceInit:
                 "device": row.device, "text": text, "mount_ms": mount_ms}  # fmt: skip
 
     def _set_read_ahead(self, row: mountinfo.MountRow) -> None:
-        """Set the readahead, if it was asked for; what became of it is read back, not believed."""
+        """Set the requested readahead, if any; errors are ignored, because the value is read back later."""
         if self._read_ahead_kb >= 0:
             with contextlib.suppress(OSError):
                 readahead.write_number(f"{readahead.BDI}/{row.device}/read_ahead_kb", self._read_ahead_kb)
 
-    def _run(self, wish: dict[str, Any]) -> dict[str, object]:
-        """Start a worker, unless there are too many; ``reason`` tells why one could not start."""
+    def _run(self, message: dict[str, Any]) -> dict[str, object]:
+        """Start a worker; return whether it ``started``, and the error as ``reason``.
+
+        With MAX_WORKERS running, ``started`` is false and ``reason`` is "".
+        """
         if len(self._workers) >= MAX_WORKERS:
             return {"started": False, "reason": ""}
         if self._row is not None:
-            # A udev rule may have set it some moments after the mount came.
+            # A udev rule may have changed the readahead shortly after the mount.
             self._set_read_ahead(self._row)
         try:
-            pid, reason = drop_privileges.start_worker(self._caller, wish["run"], wish["socket"])
+            pid, reason = drop_privileges.start_worker(self._caller, message["run"], message["socket"])
         except OSError as error:
             return {"started": False, "reason": os.strerror(error.errno or 0)}
         self._workers.add(pid)
         return {"started": not reason, "reason": reason}
 
     def close(self, deadline_s: float | None) -> dict[str, object]:
-        """End the workers that use it, all without a deadline; write back, unmount; tell how it went."""
+        """End the workers, write back the data, and unmount.
+
+        Args:
+            deadline_s: time limit, s; workers are ended only if one uses the mount. None if the helper has
+                gone: all workers are ended.
+
+        Returns:
+            ``sync_ms``, ``unmount_ms``, ``read_ahead_kb`` and ``gone``, as BenchVerbs.close describes them;
+            an empty dict if nothing was mounted.
+        """
         began = time.monotonic()
         row, self._row = self._row, None
         if self._root >= 0:
@@ -160,11 +181,18 @@ class _NamespaceInit:
         }  # fmt: skip
 
     def _write_back(self, patience_s: float, end: float) -> tuple[float | None, bool]:
-        """Have written what waits; return the time it took, None if it failed, and whether it had to end.
+        """Write back the data of the mount with syncfs(2) in a child.
 
-        Without an answer from the server the kernel is asked to give up what waits for it, again and again:
-        else the unmount would wait for ever, where no signal ends it. The call that writes back is using
-        the mount, so that this does not unmount it.
+        If the server does not answer, the pending requests are aborted repeatedly with MNT_FORCE. Otherwise
+        the unmount would wait uninterruptibly. The syncfs call keeps the mount in use, so MNT_FORCE does not
+        unmount it.
+
+        Args:
+            patience_s: time to wait for syncfs before the requests are aborted, s.
+            end: monotonic time at which to give up, s.
+
+        Returns:
+            the duration in ms, None if syncfs failed; and whether the server did not answer in time.
         """
         began = time.monotonic()
         child = AbandonableChild(self._syncfs)
@@ -181,7 +209,7 @@ class _NamespaceInit:
             child.dispose()
 
     def _syncfs(self) -> int:
-        # As the caller: a server that maps root to nobody may not let root open the directory.
+        # With the caller's identity: a server with root_squash may refuse to let root open the directory.
         os.setgroups(self._caller.groups)
         os.setegid(self._caller.gid)
         os.seteuid(self._caller.uid)
@@ -203,12 +231,15 @@ def _unmount(row: mountinfo.MountRow, flags: int, end: float) -> float | None:
 
 
 def _in_use() -> bool:
-    """Whether a process uses the mount. The kernel only marks it, at first, and nobody asks the server."""
+    """Whether a process uses the mount: umount2(2) with MNT_EXPIRE fails with EBUSY then.
+
+    On the first call for an unused mount MNT_EXPIRE only marks it (EAGAIN). The server is not contacted.
+    """
     return unmounting.umount2(os.fsencode(callers.OWN_ROOT), _MNT_EXPIRE) != errno.EAGAIN
 
 
 def _force_once() -> bool:
-    """Have the kernel give up what waits for the server; return whether the call came back soon."""
+    """Abort the requests that wait for the server (MNT_FORCE); return whether the call returned in time."""
     force = AbandonableChild(_force)
     ended = children.wait_quietly(force.pidfd, _FORCE_S)
     force.dispose()
@@ -220,7 +251,7 @@ def _force() -> int:
 
 
 def _end_workers(term_s: float, kill_s: float) -> None:
-    """End every other process of the namespace."""
+    """End all other processes of the namespace: SIGTERM, then SIGKILL, each with its time to wait."""
     for number, wait_s in ((signal.SIGTERM, term_s), (signal.SIGKILL, kill_s)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, number)
@@ -234,7 +265,7 @@ def _end_workers(term_s: float, kill_s: float) -> None:
 
 
 def _reap_children(workers: set[int] | None = None) -> bool:
-    """Bury the dead, and forget those of them that were workers; return whether somebody lives."""
+    """Reap ended children and remove them from ``workers``; return whether children are still running."""
     try:
         while pid := os.waitpid(-1, os.WNOHANG)[0]:
             if workers is not None:
@@ -245,7 +276,11 @@ def _reap_children(workers: set[int] | None = None) -> bool:
 
 
 def _kernel_clients() -> tuple[Counter[str], int]:
-    """Return the kernel's clients by version, server and port, and how often they are used all together."""
+    """Return the kernel's NFS clients, from /proc/fs/nfsfs/servers (fs/nfs/client.c).
+
+    Returns:
+        the number of clients by version, server and port; and the sum of their use counts.
+    """
     clients: Counter[str] = Counter()
     uses = 0
     with contextlib.suppress(OSError, ValueError), open("/proc/fs/nfsfs/servers", "rb") as file:  # noqa: PTH123
@@ -257,7 +292,12 @@ def _kernel_clients() -> tuple[Counter[str], int]:
 
 
 def _shares_client(before: tuple[Counter[str], int], after: tuple[Counter[str], int]) -> bool:
-    """Whether a mount made no client of its own but is one more user of another's."""
+    """Whether a new mount shares an existing NFS client: no new client, but a higher use count.
+
+    Args:
+        before: result of _kernel_clients before the mount.
+        after: result of _kernel_clients after the mount.
+    """
     return not after[0] - before[0] and after[1] > before[1]
 
 

@@ -1,8 +1,9 @@
-"""The helper's own reading of the option catalogue. A client's words are looked up, never passed on.
+"""Option catalogue of the helper: checks each option word and builds the options for mount.nfs.
 
-Each option arrives as one word (``rsize=65536``, ``noac``). It must be a spelling that the catalogue has,
-of an option marked ``helper = true``, with a value in its range; what mount.nfs gets is written here. Any
-other word is the administrator's: it passes only if root's own entry has it, or root or a system action asks.
+Each option arrives as one word (``rsize=65536``, ``noac``). The catalogue (options.toml) must have its
+spelling, for an option marked ``helper = true``, and the value must be in the option's range. Any other word
+is reserved to root: it is passed on only if root's fstab entry has it, or if root or a system action requests
+it.
 """
 
 from __future__ import annotations
@@ -20,20 +21,25 @@ from app.helper.errors import Refusal
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-#: Added to every mount, last, so that nothing before it can win: the server's files are strangers.
+#: Options added at the end of every mount's options, where no other word overrides them. They disarm
+#: set-user-ID programs and device files on the server.
 ALWAYS = ("nosuid", "nodev")
-#: Names of options that nobody is given, whatever the catalogue says: what undoes ALWAYS, makes another kind
-#: of mount, lets users mount, names a program that umount(8) runs, or makes a file system (systemd.mount(5)).
+#: Names of options that are refused to every user, root included, whatever the catalogue contains: they undo
+#: ALWAYS, make another kind of mount, let users mount, name a program for umount(8), or make a file system
+#: (mount(8), systemd.mount(5)).
 _NEVER = frozenset({
     *ALWAYS, "suid", "dev", "remount", "bind", "rbind", "move", "loop", "offset", "sizelimit", "encryption",
     "user", "users", "nouser", "owner", "group", "helper", "uhelper", "source", "sloppy", "addr", "bg",
     "defaults", "x-systemd.makefs", "x-systemd.growfs", "x-systemd.pcrfs",
 })  # fmt: skip
+#: Most option words of a mount.
 MAX_OPTIONS = 64
+#: Longest option string of a mount, characters, without ALWAYS.
 MAX_STRING = 1024
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,9})\Z")
 _STRING = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}\Z")
-#: A word that is not looked up. Between double quotes a comma does not divide (libmount, mount.nfs).
+#: Form of a word that the catalogue does not have. A comma in double quotes does not separate options
+#: (libmount, mount.nfs).
 _PLAIN = re.compile(r'[A-Za-z_][\w.:-]{0,63}(=([!#-+\--\[\]-~]{0,255}|"[!#-\[\]-~]{0,255}"))?\Z', re.ASCII)
 _NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
 _U32 = 2**32 - 1
@@ -41,7 +47,15 @@ _U32 = 2**32 - 1
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """One option of the catalogue, as far as the helper needs it."""
+    """One option of the catalogue, with the fields that the helper needs.
+
+    Attributes:
+        name: name of the option.
+        kind: type of its value, such as "size", "string" or "flag".
+        values: allowed values, empty for none.
+        minimum: smallest number allowed.
+        maximum: largest number allowed.
+    """
 
     name: str
     kind: str
@@ -52,13 +66,13 @@ class CatalogueEntry:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The options that the helper passes on.
+    """Options that the helper passes on for every user.
 
     Attributes:
-        bare: spellings without a value ("noac", "v4.2") to their option.
-        keyed: spellings before a value ("rsize=") to their option.
-        elsewhere: spellings that mount(8) or systemd reads in fstab and that never reach mount.nfs.
-        remount: spellings without a value that a remount changes.
+        bare: option by spelling without a value, such as "noac" or "v4.2".
+        keyed: option by spelling up to the equals sign, such as "rsize=".
+        elsewhere: spellings that only mount(8) or systemd reads in fstab; mount.nfs never gets them.
+        remount: spellings that a remount changes.
     """
 
     bare: dict[str, CatalogueEntry] = field(default_factory=dict[str, CatalogueEntry])
@@ -67,18 +81,19 @@ class Catalogue:
     remount: set[str] = field(default_factory=set[str])
 
     def has(self, name: str) -> bool:
-        """Whether the option is one that every user may set."""
+        """Whether the catalogue has an option of this name, which every user may set."""
         return name in self.bare or f"{name}=" in self.keyed
 
     def build(self, words: list[str], free: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the words for mount.nfs, each option at most once, without those always added.
+        """Check the requested words; return those for mount.nfs, without ALWAYS.
 
         Args:
-            words: asked for.
-            free: those that pass as they are where the catalogue does not have them.
+            words: requested option words.
+            free: words that may be passed on although the catalogue does not have them.
 
         Raises:
-            Refusal: with code option-invalid; option-reserved for a word that is not free.
+            Refusal: code option-invalid for a malformed, refused or repeated option; option-reserved for a
+                word that is neither in the catalogue nor in ``free``.
         """
         if len(words) > MAX_OPTIONS:
             raise Refusal("option-invalid", "There are too many options.")
@@ -98,7 +113,7 @@ class Catalogue:
         return tuple(built.values())
 
     def _check(self, word: str) -> str:
-        """Return the name of the option that a word sets."""
+        """Check a word against the catalogue; return the name of the option that it sets."""
         key, equals, value = word.partition("=")
         # A spelling may have its value fixed: rdirplus=force.
         entry = (self.keyed.get(key + "=") if equals else None) or self.bare.get(word)
@@ -110,15 +125,15 @@ class Catalogue:
 
 
 def split(options: str) -> list[str]:
-    """Return the words of an option string; a comma between double quotes does not divide."""
+    """Split an option string at its commas, except for commas in double quotes."""
     return re.findall(r'(?:[^,"]|"[^"]*"?)+', options)
 
 
 def check_unknown(word: str) -> str:
-    """Check a word that the catalogue does not have, whoever asks; return the name of its option.
+    """Check a word that the catalogue does not have; return the name of its option.
 
     Raises:
-        Refusal: with code option-invalid.
+        Refusal: code option-invalid if the word is malformed, or refused to every user.
     """
     if (name := word.partition("=")[0]) in _NEVER or not _PLAIN.match(word):
         raise Refusal("option-invalid", f"The option “{shown(word)}” cannot be used here.")
@@ -128,7 +143,7 @@ def check_unknown(word: str) -> str:
 def _check_value(entry: CatalogueEntry, text: str) -> None:
     good: bool
     if entry.kind in _NUMBER_KINDS:
-        # mount.nfs and the kernel read 010 as eight: only plain decimals pass.
+        # mount.nfs and the kernel read 010 as octal, so leading zeros are refused.
         good = bool(_DECIMAL.match(text)) and entry.minimum <= int(text) <= entry.maximum
     elif entry.kind == "seclist":
         parts = text.split(":")
@@ -144,12 +159,12 @@ def _check_value(entry: CatalogueEntry, text: str) -> None:
 
 
 def shown(word: str) -> str:
-    """Return the name of an option, as far as a message can show it."""
+    """Return the option name of a word for a message, "?" if it is long or has unusual characters."""
     return name if re.fullmatch(r"[A-Za-z0-9_.+-]{1,40}", name := word.partition("=")[0]) else "?"
 
 
 def catalogue_path() -> Path:
-    """Return the catalogue that stands next to this code: installed, or in a checkout."""
+    """Return the path of options.toml, of the installed helper or of the checkout."""
     root = Path(__file__).absolute().parents[2]
     installed = root / "options.toml"
     return installed if installed.exists() else root / "resources" / "options.toml"
@@ -157,11 +172,11 @@ def catalogue_path() -> Path:
 
 @functools.cache
 def load(path: Path | None = None) -> Catalogue:
-    """Read the catalogue.
+    """Read the catalogue from a file; None for the helper's own.
 
     Raises:
-        OSError: if it cannot be read.
-        ValueError: if it is not the catalogue that is expected (tomllib's error is one too).
+        OSError: if the file cannot be read.
+        ValueError: if it is not TOML, or has no options for the helper.
     """
     with (path or catalogue_path()).open("rb") as file:
         document = tomllib.load(file)

@@ -1,23 +1,23 @@
 """Policy of mount points: where an NFS share may be mounted, now or at boot.
 
-:func:`place_of` puts every path into one of four classes, the same for mounting and for declaring:
+:func:`place_of` assigns every path to one of four classes, the same for mounts now and for mounts at boot:
 
-* FORBIDDEN: what root runs, or reads as its configuration. Whatever covers it makes the NFS server root here,
-  so nobody may, root included.
-* OWN: this program's own directories, one for each user.
-* ROOTS: below /mnt, /media, /srv and the directories of roots.conf. The ordinary actions are for these.
-* RESTRICTED: every other place, /home or /data for example. Root may use it, and an ordinary user by an
-  action that asks an administrator each time (a system role, :attr:`Caller.system`).
+* FORBIDDEN: programs that root runs, and files that root reads as configuration. A mount there would let the
+  NFS server act as root, so it is refused to every user, root included.
+* OWN: the program's own directories, one for each user.
+* ROOTS: below /mnt, /media, /srv and the directories of roots.conf. The ordinary actions may use these.
+* RESTRICTED: every other place, such as /home or /data. Root may use it. An ordinary user needs a system
+  action, which an administrator approves each time (:attr:`app.helper.callers.Caller.system`).
 
-The safety of a mount point comes from its parents: mount.nfs resolves the path by itself once more, so
-nobody but root may be able to change it meanwhile. Every ancestor is therefore opened without following
-links and looked at through its descriptor:
+The directories above a mount point must be safe too. mount.nfs resolves the path a second time, so only root
+may be able to change it in between. :mod:`app.helper.safe_path` opens every ancestor without following links
+and checks its descriptor:
 
 * For an ordinary user, with an administrator's approval or without: every ancestor belongs to root and is
   writable by root alone.
-* For root, directly: an ancestor may belong to another user (whom root then trusts with this path, as with
-  mount(8)), but may be writable by the group or by everybody only if it is sticky. The lab's guest depends on
-  this: it sees the files of the host with the host's owners.
+* For root: an ancestor may belong to another user, whom root then trusts with this path, as in mount(8). It
+  may be writable by its group or by others only if it is sticky. The lab's guest needs this rule, because it
+  sees the files of the host with the host's owners.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from app.helper.errors import Refusal
 if TYPE_CHECKING:
     from app.helper.callers import Caller
 
-#: Where ordinary users may have their mounts; roots.conf adds to it.
+#: Directories below which ordinary users may mount; ROOTS_FILE adds others.
 ROOTS = ("/mnt", "/media", "/srv")
 ROOTS_FILE = "/etc/mountwright/roots.conf"
 FSTAB = "/etc/fstab"
-#: Directory trees of programs that root runs and of what root reads as configuration (hier(7), FHS 3.0, the
-#: databases of package managers): nothing is mounted on them, in them, or on a directory above them. For
-#: /usr/local, which the administrator lays out, see below.
+#: Directory trees with programs that root runs, or with root's configuration (hier(7), FHS 3.0, databases of
+#: package managers). Nothing is mounted on them, in them, or on a directory above them. /usr/local has its
+#: own list below.
 FORBIDDEN = (
     "/bin", "/boot", "/dev", "/efi", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libexec",
     "/libx32", "/lost+found", "/nix", "/ostree", "/proc", "/root", "/run", "/sbin", "/snap", "/sys",
@@ -52,25 +52,25 @@ FORBIDDEN = (
     "/var/lib/snapd", "/var/lib/sudo", "/var/lib/systemd", "/var/lock", "/var/run",
     "/var/spool/anacron", "/var/spool/at", "/var/spool/atjobs", "/var/spool/cron", "/var/tmp",  # noqa: S108 - not to write
 )  # fmt: skip
-#: Of /usr, only this is the administrator's own to lay out,
+#: The only part of /usr that is not FORBIDDEN as a whole; the administrator decides about it.
 _LOCAL = "/usr/local"
-#: apart from what root runs and reads there.
+#: Directory trees in /usr/local with programs that root runs, or with root's configuration.
 _FORBIDDEN_LOCAL = tuple(
     f"{_LOCAL}/{name}"
     for name in ("bin", "etc", "games", "lib", "lib32", "lib64", "libexec", "libx32", "sbin", "share/dbus-1",
                  "share/polkit-1")
 )  # fmt: skip
 _OWN = re.compile(r"/(0|[1-9][0-9]*)/.")
-#: File systems that may not answer, or that their user controls. A walk does not enter them.
+#: Types of file systems that may not answer, or that a user controls. No mount point may lie inside one.
 _FOREIGN = frozenset({"nfs", "nfs4", "autofs", "9p", "cifs", "smb3", "ceph", "afs", "fuse", "fuseblk"})
 
 
-#: Words of fstab that let users mount (mount(8)).
+#: Option words of fstab that let users mount (mount(8)).
 _FOR_USERS = frozenset({"user", "users", "owner", "group"})
 
 
 class Place(Enum):
-    """The classes of places; see the module."""
+    """Class of a path, which decides who may mount there; the module docstring describes each class."""
 
     FORBIDDEN = auto()
     RESTRICTED = auto()
@@ -79,14 +79,16 @@ class Place(Enum):
 
 
 def read_fstab(path: str = FSTAB) -> set[tuple[str, str]]:
-    """Return (share, mount point) of every NFS entry; nothing if the file cannot be read."""
+    """Return (share, mount point) of each NFS entry of fstab; empty if the file cannot be read."""
     return {entry[:2] for entry in fstab_entries(path)}
 
 
 def fstab_entries(path: str = FSTAB, *, nfs: bool = True) -> list[tuple[str, str, str]]:
-    """Return share, mount point and options of every NFS entry; nothing if the file cannot be read.
+    """Return (source, mount point, options) of entries of fstab; empty if the file cannot be read.
 
-    Without ``nfs``, of every entry of another type.
+    Args:
+        path: fstab; it is read only if root alone can write it.
+        nfs: whether to return the NFS entries, or all others.
     """
     entries: list[tuple[str, str, str]] = []
     for line in read_small(path).split(b"\n"):
@@ -97,7 +99,7 @@ def fstab_entries(path: str = FSTAB, *, nfs: bool = True) -> list[tuple[str, str
 
 
 def read_roots(path: str = ROOTS_FILE) -> tuple[str, ...]:
-    """Return the directories that the administrator added, one path a line; unfit lines are left out."""
+    """Return the directories listed in roots.conf; FORBIDDEN and malformed ones are skipped."""
     roots: list[str] = []
     for line in read_small(path).split(b"\n"):
         text = os.fsdecode(line.strip())
@@ -110,11 +112,11 @@ def read_roots(path: str = ROOTS_FILE) -> tuple[str, ...]:
 
 
 def place_of(path: str, roots: tuple[str, ...] | None = None) -> Place:
-    """Return the class of a path in its plain form.
+    """Return the class of a normalized path.
 
     Args:
-        path: absolute, as :func:`app.helper.validate.target` takes it.
-        roots: directories of ROOTS; None takes ROOTS and roots.conf.
+        path: absolute path that :func:`app.helper.validate.target` accepts.
+        roots: directories below which the class is ROOTS; None for the constant ROOTS and roots.conf.
     """
     if path.startswith(f"{OWN_ROOT}/") and _OWN.match(path, len(OWN_ROOT)):
         return Place.OWN
@@ -135,10 +137,10 @@ def _is_forbidden(path: str) -> bool:
 
 
 def permit_entry(path: str) -> None:
-    """Check that a mount there may be declared by anybody at all.
+    """Check that a path is not FORBIDDEN.
 
     Raises:
-        Refusal: with code mount-point-system.
+        Refusal: code mount-point-system.
     """
     if place_of(path, ROOTS) is Place.FORBIDDEN:
         raise Refusal(
@@ -148,10 +150,10 @@ def permit_entry(path: str) -> None:
 
 
 def permit_place(caller: Caller, path: str) -> None:
-    """Check that the caller may mount there, or declare a mount for the next boot.
+    """Check that the caller may mount at a path, or configure a mount there for the next boot.
 
     Raises:
-        Refusal: mount-point-system, or mount-point-restricted where a system role may.
+        Refusal: code mount-point-system; mount-point-restricted if only root or a system action may.
     """
     permit_entry(path)
     place = place_of(path)
@@ -177,7 +179,7 @@ def permit_place(caller: Caller, path: str) -> None:
 
 
 def home_of(caller: Caller, path: str) -> str:
-    """Return the home directory that the path lies in: the caller's, or one in /home; "" for none."""
+    """Return the home directory that contains the path: the caller's, or one in /home; "" for none."""
     own = "" if any(mountinfo.is_within(root, caller.home) for root in (*ROOTS, "/home")) else caller.home
     parts = path.split("/")
     for home in (own, "/".join(parts[:3]) if parts[1] == "home" and len(parts) > 3 else ""):
@@ -187,13 +189,13 @@ def home_of(caller: Caller, path: str) -> str:
 
 
 def check_walk(rows: list[mountinfo.MountRow], path: str) -> None:
-    """Check with the table of mounts alone that the way to the path enters no file system of others.
+    """Check in the mount table that the path lies in no file system of the types in _FOREIGN.
 
     Raises:
-        Refusal: with code mount-point-invalid.
+        Refusal: code mount-point-invalid.
     """
     for row in rows:
-        # A root file system on NFS is what the machine lives on: it is no worse here than anywhere.
+        # A root file system on NFS is accepted, because the whole system depends on it anyway.
         foreign = row.fstype in _FOREIGN or row.fstype.startswith("fuse.")
         inside = path != row.mount_point and mountinfo.is_within(path, row.mount_point)
         if foreign and row.mount_point != "/" and inside:
@@ -204,13 +206,13 @@ def check_walk(rows: list[mountinfo.MountRow], path: str) -> None:
 
 
 def check_disks(rows: list[mountinfo.MountRow], path: str) -> None:
-    """Check with the table of mounts that the way to the path enters no disk that users can take away.
+    """Check in the mount table that the path lies on no disk that users can unmount.
 
-    With another one in its place the path would lead elsewhere before mount.nfs, or the next boot, looks it
-    up again. What udisks mounts for a user has nosuid and nodev, and so has an entry of fstab for users.
+    A user could replace such a disk, and the path would lead elsewhere when mount.nfs or the next boot
+    resolves it. A disk that udisks or an fstab entry lets users mount has nosuid or nodev.
 
     Raises:
-        Refusal: with code mount-point-system.
+        Refusal: code mount-point-system.
     """
     kept = {
         point for _disk, point, words in fstab_entries(nfs=False) if not _FOR_USERS & set(words.split(","))

@@ -1,15 +1,17 @@
-"""A mount that nobody sees: made, looked at and gone, in namespaces of its own.
+"""Private mounts: mounts in a mount namespace of their own, invisible to all other processes.
 
-A abandonable child leaves the helper's mount namespace and, with its first child, the process namespace.
-What that child mounts is in no other table; when it ends, however it ends, the kernel ends everything it
-started (mount.nfs, an rpc.statd) and drops the mount. Mounts follow the system's into the namespace and none
-go back, so that an unmount elsewhere is not held up by a copy. The mount covers /run/mountwright there:
-nothing is made for it, so nothing is left.
+An abandonable child leaves the helper's mount namespace; its first child is PID 1 of a new process namespace.
+A mount made by PID 1 is in no other mount table. When PID 1 ends, the kernel kills everything that it started
+(mount.nfs, rpc.statd) and drops the mount. Mounts are propagated from the system into the namespace but not
+back (MS_SLAVE), so a copy in the namespace does not block an unmount elsewhere. The mount point is
+/run/mountwright, which exists anyway, so no directory has to be created or removed.
 
-What ends with the namespace is the mount, not every use of it: a worker can pass an open file of the mount
-to another process of its user (SCM_RIGHTS, unix(7)). The superblock then lasts until that file is closed.
-This is no way to more rights. The file was opened with the user's own, and nosuid and nodev hold for it. It
-is not counted either: the kernel tells no user of a superblock that is in no table of mounts.
+The mount ends with the namespace, but a superblock may last longer: a worker can pass an open file to another
+process of its user (SCM_RIGHTS, unix(7)). The superblock then lasts until that file is closed. This gives no
+additional rights: the file was opened with the user's rights, and nosuid and nodev apply to it. Such uses
+cannot be listed, because the kernel reports no users of a superblock without a mount.
+
+Sources: unshare(2), mount_namespaces(7), pid_namespaces(7).
 """
 
 from __future__ import annotations
@@ -38,20 +40,21 @@ if TYPE_CHECKING:
 _CLONE_NEWNS, _CLONE_NEWPID = 0x20000, 0x20000000
 _MS_REC, _MS_SLAVE = 0x4000, 0x80000
 _PR_SET_PDEATHSIG = 1
-#: For the child to clear up by itself, when it has answered, is too late or is cancelled.
+#: Time for the child to unmount and exit after its answer, its deadline or a cancellation, s.
 GRACE_S = 8.0
+#: Longest answer of the child, bytes.
 _MAX_ANSWER = 1 << 20
 
 
 class NamespaceChild:
-    """A child in namespaces of its own, and a line to it: JSON, one object a line, either way.
+    """Child in its own mount and process namespaces, with a socket to it: one JSON object a line.
 
     Args:
-        work: what its first process does, given the descriptor of its end of the line. It is to stop and
-            clear up when the line ends.
+        work: function that PID 1 of the namespace runs. Its argument is the descriptor of the child's socket.
+            It must stop and clean up at end of file.
 
     Raises:
-        OSError: if no process can be made.
+        OSError: if the process cannot be created.
     """
 
     def __init__(self, work: Callable[[int], None]) -> None:
@@ -64,21 +67,29 @@ class NamespaceChild:
             theirs.close()
 
     def say(self, message: dict[str, object]) -> None:
-        """Send a line; a child that has gone does not get it, and will not answer."""
+        """Send a message to the child; an error is ignored, because an ended child sends no answer."""
         with contextlib.suppress(OSError):
             write_message(self._line.fileno(), message)
 
     def hear(self, deadline_s: float, waiter: Waiter, grace_s: float = GRACE_S) -> dict[str, object] | None:
-        """Return what it answers, None if it has gone without an answer.
+        """Wait for the child's answer.
+
+        Args:
+            deadline_s: time that the child has for the request, s.
+            waiter: waits for the answer and reports a cancellation.
+            grace_s: additional time to wait after the deadline or a cancellation, s.
+
+        Returns:
+            the answer; None if the child ended without one.
 
         Raises:
-            Refusal: as it answers; or unavailable without the right to make namespaces; or mount-failed if
-                it is late, cancelled if the waiter is. It clears up then.
+            Refusal: the child's own refusal; unavailable if namespaces cannot be created; mount-failed after
+                the deadline; cancelled. After a deadline or a cancellation the child cleans up and exits.
         """
         line = self._line.fileno()
         data, whole = _read_line(line, time.monotonic() + deadline_s + grace_s, waiter)
         if not whole:
-            # Cancelled or late: it is told to clear up, by the end of the line.
+            # Cancelled or late: closing the sending direction makes the child clean up.
             self._line.shutdown(socket.SHUT_WR)
             data += _read_line(line, time.monotonic() + grace_s, unmounting.NeverCancelled())[0]
         if waiter.cancelled:
@@ -96,7 +107,14 @@ class NamespaceChild:
         return None
 
     def end(self, patience_s: float = GRACE_S) -> bool:
-        """End it, if it has not ended by itself soon after the end of the line; return whether it had."""
+        """Close the socket, wait for the child to end, and kill it if it does not.
+
+        Args:
+            patience_s: time to wait for it, s.
+
+        Returns:
+            whether it ended by itself.
+        """
         self._line.close()
         ended = children.wait_quietly(self._child.pidfd, patience_s)
         self._child.dispose()
@@ -104,7 +122,16 @@ class NamespaceChild:
 
 
 def _read_line(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
-    """Return what came until the end of a line, and whether that was before the time and uncancelled."""
+    """Read from a descriptor until the end of a line.
+
+    Args:
+        reader: descriptor to read from.
+        end: monotonic time at which to give up, s.
+        waiter: waits for the descriptor and reports a cancellation.
+
+    Returns:
+        the bytes, and whether a line or the input ended before the time limit and without a cancellation.
+    """
     data = b""
     while not data.endswith(b"\n"):
         left = end - time.monotonic()
@@ -119,7 +146,7 @@ def _read_line(reader: int, end: float, waiter: Waiter) -> tuple[bytes, bool]:
 
 
 def read_message(line: int) -> bytes:
-    """Return what came, nothing if the other end has gone."""
+    """Return available bytes of a socket; b"" if the other end has closed it."""
     try:
         return os.read(line, 1 << 16)
     except OSError:
@@ -136,7 +163,7 @@ def _read(data: bytes) -> dict[str, object]:
 
 
 def _enter_namespaces(work: Callable[[int], None], line: int) -> int:
-    """Leave the helper's namespaces, and do the work in a child; return an errno."""
+    """Create mount and process namespaces, run ``work`` in a child, and wait for it; return an errno."""
     signal.set_wakeup_fd(-1)
     for _standard in range(3):
         os.open("/dev/null", os.O_RDWR)
@@ -156,21 +183,33 @@ def _enter_namespaces(work: Callable[[int], None], line: int) -> int:
 
 
 class PipeWaiter:
-    """A Waiter that is cancelled by the end of a pipe: of the helper's word, or of the helper."""
+    """Waiter in the namespace: it is cancelled when the helper writes to its socket, closes it or ends.
+
+    Args:
+        control: descriptor of the socket to the helper.
+
+    Attributes:
+        cancelled: whether the socket has become readable.
+    """
 
     def __init__(self, control: int) -> None:
         self._control = control
         self.cancelled = False
 
     def wait(self, fds: Collection[int], timeout_s: float) -> set[int]:
-        """Wait for the descriptors, the time or the end of the pipe."""
+        """Return the readable descriptors, waiting for one, for the timeout or for a cancellation."""
         ready = set(select.select([*fds, self._control], [], [], timeout_s)[0])
         self.cancelled = self.cancelled or self._control in ready
         return ready - {self._control}
 
 
 def inspect(row: mountinfo.MountRow, before: list[mountinfo.MountRow]) -> dict[str, object]:
-    """Return what is in use of a mount; ``before`` is the table without it."""
+    """Return the values in use of a mount: type, source, options, version, nconnect and readahead.
+
+    Args:
+        row: row of the mount in the mount table.
+        before: mount table before the mount; ``shared`` tells whether its superblock existed then.
+    """
     words = row.super_options.split(",")
     return {
         "fstype": row.fstype, "source": row.source, "options": row.super_options,
@@ -182,14 +221,17 @@ def inspect(row: mountinfo.MountRow, before: list[mountinfo.MountRow]) -> dict[s
 
 
 def write_message(writer: int, answer: dict[str, object]) -> None:
-    """Send a line."""
+    """Write a JSON object as one line to a descriptor."""
     data = json.dumps(answer).encode("ascii") + b"\n"
     while data:
         data = data[os.write(writer, data) :]
 
 
 def _connections(path: str) -> int:
-    """Return how many connections the topmost NFS mount at this path has (mountstats), 0 if none is there."""
+    """Return the number of connections of the topmost NFS mount at a path, 0 if there is none.
+
+    Each ``xprt:`` line of /proc/self/mountstats is one connection.
+    """
     place = b" mounted on " + re.sub(rb"[ \t\n\\#]", lambda m: b"\\%03o" % m[0][0], os.fsencode(path))
     count, inside = 0, False
     with open("/proc/self/mountstats", "rb") as file:  # noqa: PTH123
@@ -203,7 +245,7 @@ def _connections(path: str) -> int:
 
 
 def read_ahead_kb(device: str) -> int | None:
-    """Return the readahead of a device (major:minor), KiB; None if the kernel does not tell."""
+    """Return the readahead of a superblock's device (major:minor), KiB; None if it cannot be read."""
     try:
         with open(f"/sys/class/bdi/{device}/read_ahead_kb", "rb") as file:  # noqa: PTH123
             return int(file.read(32))

@@ -1,6 +1,6 @@
-"""The readahead of an NFS mount as it is now, set within a range.
+"""Readahead of an active NFS mount: sets read_ahead_kb of its backing device info (sysfs, class bdi).
 
-Writing it touches no server. It lasts until the mount goes.
+Writing it does not contact the server. The value lasts until the unmount.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from app.helper.errors import Refusal
 if TYPE_CHECKING:
     from app.helper.children import Waiter
 
-#: KiB. The kernel takes any; more than this a file at a time is memory taken from everybody.
+#: Largest readahead, KiB. The kernel has no limit; a larger value per open file takes memory from all users.
 MAX_READ_AHEAD_KB = 256 << 10
+#: Directory with one entry per backing device (Documentation/ABI/testing/sysfs-class-bdi).
 BDI = "/sys/class/bdi"
 
 
@@ -23,10 +24,10 @@ def set_readahead(args: dict[str, object], _waiter: Waiter) -> dict[str, object]
     """Set ``read_ahead_kb`` of the NFS mount at ``target``.
 
     Returns:
-        ``before`` and ``after``, each with ``read_ahead_kb``.
+        ``before`` and ``after``, each with ``read_ahead_kb`` in KiB.
 
     Raises:
-        Refusal: nothing is changed then; option-invalid, not-mounted or unavailable.
+        Refusal: code option-invalid, not-mounted or unavailable; the value is not changed then.
     """
     kilobytes = cast("int", args["read_ahead_kb"])
     check("read_ahead_kb", kilobytes, 0, MAX_READ_AHEAD_KB)
@@ -48,10 +49,16 @@ def set_readahead(args: dict[str, object], _waiter: Waiter) -> dict[str, object]
 
 
 def check(name: str, number: object, minimum: int, maximum: int) -> None:
-    """Check that it is a number in the range.
+    """Check that an argument is an integer in a range.
+
+    Args:
+        name: name of the argument, for the message.
+        number: value of the argument.
+        minimum: smallest value allowed.
+        maximum: largest value allowed.
 
     Raises:
-        Refusal: with code option-invalid.
+        Refusal: code option-invalid.
     """
     if type(number) is not int or not minimum <= number <= maximum:
         raise Refusal("option-invalid", f"“{name}” takes a number from {minimum} to {maximum}.")
@@ -63,10 +70,10 @@ def _read_number(file: str) -> int:
 
 
 def write_number(file: str, number: int) -> None:
-    """Write a number to a file of the kernel's.
+    """Write a decimal number to a file of sysfs.
 
     Raises:
-        OSError: if it refuses.
+        OSError: if the kernel refuses it.
     """
     fd = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
     try:

@@ -1,17 +1,17 @@
-r"""The udev rule that sets the readahead of one NFS mount whenever that is mounted, as text.
+r"""Text of the udev rule that sets the readahead of one NFS mount at each mount (udev(7)).
 
-A readahead is a property of the kernel's backing device info (“bdi”) of a superblock, which is new with each
-mount. udev hears of it (SUBSYSTEM bdi, ACTION add; mm/backing-dev.c), but no attribute of it names the mount
-point, so the rule asks PROGRAM, which looks for the device in /proc/self/mountinfo. What PROGRAM prints, and
-what the rule compares, is the SHA-256 of the mount point: 64 digits, whatever the path contains. Of the
-caller, a rule has the number and that digest; a comment has the path as ASCII JSON.
+The readahead belongs to the backing device info (bdi) of a superblock. The kernel creates it at each mount.
+udev gets an event for it (SUBSYSTEM bdi, ACTION add; mm/backing-dev.c). The event does not name the mount
+point, so the rule runs PROGRAM, which finds the device in /proc/self/mountinfo. PROGRAM prints the SHA-256 of
+the mount point, and the rule compares it: 64 hexadecimal digits, whatever the path contains. The only values
+of the caller in a rule are the number and this digest. A comment contains the path as ASCII JSON.
 
-The file sorts behind 99-nfs.rules of nfs-utils, whose nfsrahead sets a value for each version of NFS
-(nfsrahead(5)): udev carries out the rules of one event one after the other, so the value here comes last.
-PROGRAM runs once an event, however many such files there are: its answer stays in the event's ENV{.…}, a key
-that begins with a dot and is stored nowhere (udev(7)).
+The file name sorts after 99-nfs.rules of nfs-utils, whose nfsrahead sets a value by NFS version
+(nfsrahead(5)). udev applies the rules of an event in this order, so the value of this rule is the last one.
+PROGRAM runs once an event even with many such files: its output is stored in the event's ENV{.…}. A key with
+a leading dot is not stored in udev's database.
 
-Everything here is pure, so that a preview without root shows exactly what the helper will write.
+The functions are pure, so a preview without root shows exactly what the helper will write.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 FOLDER = "/etc/udev/rules.d"
 PROGRAM = "/usr/libexec/mountwright/mountwright-readahead"
-#: Behind “99-nfs.rules” in the order of udev, which is that of bytes.
+#: The prefix sorts after “99-nfs.rules”; udev sorts file names by bytes.
 _PREFIX, _SUFFIX = "99-zz-mountwright-readahead-", ".rules"
-#: Of the digest, in a name that people may have to read.
+#: Digits of the digest in a file name, fewer than 64 to keep the name readable.
 _NAME_DIGITS = 32
 _ENV = "ENV{.MOUNTWRIGHT_MOUNT}"
 _MARKER = "# Made by Mountwright, which changes and removes it. SHA-256 of the lines below: "
@@ -37,19 +37,24 @@ _FILE = re.compile(
 
 
 class SavedReadahead(NamedTuple):
-    """What a rule says: the mount point, and its readahead in KiB."""
+    """Saved readahead of a mount point.
+
+    Attributes:
+        target: mount point.
+        read_ahead_kb: readahead, KiB.
+    """
 
     target: str
     read_ahead_kb: int
 
 
 def name(target: str) -> str:
-    """Return the name of the file for a mount point."""
+    """Return the file name of the rule for a mount point."""
     return f"{_PREFIX}{key(target)[:_NAME_DIGITS]}{_SUFFIX}"
 
 
 def is_name(text: str) -> bool:
-    """Whether a file of this name is one for a mount point."""
+    """Whether a file name is that of a rule for some mount point."""
     return (
         re.fullmatch(re.escape(_PREFIX) + f"[0-9a-f]{{{_NAME_DIGITS}}}" + re.escape(_SUFFIX), text)
         is not None
@@ -57,12 +62,12 @@ def is_name(text: str) -> bool:
 
 
 def key(target: str) -> str:
-    """Return what PROGRAM prints for the mount at this path."""
+    """Return the SHA-256 of a mount point in hexadecimal digits, as PROGRAM prints it."""
     return hashlib.sha256(os.fsencode(target)).hexdigest()
 
 
 def text(target: str, read_ahead_kb: int) -> bytes:
-    """Return the file for a mount point, whose path and number have been checked."""
+    """Return the contents of the rule file; the caller has checked mount point and readahead (KiB)."""
     match = 'SUBSYSTEM=="bdi", ACTION=="add", KERNEL=="0:*"'
     body = (
         f"# Mount point: {json.dumps(target)}\n"
@@ -73,7 +78,7 @@ def text(target: str, read_ahead_kb: int) -> bytes:
 
 
 def read(data: bytes) -> SavedReadahead | None:
-    """Return what a file says, None if this program did not write it, or somebody has changed it since."""
+    """Parse a rule file; return None if its checksum or its form is not that of this program."""
     match = _FILE.fullmatch(data.decode("latin-1"))
     if match is None or hashlib.sha256(match[2].encode("latin-1")).hexdigest() != match[1]:
         return None

@@ -1,7 +1,7 @@
-"""Writes and removes the udev rule of one mount: in one step, under the helper's lock, files of its own only.
+"""Writer of the udev rules that save a readahead: writes or removes one rule atomically, under the lock.
 
-A rule is what :mod:`app.helper.readahead_rule` makes of a mount point and a number; going back to an earlier
-one, or to none, is another such request. A file that is not as this program wrote it is left alone.
+:mod:`app.helper.readahead_rule` builds the rule from a mount point and a number. An undo is another request
+with the earlier number, or a removal. A file that differs from what this program wrote is never changed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from app.helper.callers import Caller
     from app.helper.children import Waiter
 
-#: The lock is there.
+#: Directory of the lock file.
 STATE = "/var/lib/mountwright"
 _TEMPORARY = ".mountwright.tmp"
-#: More than any computer has NFS mounts that are tuned one by one; each file is read by udev at its start.
+#: Most rules of this program. udev reads every file at its start, so users must not fill the directory.
 MAX_RULES = 256
-#: There where udevd runs (systemd, src/udev/udev-ctrl.c).
+#: Exists while udevd runs (systemd, src/udev/udev-ctrl.c).
 _UDEVD = "/run/udev/control"
 _UDEVADM = ("/usr/bin/udevadm", "/bin/udevadm", "/usr/sbin/udevadm", "/sbin/udevadm")
+#: Timeout for udevadm, s.
 _RELOAD_S = 10.0
 
 
@@ -33,11 +34,11 @@ class ReadaheadWriter:
     """Carries out ``readahead-save`` and ``readahead-remove`` for one caller.
 
     Args:
-        caller: who asks.
-        folder: where the rules stand; tests have their own.
-        state: directory of the lock.
-        system: the calls that are used.
-        program: that the rules run.
+        caller: user that asks for the change.
+        folder: directory of the rules.
+        state: directory of the lock file.
+        system: system calls to use; None for the real ones.
+        program: program that the rules run.
     """
 
     def __init__(
@@ -52,16 +53,19 @@ class ReadaheadWriter:
         self._program = program
 
     def save(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Let ``target`` have ``read_ahead_kb`` whenever it is mounted.
+        """Write the rule that gives ``target`` the readahead ``read_ahead_kb`` at each mount.
+
+        Returns:
+            ``file``, path of the rule; ``sha256``, its checksum; ``warnings``.
 
         Raises:
-            Refusal: the rule is as it was then.
+            Refusal: if the rule is not written; an existing rule is unchanged.
         """
         target = validate.target(str(args["target"]))
         row = mountinfo.topmost(mountinfo.read(), target)
         if row is None or row.fstype not in mountinfo.NFS_TYPES:
-            # What is mounted there can be tuned by whoever has the role. For what is not there yet, the
-            # place has to be one where the caller may declare a mount.
+            # The role may tune every active NFS mount. Without one, the mount point must be a place where the
+            # caller may configure a mount.
             policy.permit_place(self._caller, target)
         if not os.access(self._program, os.X_OK):
             raise Refusal("helper-missing", f"“{self._program}”, which the rule runs, is not installed.")
@@ -69,10 +73,10 @@ class ReadaheadWriter:
         return self._carry_out(target, new, str(args["sha256"]), waiter)
 
     def remove(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Let ``target`` have the kernel's readahead again when it is mounted next.
+        """Remove the rule of ``target``; its next mount gets the default readahead.
 
         Raises:
-            Refusal: the rule is as it was then; not-mounted if there is none.
+            Refusal: code not-mounted if there is no rule; with any code, the rule is unchanged.
         """
         return self._carry_out(validate.target(str(args["target"])), None, str(args["sha256"]), waiter)
 
@@ -103,7 +107,7 @@ class ReadaheadWriter:
             folder = self._sys.open(self._folder, files.FOLDER)
         except FileNotFoundError:
             if new is None:
-                raise _nothing() from None
+                raise _not_saved() from None
             raise Refusal("unavailable", f"There is no “{self._folder}”: udev is not used here.") from None
         status = os.fstat(folder)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022:
@@ -124,7 +128,7 @@ class ReadaheadWriter:
 
     def _check(self, folder: int, name: str, old: bytes | None, new: bytes | None, sha256: str) -> None:
         if old is None and new is None:
-            raise _nothing()
+            raise _not_saved()
         if old is not None and readahead_rule.read(old) is None:
             raise Refusal(
                 "fstab-refused",
@@ -139,7 +143,7 @@ class ReadaheadWriter:
             raise Refusal("fstab-refused", f"The readahead of {MAX_RULES} mount points is saved already.")
 
     def _put(self, folder: int, name: str, old: bytes | None, new: bytes | None) -> None:
-        with contextlib.suppress(FileNotFoundError):  # of a helper that was killed
+        with contextlib.suppress(FileNotFoundError):  # left by a killed helper
             self._sys.unlink(_TEMPORARY, dir_fd=folder)
         if new is None:
             self._sys.unlink(name, dir_fd=folder)
@@ -153,7 +157,7 @@ class ReadaheadWriter:
                 with contextlib.suppress(OSError):
                     self._sys.unlink(_TEMPORARY, dir_fd=folder)
                 raise
-        with contextlib.suppress(OSError):  # it is in its place, whatever the disk says of the folder
+        with contextlib.suppress(OSError):  # the change has been made; a failed fsync does not undo it
             self._sys.fsync(folder)
 
     def _check_same(self, folder: int, name: str, old: bytes | None) -> None:
@@ -161,7 +165,7 @@ class ReadaheadWriter:
             raise Refusal("fstab-changed", "The udev rule was changed by somebody else at this moment.")
 
     def _reload(self, waiter: Waiter) -> list[str]:
-        """Have udevd, where it runs, read its rules again; return a warning if it did not."""
+        """Run ``udevadm control --reload`` if udevd runs; return a list with a warning if that failed."""
         if self._folder != readahead_rule.FOLDER or not os.path.exists(_UDEVD):  # noqa: PTH110
             return []
         program = next((path for path in _UDEVADM if os.access(path, os.X_OK)), None)
@@ -171,5 +175,5 @@ class ReadaheadWriter:
         return ["udev did not read its rules again. “udevadm control --reload” as root does it."]
 
 
-def _nothing() -> Refusal:
+def _not_saved() -> Refusal:
     return Refusal("not-mounted", "No readahead is saved for this mount point.")

@@ -1,11 +1,11 @@
-"""Remounting: changes of a mount in use that a remount really makes (mount(2), MS_REMOUNT).
+"""Remounting: changes the flags of an active NFS mount (mount(2), MS_REMOUNT).
 
-The flags of one mount point are changed with MS_BIND, which asks neither NFS nor the server. Two things
-belong to the superblock, and so to every mount that shares it: sync, and rw where it is read-only as a
-whole. For these the file system is asked without option data, which changes nothing else (kernel
-fs/nfs/fs_context.c, skip_reconfig_option_check; before 5.6 fs/nfs/super.c, nfs_remount).
+The flags of one mount are changed with MS_REMOUNT | MS_BIND, which involves neither the NFS client nor the
+server. Two settings belong to the superblock, and so to every mount that shares it: ``sync``, and ``rw`` if
+the superblock is read-only. They are changed with MS_REMOUNT and no option data, which changes nothing else
+(kernel fs/nfs/fs_context.c, skip_reconfig_option_check; before 5.6 fs/nfs/super.c, nfs_remount).
 
-The mount is named to the kernel by a descriptor of it, not by its path; see :mod:`app.helper.unmounting`.
+The mount is passed to the kernel as a descriptor, not as a path; see :mod:`app.helper.unmounting`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 # linux/mount.h
 _RDONLY, _SYNCHRONOUS, _REMOUNT, _BIND, _STRICTATIME = 1, 16, 32, 0x1000, 1 << 24
-#: The flags that mountinfo shows of a mount, by their words there.
+#: Mount flags by the words that mountinfo shows for them.
 _VISIBLE_FLAGS = {
     "ro": _RDONLY, "nosuid": 2, "nodev": 4, "noexec": 8, "nosymfollow": 0x100, "noatime": 0x400,
     "nodiratime": 0x800, "relatime": 1 << 21,
 }  # fmt: skip
 _TIMES = ("noatime", "relatime")
-#: Words that take something away: what is shown no longer.
+#: Words that clear flags, each with the words that mountinfo no longer shows then.
 _OPPOSITES = {
     "rw": ("ro",), "exec": ("noexec",), "symfollow": ("nosymfollow",), "diratime": ("nodiratime",),
     "atime": _TIMES, "strictatime": _TIMES, "norelatime": _TIMES,
@@ -41,7 +41,13 @@ _OPPOSITES = {
 
 
 class NewFlags(NamedTuple):
-    """What is to be shown by mountinfo afterwards, and what not; ``sync`` is None to leave it."""
+    """Requested state of a mount's flags after the remount.
+
+    Attributes:
+        shown: words that mountinfo must show.
+        absent: words that mountinfo must not show.
+        sync: requested state of ``sync``; None to leave it unchanged.
+    """
 
     shown: frozenset[str]
     absent: frozenset[str]
@@ -49,15 +55,15 @@ class NewFlags(NamedTuple):
 
     @staticmethod
     def read(words: list[str], catalogue: Catalogue) -> NewFlags:
-        """Return what the words ask for.
+        """Parse option words into flags.
 
         Raises:
-            Refusal: for a word that no remount changes, or two that contradict each other.
+            Refusal: code option-invalid for a word that a remount does not change, or a repeated one.
         """
         shown: set[str] = set(ALWAYS)
         absent: set[str] = set()
         sync: bool | None = None
-        # Each option at most once, and only those of the catalogue.
+        # Catalogue.build refuses repeated and unknown options.
         for word in catalogue.build(words):
             if word not in catalogue.remount:
                 raise Refusal("option-invalid", f"The option “{word}” is not changed by a remount.")
@@ -74,17 +80,26 @@ class NewFlags(NamedTuple):
 
 
 def is_of_superblock(row: mountinfo.MountRow, wanted: NewFlags) -> bool:
-    """Whether the change is one of the superblock, and so of every mount that shares it."""
+    """Whether the change affects the superblock, and so every mount that shares it."""
     words = set(row.super_options.split(","))
     syncs = wanted.sync is not None and wanted.sync != ("sync" in words)
     return syncs or ("ro" in words and "ro" in wanted.absent)
 
 
 def change(row: mountinfo.MountRow, wanted: NewFlags, deadline_s: float, waiter: Waiter) -> dict[str, object]:
-    """Change the mount of a row, and check with the table of mounts that it is changed.
+    """Remount with new flags, and check the result in the mount table.
+
+    Args:
+        row: row of the mount in the mount table.
+        wanted: requested flags.
+        deadline_s: time limit, s.
+        waiter: waits for the child and reports a cancellation.
+
+    Returns:
+        ``options`` and ``mount_options`` in use; ``whole``, whether the superblock was remounted.
 
     Raises:
-        Refusal: with code busy, option-rejected, not-responding or cancelled.
+        Refusal: code busy, not-mounted, option-rejected, not-responding or cancelled.
     """
     super_words = set(row.super_options.split(","))
     flags = _flags((set(row.options) | wanted.shown) - wanted.absent)
@@ -122,7 +137,7 @@ def _wait(child: AbandonableChild, end: float, waiter: Waiter) -> int:
         if waiter.cancelled:
             raise Refusal("cancelled", "Cancelled.")
         if time.monotonic() >= end:
-            # What was written is flushed first: a dead server never takes it.
+            # A remount flushes written data first, which blocks for ever with a dead server.
             raise Refusal("not-responding", "The server did not answer in time for the change of the mount.")
     return status
 
@@ -137,7 +152,11 @@ def _is_done(row: mountinfo.MountRow, wanted: NewFlags) -> bool:
 
 
 def _remount(row: mountinfo.MountRow, calls: list[int]) -> int:
-    """Make the calls, in a child that may never come back; return the first errno, or ELSEWHERE."""
+    """Call mount(2) with each of the flag sets, in an abandonable child.
+
+    Returns:
+        the first errno that is not 0; 0 if all succeed; MOVED if the path leads to another mount.
+    """
     try:
         fd = unmounting.open_mount(row, *safe_path.open_parent(row.mount_point))
     except (OSError, ValueError):

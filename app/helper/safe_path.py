@@ -1,7 +1,7 @@
-"""Opening of a path without following links: each directory is opened from the one above it (openat(2)).
+"""Safe path resolution: opens each directory from its parent (openat(2)), without following symbolic links.
 
-Every directory above a mount point is checked through its descriptor: the rules of
-:mod:`app.helper.places` say whose it must be.
+Every directory above a mount point is checked through its descriptor. :mod:`app.helper.policy` describes
+which owner and mode it must have.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
     from app.helper.callers import Caller
 
-    #: Makes a directory: descriptor of the one above it, its name there, its path.
+    #: Creates a directory: descriptor of the parent directory, name in it, absolute path.
     Make = Callable[[int, str, str], None]
 
+#: Flags of open(2) for a directory on the path.
 DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_parent(path: str) -> tuple[int, str]:
-    """Open the directory above a path without following links; return its descriptor, and the last name.
+    """Open the parent directory of a path without following links; return its descriptor and the last name.
 
     Raises:
-        OSError: if the way is another one by now.
+        OSError: if a directory on the path is missing, or is a link.
     """
     *parents, name = path.split("/")[1:]
     fd = os.open("/", DIRECTORY)
@@ -44,15 +45,15 @@ def open_parent(path: str) -> tuple[int, str]:
 
 
 def open_directory(caller: Caller, path: str, make: Make | None = None) -> int:
-    """Open a directory, and check each one above it; return its descriptor.
+    """Open a directory and check each directory above it; return its descriptor.
 
     Args:
-        caller: who asked.
-        path: absolute, in its plain form.
-        make: makes one that is missing; None leaves it missing.
+        caller: user that asks for the mount.
+        path: absolute, normalized path.
+        make: function that creates a missing directory; None to refuse a path with a missing directory.
 
     Raises:
-        Refusal: with a code that begins with mount-point.
+        Refusal: if the path is unsuitable, with a code that begins with mount-point.
     """
     fd = os.open("/", DIRECTORY)
     above = "/"
@@ -70,16 +71,16 @@ def open_directory(caller: Caller, path: str, make: Make | None = None) -> int:
 
 
 def check_ancestors(caller: Caller, path: str, *, mounted: bool) -> None:
-    """Check the directories above a path, as far as they exist, like open_directory, and that it is no link.
+    """Check the existing directories above a path like open_directory, and that the path is no link.
 
     Args:
-        caller: who asked.
-        path: absolute, in its plain form.
-        mounted: whether something is mounted there. Then it is no link, and is not touched: the server may
-            be dead.
+        caller: user that asks for the entry.
+        path: absolute, normalized path; it may be missing.
+        mounted: whether something is mounted at the path. Then the path itself is not checked, because its
+            server may be dead; a mount point cannot be a link.
 
     Raises:
-        Refusal: with a code that begins with mount-point.
+        Refusal: if the path is unsuitable, with a code that begins with mount-point.
     """
     parent, _slash, name = path.rpartition("/")
     try:
@@ -97,7 +98,7 @@ def check_ancestors(caller: Caller, path: str, *, mounted: bool) -> None:
 
 def _check_ancestor(caller: Caller, fd: int, path: str) -> None:
     if caller.uid != 0 and not _may_search(caller, fd):
-        # What lies below is not told: one code, whether it is there or not.
+        # One code for existing and missing directories, so that the caller learns nothing about them.
         raise Refusal(
             "mount-point-unreachable",
             f"You may not enter the directory “{path}”, so nothing is mounted below it.",
@@ -120,9 +121,9 @@ def _may_search(caller: Caller, fd: int) -> bool:
 
 @contextlib.contextmanager
 def as_caller(caller: Caller) -> Generator[None]:
-    """Have the rights of the caller's user and groups, as files are looked up, and nothing of root's.
+    """Switch the effective user and groups to the caller's within this context, for access checks on files.
 
-    The real and the saved user stay root: the caller can neither signal nor trace the process meanwhile.
+    The real and the saved user stay root, so the caller can neither signal nor trace the process meanwhile.
     """
     groups = os.getgroups()
     try:
@@ -137,7 +138,11 @@ def as_caller(caller: Caller) -> Generator[None]:
 
 
 def _open_entry(fd: int, part: str, path: str, make: Make | None) -> int:
-    """Open a directory's entry, made if it is missing."""
+    """Open an entry of a directory; create it with ``make`` if it is missing.
+
+    Raises:
+        Refusal: if it is missing and ``make`` is None, or if it is not a directory.
+    """
     try:
         return os.open(part, DIRECTORY, dir_fd=fd)
     except FileNotFoundError:

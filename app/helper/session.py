@@ -1,10 +1,12 @@
-"""The helper's protocol: one JSON object a line, bytes in and bytes out, one request at a time.
+"""Session of the helper: serves requests on one socket, one JSON object a line, one request at a time.
 
-Request ``{"id", "verb", "args"}``; answer ``{"id", "ok"}`` or ``{"id", "error": {"code", "message",
-"detail", "data"}}``. While a request is under way only ``cancel`` is served. The end of the input means:
-stop what is under way, undo it, and exit. A session has limits in time and number; it meets them between two
-requests, and says so with ``{"event": "session-end", "reason"}``: what was sent after the last answer was not
-read then.
+A request is ``{"id", "verb", "args"}``. The answer is ``{"id", "ok"}`` or ``{"id", "error": {"code",
+"message", "detail", "data"}}``. While a request runs, only ``cancel`` is served. At the end of the input the
+session stops the running request, undoes it, and exits.
+
+A session has limits on time and number of requests. They are checked between two requests. When one is
+exceeded, the session sends ``{"event": "session-end", "reason"}`` and ends. It has not read requests that
+arrived after its last answer.
 """
 
 from __future__ import annotations
@@ -23,24 +25,28 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Collection, Mapping
 
-    #: A handler gets the arguments, complete and of the right types, and what it may wait with.
+    #: Carries out a verb: gets the complete, type-checked arguments and the session, which it may wait with.
     Handler = Callable[[dict[str, object], "Session"], dict[str, object]]
     Poll = Callable[[Collection[int], Collection[int], float], tuple[set[int], set[int]]]
 
+#: Version of the protocol.
 PROTOCOL = 2
+#: Longest line, bytes.
 MAX_LINE = 64 * 1024
-#: A request, its args, the list of a plan, a request there, its args, a list of words.
+#: Deepest nesting of a line: request, args, list of a plan, its request, args of that, list of words.
 MAX_DEPTH = 6
-#: How long a begun line may stay without its end.
+#: Time within which the end of a started line must arrive, s.
 LINE_S = 5.0
-#: Lines that are no request, or come while one is under way. A client that keeps the rules sends none.
+#: Protocol errors (malformed lines, requests while one runs) after which the session ends.
 MAX_FAULTS = 100
-#: For the peer to take something of what it was sent; and once the session has ended, also for all of it.
+#: Time without progress after which sending is given up, s; the same after the end of the session; and the
+#: total time for sending after the end of the session.
 STALL_S, LAST_STALL_S, LAST_S = 5.0, 1.0, 5.0
-#: Bytes that wait to be read or sent, beyond which the peer has to take answers before it is heard.
+#: Limits of the input and output buffers, bytes. Beyond them no more input is read or served.
 _MAX_UNREAD, _MAX_UNSENT = 2 * MAX_LINE, MAX_LINE
+#: Interval at which the limits are checked while no request arrives, s.
 _POLL_S = 1.0
-#: What a sum of fractions may be short of a whole.
+#: Tolerance for rounding errors of the credit (see Limits.rate).
 _ROUNDING = 1e-6
 _EX_DATAERR = 65  # sysexits.h
 _ID = re.compile(r"[0-9a-f]{1,32}\Z")
@@ -48,15 +54,15 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Limits(NamedTuple):
-    """What one authorization is good for.
+    """Limits of a session, which one authorization opens.
 
     Attributes:
-        age_s: seconds from the start, after which no request is begun.
-        requests: so many at most.
-        idle_s: seconds without a request, unless something is open.
-        finish_s: beyond ``age_s``, to finish what is open.
-        rate: requests a second on average; one beyond it waits its turn.
-        burst: requests that need not wait.
+        age_s: time from the start after which no request is started, s.
+        requests: most requests of the session.
+        idle_s: time without a request after which the session ends, s, unless a test mount or plan is open.
+        finish_s: time added to ``age_s`` while a test mount or plan is open, s.
+        rate: average requests per second; further requests are delayed (token bucket).
+        burst: requests that may be served at once without a delay.
     """
 
     age_s: float = 600.0
@@ -67,11 +73,11 @@ class Limits(NamedTuple):
     burst: float = 1000
 
 
-#: Of actions that are not like the others. Every combination of the largest recipe is 2,304 test mounts with
-#: about four requests each, for hours: no number of requests fits it and stops anybody. A test mount takes
-#: tenths of a second at least, so 20 requests a second hold up no experiment, and 200 at once no start.
-#: Before an experiment begins a person reads its plan; before a change is kept or taken back, a person may
-#: think about it for as long as the session lasts.
+#: Limits of actions that need others than the defaults. "bench": the largest recipe has 2,304 combinations,
+#: each a test mount with about four requests, over hours, so the number of requests is unlimited. A test
+#: mount takes at least tenths of a second, so 20 requests per second and 200 at once delay no experiment. The
+#: user may read the plan of an experiment before it starts. "apply": the user may take time to decide whether
+#: to keep a change.
 LIMITS = {
     "bench": Limits(12 * 3600.0, float("inf"), idle_s=600.0, finish_s=3600.0, rate=20.0, burst=200),
     "apply": Limits(idle_s=Limits().age_s),
@@ -79,7 +85,13 @@ LIMITS = {
 
 
 class Request(NamedTuple):
-    """A line that is a request; its arguments are not looked at yet."""
+    """Parsed request whose arguments have not been checked yet.
+
+    Attributes:
+        id: 1 to 32 hexadecimal digits, chosen by the client.
+        verb: name of the verb.
+        args: arguments by name.
+    """
 
     id: str
     verb: str
@@ -87,21 +99,21 @@ class Request(NamedTuple):
 
 
 class Session:
-    """Serves one peer until its input ends or a limit is met.
+    """Serves the requests of one peer until its input ends or a limit is exceeded.
 
     Args:
-        line: connected socket, to read requests from and to write answers to.
+        line: connected socket for requests and answers.
         role: one of ROLES.
-        handlers: the verbs of this role, without ``cancel``.
-        action: one of ACTIONS; by default that of the role's name.
-        wakeup: a descriptor that becomes readable when the process is told to end, or -1.
-        limits: of the session; by default those of the action.
-        now: gives the time in seconds. It stands still while the computer sleeps, and so does what it limits.
-        poll: as :func:`app.helper.peer_socket.poll`.
-        log: gets one line a request, which :mod:`app.helper.audit` makes.
+        handlers: handler of each verb of the role, without ``cancel``.
+        action: one of ACTIONS; "" for the action with the role's name.
+        wakeup: descriptor that becomes readable when the process is to end, or -1.
+        limits: limits of the session; None for those of the action.
+        now: monotonic clock, s. It stops while the computer sleeps, and so do the limits.
+        poll: waits for descriptors, like :func:`app.helper.peer_socket.poll`.
+        log: writes one line to the system log; :mod:`app.helper.audit` builds the lines.
 
     Attributes:
-        holds: set by a handler while something is open that must not end for want of requests.
+        holds: set by a handler while a test mount or a plan is open, to suspend the idle limit.
     """
 
     def __init__(
@@ -125,14 +137,14 @@ class Session:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the request under way is to stop."""
+        """Whether the running request is to stop."""
         return self._cancelled or self._ended
 
     def run(self) -> int:
-        """Serve until the end; return the exit status."""
+        """Serve requests until the session ends; return the exit status of the process."""
         while not self._ended:
             self._step()
-        # The peer gets a short time for what it was not sent yet.
+        # Buffered answers are sent for a short time.
         end = self._now() + LAST_S
         while (left_s := min(end - self._now(), LAST_STALL_S - self._channel.stalled_s())) > 0:
             if not self._channel.unsent:
@@ -142,20 +154,28 @@ class Session:
         return self._status
 
     def wait(self, fds: Collection[int], timeout_s: float) -> set[int]:
-        """Wait for descriptors on behalf of the request under way, and serve ``cancel`` meanwhile."""
+        """Wait for descriptors on behalf of the running request, and serve ``cancel`` meanwhile.
+
+        Args:
+            fds: descriptors to watch for reading.
+            timeout_s: longest wait, s.
+
+        Returns:
+            the descriptors that are readable.
+        """
         self._serve_while_running()
         ready = self._poll(fds, 0.0 if self.cancelled else timeout_s)
         self._serve_while_running()
         return ready
 
     def _step(self) -> None:
-        """Carry out the next request, or wait for it; nothing is under way."""
+        """Carry out the next request, or wait for input, while no request is running."""
         if reason := self._reason_to_end():
-            # The peer may have sent a request this moment: this tells it that it was not read.
+            # The peer may just have sent a request; the event tells it that the request was not read.
             self._channel.send(_encoded({"event": "session-end", "reason": reason}))
             self._end(reason, 0)
             return
-        wait_s = self._turn_in_s()
+        wait_s = self._delay_s()
         if not self._channel.unsent and not wait_s and (line := self._next_line()) is not None:
             self._accept(line)
             self._idle_since = self._now()
@@ -167,7 +187,7 @@ class Session:
             self._end("protocol", _EX_DATAERR)
 
     def _reason_to_end(self) -> str:
-        """Return the limit that is met, or ""."""
+        """Return the name of the limit that is exceeded, "" for none."""
         now, limits = self._now(), self._limits
         if now - self._began > limits.age_s + (limits.finish_s if self.holds else 0.0):
             return "age"
@@ -176,8 +196,8 @@ class Session:
         busy = self.holds or self._buffer or self._channel.unsent
         return "idle" if not busy and now - self._idle_since > limits.idle_s else ""
 
-    def _turn_in_s(self) -> float:
-        """Return in how many seconds the next request may begin, 0 if now."""
+    def _delay_s(self) -> float:
+        """Return the time until the rate limit permits the next request, s; 0 for now (token bucket)."""
         now, rate = self._now(), self._limits.rate
         self._credit = min(self._limits.burst, self._credit + (now - self._credit_at) * rate)
         self._credit_at = now
@@ -189,7 +209,15 @@ class Session:
             self._accept_while_running(line)
 
     def _poll(self, fds: Collection[int], timeout_s: float) -> set[int]:
-        """Wait for descriptors; read and send what there is meanwhile, and return the ready ones of them."""
+        """Wait for descriptors, and read input and send buffered answers meanwhile.
+
+        Args:
+            fds: descriptors to watch for reading, besides the session's own.
+            timeout_s: longest wait, s.
+
+        Returns:
+            those of ``fds`` that are readable.
+        """
         own = {self._wakeup} - {-1}
         if len(self._buffer) < _MAX_UNREAD:
             own.add(self._line.fileno())
@@ -215,7 +243,10 @@ class Session:
         self._ended = self._ended or chunk == b""
 
     def _next_line(self) -> bytes | None:
-        """Return a whole line; one that is too long is left out, and answered once."""
+        """Take the next complete line from the buffer, None if there is none.
+
+        A line over MAX_LINE is skipped and answered with one error.
+        """
         while not self._ended:
             line, newline, rest = self._buffer.partition(b"\n")
             too_long = len(line) > MAX_LINE
@@ -283,19 +314,19 @@ class Session:
         return self._handlers[request.verb](args, self)
 
     def _checked(self, request: Request) -> dict[str, object]:
-        """Return the arguments of a request, complete.
+        """Check the arguments of a request; return them with the defaults filled in.
 
         Raises:
-            Refusal: with code usage.
+            Refusal: code usage.
         """
         texts = json.dumps([request.verb, request.args], ensure_ascii=False).replace(r"\\", "")
-        # No name that the kernel or a file has can hold these, and not every call survives them.
+        # File names cannot contain these characters, and some calls of Python fail on them.
         if r"\u0000" in texts or _LONE_SURROGATE.search(texts):
             raise Refusal("usage", "A text in the request has a null character or is not Unicode.")
         return check_args(self._action, self._role, request.verb, request.args)
 
     def _fault(self, request_id: str | None, refusal: Refusal) -> None:
-        """Answer a line that breaks the protocol's rules; too many of them end the session."""
+        """Answer a protocol error; MAX_FAULTS of them end the session."""
         self._refuse(request_id, refusal)
         self._faults += 1
         if self._faults >= MAX_FAULTS:
@@ -311,21 +342,21 @@ class Session:
         )
 
     def _write_log(self, line: Callable[[], str]) -> None:
-        # What was done is done: without an answer nobody would know of it.
+        # An error of the log must not prevent the answer to a request that was carried out.
         with contextlib.suppress(Exception):
             self._log(line())
 
 
 def _encoded(answer: dict[str, object]) -> bytes:
-    # ASCII, control characters escaped: whatever a server put into a text stays inside its string.
+    # ASCII with escaped control characters: text from a server cannot leave its JSON string.
     return json.dumps(answer, ensure_ascii=True).encode("ascii") + b"\n"
 
 
 def parse(line: bytes) -> Request:
-    """Return the request of a line.
+    """Parse a line into a request.
 
     Raises:
-        Refusal: with code protocol.
+        Refusal: code protocol if the line is malformed.
     """
     try:
         decoded: object = json.loads(

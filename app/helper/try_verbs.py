@@ -1,4 +1,4 @@
-"""The verb of the try role: a share is mounted in a private namespace, inspected, and unmounted."""
+"""Verb of the try role: mounts a share in a private namespace, inspects it and unmounts it."""
 
 from __future__ import annotations
 
@@ -16,36 +16,39 @@ if TYPE_CHECKING:
     from app.helper.children import Waiter
     from app.helper.session import Handler
 
-#: Entries of a root directory that are looked at; a pseudo root has a few.
+#: Most entries of the root directory that are read; the pseudo root of an NFS 4 server has only a few.
 _MAX_NAMES = 500
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the verbs of the role with what carries them out, for one caller."""
+    """Return the handler of each verb of the role, for one caller."""
     return {"try": TryVerbs(caller).attempt}
 
 
 class TryVerbs:
-    """Carries out the verb for one caller."""
+    """Handler of the verb ``try`` for one caller."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._catalogue = load()
 
     def attempt(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Carry out ``try``: mount ``share`` where nobody sees it, look at it, and unmount it.
+        """Carry out ``try``: mount ``share`` in a private namespace, inspect it, and unmount it.
 
-        With ``names``, the directories in its root are listed as the caller sees them.
+        With ``names``, the directories in its root are listed with the caller's permissions.
+
+        Returns:
+            the values of :func:`mount_once`, ``command`` and ``notes``.
 
         Raises:
-            Refusal: with the codes of mounting, or unavailable without the right to make namespaces.
+            Refusal: if the mount fails; code unavailable if namespaces cannot be created.
         """
         share = validate.share(str(args["share"]))
         words = list(cast("list[str]", args["options"]))
         free = mount_permission.uncatalogued_options(self._caller, words, share)
         options, notes = mount_nfs.build_options(self._catalogue, words, free)
         deadline_s = mount_nfs.deadline_s(args["timeout_ms"])
-        # Without a note in /run/mount/utab, which all namespaces share.
+        # -n: no entry in /run/mount/utab, which all mount namespaces share.
         argv = [*mount_nfs.command(share, callers.OWN_ROOT, options), "-n"]
         reader = self._caller if args.get("names") is True else None
         return {**mount_once(argv, deadline_s, waiter, reader), "command": argv, "notes": notes}
@@ -54,17 +57,23 @@ class TryVerbs:
 def mount_once(
     argv: Sequence[str], deadline_s: float, waiter: Waiter, reader: Caller | None = None
 ) -> dict[str, object]:
-    """Run a command that mounts at targets.OWN_ROOT, and return what became of it.
+    """Run a mount command for callers.OWN_ROOT in a private namespace, and inspect the mount.
+
+    Args:
+        argv: command of mount.nfs.
+        deadline_s: time limit, s.
+        waiter: waits for the child and reports a cancellation.
+        reader: user with whose permissions the root directory is listed; None for no list.
 
     Returns:
         ``fstype``, ``source``, ``options`` (of the superblock), ``mount_options``, ``version``, ``nconnect``
-        (connections of the mount), ``read_ahead_kb`` (None if unknown), ``shared`` (another mount had this
-        superblock before, and with it its values) and ``text``, what was printed. With a ``reader``:
-        ``names`` of the directories in the root as that user sees them, ``names_whole`` (not cut off) and
-        ``names_error``, why there are none.
+        (number of connections), ``read_ahead_kb`` (None if unknown), ``shared`` (whether another mount had
+        this superblock before, so that its option values hold) and ``text``, the output of the command. With
+        a ``reader``: ``names`` of the directories in the root, ``names_whole`` (whether the list is complete)
+        and ``names_error``, the error if the root cannot be listed.
 
     Raises:
-        Refusal: with the codes of mounting, or unavailable without the right to make namespaces.
+        Refusal: if the mount fails; code unavailable if namespaces cannot be created.
     """
     child = private_mount.NamespaceChild(
         lambda line: private_mount.write_message(
@@ -98,7 +107,7 @@ def _attempt(
 
 
 def _names(reader: Caller) -> dict[str, object]:
-    """List the directories at the root with the rights of the one who asks, who sees no more by a mount."""
+    """List the directories in the root of the mount, with the user's own permissions and no other groups."""
     names: list[str] = []
     whole, problem = True, ""
     os.setgroups([])

@@ -1,4 +1,4 @@
-"""The verbs of the tune role for one caller: the readahead of an NFS mount, now and from now on."""
+"""Verbs of the tune role: set the readahead of an active NFS mount, save it, or remove the saved value."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 
 def handlers(caller: Caller, writer: ReadaheadWriter | None = None) -> dict[str, Handler]:
-    """Return the verbs of the role with what carries them out, for one caller; tests have a writer."""
-    # The readahead of what is mounted is anybody's to set, who has this role.
+    """Return the handler of each verb of the role, for one caller.
+
+    Args:
+        caller: user that asks.
+        writer: writer of the udev rules; None for the one of /etc/udev/rules.d.
+    """
+    # "tune" does not depend on the caller: the role may set the readahead of every active NFS mount.
     rules = writer or ReadaheadWriter(caller)
 
     def save(args: dict[str, object], waiter: Waiter) -> dict[str, object]:

@@ -1,8 +1,10 @@
-r"""systemd's mount and automount units as text, built from checked fields (systemd.mount(5), .automount(5)).
+r"""Text of systemd's mount and automount units, built from checked fields.
 
-Everything here is pure, so that a preview without root shows exactly what the helper will write. A value in
-a unit file is taken as it is, except for “%”, which begins a specifier, a backslash at the line's end, which
-continues it, and blanks at both ends, which are lost.
+Sources: systemd.mount(5), systemd.automount(5), systemd.syntax(7). systemd reads a value as it is written,
+with three exceptions: “%” begins a specifier, a backslash at the end continues the line, and blanks at both
+ends are dropped.
+
+The functions are pure, so a preview without root shows exactly what the helper will write.
 """
 
 from __future__ import annotations
@@ -20,23 +22,26 @@ if TYPE_CHECKING:
 
     from app.helper.options import Catalogue
 
-#: The first line of a unit that this program may change and remove.
+#: First line of a unit that this program wrote, and so may change and remove.
 MARKER = "# Made by Mountwright, which writes it anew at each change."
 _TARGET = "remote-fs.target"
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
+#: Longest name of a unit, bytes (UNIT_NAME_MAX of systemd is 256 with the final NUL).
 _MAX_NAME = 255
+#: Longest idle time of an automount unit, s.
 _MAX_IDLE_S = 31 * 86400
 
 
 class NewUnits(NamedTuple):
-    """A mount to be kept by units; the words of its options are not checked yet.
+    """Mount to be saved as systemd units; its options are not checked yet.
 
     Attributes:
         share: server:/export.
-        target: absolute path.
-        words: for mount.nfs, and _netdev, nofail, x-systemd.mount-timeout= and noauto (mounted by hand).
-        automount: whether it is mounted on demand.
-        idle_s: with ``automount``, after how many seconds without use it goes; -1 for never.
+        target: mount point, an absolute path.
+        words: option words for mount.nfs, and _netdev, nofail, x-systemd.mount-timeout= and noauto (not
+            mounted at boot).
+        automount: whether an automount unit mounts it on first access.
+        idle_s: with ``automount``, idle time after which it is unmounted, s; -1 for never.
     """
 
     share: str
@@ -47,7 +52,13 @@ class NewUnits(NamedTuple):
 
 
 class UnitFiles(NamedTuple):
-    """The files: texts ("" for none), and the links that enable them, folder and unit name."""
+    """Unit files of one mount.
+
+    Attributes:
+        mount: text of the mount unit.
+        automount: text of the automount unit, "" for none.
+        links: links that enable the units, as paths below the directory of the units.
+    """
 
     mount: str
     automount: str
@@ -55,10 +66,14 @@ class UnitFiles(NamedTuple):
 
 
 def name(target: str, suffix: str = "mount") -> str:
-    """Return the name that the unit of this path must have (systemd-escape --path).
+    """Return the unit name of a mount point, as ``systemd-escape --path --suffix`` does.
+
+    Args:
+        target: mount point.
+        suffix: ``mount`` or ``automount``.
 
     Raises:
-        Refusal: if it gets too long.
+        Refusal: code mount-point-invalid if the name is too long.
     """
     parts = ("".join(c if c in _SAFE else _escape(c) for c in part) for part in target.split("/") if part)
     text = "-".join(parts) or "-"
@@ -70,12 +85,12 @@ def name(target: str, suffix: str = "mount") -> str:
 
 
 def build(wanted: NewUnits, catalogue: Catalogue, free: Collection[str] = ()) -> UnitFiles:
-    """Return the units of a mount.
+    """Build the units of a mount.
 
     Args:
-        wanted: what they are to say.
-        catalogue: of the options.
-        free: the words that may be written although only root may write them.
+        wanted: mount to be saved.
+        catalogue: options that every user may set.
+        free: option words that may be written although only root may write them.
 
     Raises:
         Refusal: if a field is not allowed.
@@ -102,7 +117,10 @@ def build(wanted: NewUnits, catalogue: Catalogue, free: Collection[str] = ()) ->
 
 
 def unit_paths(target: str) -> tuple[str, ...]:
-    """Return the name of every file and link that this program may make for a mount point."""
+    """Return all files and links that this program may create for a mount point.
+
+    The first two are the mount unit and the automount unit.
+    """
     unit, automount = name(target), name(target, "automount")
     return (
         unit, automount, f"{_TARGET}.wants/{unit}", f"{_TARGET}.requires/{unit}",
@@ -111,14 +129,19 @@ def unit_paths(target: str) -> tuple[str, ...]:
 
 
 def read(text: str) -> tuple[str, list[str]]:
-    """Return the share and the options in a mount unit of this program, "" and none for any other text."""
+    """Parse a mount unit of this program; return its share and options, ("", []) for other units."""
     pairs = (line.partition("=") for line in text.replace("%%", "%").splitlines())
-    said = {key: value for key, _equals, value in pairs} if text.partition("\n")[0] == MARKER else {}
-    return said.get("What", ""), split(said.get("Options", ""))
+    settings = {key: value for key, _equals, value in pairs} if text.partition("\n")[0] == MARKER else {}
+    return settings.get("What", ""), split(settings.get("Options", ""))
 
 
 def pair_sha256(mount: bytes | None, automount: bytes | None) -> str:
-    """Return the checksum of the two files as they are, None for one that is not there; "" for neither."""
+    """Return the SHA-256 of both units together; "" if neither exists.
+
+    Args:
+        mount: contents of the mount unit, None if it does not exist.
+        automount: contents of the automount unit, None if it does not exist.
+    """
     if mount is None and automount is None:
         return ""
     return hashlib.sha256((mount or b"") + b"\0" + (automount or b"")).hexdigest()
@@ -141,7 +164,7 @@ def _check(wanted: NewUnits, catalogue: Catalogue, free: Collection[str]) -> Non
         raise Refusal("option-invalid", "The time without use is out of range, or there is no automount.")
     words = [word for word in wanted.words if word]
     for word in words:
-        # What fstab says so is a setting of a unit; in its options nobody reads it.
+        # In a unit these words of fstab are settings of their own; systemd ignores them in Options=.
         is_setting = word.startswith("x-systemd.") and not word.startswith("x-systemd.mount-timeout=")
         if word in {"bg", "auto"} or is_setting:
             raise Refusal(

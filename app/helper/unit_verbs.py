@@ -1,4 +1,4 @@
-"""The verbs of the units role for one caller: units of systemd."""
+"""Verbs of the units role: write and remove the systemd units of a mount."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the verbs of the role with what carries them out, for one caller."""
+    """Return the handler of each verb of the role, for one caller."""
     verbs = UnitVerbs(caller)
     return {"unit-write": verbs.write, "unit-remove": verbs.remove}
 
 
 class UnitVerbs:
-    """Carries out the verbs for one caller.
+    """Handlers of the unit verbs: check the caller's permission, then let UnitWriter write.
 
     Args:
-        caller: who asks.
-        writer: of units; tests have their own.
+        caller: user that asks for the changes.
+        writer: writer of the units; None for the one of /etc/systemd/system.
     """
 
     def __init__(self, caller: Caller, writer: UnitWriter | None = None) -> None:
@@ -36,19 +36,19 @@ class UnitVerbs:
         self._units = writer or UnitWriter(free=caller.administers)
 
     def write(self, args: Args, waiter: Waiter) -> Answer:
-        """Write the units of ``target``.
+        """Write and enable the units of ``target``.
 
         Raises:
-            Refusal: the units are as they were then, unless the message says otherwise.
+            Refusal: if they are not written; the old units are restored, unless the message says otherwise.
         """
         permit_new_entry(self._caller, args)
         return self._units.write(args, waiter)
 
     def remove(self, args: Args, waiter: Waiter) -> Answer:
-        """Remove the units of ``target``.
+        """Disable and remove the units of ``target``.
 
         Raises:
-            Refusal: the units are as they were then, unless the message says otherwise.
+            Refusal: if they are not removed; the old units are restored, unless the message says otherwise.
         """
         permit_entry_change(self._caller, validate.target(str(args["target"])))
         return self._units.remove(args, waiter)

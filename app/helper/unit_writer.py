@@ -1,8 +1,8 @@
-"""Units of systemd in the persist role: a mount unit, its automount unit and the links that enable them.
+"""Writer of systemd units: a mount unit, its automount unit and the links that enable them.
 
-Each file is replaced in one step by a temporary file beside it, flushed; it is the old one or the new one at
-any moment. A failure takes back what was done before it. Files that do not begin with our marker are left
-alone, whatever they are.
+Each file is replaced atomically by a flushed temporary file of the same directory, so it is the old or the
+new file at any moment. After an error the changes made so far are undone. Files that do not begin with
+unit_text.MARKER are never changed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 FOLDER = "/etc/systemd/system"
 BACKUPS = "/var/lib/mountwright/units"
-#: Where others keep units of these names.
+#: Directories of units that this program does not write; a unit of the same name there is a conflict.
 OTHERS = ("/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
           "/lib/systemd/system")  # fmt: skip
 TEMPORARY = ".mountwright.tmp"
 
-#: What stands under a name: a file's bytes, a link's goal, or nothing.
+#: Files and links by name: contents of a file, target of a link, or None for a missing one.
 State = dict[str, bytes | str | None]
 
 
@@ -35,11 +35,11 @@ class UnitWriter:
     """Carries out ``unit-write`` and ``unit-remove``.
 
     Args:
-        folder: where the units stand; tests have their own.
-        backups: where the old contents are kept; the lock is in the directory above.
-        system: the calls that are used.
-        catalogue: of the options; None loads it.
-        free: whether words may be written that only root may write.
+        folder: directory of the units.
+        backups: directory of the backups; the lock file is in its parent directory.
+        system: system calls to use; None for the real ones.
+        catalogue: options that every user may set; None loads the helper's catalogue.
+        free: whether option words may be written that only root may write.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class UnitWriter:
         catalogue: Catalogue | None = None, *, free: bool = False,
     ) -> None:  # fmt: skip
         self._free = free
-        #: Words of units that this process found, by share and mount point: they may stay, and come back.
+        #: Option words of the units found by this process, by (share, mount point); they may be rewritten.
         self._found: dict[tuple[str, str], set[str]] = {}
         self._folder = folder
         self._backups = backups
@@ -57,17 +57,21 @@ class UnitWriter:
         self._catalogue = catalogue
 
     def write(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Write and enable the units of ``target``, in place of those that were there.
+        """Write and enable the units of ``target``; existing units of this program are replaced.
+
+        Returns:
+            ``mount`` and ``automount``, the texts of the units; ``sha256``, their checksum; ``backup``, path
+            of the backup, "" for none; ``warnings``.
 
         Raises:
-            Refusal: the units are as they were then, unless the message says otherwise.
+            Refusal: if they are not written; the old units are restored, unless the message says otherwise.
         """
         words = tuple(cast("list[str]", args["options"]))
         share, target = str(args["share"]), str(args["target"])
         wanted = unit_text.NewUnits(
             share, target, words, args["automount"] is True, cast("int", args["idle_s"])
         )
-        self._look(target)
+        self._remember_words(target)
         free = words if self._free else self._found.get((share, target), set())
         units = unit_text.build(wanted, self._catalogue or load(), free)
         new: State = dict.fromkeys(unit_text.unit_paths(target))
@@ -83,19 +87,19 @@ class UnitWriter:
         return {**done, "mount": units.mount, "automount": units.automount}
 
     def remove(self, args: dict[str, object], waiter: Waiter) -> dict[str, object]:
-        """Disable and remove the units of ``target``.
+        """Disable and remove the units of ``target``; returns ``sha256`` (""), ``backup`` and ``warnings``.
 
         Raises:
-            Refusal: the units are as they were then, unless the message says otherwise.
+            Refusal: if they are not removed; the old units are restored, unless the message says otherwise.
         """
         target = validate.target(str(args["target"]))
-        self._look(target)
+        self._remember_words(target)
         gone: State = dict.fromkeys(unit_text.unit_paths(target))
         with files.locked(self._state):
             return self._carry_out(target, gone, str(args["sha256"]), waiter)
 
-    def _look(self, target: str) -> None:
-        """Note which words the unit of a mount point has now."""
+    def _remember_words(self, target: str) -> None:
+        """Remember the option words of the existing unit of a mount point."""
         path = f"{self._folder}/{unit_text.name(target)}"
         share, words = unit_text.read(os.fsdecode(callers.read_small(path)))
         self._found.setdefault((share, target), set()).update(words)
@@ -116,7 +120,7 @@ class UnitWriter:
             if waiter.cancelled:
                 raise Refusal("cancelled", "Cancelled.")
             for place in {os.path.dirname(name) for name in new}:  # noqa: PTH120
-                with contextlib.suppress(FileNotFoundError):  # of a helper that was killed
+                with contextlib.suppress(FileNotFoundError):  # left by a killed helper
                     self._sys.unlink(os.path.join(place, TEMPORARY), dir_fd=folder)  # noqa: PTH118
             self._change(folder, old, new)
             self._flush(folder, new)
@@ -129,7 +133,11 @@ class UnitWriter:
         return {"sha256": unit_text.pair_sha256(pair[0], pair[1]), "backup": backup, "warnings": warnings}
 
     def _read(self, folder: int, name: str) -> bytes | str | None:
-        """Return what stands under a name; a unit must be a plain file, and what enables it a link."""
+        """Return the state of a name: contents of a unit, target of an enabling link, None if missing.
+
+        Raises:
+            Refusal: if a unit is not a regular file, or an enabling name is not a link.
+        """
         path = f"{self._folder}/{name}"
         try:
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -169,10 +177,14 @@ class UnitWriter:
         return self._files.back_up(self._backups, "units", b"\n".join(kept)) if kept else ""
 
     def _change(self, folder: int, old: State, new: State) -> None:
-        """Bring every name from its old to its new state, or back."""
+        """Bring every name from its old to its new state; after an error, restore the old states.
+
+        Raises:
+            Refusal: code fstab-failed if an old state cannot be restored.
+        """
         begun: list[str] = []
         try:
-            # Links last when they come and first when they go: they never lead nowhere.
+            # Links are created last and removed first, so that no link is ever dangling.
             for name in sorted(new, key=lambda name: ("/" in name) != (new[name] is None)):
                 if old[name] != new[name]:
                     self._check_same(folder, name, old[name])
@@ -199,7 +211,7 @@ class UnitWriter:
         return True
 
     def _put(self, folder: int, name: str, state: bytes | str | None) -> None:
-        """Let a file of these bytes, a link to this goal, or nothing stand under the name."""
+        """Atomically write a file (bytes), make a link (str) or remove the name (None)."""
         place = os.path.dirname(name)  # noqa: PTH120
         if state is None:
             with contextlib.suppress(FileNotFoundError):
@@ -227,7 +239,7 @@ class UnitWriter:
             raise
 
     def _flush(self, folder: int, new: State) -> None:
-        # The new files are in their places, whatever the disk says of the folders.
+        # The files have been replaced; an error of fsync on a directory does not undo that.
         with contextlib.suppress(OSError):
             self._sys.fsync(folder)
         for place in sorted({os.path.dirname(name) for name in new} - {""}):  # noqa: PTH120

@@ -1,8 +1,8 @@
-"""Unmounting, in a child that may never come back: the table of mounts decides what happened.
+"""Unmounting with umount2(2) in an abandonable child; the mount table decides whether it succeeded.
 
-The path of a mount is looked up once, by the child, without following links, and what it leads to is the
-mount only if the kernel gives it the same mount id (proc(5), fdinfo). umount2(2) then gets the last name
-alone, from the directory that was opened: whoever renames directories above it meanwhile changes nothing.
+The child resolves the path once, without following links. The result must have the expected mount id
+(proc(5), fdinfo). umount2(2) then gets only the last name, relative to the opened parent directory. Renaming
+of a directory above it has no effect.
 """
 
 from __future__ import annotations
@@ -25,37 +25,39 @@ if TYPE_CHECKING:
 
 # umount2(2)
 MNT_FORCE, MNT_DETACH, _UMOUNT_NOFOLLOW = 1, 2, 8
-#: After the mount has left the table: how long the kernel may take to say goodbye to the server.
+#: Time for umount2(2) to return after the mount has left the mount table, s: the kernel writes back data and
+#: ends its session with the server.
 TIMEOUT_S = 5.0
+#: Interval at which the mount table is read, s.
 _POLL_S = 0.05
-#: Exit status of a child, beside the errnos: the path leads somewhere else by now.
+#: Exit status of a child if the path leads to another mount; it is no errno.
 MOVED = 254
 
 
 class NeverCancelled:
-    """A Waiter for clearing up: nothing interrupts it."""
+    """Waiter for cleanup work: it cannot be cancelled."""
 
     cancelled = False
 
     def wait(self, fds: Collection[int], timeout_s: float) -> set[int]:
-        """Wait for the descriptors or the time."""
+        """Return the readable descriptors, waiting for one or for the timeout."""
         return set(select.select([*fds], [], [], timeout_s)[0])
 
 
 def unmount(row: mountinfo.MountRow, flags: int, deadline_s: float, waiter: Waiter) -> bool:
-    """Unmount the row's mount in a abandonable child and wait until the table says that it is gone.
+    """Unmount in an abandonable child, and wait until the mount has left the mount table.
 
     Args:
-        row: the mount.
-        flags: MNT_FORCE, MNT_DETACH or 0.
-        deadline_s: how long to wait for it.
-        waiter: waits, and can cancel.
+        row: row of the mount in the mount table.
+        flags: MNT_FORCE, MNT_DETACH, both or 0.
+        deadline_s: time limit, s.
+        waiter: waits for the child and reports a cancellation.
 
     Returns:
-        whether the call itself came back, after its farewell to the server.
+        whether umount2(2) has returned, after its last exchange with the server.
 
     Raises:
-        Refusal: it is still there then.
+        Refusal: code busy, not-mounted, not-responding or cancelled; the mount is still in the table.
     """
     child = AbandonableChild(lambda: _unmount(row, flags))
     end = time.monotonic() + deadline_s
@@ -72,14 +74,14 @@ def unmount(row: mountinfo.MountRow, flags: int, deadline_s: float, waiter: Wait
                     "not-responding", f"The mount at “{row.mount_point}” could not be removed in time."
                 )
             waiter.wait({child.pidfd}, _POLL_S)
-        # What was written is flushed after the mount has left the table: a live server gets its time.
+        # Written data is flushed after the mount has left the table; a live server gets time for that.
         return status is not None or children.wait_quietly(child.pidfd, 0.5 if flags else TIMEOUT_S)
     finally:
         child.dispose()
 
 
 def is_mounted(row: mountinfo.MountRow) -> bool:
-    """Whether the table still has the mount."""
+    """Whether the mount is still in the mount table."""
     return any(now.mount_id == row.mount_id and now.device == row.device for now in mountinfo.read())
 
 
@@ -94,7 +96,7 @@ def _not_removed(row: mountinfo.MountRow, status: int) -> Refusal:
 
 
 def moved(path: str) -> Refusal:
-    """Return the refusal of a mount that its path does not lead to."""
+    """Return the refusal for a mount whose path leads to another mount."""
     return Refusal(
         "not-mounted",
         f"“{path}” does not lead to that mount any more: it was moved, or another mount hides it.",
@@ -102,7 +104,7 @@ def moved(path: str) -> Refusal:
 
 
 def in_use(path: str, message: str) -> Refusal:
-    """Return the refusal that names who holds the mount at the path, and what is mounted below."""
+    """Return the refusal for a mount in use, with the processes that use it and the mounts below it."""
     found = mount_users.find_users(path)
     below = [row.mount_point for row in mountinfo.read() if row.mount_point.startswith(path + "/")]
     detail = [f"{h['command']} (process {h['pid']}): {h['use']}" for h in found]
@@ -111,7 +113,7 @@ def in_use(path: str, message: str) -> Refusal:
 
 
 def _unmount(row: mountinfo.MountRow, flags: int) -> int:
-    """Unmount the row's mount, in a child that may never come back; return an errno, or ELSEWHERE."""
+    """Resolve the path and unmount, in an abandonable child; return an errno, or MOVED."""
     try:
         parent, name = safe_path.open_parent(row.mount_point)
         os.close(open_mount(row, parent, name))
@@ -122,13 +124,16 @@ def _unmount(row: mountinfo.MountRow, flags: int) -> int:
 
 
 def open_mount(row: mountinfo.MountRow, parent: int, name: str) -> int:
-    """Open the root of the row's mount, of which this is the directory and the name there.
+    """Open the root directory of a mount with O_PATH, which does not contact the server.
 
-    O_PATH asks no server: what it takes is in the kernel's memory while the mount lasts.
+    Args:
+        row: row of the mount in the mount table.
+        parent: descriptor of the parent directory of the mount point.
+        name: name of the mount point in it.
 
     Raises:
-        OSError: if there is nothing of that name.
-        ValueError: if it is another mount.
+        OSError: if the name does not exist.
+        ValueError: if another mount is there.
     """
     fd = os.open(name, safe_path.DIRECTORY, dir_fd=parent)
     if _mount_id(fd) != row.mount_id:
@@ -143,6 +148,6 @@ def _mount_id(fd: int) -> int:
 
 
 def umount2(path: bytes, flags: int) -> int:
-    """Unmount, in a child that may never come back; return an errno."""
+    """Unmount with UMOUNT_NOFOLLOW; return an errno. The call may block for ever with a dead server."""
     libc = ctypes.CDLL(None, use_errno=True)
     return 0 if libc.umount2(path, flags | _UMOUNT_NOFOLLOW) == 0 else ctypes.get_errno()

@@ -1,9 +1,9 @@
-"""Record of the fstab entries that this program wrote for an ordinary user: root did not write those.
+"""Record of the fstab entries that this program wrote for ordinary users.
 
-An entry that root wrote says that root trusts this share at this place, so an ordinary user may mount
-it there (:func:`app.helper.mount_permission.permit_mount`). An entry that an administrator approved was
-approved for the next boot. One file an entry, its name a hash, in a directory that only root can list;
-what has left fstab is without effect.
+An entry that root wrote permits ordinary users to mount its share at its mount point
+(:func:`app.helper.mount_permission.permit_mount`). An entry that the helper wrote for an ordinary user, with
+an administrator's approval, only takes effect at boot. Each such entry has one file, whose name is a hash, in
+a directory that only root can list. A file has no effect once its entry has left fstab.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ def _name(share: str, target: str) -> str:
 
 
 def add(share: str, target: str, uid: int) -> None:
-    """Remember, durably, for whom an entry is written. It comes before the entry.
+    """Record an entry durably, before it is written to fstab.
+
+    Args:
+        share: server:/export.
+        target: mount point.
+        uid: user for whom the entry is written.
 
     Raises:
-        OSError: the entry is not to be written then.
+        OSError: if the record cannot be written; the entry must not be written then.
     """
-    from app.helper import files  # of the persist role, which alone writes
+    from app.helper import files  # only the persist role needs and loads it
 
-    new = f".new-{os.getpid()}"  # each process has its own
+    new = f".new-{os.getpid()}"  # a name of its own for each process
     os.makedirs(FOLDER, 0o711, exist_ok=True)  # noqa: PTH103
     folder = os.open(FOLDER, files.FOLDER)
     try:
@@ -45,11 +50,11 @@ def add(share: str, target: str, uid: int) -> None:
 
 
 def remove(share: str, target: str) -> None:
-    """Forget an entry that has left fstab; one that cannot be forgotten does no harm."""
+    """Delete the record of an entry that has left fstab; errors are ignored: a stale record is harmless."""
     with contextlib.suppress(OSError):
         os.unlink(_name(share, target))  # noqa: PTH108
 
 
 def contains(share: str, target: str) -> bool:
-    """Whether the entry was written for an ordinary user; everybody may know."""
+    """Whether an entry was written for an ordinary user; every user may call this."""
     return os.path.lexists(_name(share, target))

@@ -1,8 +1,8 @@
-"""libmount's own notes on mounts, /run/mount/utab: who mounted, and the end of an entry with its mount.
+"""libmount's table of user space mount data, /run/mount/utab: reads the mounting user, removes entries.
 
-mount.nfs adds an entry at each mount. umount2(2) knows nothing of it, and a later mount(8) or umount(8) of
-the same directory would believe what the old entry says. Format and lock as in util-linux,
-libmount/src/tab_update.c and lock.c: ``KEY=value`` fields with octal escapes, flock on utab.lock.
+mount.nfs adds an entry at each mount. umount2(2) does not remove it, and a later mount(8) or umount(8) of the
+same directory would use the stale entry. Format and lock are those of util-linux (libmount/src/tab_update.c,
+lock.c): ``KEY=value`` fields with octal escapes, and flock(2) on utab.lock.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from app.helper.mountinfo import MountRow
 
 FOLDER = "/run/mount"
+#: Time to wait for the lock, s.
 _LOCK_S = 1.0
+#: Most bytes of utab that are read.
 _MAX_BYTES = 4 << 20
 
 
 def mounted_by(row: MountRow, folder: str = FOLDER) -> str:
-    """Return the user that mount(8) mounted this NFS mount for, "" for root.
+    """Return the name of the user for whom mount(8) made this NFS mount, "" for root.
 
-    It notes ``user=NAME`` for an entry of fstab that lets one user mount (libmount/src/context_mount.c).
+    mount(8) stores ``user=NAME`` for an fstab entry with the option ``user`` (libmount/src/context_mount.c).
     """
     name = ""
     for line in callers.read_small(f"{folder}/utab").split(b"\n"):
@@ -42,9 +44,9 @@ def mounted_by(row: MountRow, folder: str = FOLDER) -> str:
 
 
 def remove_entries(path: str, folder: str = FOLDER) -> bool:
-    """Take out the entries of a mount point; return whether there were any.
+    """Remove the entries of a mount point; return whether there were any.
 
-    It never fails: the notes are a convenience, and whoever holds the lock for long keeps them.
+    Errors are ignored, and so is a lock that is held for longer than _LOCK_S: stale entries do little harm.
     """
     if not os.path.lexists(f"{folder}/utab"):
         return False

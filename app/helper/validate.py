@@ -1,12 +1,12 @@
-"""The grammar of what a request may name: a share and a mount point. Anything else is refused.
+"""Validation of shares and mount points by their grammar.
 
     server = IPv4 | "[" IPv6 [ "%" zone ] "]" | name
     export = "/" [ component *( "/" component ) [ "/" ] ]
     target = "/" component *( "/" component )
 
-No component is "." or "..", every character is printable (str.isprintable), and a comma or a colon cannot
-stand in an export (mount.nfs reads a comma as a list of servers). What is not printable can steer a terminal
-(U+009B), turn a line around (U+202E) or look like a blank (U+00A0) wherever the name is shown.
+No component is "." or "..", and every character is printable (str.isprintable). An export contains no comma
+and no colon, because mount.nfs reads a comma as a list of servers. A character that is not printable could
+control a terminal (U+009B), reverse a line (U+202E) or look like a blank (U+00A0) where the name is shown.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from app.helper.errors import Refusal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: A label of a host name. Underscores occur in real names; a leading "-" would be read as an option.
+#: Label of a host name. Underscores occur in real names; a leading "-" would look like a command line option.
 _LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\Z")
 _ZONE = re.compile(r"[A-Za-z0-9._-]{1,15}\Z")
-#: The kernel's limit for a path sent to the server (NFS_MAXPATHLEN is 1024 with its end).
+#: Longest export, bytes: the kernel's limit for a path (NFS_MAXPATHLEN is 1024 with the final NUL).
 MAX_EXPORT = 1023
-#: libmount and udisks cut the fields of fstab at 511 bytes, escapes counted.
+#: Longest mount point, bytes with escapes: libmount and udisks cut fields of fstab at 511 bytes.
 MAX_TARGET = 511
+#: Longest component of a path, bytes (NAME_MAX).
 MAX_COMPONENT = 255
 
 
 def share(text: str) -> str:
-    """Return the share ``server:/export`` unchanged if it fits the grammar.
+    """Return a share ``server:/export`` unchanged if it matches the grammar.
 
     Raises:
-        Refusal: with code share-invalid.
+        Refusal: code share-invalid.
     """
     if text.startswith("["):
         server, _separator, export = text[1:].partition("]:")
@@ -51,10 +52,10 @@ def share(text: str) -> str:
 
 
 def target(text: str) -> str:
-    """Return the mount point unchanged if it is an absolute path in its plain form.
+    """Return a mount point unchanged if it is an absolute, normalized path within the limits of length.
 
     Raises:
-        Refusal: with code mount-point-invalid.
+        Refusal: code mount-point-invalid.
     """
     if not text.startswith("/"):
         raise Refusal("mount-point-invalid", "The mount point is not an absolute path.")
@@ -74,7 +75,7 @@ def target(text: str) -> str:
 
 
 def which(text: str) -> str:
-    """Return the first character that is not printable for the end of a message: " (U+009B)"."""
+    """Return the code point of the first unprintable character for a message, such as " (U+009B)"."""
     return next((f" (U+{ord(c):04X})" for c in text if not c.isprintable()), "")
 
 
@@ -93,7 +94,12 @@ def _is_export(text: str) -> bool:
 
 
 def is_address(text: str, kind: Callable[[str], object] = ipaddress.ip_address) -> bool:
-    """Whether a text is an IP address, of version 4 or 6 or of the kind given, without a zone."""
+    """Whether a text is an IP address without a zone.
+
+    Args:
+        text: text to test.
+        kind: parser of the address, for version 4, 6 or both.
+    """
     try:
         kind(text)
     except ValueError:
@@ -109,7 +115,7 @@ def _is_ipv6(text: str) -> bool:
 def _is_name(text: str) -> bool:
     name = text.removesuffix(".")
     labels = name.split(".")
-    # A name of digits and dots alone is an address with an error in it.
+    # A name of digits and dots alone is a malformed IPv4 address.
     if len(name) > 253 or all(label.isdigit() for label in labels):
         return False
     return all(_LABEL.match(label) for label in labels)

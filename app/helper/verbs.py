@@ -1,4 +1,4 @@
-"""The actions, their roles, the verbs of each role and the arguments of each: nothing else is looked at."""
+"""Actions, roles and verbs of the helper, and the arguments of each verb; all others are refused."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ from typing import Any, NamedTuple, cast
 
 from app.helper.errors import Refusal
 
+#: Default of an argument that must be present.
 REQUIRED = object()
 
 
 class Field(NamedTuple):
-    """One argument of a verb: its exact type, its value when it is left out, and what a list is of."""
+    """One argument of a verb.
+
+    Attributes:
+        type: exact type of the value.
+        default: value of a missing argument; REQUIRED if it must be present.
+        items: exact type of the elements of a list.
+    """
 
     type: type
     default: object = REQUIRED
@@ -20,7 +27,7 @@ class Field(NamedTuple):
 _SHARE = {"share": Field(str), "target": Field(str)}
 _ENTRY = {**_SHARE, "fstype": Field(str), "options": Field(list), "sha256": Field(str)}
 _TEST = {"share": Field(str), "options": Field(list), "timeout_ms": Field(int)}
-#: The arguments of each verb.
+#: Arguments of each verb, in the order of the audit line.
 SCHEMAS: dict[str, dict[str, Field]] = {
     "hello": {},
     "cancel": {"id": Field(str)},
@@ -47,7 +54,7 @@ SCHEMAS: dict[str, dict[str, Field]] = {
     "readahead-remove": {"target": Field(str), "sha256": Field(str)},
     "restore": {"backup": Field(str), "sha256": Field(str)},
 }  # fmt: skip
-#: Every verb but these two belongs to exactly one role, and each role is a process of its own.
+#: Verbs of all roles. Every other verb belongs to exactly one role, except "plan" of system actions.
 COMMON = frozenset({"hello", "cancel"})
 ROLES: dict[str, frozenset[str]] = {
     "mount": frozenset({"mount", "unmount", "holders", "remount"}),
@@ -57,27 +64,36 @@ ROLES: dict[str, frozenset[str]] = {
     "bench": frozenset({"open", "run", "abort", "close"}),
     "tune": frozenset({"tune", "readahead-save", "readahead-remove"}),
 }
-#: What an administrator authorizes, by the helper's first argument, and the roles that it starts.
 _CHANGE = ("mount", "try", "persist", "units", "tune")
+#: Roles that each action starts; polkit authorizes an action, which is the helper's first argument.
 ACTIONS: dict[str, tuple[str, ...]] = {
     "mount": ("mount", "try"), "persist": ("persist", "units"), "bench": ("bench",), "tune": ("tune",),
     "apply": _CHANGE,
     "mount-system": ("mount", "try"), "persist-system": ("persist", "units"), "apply-system": _CHANGE,
 }  # fmt: skip
-#: Those that serve one plan, which an administrator approved with its share and mount point.
+#: Actions that carry out one plan, which an administrator approves with its share and mount point.
 SYSTEM_ACTIONS = frozenset({"mount-system", "persist-system", "apply-system"})
 
 
 def role_of(action: str, verb: str) -> str:
-    """Return the role of an action that has a verb, "" for none."""
+    """Return the role of an action that serves a verb, "" if none does."""
     return next((role for role in ACTIONS[action] if verb in ROLES[role]), "")
 
 
 def check_args(action: str, role: str, verb: str, args: dict[str, object]) -> dict[str, object]:
-    """Return the arguments, complete, if the action's role has the verb and they fit its schema.
+    """Check the arguments of a request against the schema of its verb.
+
+    Args:
+        action: action that polkit authorized.
+        role: role of this process.
+        verb: verb of the request.
+        args: arguments of the request.
+
+    Returns:
+        the arguments with the defaults filled in.
 
     Raises:
-        Refusal: with code usage.
+        Refusal: code usage if the role does not serve the verb, or the arguments do not match.
     """
     if verb not in ROLES[role] | COMMON and not (verb == "plan" and action in SYSTEM_ACTIONS):
         raise Refusal("usage", f"The role “{role}” has no such verb.")

@@ -321,19 +321,19 @@ def test_a_worker_that_cannot_start_is_told_with_its_reason(listener, argv, sock
 
 
 def test_the_verb_run_refuses_with_that_reason():
-    class Apart:
-        def say(self, _wish):
+    class FakeNamespace:
+        def say(self, _message):
             return
 
         def hear(self, _deadline_s, _waiter):
             return {"started": False, "reason": "the limits of the caller: \x1b[2J"}
 
     bench = BenchVerbs(Caller(0, 0))
-    bench._apart, bench._is_open = Apart(), True
+    bench._namespace, bench._is_open = FakeNamespace(), True
     with pytest.raises(Refusal, match="could not be started") as caught:
         bench.run({"argv": ["/bin/true"], "socket": "/x"}, None)
     assert (caught.value.code, caught.value.detail) == ("unavailable", "the limits of the caller: \\x1b[2J")
-    bench._apart, bench._is_open = None, False
+    bench._namespace, bench._is_open = None, False
 
 
 def test_limits_come_as_near_as_they_can(monkeypatch):
