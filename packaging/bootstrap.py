@@ -1,7 +1,7 @@
-"""Set up what the program needs, then start it: what ``./run`` does.
+"""Bootstrap of ``./run``: installs missing packages, makes the Python environment, and starts the program.
 
-Standard library only, and quick when nothing is missing: two stamps are compared and the program replaces
-this process. ``MOUNTWRIGHT_SKIP_PACKAGES=1`` leaves Debian's packages alone.
+Standard library only. If nothing is missing, it only compares two stamp files and executes the program in its
+own process. ``MOUNTWRIGHT_SKIP_PACKAGES=1`` skips the check of Debian packages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    # Until this process can answer it, Ctrl-C ends it without a word.
+    # During the imports, Ctrl-C ends the process without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import json
@@ -28,7 +28,10 @@ _DPKG = "/var/lib/dpkg/status"
 
 
 def packages_ready(purposes: tuple[Purpose, ...]) -> bool:
-    """Whether the packages were all there (or refused, and said so) and dpkg has changed nothing since."""
+    """Whether the packages have been handled before, and dpkg has changed nothing since.
+
+    A stamp file records the packages, installed or refused, and the time of dpkg's status file.
+    """
     if os.environ.get("MOUNTWRIGHT_SKIP_PACKAGES"):
         return True
     try:
@@ -47,10 +50,14 @@ def _package_state(purposes: tuple[Purpose, ...]) -> dict[str, object]:
 
 
 def set_up(names: tuple[str, ...], purposes: tuple[Purpose, ...]) -> None:
-    """Have the packages and the environments; silent if they are there.
+    """Install missing packages and make missing environments; print nothing if all are present.
+
+    Args:
+        names: environments, keys of environments.ENVIRONMENTS.
+        purposes: groups of packages.
 
     Raises:
-        SetupError: if that is not possible.
+        SetupError: if an essential package or an environment cannot be installed.
     """
     if packages_ready(purposes) and all(is_ready(name) for name in names):
         return
@@ -70,7 +77,14 @@ def set_up(names: tuple[str, ...], purposes: tuple[Purpose, ...]) -> None:
 
 
 def install_helper(arguments: list[str]) -> NoReturn:
-    """Install the root helper through sudo; does not return if that could be started."""
+    """Replace this process by the installer of the root helper, started with sudo.
+
+    Args:
+        arguments: arguments of install_helper.py.
+
+    Raises:
+        SetupError: if this process is not root and sudo is missing.
+    """
     command = ["/usr/bin/python3", "-IB", str(ROOT / "packaging" / "install_helper.py"), *arguments]
     if os.geteuid() != 0:
         sudo = find("sudo")
@@ -84,18 +98,22 @@ def install_helper(arguments: list[str]) -> NoReturn:
 
 
 def run(arguments: list[str]) -> NoReturn:
-    """Replace this process by the program."""
+    """Set up the environment, and replace this process by the program or the helper's installer.
+
+    Args:
+        arguments: command line of ``./run``.
+    """
     if arguments[:1] == ["install-helper"]:
         install_helper(arguments[1:])
     set_up(("run",), TO_RUN)
     python = str(python_of("run"))
-    # The interpreter takes its time to start; ui.entry takes the signal that comes meanwhile.
+    # Ctrl-C stays pending while the interpreter starts; ui.entry unblocks and handles it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.execv(python, [python, "-P", "-m", "ui.entry", *arguments])
 
 
 def main() -> int:
-    """Run the program with the command line's arguments."""
+    """Run the program with the arguments of ``./run``; return an exit status only after an error."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -1,13 +1,13 @@
-"""Build a package of the program for the system that this runs on: what ``packaging/build`` does.
+"""Package builder: builds a Debian package for the current system. ``packaging/build`` runs it.
 
     packaging/build deb [--out FOLDER]   # Debian 12, Debian 13
 
-A package is for one release of a distribution: the libraries are compiled for its version of Python. The
-package comes from the checkout as it is. With the same files and the same SOURCE_DATE_EPOCH (by default the
-time of the last commit), two builds are equal byte for byte.
+A package is for one release of a distribution, because its libraries are compiled for one version of Python.
+It is built from the checkout, uncommitted changes included. With the same files and the same
+SOURCE_DATE_EPOCH (default: time of the last commit), two builds are identical byte for byte.
 
-Standard library only. What is fetched, the locked libraries and the server's programs for the lab, is fetched
-as ``./run`` does; the build itself needs no network.
+Standard library only. The locked libraries and the server programs of the lab are fetched like those of
+``./run``. The build itself needs no network.
 """
 
 from __future__ import annotations
@@ -36,11 +36,14 @@ _PYTHON = "/usr/bin/python3"
 
 
 def source(*, with_lab: bool, site: Path | None = None) -> Source:
-    """Return what the tree is made from: the environment of ``./run`` on the system's Python.
+    """Return the sources of the package tree.
 
     Args:
-        with_lab: whether user-mode Linux exists here.
-        site: where the locked libraries are installed; the environment of ``./run`` by default.
+        with_lab: whether the lab is included; it needs User-Mode Linux.
+        site: directory of the installed libraries; None for the environment of ``./run``.
+
+    Raises:
+        SetupError: if that environment belongs to another Python than the system's.
     """
     python = ".".join(map(str, version_of(_PYTHON) or ()))
     site = site or python_of("run").parents[1] / "lib" / f"python{python}" / "site-packages"
@@ -50,7 +53,11 @@ def source(*, with_lab: bool, site: Path | None = None) -> Source:
 
 
 def epoch() -> int:
-    """Return the time that every file gets: SOURCE_DATE_EPOCH, or the last commit's."""
+    """Return the modification time of every file, s: SOURCE_DATE_EPOCH or the time of the last commit.
+
+    Raises:
+        SetupError: if neither is known.
+    """
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:
         return int(given)
@@ -64,26 +71,34 @@ def epoch() -> int:
 
 
 def suffix(os_release: dict[str, str], revision: int = 1) -> str:
-    """Return what a package's version has after the program's; that of a later release sorts later."""
+    """Return the suffix of the package version, such as "-1~deb13"; later distribution releases sort later.
+
+    Args:
+        os_release: variables of os-release(5).
+        revision: revision of the package.
+    """
     name = {"debian": "deb"}.get(os_release.get("ID", ""), os_release.get("ID", "linux"))
     return f"-{revision}~{name}{os_release.get('VERSION_ID', '')}"
 
 
 def read_os_release(path: Path = Path("/etc/os-release")) -> dict[str, str]:
-    """Return what os-release(5) says."""
+    """Return the variables of /etc/os-release (os-release(5)) by name."""
     pairs = (line.partition("=") for line in path.read_text().splitlines() if "=" in line)
     return {key: value.strip("\"'") for key, _, value in pairs}
 
 
 def build_deb(out: Path) -> Path:
-    """Build the package for this Debian or Ubuntu; return where it is.
+    """Build the package for this Debian or Ubuntu; return its path.
+
+    Args:
+        out: directory for the package; it is created if it is missing.
 
     Raises:
-        SetupError: if something is missing here.
+        SetupError: if the system is another one, or a tool is missing or fails.
     """
     if not is_debian():
         raise SetupError("A .deb is built on Debian or Ubuntu.")
-    architecture = _told("dpkg", "--print-architecture")
+    architecture = _output("dpkg", "--print-architecture")
     with_lab = architecture == "amd64"  # elsewhere there is no user-mode Linux
     purposes: tuple[Purpose, ...] = (SETUP, WINDOW, TO_BUILD_DEB, *((LAB,) if with_lab else ()))
     set_up(("run",), purposes)
@@ -108,7 +123,7 @@ def build_deb(out: Path) -> Path:
 
 
 def write_debian(folder: Path, made: Source) -> None:
-    """Write the folder “debian” of a source package."""
+    """Write the directory “debian” of a source package."""
     shutil.copytree(DEBIAN, folder)
     (folder / "rules").chmod(0o755)
     found = changes.releases(changes.CHANGELOG.read_text(encoding="utf-8"))
@@ -134,7 +149,7 @@ def write_debian(folder: Path, made: Source) -> None:
 _LAB = ("iproute2", "kmod", "rpcbind", "netbase")
 
 
-def _told(*command: str) -> str:
+def _output(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 

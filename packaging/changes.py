@@ -1,4 +1,4 @@
-"""CHANGELOG.md: what is new in each version, for the formats that packages and software centers read."""
+"""Changelog: parses CHANGELOG.md, and prints it as debian/changelog and as AppStream releases."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HEADING = re.compile(r"^## (\S+) - (\d{4}-\d{2}-\d{2}|in development)$")
 
 @dataclass(frozen=True)
 class Release:
-    """A version.
+    """Release of the program.
 
     Attributes:
-        version: its number.
-        date: YYYY-MM-DD, "" as long as it is in development.
-        changes: one line each.
+        version: version number.
+        date: date of the release, YYYY-MM-DD; "" for the version in development.
+        changes: changes of the release, one line each.
     """
 
     version: str
@@ -31,16 +31,16 @@ class Release:
 
 
 def version() -> str:
-    """Return the program's version from its one place, app/version.py; "" if it is not there."""
+    """Return the program's version from app/version.py, "" if it is not found."""
     found = re.search(r'^VERSION = "([0-9.]+)"$', (ROOT / "app" / "version.py").read_text(), re.MULTILINE)
     return found[1] if found is not None else ""
 
 
 def releases(text: str) -> list[Release]:
-    """Return what a changelog says, the newest first.
+    """Parse a changelog; return its releases, newest first.
 
     Raises:
-        ValueError: if a heading is of another form.
+        ValueError: if a heading is malformed.
     """
     found: list[tuple[str, str, list[str]]] = []
     for line in text.splitlines():
@@ -60,9 +60,9 @@ def for_debian(found: list[Release], suffix: str, epoch: int) -> str:
     """Return debian/changelog (deb-changelog(5)).
 
     Args:
-        found: the releases.
-        suffix: what comes after each version, such as "-1~deb13".
-        epoch: the time of one in development, seconds.
+        found: releases to print.
+        suffix: suffix of each version, such as "-1~deb13".
+        epoch: date of a release in development, s since 1970.
     """
     parts = []
     for release in found:
@@ -87,7 +87,12 @@ def _folded(text: str, width: int = 76) -> str:
 
 
 def for_appstream(found: list[Release], epoch: int) -> str:
-    """Return the element “releases” of the metainfo (freedesktop.org, AppStream, section 2.1.4)."""
+    """Return the element “releases” of the metainfo file (freedesktop.org, AppStream, section 2.1.4).
+
+    Args:
+        found: releases to print.
+        epoch: date of a release in development, s since 1970.
+    """
     parts = ["  <releases>"]
     for release in found:
         date = release.date or datetime.fromtimestamp(epoch, UTC).date().isoformat()

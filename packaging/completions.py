@@ -1,9 +1,9 @@
-"""Completion for bash, zsh and fish, written from the parser of the command line.
+"""Shell completions for bash, zsh and fish, generated from the parser of the command line.
 
     python -P packaging/completions.py FOLDER    # mountwright, _mountwright, mountwright.fish
 
-It runs where the program's modules can be imported. What the parser has, the shells offer: commands, options,
-and choices; where an argument is none of these, paths.
+The program's modules must be importable. The shells complete commands, options and choices; paths where an
+argument has no choices.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ PROGRAM = "mountwright"
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command.
+    """Option of a command.
 
     Attributes:
-        names: as they are typed, with their dashes.
-        text: its help, one line.
-        takes: whether a value follows.
-        choices: the values, if they are few and known.
+        names: spellings, with their dashes.
+        text: help text, one line.
+        takes: whether the option takes a value.
+        choices: allowed values, empty if any value is allowed.
     """
 
     names: tuple[str, ...]
@@ -35,14 +35,14 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command, or a command of a command.
+    """Command or subcommand.
 
     Attributes:
-        path: the words that lead to it; the program itself has none.
-        text: its help, one line.
-        options: of it.
-        choices: of its first argument that has some.
-        commands: below it.
+        path: names of the commands from the top, the command's own name last; empty for the program itself.
+        text: help text, one line.
+        options: options of the command.
+        choices: allowed values of its first positional argument that has choices.
+        commands: its subcommands.
     """
 
     path: tuple[str, ...]
@@ -52,12 +52,18 @@ class Command:
     commands: list[Command] = field(default_factory=list)
 
     def everything(self) -> list[Command]:
-        """Return this command and all below it."""
+        """Return this command and all its subcommands, recursively."""
         return [self, *(each for below in self.commands for each in below.everything())]
 
 
 def read(parser: argparse.ArgumentParser, path: tuple[str, ...] = (), text: str = "") -> Command:
-    """Return what a parser accepts."""
+    """Read the commands and options of an argparse parser, recursively.
+
+    Args:
+        parser: parser of the program or of a subcommand.
+        path: names of the commands that lead to it.
+        text: help text of the command.
+    """
     command = Command(path, text)
     choices: tuple[str, ...] = ()
     for action in parser._actions:
@@ -86,12 +92,12 @@ def _line(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text between single quotation marks, for each of the shells."""
+    """Return a text in single quotation marks, without the quotation marks and backslashes in it."""
     return "'" + text.replace("\\", "").replace("'", "") + "'"
 
 
 def for_bash(program: Command) -> str:
-    """Return the completion for bash."""
+    """Return the completion script for bash."""
     words, values, valued = [], [], []
     for command in program.everything():
         path = " ".join(command.path)
@@ -133,7 +139,7 @@ complete -o default -F _{PROGRAM} {PROGRAM}
 
 
 def for_zsh(program: Command) -> str:
-    """Return the completion for zsh."""
+    """Return the completion script for zsh."""
     parts = [f"#compdef {PROGRAM}", "# zsh completion: written by packaging/completions.py", ""]
     for command in reversed(program.everything()):
         name = "_".join(("", PROGRAM, *command.path))
@@ -165,7 +171,7 @@ def _zsh_option(option: Option) -> str:
 
 
 def for_fish(program: Command) -> str:
-    """Return the completion for fish."""
+    """Return the completion script for fish."""
     lines = [f"# fish completion for {PROGRAM}: written by packaging/completions.py"]
     for command in program.everything():
         seen = [f"__fish_seen_subcommand_from {word}" for word in command.path]
@@ -189,12 +195,12 @@ def for_fish(program: Command) -> str:
     return "\n".join(lines) + "\n"
 
 
-#: The files, by the names that the shells look for.
+#: Generator of each completion file, by the file name that the shell searches for.
 FILES = {PROGRAM: for_bash, f"_{PROGRAM}": for_zsh, f"{PROGRAM}.fish": for_fish}
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files."""
+    """Write the completion files into the directory that is the only argument; return the exit status."""
     from app.cli.parser import build_parser
 
     (folder,) = arguments

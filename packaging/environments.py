@@ -1,7 +1,8 @@
-"""The program's own Python environments inside the checkout, from locked and hashed requirements.
+"""Python environments of the checkout, made by uv from locked and hashed requirements.
 
-Standard library only. Nothing outside the checkout is touched: uv lives in ``.cache/uv``, its downloads in
-``.cache/downloads``, each environment in ``.venv-NAME``. A stamp in each makes the next start quick.
+Standard library only. Nothing outside the checkout is changed: uv is in ``.cache/uv``, its downloads are in
+``.cache/downloads``, each environment is in ``.venv-NAME``. A stamp file in each environment records what it
+was made from, so that the next start is quick.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ CACHE = ROOT / ".cache"
 REQUIREMENTS = ROOT / "packaging" / "requirements"
 OLDEST_PYTHON = (3, 11)
 NEWER_PYTHONS = ("3.12", "3.13")
-#: Which locked requirements each environment holds.
+#: Files of locked requirements that each environment is made from.
 ENVIRONMENTS = {
     "run": ("run",),  # the program with its window
     "test": ("test",),  # the program with its window, the tests' and the checks' tools
@@ -37,7 +38,7 @@ ENVIRONMENTS = {
 
 @contextlib.contextmanager
 def setup_lock() -> Iterator[None]:
-    """Let one process at a time set up."""
+    """Hold the lock that allows one process at a time to set up this checkout."""
     CACHE.mkdir(exist_ok=True)
     with (CACHE / "setup.lock").open("w") as file:
         try:
@@ -49,7 +50,7 @@ def setup_lock() -> Iterator[None]:
 
 
 def _print(python: str, code: str) -> str | None:
-    """Return what an interpreter prints for a line of code, None if it does not run."""
+    """Run a line of code with an interpreter; return its output, None if that fails."""
     command = [python, "-IS", "-c", code]
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=20)
@@ -59,16 +60,16 @@ def _print(python: str, code: str) -> str | None:
 
 
 def version_of(python: str) -> tuple[int, int] | None:
-    """Return an interpreter's version, None if it does not run (a pyenv shim may be there and refuse)."""
+    """Return an interpreter's (major, minor) version, None if it does not run, like some pyenv shims."""
     parts = (_print(python, "import sys; print(*sys.version_info[:2])") or "").split()
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 else None
 
 
 def base_python() -> str:
-    """Return the interpreter the environments are made from: the system's, or the newest that will do.
+    """Return the interpreter for the environments: the system's, or the first suitable one on PATH.
 
     Raises:
-        SetupError: if there is none.
+        SetupError: if no interpreter is at least OLDEST_PYTHON.
     """
     for name in ("/usr/bin/python3", sys.executable, "python3.13", "python3.12", "python3.11"):
         found = version_of(name)
@@ -80,7 +81,7 @@ def base_python() -> str:
 
 
 def newer_pythons() -> dict[str, str]:
-    """Return the newer interpreters of this machine that run, by version."""
+    """Return the installed interpreters of NEWER_PYTHONS, by version, without the base interpreter."""
     mine = version_of(base_python())
     found: dict[str, str] = {}
     for version in NEWER_PYTHONS:
@@ -93,7 +94,7 @@ def newer_pythons() -> dict[str, str]:
 
 
 def _on_path(name: str) -> list[str]:
-    """Return every program of this name on PATH, and of pyenv's versions, whose shims may be switched off."""
+    """Return all programs of this name on PATH and in pyenv's versions, whose shims may be inactive."""
     folders = os.environ.get("PATH", os.defpath).split(":")
     found = [path for folder in folders if (path := shutil.which(name, path=folder))]
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -101,22 +102,27 @@ def _on_path(name: str) -> list[str]:
 
 
 def _real(python: str) -> str:
-    """Return the interpreter itself, not a shim that chooses one by the working directory."""
+    """Return the path of the interpreter itself, instead of a pyenv shim."""
     return _print(python, "import sys; print(sys.executable)") or python
 
 
 def folder_of(name: str, version: str = "") -> Path:
-    """Return an environment's folder."""
+    """Return the directory of an environment.
+
+    Args:
+        name: key of ENVIRONMENTS.
+        version: one of NEWER_PYTHONS; "" for the base interpreter.
+    """
     return ROOT / (f".venv-{name}-{version}" if version else f".venv-{name}")
 
 
 def python_of(name: str, version: str = "") -> Path:
-    """Return an environment's interpreter."""
+    """Return the interpreter of an environment; arguments as of folder_of."""
     return folder_of(name, version) / "bin" / "python"
 
 
 def _wanted(name: str) -> dict[str, str]:
-    """What an environment is made from: if any of it changes, it is brought up to date."""
+    """Return the stamp of an environment: it must be made anew when one of these values changes."""
     digest = hashlib.sha256()
     for part in ENVIRONMENTS[name]:
         digest.update((REQUIREMENTS / f"{part}.txt").read_bytes())
@@ -124,7 +130,7 @@ def _wanted(name: str) -> dict[str, str]:
 
 
 def is_ready(name: str, version: str = "") -> bool:
-    """Whether the environment is there and up to date; reads two small files."""
+    """Whether the environment exists and is up to date, by its stamp file and the time of its interpreter."""
     folder = folder_of(name, version)
     try:
         stamp = json.loads((folder / "stamp.json").read_text())
@@ -136,20 +142,25 @@ def is_ready(name: str, version: str = "") -> bool:
 
 
 def make(name: str, python: str, version: str = "") -> None:
-    """Make the environment or bring it up to date.
+    """Make an environment from its locked requirements; an existing one is replaced.
+
+    Args:
+        name: key of ENVIRONMENTS.
+        python: interpreter to make it from.
+        version: version of that interpreter for the directory's name, "" for the base interpreter.
 
     Raises:
-        SetupError: if something cannot be fetched or made.
+        SetupError: if uv or a package cannot be fetched or installed.
     """
     folder = folder_of(name, version)
     label = f"{folder.name} (Python {'.'.join(map(str, version_of(python) or ()))})"
     say(f"setting up {label}: locked packages, this can take minutes the first time")
     (folder / "stamp.json").unlink(missing_ok=True)
-    # Made afresh: an interpreter that was upgraded or a checkout that was moved leaves nothing of use.
-    # The packages come from uv's cache by hard links, which takes a second.
+    # Made anew, because after an upgrade of Python or a move of the checkout the old one is useless.
+    # uv hard-links the packages from its cache, which takes a second.
     uv("venv", "--quiet", "--clear", "--no-project", "--python", python, str(folder))
     locks = [str(REQUIREMENTS / f"{part}.txt") for part in ENVIRONMENTS[name]]
-    # Compiled now: a guest of the lab sees these files read-only, and would compile them in each process.
+    # Compiled now: in the lab's guests these files are read-only, and each process would compile them again.
     uv("pip", "sync", "--quiet", "--require-hashes", "--compile-bytecode", "--python",
        str(folder / "bin" / "python"), *locks)  # fmt: skip
     site = next((folder / "lib").glob("python3*/site-packages"))
@@ -159,10 +170,10 @@ def make(name: str, python: str, version: str = "") -> None:
 
 
 def uv(*arguments: str) -> None:
-    """Run uv, of the locked version, with the person's own settings for indexes and certificates.
+    """Run the locked version of uv, with the user's own settings for indexes and certificates.
 
     Raises:
-        SetupError: if it fails; its own words are on standard error.
+        SetupError: if it fails; its messages are on standard error.
     """
     program = _ensure_uv()
     if subprocess.run([program, *arguments], check=False, env=_uv_environment()).returncode:
@@ -207,7 +218,7 @@ def _ensure_uv() -> str:
 
 
 def _uv_environment() -> dict[str, str]:
-    """Return the environment with our defaults below the person's own settings, and pip's index for uv."""
+    """Return uv's environment variables: the user's own, pip's index settings, and defaults for the rest."""
     env = {
         "UV_CACHE_DIR": str(CACHE / "downloads"),
         "UV_SYSTEM_CERTS": "true",
@@ -220,7 +231,7 @@ def _uv_environment() -> dict[str, str]:
 
 
 def _pip_settings() -> dict[str, str]:
-    """Return what pip's configuration says of indexes, in uv's words."""
+    """Return the index settings of pip's configuration as environment variables of uv."""
     command = [str(CACHE / "uv" / "bin" / "python"), "-m", "pip", "config", "list"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     names = {"index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "find-links": "UV_FIND_LINKS"}

@@ -1,14 +1,15 @@
-"""Install the root helper and its polkit actions, or remove them. Run it as root with the system's python3.
+"""Installer of the root helper and its polkit actions; root runs it with the system's python3.
 
     python3 packaging/install_helper.py [--remove] [--prefix FOLDER]
 
-With ``--prefix`` everything goes below a folder, as package builds and tests want it.
+With ``--prefix`` everything is installed below a directory, for package builds and tests.
 
-The new helper is complete and on the disk in a folder beside the old one before the two change places in one
-step (renameat2(2), RENAME_EXCHANGE). Whenever this is killed, the old helper stands there, or the new one.
+The new helper is written completely to a staging directory and flushed to disk. Then it is exchanged
+atomically with the old helper (renameat2(2), RENAME_EXCHANGE). If the installer is killed at any moment, the
+old or the new helper is installed as a whole.
 
-Every file is checked as it is read: a link, or a file that others could have put there or changed, is not
-installed. Others are all but root and the owner of this very program, which root runs already.
+Every source file is checked when it is read. A symbolic link is refused, and so is a file that a user other
+than root and the owner of this installer could have written.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).absolute().parents[1]
 LIBEXEC = Path("/usr/libexec/mountwright")
-#: Where a helper is made, and where one is taken apart. An installer that was killed may leave them.
+#: Staging directory, and directory of the old helper before its removal. A killed installer may leave them.
 STAGE, OLD = LIBEXEC.with_name(".mountwright.new"), LIBEXEC.with_name(".mountwright.old")
 POLICY = Path("/usr/share/polkit-1/actions/org.mountwright.policy")
 #: The helper reads TOML with tomllib.
@@ -41,11 +42,11 @@ _FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 
 
 class SourceError(Exception):
-    """A file is not fit to be installed; the message names it and the reason."""
+    """Unsuitable source file; the message names the file and the reason."""
 
 
 def files() -> list[tuple[Path, Path, int]]:
-    """Return (source, absolute destination, mode) of everything that is installed."""
+    """Return (source, absolute destination, mode) of each installed file."""
     helper = sorted((SOURCE / "app" / "helper").glob("*.py"))
     return [
         (SOURCE / "packaging" / "mountwright-helper", LIBEXEC / "mountwright-helper", 0o755),
@@ -58,15 +59,15 @@ def files() -> list[tuple[Path, Path, int]]:
 
 
 def below(prefix: Path, path: Path) -> Path:
-    """Return an absolute path as it stands below a prefix."""
+    """Return an absolute path moved below a prefix."""
     return prefix / path.relative_to("/")
 
 
 def install(prefix: Path) -> None:
-    """Install all files; an earlier helper is replaced as a whole, in one step.
+    """Install all files below a prefix; an earlier helper is replaced atomically.
 
     Raises:
-        SourceError: if a file is not fit to be installed; nothing is changed then.
+        SourceError: if a source file is unsuitable; nothing is changed then.
         OSError: if a file cannot be read or written.
     """
     wanted = [(read(source), destination, mode) for source, destination, mode in files()]
@@ -92,10 +93,11 @@ def install(prefix: Path) -> None:
 
 
 def read(path: Path) -> bytes:
-    """Return the bytes of a file of the checkout, if only root and this program's owner can have made it.
+    """Return the contents of a source file that only root and the installer's owner can have written.
 
     Raises:
-        SourceError: if it or a folder on the way is a link, of another kind, or others could change it.
+        SourceError: if the file or a directory on its path is a link, has another type, or is writable by
+            other users.
     """
     parts = path.relative_to(SOURCE).parts
     fd = os.open(SOURCE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -120,10 +122,15 @@ def read(path: Path) -> bytes:
 
 
 def check(path: Path, found: os.stat_result, *, is_file: bool) -> None:
-    """Check what was found under a path of the checkout.
+    """Check type, owner and mode of a file or directory of the checkout.
+
+    Args:
+        path: its path, for messages.
+        found: its fstat(2) result.
+        is_file: whether it must be a regular file, else a directory.
 
     Raises:
-        SourceError: if it is not fit to be installed.
+        SourceError: if it is unsuitable.
     """
     owner = Path(__file__).stat().st_uid
     if not (stat.S_ISREG if is_file else stat.S_ISDIR)(found.st_mode):
@@ -137,7 +144,10 @@ def check(path: Path, found: os.stat_result, *, is_file: bool) -> None:
 
 
 def is_private_group(uid: int, gid: int) -> bool:
-    """Whether a group is its user's alone, as pam_umask(8) tells it: checkouts are writable by those."""
+    """Whether a group has only this user as a member, by the rule of pam_umask(8), usergroups.
+
+    Files of a checkout are often writable by such a group.
+    """
     try:
         user, group = pwd.getpwuid(uid), grp.getgrgid(gid)
     except KeyError:
@@ -146,16 +156,16 @@ def is_private_group(uid: int, gid: int) -> bool:
 
 
 def put_in_place(prefix: Path) -> None:
-    """Let the staged helper take the place of the old one, which then has one of the leftovers' names.
+    """Exchange the staged helper with the installed one; the old one remains as STAGE or OLD.
 
     Raises:
-        OSError: if it cannot.
+        OSError: if a rename fails.
     """
     stage, target = below(prefix, STAGE), below(prefix, LIBEXEC)
     if not os.path.lexists(target):
         stage.rename(target)
     elif (number := renameat2(stage, target, _RENAME_EXCHANGE)) in {errno.EINVAL, errno.ENOSYS, errno.EXDEV}:
-        # This file system cannot exchange: for a moment there is no helper, but never a part of one.
+        # The file system does not support an exchange: for a moment no helper is installed, but never a part.
         target.rename(below(prefix, OLD))
         stage.rename(target)
     elif number:
@@ -164,7 +174,7 @@ def put_in_place(prefix: Path) -> None:
 
 
 def owning_package() -> str:
-    """Return the name of the distribution's package that the installed helper belongs to, "" for none."""
+    """Return the name of the dpkg or rpm package that owns the installed helper, "" for none."""
     path = str(LIBEXEC / "mountwright-helper")
     for command in (["/usr/bin/dpkg-query", "-S", path], ["/usr/bin/rpm", "-qf", "--qf", "%{NAME}: ", path]):
         with contextlib.suppress(OSError):
@@ -175,14 +185,14 @@ def owning_package() -> str:
 
 
 def renameat2(first: Path, second: Path, flags: int) -> int:
-    """Return the errno of this system call, 0 for success (renameat2(2))."""
+    """Rename or exchange two paths by the system call with these flags; return its errno, 0 for success."""
     libc = ctypes.CDLL(None, use_errno=True)
     done = libc.renameat2(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), flags)
     return 0 if done == 0 else ctypes.get_errno()
 
 
 def remove_leftovers(prefix: Path) -> None:
-    """Remove what has one of the leftovers' names."""
+    """Remove STAGE and OLD below a prefix."""
     for path in (below(prefix, STAGE), below(prefix, OLD)):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -191,7 +201,7 @@ def remove_leftovers(prefix: Path) -> None:
 
 
 def make_folders(prefix: Path, folder: Path) -> None:
-    """Make the folder and its missing parents, each 0755 whatever the umask."""
+    """Create a directory and its missing parents below the prefix, with mode 0755 whatever the umask."""
     missing = [part for part in (folder, *folder.parents) if not part.exists() and part != prefix]
     for part in reversed(missing):
         part.mkdir()
@@ -199,7 +209,7 @@ def make_folders(prefix: Path, folder: Path) -> None:
 
 
 def write(target: Path, data: bytes, mode: int) -> None:
-    """Write a file under another name and rename it, so that nobody ever sees a part of it."""
+    """Write a file atomically, by a flushed temporary file of the same directory; root becomes its owner."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -217,7 +227,7 @@ def write(target: Path, data: bytes, mode: int) -> None:
 
 
 def flush(folder: Path) -> None:
-    """Have the entries of a folder on the disk."""
+    """Flush the entries of a directory to disk."""
     fd = os.open(folder, _FOLDER)
     try:
         os.fsync(fd)
@@ -230,7 +240,7 @@ def remove(prefix: Path) -> None:
     folder, policy = below(prefix, LIBEXEC), below(prefix, POLICY)
     remove_leftovers(prefix)
     if os.path.lexists(folder):
-        folder.rename(below(prefix, OLD))  # whole until it is out of its place
+        folder.rename(below(prefix, OLD))  # so that a partly removed helper is never at its path
         remove_leftovers(prefix)
         print(f"removed {folder}")
     if policy.exists():
@@ -239,7 +249,7 @@ def remove(prefix: Path) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command line; return the exit status."""
+    """Run the installer with these arguments; return its exit status."""
     parser = argparse.ArgumentParser(description="Install the root helper of Mountwright.")
     parser.add_argument("--remove", action="store_true", help="remove it instead")
     parser.add_argument("--prefix", type=Path, default=Path("/"), help="install below this folder")

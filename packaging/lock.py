@@ -1,10 +1,11 @@
-"""Write the locked requirements from pyproject.toml, or check that they still belong to it.
+"""Locked requirements: resolves the dependencies of pyproject.toml with uv, or checks that the files match.
 
     python3 packaging/lock.py              # after a change of dependencies; keeps the versions it can
     python3 packaging/lock.py --upgrade    # newest versions of everything
     python3 packaging/lock.py --check      # no network: compares the digest in each file's first line
 
-The files name versions and hashes for every Python and platform, and no index: each machine uses its own.
+The files contain versions and hashes for every supported Python and platform. They name no package index, so
+that each machine uses its own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from environments import REQUIREMENTS, setup_lock, uv  # noqa: E402
 from system_packages import SetupError, say  # noqa: E402
 
 UV = ("uv==0.13.8",)
-#: Each file, and which of pyproject's lists it is made from.
+#: Extras and dependency groups of pyproject.toml in each requirements file.
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "run": (("window",), ()),
     "noqt": ((), ("test",)),
@@ -33,26 +34,26 @@ FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def inputs() -> dict[str, list[str]]:
-    """Return the requirements that each file is made from, as pyproject.toml has them now."""
+    """Return the unlocked requirements of each file, from the current pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     groups = project["dependency-groups"]
-    made = {"uv": list(UV)}
+    requirements_of = {"uv": list(UV)}
     for name, (wanted_extras, wanted_groups) in FILES.items():
         lists = [project["project"]["dependencies"], *(extras[e] for e in wanted_extras)]
         lists += [groups[group] for group in wanted_groups]
-        made[name] = [requirement for part in lists for requirement in part]
-    return made
+        requirements_of[name] = [requirement for part in lists for requirement in part]
+    return requirements_of
 
 
 def first_line(requirements: list[str]) -> str:
-    """Return a lock file's first line: where it comes from, and the digest of that."""
+    """Return the first line of a lock file, with the SHA-256 of its unlocked requirements."""
     digest = hashlib.sha256(json.dumps(requirements).encode()).hexdigest()
     return f"# Made by packaging/lock.py from pyproject.toml; requirements {digest}"
 
 
 def stale() -> list[str]:
-    """Return the names of the lock files that do not belong to pyproject.toml as it is."""
+    """Return the names of the lock files that are missing or do not match pyproject.toml."""
     found: list[str] = []
     for name, requirements in inputs().items():
         path = REQUIREMENTS / f"{name}.txt"
@@ -62,7 +63,13 @@ def stale() -> list[str]:
 
 
 def write(name: str, requirements: list[str], options: list[str]) -> None:
-    """Resolve one file's requirements and write it."""
+    """Resolve requirements with ``uv pip compile`` and write the lock file.
+
+    Args:
+        name: name of the file, without ``.txt``.
+        requirements: unlocked requirements.
+        options: additional options of uv, such as --upgrade.
+    """
     path = REQUIREMENTS / f"{name}.txt"
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "requirements.in"
@@ -79,7 +86,7 @@ def write(name: str, requirements: list[str], options: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out the command line."""
+    """Run the command with these arguments; return its exit status."""
     if arguments == ["--check"]:
         old = stale()
         for name in old:
@@ -88,7 +95,7 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--upgrade"]):
         print(__doc__)
         return 2
-    # Local wheel folders would put their own hashes in.
+    # Wheels of a local directory would add their own hashes.
     os.environ.update(UV_FIND_LINKS="", PIP_FIND_LINKS="")
     try:
         with setup_lock():

@@ -1,4 +1,7 @@
-"""The copyright file of a package: the program's licence and that of every library it brings along."""
+"""Copyright file of a package: the licenses of the program and of every bundled library.
+
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ if TYPE_CHECKING:
 
     from wheel_files import Wheel
 
-#: Licences whose text Debian has in /usr/share/common-licenses, by the words of the wheels' metadata.
+#: File in Debian's /usr/share/common-licenses by the license expression of the wheel's metadata.
 _COMMON = {
     "GPL-3.0-or-later": "GPL-3",
     "LGPL-2.1-or-later": "LGPL-2.1",
@@ -56,13 +59,13 @@ License: GPL-3+
 
 
 def text(site: Path, found: list[Wheel], python: str, *, with_lab: bool) -> str:
-    """Return the file.
+    """Return the contents of the copyright file.
 
     Args:
-        site: where the libraries are installed.
+        site: directory of the installed libraries.
         found: the libraries.
-        python: their version of Python.
-        with_lab: whether the programs of the lab's server are in.
+        python: version of Python that they are installed for, such as "3.13".
+        with_lab: whether the package contains the server programs of the lab.
     """
     parts = [_HEAD, _SERVER if with_lab else ""]
     for wheel in found:

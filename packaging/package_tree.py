@@ -1,9 +1,8 @@
-"""What a package installs, below a folder: the same for each format.
+"""File tree of a package: writes all installed files below a directory, for every package format.
 
-Standard library only. The program and its locked libraries lie in /usr/lib/mountwright, which is a Python
-environment of its own on the system's python3 (PEP 405): nothing of the system's or the user's libraries gets
-in, and what the program starts as ``sys.executable`` finds the same modules. The root helper lies where
-install_helper.py puts it.
+Standard library only. The program and its locked libraries are in /usr/lib/mountwright, a virtual environment
+of the system's python3 (PEP 405). Libraries of the system and of the user are not imported. Child processes
+started as ``sys.executable`` use the same modules. install_helper.py installs the root helper.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from system_packages import LAB_TOOLS, SetupError, find  # noqa: E402
 
 APP_ID = "org.mountwright.Mountwright"
 PRIVATE = Path("/usr/lib/mountwright")
-#: The floors of the program (docs/architecture.md).
+#: Top-level packages of the program (docs/architecture.md).
 FLOORS = ("advisor", "app", "resources", "ui")
-#: Programs of the lab's server. Debian's nfs-kernel-server would start a server where it is installed.
+#: Server programs of the lab, copied because installing nfs-kernel-server would start an NFS server.
 _SERVER_PROGRAMS = ("exportfs", "nfsdcld", "rpc.mountd")
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a tree is made from.
+    """Sources of a package tree.
 
     Attributes:
-        site: the folder where the locked libraries are installed.
-        python: their version, such as "3.13".
-        with_lab: whether user-mode Linux exists here, and so the lab.
-        epoch: seconds; the time of every file.
+        site: directory of the installed libraries (site-packages).
+        python: version of Python that they are installed for, such as "3.13".
+        with_lab: whether the lab is included; it needs User-Mode Linux.
+        epoch: modification time of every file, s since 1970.
     """
 
     site: Path
@@ -53,10 +52,10 @@ class Source:
 
 
 def make(folder: Path, source: Source) -> None:
-    """Make the whole tree below a folder, which must not exist.
+    """Write the whole tree below a directory that does not exist yet.
 
     Raises:
-        SetupError: if something is missing here.
+        SetupError: if a compiler or a server program is missing.
     """
     _make_program(folder, source)
     if source.with_lab:
@@ -69,12 +68,12 @@ def make(folder: Path, source: Source) -> None:
 
 
 def libraries(source: Source) -> list[wheel_files.Wheel]:
-    """Return the locked libraries that the program is installed with."""
+    """Return the bundled libraries: the installed ones that run.txt locks."""
     return wheel_files.wheels(source.site, wheel_files.locked_names(REQUIREMENTS / "run.txt"))
 
 
 def private(folder: Path) -> Path:
-    """Return the program's own folder as it stands below another."""
+    """Return the path of /usr/lib/mountwright below a directory."""
     return install_helper.below(folder, PRIVATE)
 
 
@@ -96,7 +95,7 @@ def _make_program(folder: Path, source: Source) -> None:
 
 
 def _make_lab(folder: Path) -> None:
-    """Add the server's programs, and what is compiled for processors with AMX (app/lab/xstate.py)."""
+    """Add the server programs, and the library for processors with AMX (app/lab/xstate.py)."""
     home = private(folder)
     for name in _SERVER_PROGRAMS:
         _copy(_server_program(name), home / "lab" / name, 0o755)
@@ -104,7 +103,7 @@ def _make_lab(folder: Path) -> None:
     compiler = find("cc")
     if compiler is None:
         raise SetupError("A C compiler is needed to build the package (on Debian, the package gcc).")
-    # The path of the source is in no part of what comes out.
+    # With a relative path of the source, the library is the same for every build directory.
     made = str(home / "lab" / "xstate.so")
     command = [
         compiler,
@@ -130,7 +129,11 @@ def _server_program(name: str) -> Path:
 
 
 def server_source() -> str:
-    """Return source package and version of the server's programs, as the field Built-Using has it."""
+    """Return the value of the field Built-Using: source package and version of the server programs.
+
+    Raises:
+        SetupError: if the version is unknown.
+    """
     for home in (LAB_TOOLS / "nfs-kernel-server", Path("/")):
         path = home / "usr/share/doc/nfs-kernel-server/changelog.Debian.gz"
         if path.exists():
@@ -195,7 +198,7 @@ def _copy(source: Path, target: Path, mode: int = 0o644) -> None:
 
 
 def _make_uniform(folder: Path, epoch: int) -> None:
-    """Give each folder its mode and everything one time, whatever the umask and the clock."""
+    """Set fixed modes of directories and libraries and one modification time of all files."""
     for path in (folder, *folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)

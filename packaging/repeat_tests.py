@@ -1,12 +1,12 @@
-"""Repetitions of the whole suite, with other load beside it if asked: what fails how often.
+"""Repeated runs of the test suite, optionally under load: counts how often each test fails.
 
-    ./test --repeat 5 --load          five whole runs beside four busy processes and a disk writer
-    ./test --repeat 3                 three quiet ones
-    ./test --repeat 9 --load -k grid  what follows reaches every run, as it does without --repeat
+    ./test --repeat 5 --load          five whole runs under load: four busy processes and a disk writer
+    ./test --repeat 3                 three runs without load
+    ./test --repeat 9 --load -k grid  other arguments are passed to every run
 
-Each run is a ``./test`` of its own, with an order of its own. Its output and its JUnit files are kept in
-``.cache/repeat/run-N``, the table of all runs in ``.cache/repeat/table.json``. A test that failed once is a
-defect of the test or of the program: nothing is tried a second time to make a run pass.
+Each run is a ``./test`` in a new random order. Its output and its JUnit files are stored in
+``.cache/repeat/run-N``, the table of all runs in ``.cache/repeat/table.json``. A test that fails once is a
+defect of the test or of the program, so no failed test is repeated to make a run pass.
 
 Standard library only.
 """
@@ -34,26 +34,26 @@ ROOT = Path(__file__).absolute().parents[1]
 RESULTS = ROOT / ".cache" / "tests"
 KEPT = ROOT / ".cache" / "repeat"
 BUSY_PROCESSES = 4
-#: What the disk writer writes and syncs before it begins again at the start of its file.
+#: Size at which the disk writer truncates its file and starts again.
 DISK_BYTES = 300 * 2**20
 _PIECE_BYTES = 2**20
-#: It ends with the process that started it, whose id is its argument, however that one ended.
+#: Code of a busy process; it ends when its parent, whose process id is its argument, has ended.
 _BUSY = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    sum(range(100_000))"
 _INTERRUPTED = 130
 
 
 @dataclass
 class Run:
-    """One run of the suite.
+    """Result of one run of the suite.
 
     Attributes:
-        number: from 1.
-        seconds: how long it took.
-        seed: of the order of its tests.
-        counts: passed, failed, skipped.
-        groups: seconds of each group and check.
-        failures: identity of each test that failed to the last line of its message. A group that ended
-            before it could report stands here under its own name.
+        number: number of the run, from 1.
+        seconds: duration, s.
+        seed: seed of the order of its tests.
+        counts: number of tests by result: passed, failed, skipped.
+        groups: duration of each group and check by name, s.
+        failures: first line of the message by name of each failed test. A group that failed without a report
+            has its own name here.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Run:
 
 
 def failed_tests(report: Path) -> dict[str, str]:
-    """Return the tests of a JUnit file that failed or broke, with the first line of the message."""
+    """Return the failed tests of a JUnit file, each with the first line of its message."""
     found: dict[str, str] = {}
     if not report.exists():
         return found
@@ -79,20 +79,20 @@ def failed_tests(report: Path) -> dict[str, str]:
 
 
 def read_run(number: int, seconds: float, status: int, results: Path) -> Run:
-    """Return what a run left in its directory of results.
+    """Read the result of a run from its directory of results.
 
     Args:
-        number: of the run.
-        seconds: how long it took.
-        status: its exit status.
-        results: where run_tests.py wrote ``summary.json`` and pytest its JUnit files.
+        number: number of the run.
+        seconds: duration of the run, s.
+        status: exit status of the run.
+        results: directory with ``summary.json`` of run_tests.py and the JUnit files of pytest.
     """
     run = Run(number, seconds)
     summary = results / "summary.json"
-    told: dict[str, Any] = json.loads(summary.read_text()) if summary.exists() else {"steps": []}
-    run.seed = str(told.get("seed", ""))
-    run.counts = {key: sum(step[key] for step in told["steps"]) for key in ("passed", "failed", "skipped")}
-    for step in told["steps"]:
+    record: dict[str, Any] = json.loads(summary.read_text()) if summary.exists() else {"steps": []}
+    run.seed = str(record.get("seed", ""))
+    run.counts = {key: sum(step[key] for step in record["steps"]) for key in ("passed", "failed", "skipped")}
+    for step in record["steps"]:
         run.groups[step["name"]] = step["seconds"]
         failed = failed_tests(results / step["report"]) if step["report"] else {}
         run.failures |= {f"{step['name']}: {name}": message for name, message in failed.items()}
@@ -104,7 +104,7 @@ def read_run(number: int, seconds: float, status: int, results: Path) -> Run:
 
 
 def table(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the table of all runs: how often each test failed, the most frequent first."""
+    """Return all runs, and how often each test failed, most frequent first, as a JSON object."""
     often = Counter(name for run in runs for name in run.failures)
     where = {name: [run.number for run in runs if name in run.failures] for name in often}
     return {
@@ -117,7 +117,7 @@ def table(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def show(runs: Sequence[Run]) -> str:
-    """Return the table in words: a line for each run, then one for each test that failed."""
+    """Return the table as text: one line for each run, then the failed tests with their messages."""
     lines = [
         f"run {run.number}: {run.counts.get('passed', 0)} passed, {len(run.failures)} failed, "
         f"{run.counts.get('skipped', 0)} skipped in {run.seconds:.0f} s"
@@ -134,9 +134,14 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def write_disk(parent: int, folder: Path, limit: int = DISK_BYTES) -> None:
-    """Write and fsync a file in a loop while the parent lives.
+    """Write and fsync a file in a loop until the parent process has ended.
 
-    The file has no name, so that the kernel removes it however this process ends.
+    The file has no name, so the kernel removes it when this process ends.
+
+    Args:
+        parent: process id of the parent.
+        folder: directory on the disk to write to.
+        limit: size at which the file is truncated, bytes.
     """
     piece = os.urandom(_PIECE_BYTES)
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
@@ -151,17 +156,17 @@ def write_disk(parent: int, folder: Path, limit: int = DISK_BYTES) -> None:
 
 @contextlib.contextmanager
 def load(folder: Path) -> Iterator[list[int]]:
-    """Keep processors and disk busy meanwhile; gives the processes' ids.
+    """Keep processors and disk busy within this context; yields the process ids.
 
     Args:
-        folder: on the disk that is to be kept busy.
+        folder: directory on the disk that is kept busy.
     """
     parent = str(os.getpid())
     commands = [[sys.executable, "-IS", "-c", _BUSY, parent]] * BUSY_PROCESSES
     commands.append([sys.executable, "-IS", __file__, "--write-disk", parent, str(folder)])
     children: list[subprocess.Popen[bytes]] = []
     try:
-        # Sessions of their own: Ctrl-C reaches the runner alone, which ends them.
+        # In sessions of their own, so that Ctrl-C reaches only the runner, which then ends them.
         children += [
             subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
             for command in commands
@@ -174,7 +179,12 @@ def load(folder: Path) -> Iterator[list[int]]:
 
 
 def one_run(number: int, arguments: Sequence[str]) -> Run:
-    """Run the suite once and keep what it wrote."""
+    """Run the suite once, and store its output, JUnit files and summary.
+
+    Args:
+        number: number of the run.
+        arguments: arguments of ``./test``.
+    """
     folder = KEPT / f"run-{number}"
     folder.mkdir(parents=True)
     (RESULTS / "summary.json").unlink(missing_ok=True)
@@ -191,7 +201,16 @@ def one_run(number: int, arguments: Sequence[str]) -> Run:
 
 
 def repeat(times: int, arguments: Sequence[str], *, loaded: bool) -> int:
-    """Run the suite so often, print what failed how often; return 0 if nothing did."""
+    """Run the suite several times, and print how often each test failed.
+
+    Args:
+        times: number of runs.
+        arguments: arguments of each run.
+        loaded: whether the runs are made under load.
+
+    Returns:
+        0 if no test failed.
+    """
     shutil.rmtree(KEPT, ignore_errors=True)
     KEPT.mkdir(parents=True)
     runs: list[Run] = []
@@ -209,7 +228,7 @@ def repeat(times: int, arguments: Sequence[str], *, loaded: bool) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out ``--repeat N [--load] [what each run is told]``."""
+    """Run the command ``--repeat N [--load] [arguments of each run]``; return its exit status."""
     if arguments[:1] == ["--write-disk"]:
         write_disk(int(arguments[1]), Path(arguments[2]))
         return 0

@@ -1,16 +1,16 @@
-"""Set up what the tests need, then run every check and every test: what ``./test`` does.
+"""Test runner of ``./test``: sets up the environments, then runs all checks and all tests.
 
     ./test                    everything
-    ./test --long             everything, with the long versions, on each Python that is here
+    ./test --long             everything, with the long versions, on each installed Python
     ./test -k mountinfo -x    pytest's options reach every group of tests
     ./test tests/unit/mounts  only these paths, in the environment with Qt, without the checks
-    ./test --repeat 5 --load  everything five times beside other load (packaging/repeat_tests.py)
+    ./test --repeat 5 --load  everything five times under load (packaging/repeat_tests.py)
 
-The order of the tests is another one each time; the last line names its seed, for
-``./test --randomly-seed=SEED``. ``.cache/tests`` holds a JUnit file of each group, and summary.json.
+The tests run in a random order. The last line of the output shows its seed, for ``./test
+--randomly-seed=SEED``. ``.cache/tests`` contains a JUnit file of each group, and summary.json.
 
-Standard library only. Four groups run side by side, as those of the lab wait more than they compute. With
-``--long``, the lab's tests that measure speed run after all others: they need a quiet machine.
+Standard library only. Four groups run at the same time, because those of the lab wait more than they compute.
+With ``--long``, the lab's tests that measure speed run after all others, because they need an idle machine.
 """
 
 from __future__ import annotations
@@ -55,33 +55,33 @@ from environments import (  # noqa: E402
 from system_packages import TO_TEST, SetupError, find, say  # noqa: E402
 
 RESULTS = CACHE / "tests"
-#: Groups side by side.
+#: Groups that run at the same time.
 _LANES = 4
-#: What the unit tests' files and the memory of the lab's guests need together.
+#: Memory for the unit tests' files and the lab's guests together, bytes.
 _MEMORY_BYTES = 8 * 2**30
 _NO_TESTS = 5  # pytest's exit status when it collected nothing
-#: Groups of the lab's tests beside "lab", which has the others. Those of --long in them measure how fast
-#: something is; the two may share the machine with each other, as on slow links both wait most of the time.
+#: Groups of the lab's tests that measure speed with --long; the group "lab" has the remaining tests. These
+#: two may run at the same time, because both mostly wait for slow emulated links.
 _SPEEDS = {
     "copies": ["tests/lab/test_copy.py"],
     "speeds": ["tests/lab/test_bottlenecks.py"],
 }
-#: Those of the lab's tests that boot guests of their own.
+#: The lab's tests that boot their own guests.
 _OWN_GUESTS = [
     f"tests/lab/test_{name}.py"
     for name in ("cli", "every_option", "guest", "history", "nfs_utils_agree", "nfsmount_conf",
                  "other_users", "private_mount", "shared_guest", "mount_moments")
 ]  # fmt: skip
-#: Those that are jobs of the helper and its client in such guests.
+#: The lab's tests of the helper and its client that run as jobs in a guest.
 _HELPER_JOBS = [
     f"tests/lab/test_{name}.py"
     for name in ("apply_kills", "mount_cycles", "password_prompts", "systemd_boot")
 ]
-#: Those of what is observed of servers and mounts, and of shells in the guest.
+#: The lab's tests of the observation of servers and mounts, and of shells in the guest.
 _STATES = [
     f"tests/lab/test_{name}.py" for name in ("prerequisites", "server_discovery", "health", "shell", "space")
 ]
-#: Those of what is saved of a mount: entries, units, rules of udev, lists of mounts.
+#: The lab's tests of saved mounts: fstab entries, units, udev rules, lists of mounts.
 _ENTRIES = [
     f"tests/lab/test_{name}.py"
     for name in (
@@ -93,16 +93,16 @@ _ENTRIES = [
         "unknown_options",
     )
 ]
-#: Those that make whole experiments or many small requests.
+#: The lab's tests that run whole experiments or many small requests.
 _EXPERIMENTS = [f"tests/lab/test_{name}.py" for name in ("call_sizes", "experiment")]
-#: Folders of the checkout with Python modules.
+#: Directories of the checkout with Python modules.
 _PACKAGES = ("advisor", "app", "packaging", "resources", "tests", "ui")
 _screen = threading.Lock()
 
 
 @dataclass
 class Counts:
-    """How many tests (a check counts as one) passed, failed and were skipped."""
+    """Numbers of tests that passed, failed and were skipped; a check counts as one test."""
 
     passed: int = 0
     failed: int = 0
@@ -120,12 +120,13 @@ class Counts:
 
 @dataclass(frozen=True)
 class Step:
-    """One command of the run.
+    """One command of the run: a check or a group of tests.
 
     Attributes:
-        name: shown to the person.
+        name: name that is shown to the user.
         command: program and arguments.
         is_pytest: whether it writes a JUnit file, from which its tests are counted.
+        env: additional environment variables.
     """
 
     name: str
@@ -135,17 +136,19 @@ class Step:
 
     @property
     def report(self) -> Path:
-        """Where pytest writes its results."""
+        """Path of the JUnit file of this step."""
         return RESULTS / (self.name.replace(" ", "-").replace(",", "") + ".xml")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a step.
+    """Result of a step.
 
     Attributes:
-        fine: whether it ended as it should.
-        seconds: how long it took.
+        step: step that ran.
+        counts: numbers of its tests by result.
+        fine: whether it succeeded.
+        seconds: duration, s.
     """
 
     step: Step
@@ -155,12 +158,12 @@ class Outcome:
 
 
 def checks() -> list[Step]:
-    """Return the checks that run no test."""
+    """Return the steps of the static checks: types, style, imports and locked requirements."""
     python = python_of("test")
     tools = python.parent
     cache = str(CACHE / "pyright")
-    # The stubs of numpy are written for the Python it is installed on, so pyright reads them as that
-    # version. Newer ones than the oldest supported: mypy and ruff still check for the oldest.
+    # numpy's stubs are written for the Python that it is installed for, so pyright checks with that version.
+    # mypy and ruff check for the oldest supported version.
     version = ".".join(map(str, version_of(str(python)) or OLDEST_PYTHON))
     return [
         Step("pyright", [str(tools / "pyright"), "--pythonpath", str(python), "--pythonversion", version],
@@ -174,7 +177,14 @@ def checks() -> list[Step]:
 
 
 def pytest_step(name: str, python: Path, paths: list[str], options: list[str]) -> Step:
-    """Return the step that runs these tests."""
+    """Return the step that runs tests with pytest.
+
+    Args:
+        name: name of the step.
+        python: interpreter of the environment.
+        paths: files and directories of the tests.
+        options: options of pytest.
+    """
     step = Step(name, [], is_pytest=True)
     command = [str(python), "-P", "-m", "pytest", "-p", "no:cacheprovider", "-q", f"--junitxml={step.report}"]
     return Step(name, [*command, *options, *paths], is_pytest=True)
@@ -182,13 +192,13 @@ def pytest_step(name: str, python: Path, paths: list[str], options: list[str]) -
 
 @contextlib.contextmanager
 def temporary_files(memory: Path = Path("/dev/shm")) -> Iterator[Path | None]:  # noqa: S108 - a private one in it
-    """Give a directory in memory for the unit tests' files, None if there is not much memory for it.
+    """Create a directory in memory for the unit tests' files; yields None if there is too little memory.
 
-    The program syncs what it writes: on a disk that others keep busy, that takes ten times the test. What a
-    run leaves that is killed, the next one removes: a directory is in use while its lock is held.
+    The program syncs the files that it writes, which takes ten times as long on a busy disk. Directories of
+    killed runs are removed: a directory is in use only while its lock is held.
 
     Args:
-        memory: a directory in memory.
+        memory: directory of a file system in memory.
     """
     if not os.access(memory, os.W_OK):
         yield None
@@ -210,7 +220,7 @@ def temporary_files(memory: Path = Path("/dev/shm")) -> Iterator[Path | None]:  
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of a directory, if nobody else does; give whether it is held."""
+    """Try to lock a directory within this context; yields whether that worked."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -227,7 +237,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def without_qt(version: str) -> Step:
-    """Return the check that the environment of the lower floors, of this Python, really has no Qt."""
+    """Return the check that the environment "noqt" of this Python has neither PySide6 nor pyqtgraph."""
     code = (
         "import importlib.util as u, sys; found = [m for m in ('PySide6', 'pyqtgraph') if u.find_spec(m)];"
         "sys.exit(f'importable: {found}' if found else 0)"
@@ -236,7 +246,7 @@ def without_qt(version: str) -> Step:
 
 
 def run_step(step: Step) -> Outcome:
-    """Run a step, and print how it went."""
+    """Run a step, print its result, and return it; the output of the step is shown only after a failure."""
     step.report.unlink(missing_ok=True)
     began = time.monotonic()
     done = subprocess.run(
@@ -247,7 +257,7 @@ def run_step(step: Step) -> Outcome:
     fine = done.returncode in ((0, _NO_TESTS) if step.is_pytest else (0,))
     counts = read_report(step.report) if step.is_pytest else Counts(passed=int(fine), failed=int(not fine))
     if not fine and not counts.failed:
-        counts.failed = 1  # it ended before it could report: a crash, or a wrong option
+        counts.failed = 1  # a failure without a report: a crash, or a wrong option
     with _screen:
         what = f": {counts}" if step.is_pytest else ""
         print(f"{'ok    ' if fine else 'FAILED'} {seconds:6.1f} s  {step.name}{what}")
@@ -261,22 +271,28 @@ def run_step(step: Step) -> Outcome:
 
 
 def write_summary(outcomes: Sequence[Outcome], seed: int, seconds: float) -> None:
-    """Write what came of each step to summary.json, for packaging/repeat_tests.py and for people."""
+    """Write the result of each step to summary.json, which packaging/repeat_tests.py reads.
+
+    Args:
+        outcomes: results of the steps.
+        seed: seed of the order of the tests.
+        seconds: duration of the whole run, s.
+    """
     steps = [
         {"name": each.step.name, "fine": each.fine, "seconds": round(each.seconds, 1),
          "report": each.step.report.name if each.step.is_pytest else "", **asdict(each.counts)}
         for each in outcomes
     ]  # fmt: skip
-    told = {"seed": seed, "seconds": round(seconds, 1), "steps": steps}
-    (RESULTS / "summary.json").write_text(json.dumps(told, indent=1))
+    summary = {"seed": seed, "seconds": round(seconds, 1), "steps": steps}
+    (RESULTS / "summary.json").write_text(json.dumps(summary, indent=1))
 
 
 def heed_signals_in_children() -> None:
-    """Have children heed Ctrl-C and the like although this process was started without.
+    """Give SIGHUP, SIGINT and SIGQUIT their default action in child processes, even if they are ignored here.
 
-    What a script puts into the background starts with these signals ignored, what nohup starts with one of
-    them. Ignored signals are inherited: no program that a test interrupts would end. Those with a handler are
-    set back by exec (signal(7)).
+    A background process of a script is started with SIGINT and SIGQUIT ignored, one of nohup with SIGHUP
+    ignored. Children inherit ignored signals, and tests that interrupt a program would fail. execve(2) resets
+    a signal with a handler to its default action (signal(7)).
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -298,14 +314,14 @@ def read_report(path: Path) -> Counts:
 def side_by_side(
     options: list[str], newer: Sequence[str], memory: Path | None = None, *, lab: bool, attacks: bool = True
 ) -> list[Step]:
-    """Return the steps that may share the machine, the longest first, so that the lanes end together.
+    """Return the steps that may run at the same time, longest first, so that all lanes end at about one time.
 
     Args:
-        options: of pytest.
-        newer: versions of Python for which there is an environment, beside the oldest.
-        memory: where the unit tests' files go; None for pytest's own choice.
-        lab: whether the lab can run.
-        attacks: whether the attacks on the helper can be tried.
+        options: options of pytest.
+        newer: versions of Python that have an environment, besides the oldest.
+        memory: directory for the unit tests' files; None for pytest's default.
+        lab: whether the lab's tests can run.
+        attacks: whether the attacks on the helper can run.
     """
     python = python_of("test")
 
@@ -327,17 +343,17 @@ def side_by_side(
             f"window, Python {version}",
             python_of("test", version),
             ["tests/ui"],
-            in_memory(f"window-{version}"),  # tests' paths have no spaces
+            in_memory(f"window-{version}"),  # a name without spaces
         )
         for version in newer
     ]
     if not newer or "--long" in options:
-        # Otherwise the newest Python runs these, and the visual tests use the window on the oldest.
+        # Otherwise only the newest Python runs these; the visual tests use the window on the oldest Python.
         steps.append(pytest_step("window", python, ["tests/ui"], in_memory("window")))
     if lab:
         found = {str(path.relative_to(ROOT)) for path in (ROOT / "tests/lab").glob("test_*.py")}
         groups = (_OWN_GUESTS, _HELPER_JOBS, _STATES, _ENTRIES, _EXPERIMENTS, *_SPEEDS.values())
-        # The longest of all, before the others.
+        # The longest step comes first.
         steps.insert(0, pytest_step("lab", python, sorted(found - set(itertools.chain(*groups))), options))
         steps += [
             pytest_step("lab, jobs of the helper", python, _HELPER_JOBS, options),
@@ -369,7 +385,7 @@ def speeds(options: list[str]) -> list[Step]:
 
 
 def has_lab() -> tuple[bool, Counts]:
-    """Return whether the lab can run here, and what is skipped or failed if not."""
+    """Return whether the lab's tests can run, and the counts of the group if they cannot."""
     if find("linux.uml") is not None:
         return True, Counts()
     say("*** THE LAB'S TESTS ARE SKIPPED: linux.uml is not here (package user-mode-linux). ***")
@@ -377,7 +393,7 @@ def has_lab() -> tuple[bool, Counts]:
 
 
 def can_attack() -> tuple[bool, Counts]:
-    """Return whether the attacks on the helper can be tried here, and what is skipped or failed if not."""
+    """Return whether the attacks on the helper can run, and the counts of the group if they cannot."""
     if os.geteuid() == 0:
         return True, Counts()
     say("*** THE ATTACKS ON THE HELPER ARE SKIPPED: they need root, for namespaces. ***")
@@ -385,7 +401,7 @@ def can_attack() -> tuple[bool, Counts]:
 
 
 def _skipped() -> Counts:
-    """Return what a group counts that cannot run: in CI, where everything is there, that is a failure."""
+    """Return the counts of a group that cannot run: one skipped test, in CI one failed test."""
     wanted = os.environ.get("CI", "") not in ("", "0", "false")
     return Counts(failed=1) if wanted else Counts(skipped=1)
 
@@ -393,16 +409,24 @@ def _skipped() -> Counts:
 def unit_pythons(newer: Sequence[str], *, all_: bool) -> list[str]:
     """Return the versions of Python that run the unit tests, "" for the oldest.
 
-    They take minutes. The newest Python has most to say of what will be refused; the oldest runs the lab, the
-    attacks, the visual tests and, with ``--long``, these too.
+    The unit tests take minutes, so by default only the newest Python runs them: it shows most deprecations.
+    The oldest Python runs the lab, the attacks and the visual tests.
+
+    Args:
+        newer: versions of Python that have an environment, besides the oldest.
+        all_: whether all versions run them.
     """
     return ["", *newer] if all_ else list(newer[-1:]) or [""]
 
 
 def set_up_newer(*, all_: bool) -> list[str]:
-    """Have environments for the newest Python of this machine, or for all newer ones; return them.
+    """Make environments for newer versions of Python; return the versions.
 
-    The oldest and the newest tell of those between.
+    Args:
+        all_: whether to use all newer versions, or only the newest.
+
+    Raises:
+        SetupError: if an environment cannot be made.
     """
     newer = newer_pythons()
     if not all_:
@@ -417,10 +441,10 @@ def set_up_newer(*, all_: bool) -> list[str]:
 
 
 def compile_checkout(pythons: Iterable[Path]) -> None:
-    """Compile the checkout's own modules for these interpreters.
+    """Compile the modules of the checkout for these interpreters.
 
-    The tests start thousands of processes, many of them in guests that see the checkout read-only: without
-    this, each compiles what it imports, where PYTHONDONTWRITEBYTECODE is set even on the computer itself.
+    The tests start thousands of processes, many of them in guests where the checkout is read-only. Without
+    compiled files, each process would compile every module that it imports.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for python in pythons:
@@ -429,7 +453,7 @@ def compile_checkout(pythons: Iterable[Path]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run what the command line asks for; return 0 if all is well."""
+    """Run ``./test`` with these arguments; return its exit status, 0 if no test or check failed."""
     if "--repeat" in arguments:
         return repeat_tests.main(arguments)
     began = time.monotonic()

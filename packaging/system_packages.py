@@ -1,7 +1,8 @@
-"""The Debian packages that the program and its tests need, by purpose, and how they are installed.
+"""System packages: the Debian packages of the program and its tests, by purpose, and their installation.
 
-Standard library only: this runs on the system's Python before anything is set up. Names hold for Debian 13,
-Debian 12 and Ubuntu 24.04; ``a|b`` means either (Ubuntu renamed some libraries for 64-bit time).
+Standard library only, because it runs on the system's Python before the environments exist. The names are
+those of Debian 13, Debian 12 and Ubuntu 24.04. ``a|b`` means either package: Ubuntu renamed some libraries
+for 64-bit time.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).absolute().parents[1]
-#: Here packages are unpacked instead of installed: installing nfs-kernel-server would start an NFS server,
-#: autofs an automounter, and udev what a container is better without.
+#: Directory of packages that are unpacked instead of installed: installing nfs-kernel-server would start an
+#: NFS server, autofs an automounter, and udev a daemon that containers do not need.
 LAB_TOOLS = ROOT / ".cache" / "lab"
 _SBIN = ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
 @dataclass(frozen=True)
 class Purpose:
-    """A reason to install packages.
+    """Group of packages that are needed for the same purpose.
 
     Attributes:
-        why: completes "needed for …".
-        packages: names, ``a|b`` for alternatives.
-        essential: nothing works without them.
-        programs: what to look for on a machine that has no dpkg.
+        why: purpose, as the end of the sentence "needed for …".
+        packages: names of packages, ``a|b`` for alternatives.
+        essential: whether the program cannot run without them.
+        programs: programs to search for on a system without dpkg.
     """
 
     why: str
@@ -50,7 +51,7 @@ WINDOW = Purpose(
 
 
 def _has_amx() -> bool:
-    """Whether user-mode Linux needs what is compiled for it here; app/lab/xstate.py tells why."""
+    """Whether the processor has AMX; User-Mode Linux then needs a compiled library (app/lab/xstate.py)."""
     try:
         return " amx_tile " in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -104,26 +105,26 @@ TO_TEST = (*TO_RUN, TESTS)
 
 
 class SetupError(Exception):
-    """Setting up failed; the text is for the person."""
+    """Set-up error; its text is shown to the user."""
 
 
 def say(text: str) -> None:
-    """Tell the person what is done; standard output belongs to the program."""
+    """Print a message to standard error; standard output belongs to the program."""
     print(text, file=sys.stderr, flush=True)
 
 
 def find(program: str) -> str | None:
-    """Return a program's path, also from the sbin folders that an ordinary user's PATH lacks."""
+    """Search for a program on PATH and in the sbin directories, which an ordinary user's PATH lacks."""
     return shutil.which(program, path=os.environ.get("PATH", os.defpath) + _SBIN)
 
 
 def is_debian() -> bool:
-    """Whether packages come from dpkg and apt here."""
+    """Whether the system has dpkg and apt."""
     return find("dpkg-query") is not None and find("apt-get") is not None
 
 
 def installed(names: list[str]) -> set[str]:
-    """Return those of the packages that dpkg has installed."""
+    """Return those of the packages that are installed, by dpkg-query."""
     done = subprocess.run(
         ["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", *names],
         check=False, capture_output=True, text=True,
@@ -133,7 +134,7 @@ def installed(names: list[str]) -> set[str]:
 
 
 def missing(purposes: tuple[Purpose, ...]) -> dict[Purpose, list[str]]:
-    """Return the packages that are not installed, for each purpose that lacks one."""
+    """Return the packages that are not installed, by purpose; complete purposes are left out."""
     every = [name for purpose in purposes for entry in purpose.packages for name in entry.split("|")]
     there = installed(every)
     lacking = {
@@ -144,10 +145,12 @@ def missing(purposes: tuple[Purpose, ...]) -> dict[Purpose, list[str]]:
 
 
 def ensure(purposes: tuple[Purpose, ...]) -> bool:
-    """Install what is missing; return whether everything is there now.
+    """Install missing packages; return whether all are installed afterwards.
+
+    On a system without dpkg, missing programs are only reported.
 
     Raises:
-        SetupError: if something essential is missing and cannot be installed.
+        SetupError: if an essential package is missing and cannot be installed.
     """
     if not is_debian():
         return _look_for_programs(purposes)
@@ -167,7 +170,7 @@ def ensure(purposes: tuple[Purpose, ...]) -> bool:
 
 
 def _install_each(lacking: dict[Purpose, list[str]]) -> None:
-    """Install all at once; if apt refuses, the essential ones, then each other purpose by itself."""
+    """Install all packages at once; if that fails, the essential ones, then each other purpose separately."""
     become_root = _become_root(lacking)
     if become_root is None:
         return
@@ -192,10 +195,13 @@ def _install_each(lacking: dict[Purpose, list[str]]) -> None:
 
 
 def _become_root(lacking: dict[Purpose, list[str]]) -> list[str] | None:
-    """Return the command that gives root's rights, or None to go on without the optional packages.
+    """Return the prefix of a command that is to run as root: empty for root, else sudo.
+
+    Returns:
+        the prefix; None if root's rights are not available and only optional packages are missing.
 
     Raises:
-        SetupError: without rights, if something essential is missing.
+        SetupError: if root's rights are not available and an essential package is missing.
     """
     if os.geteuid() == 0:
         return []
@@ -216,7 +222,7 @@ def _become_root(lacking: dict[Purpose, list[str]]) -> list[str] | None:
 
 
 def _known(lacking: dict[Purpose, list[str]]) -> bool:
-    """Whether apt's lists know every package."""
+    """Whether apt's package lists contain every package, or one of its alternatives."""
     return all(any(_candidate(name) for name in entry.split("|")) for es in lacking.values() for entry in es)
 
 
@@ -226,14 +232,14 @@ def _candidate(name: str) -> bool:
 
 
 def _available(entry: str) -> str:
-    """Return the alternative that apt knows, or the first."""
+    """Return the first alternative that apt's package lists contain, else the first."""
     names = entry.split("|")
     return next((name for name in names if len(names) > 1 and _candidate(name)), names[0])
 
 
 def _apt(become_root: list[str], *arguments: str) -> bool:
     quiet = ["-q", "-o", "Dpkg::Use-Pty=0"]
-    # apt's own output goes where ours goes; sudo drops the environment, so env gives it back.
+    # apt's output goes to standard error. sudo drops environment variables, so env sets this one again.
     command = [*become_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *quiet, *arguments]
     return subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode == 0
 
@@ -244,7 +250,7 @@ def _apt_install(become_root: list[str], names: list[str]) -> bool:
 
 
 def _look_for_programs(purposes: tuple[Purpose, ...]) -> bool:
-    """Elsewhere than on Debian: say what is missing and go on."""
+    """On a system without dpkg, report missing programs; return whether all were found."""
     complete = True
     for purpose in purposes:
         lacking = [program for program in purpose.programs if find(program) is None]
@@ -257,7 +263,12 @@ def _look_for_programs(purposes: tuple[Purpose, ...]) -> bool:
 
 
 def _ensure_unpacked(name: str, program: str) -> bool:
-    """Have a package's programs for the lab's guest, without installing them on this machine."""
+    """Download and unpack a package for the lab's guests, without installing it; return whether that worked.
+
+    Args:
+        name: name of the package.
+        program: program of the package; nothing is done if it is found.
+    """
     folder = LAB_TOOLS / name
     if find(program) or any((folder / place / program).exists() for place in ("usr/sbin", "usr/bin", "bin")):
         return True
@@ -266,7 +277,7 @@ def _ensure_unpacked(name: str, program: str) -> bool:
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
     try:
-        # As root, apt downloads as the user _apt, which a private folder would shut out.
+        # When root runs apt, the user _apt downloads, who needs access to the directory.
         staging.chmod(0o755)
         subprocess.run(
             ["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", name],

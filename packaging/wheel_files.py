@@ -1,9 +1,9 @@
-"""The locked libraries as a package takes them: which files of which wheels, and under which licences.
+"""Files of the bundled libraries: selects a package's files of the installed wheels, and their licenses.
 
-Standard library only. The wheels are read where they are installed: each has a list of its files, RECORD
-(packaging.python.org, “Recording installed projects”). Of PySide6, which is a whole tool kit, a package takes
-what the window imports, the plugins of a desktop, and the libraries that these are linked with. Of the other
-wheels it takes all but tests, examples, headers and type stubs.
+Standard library only. Each installed wheel lists its files in RECORD (packaging.python.org, “Recording
+installed projects”). From PySide6 a package takes the modules that the window imports, the plugins for a
+desktop, and the libraries that these are linked with. From other wheels it takes everything except tests,
+examples, headers and type stubs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from email.parser import HeaderParser
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
-#: What ui/ and pyqtgraph import of PySide6; tests/packaging compares it with what they really import.
+#: Modules of PySide6 that ui/ and pyqtgraph import; a test in tests/packaging compares them with the imports.
 QT_MODULES = ("QtCore", "QtDBus", "QtGui", "QtOpenGL", "QtOpenGLWidgets", "QtSvg", "QtTest", "QtWidgets")
-#: Kinds of Qt's plugins (folders), and which of them.
+#: Qt plugins of a package: paths below PySide6/Qt/plugins, as patterns.
 QT_PLUGINS = (
     "iconengines/libqsvgicon.so",
     "imageformats/libqico.so",
@@ -34,9 +34,9 @@ QT_PLUGINS = (
     "wayland-shell-integration/libxdg-shell.so",
     "xcbglintegrations/*.so",
 )
-#: Plugins whose libraries a desktop has or has not: without them Qt passes the plugin over.
+#: Plugins whose libraries may be missing on a desktop; Qt skips such a plugin then.
 OPTIONAL_PLUGINS = ("libqgtk3.so",)
-#: Of every wheel but PySide6, these stay out.
+#: Patterns of files that are left out, for every wheel except PySide6.
 _NEEDLESS = (
     "*.a", "*.h", "*.pc", "*.pxd", "*.pyi", "*.pyx", "*.pyc", "*/py.typed",
     "../*", "bin/*",
@@ -44,23 +44,23 @@ _NEEDLESS = (
     "numpy/*/_examples/*", "numpy/_core/_*_tests.*.so",
     "pyqtgraph/examples/*",
 )  # fmt: skip
-#: What projects call their page.
+#: Labels of a project's home page in the field Project-URL, in lower case.
 _PAGES = {"homepage", "home", "source", "source code", "repository"}
-#: Of the descriptions, the one that importlib.metadata reads stays.
+#: File of a .dist-info directory that importlib.metadata reads; a package takes no other one.
 _DESCRIPTION = "METADATA"
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """A library as it is installed.
+    """Installed library.
 
     Attributes:
-        name: as its project spells it.
-        version: of the library.
-        licence: as its metadata names it.
-        home: its page, "" if it names none.
-        files: relative to the folder that it is installed in.
-        licence_files: those of them that have the text of a licence.
+        name: name of the project, as its metadata spells it.
+        version: version of the library.
+        licence: license expression of its metadata, "unknown" for none.
+        home: URL of its home page, "" for none.
+        files: its files, relative to site-packages.
+        licence_files: those of its files that contain a license text.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Wheel:
 
 
 def locked_names(requirements: Path) -> set[str]:
-    """Return the names of a file of locked requirements, in their normal form."""
+    """Return the normalized project names in a file of locked requirements (PEP 503)."""
     found = re.findall(r"^([A-Za-z0-9._-]+)==", requirements.read_text(), re.MULTILINE)
     return {_normal(name) for name in found}
 
@@ -82,7 +82,12 @@ def _normal(name: str) -> str:
 
 
 def wheels(site: Path, names: set[str]) -> list[Wheel]:
-    """Return those libraries of a folder of installed ones that have these names, in order."""
+    """Return the installed libraries with these names, sorted by name.
+
+    Args:
+        site: directory of the installed libraries (site-packages).
+        names: normalized project names.
+    """
     found = [_read(folder) for folder in site.glob("*.dist-info")]
     return sorted(
         (wheel for wheel in found if _normal(wheel.name) in names), key=lambda each: each.name.lower()
@@ -109,7 +114,7 @@ def _read(info: Path) -> Wheel:
 
 
 def wanted(site: Path, found: list[Wheel]) -> list[str]:
-    """Return what a package takes of these libraries, relative to their folder."""
+    """Return the files of these libraries that a package contains, relative to ``site``."""
     taken: set[str] = set()
     for wheel in found:
         if _normal(wheel.name) == "pyside6-essentials":
@@ -122,7 +127,10 @@ def wanted(site: Path, found: list[Wheel]) -> list[str]:
 
 
 def _of_qt(site: Path, files: tuple[str, ...]) -> set[str]:
-    """Return what is taken of PySide6: modules, plugins, Qt's translations, and the libraries of these."""
+    """Return the files of PySide6 that a package contains: modules, plugins, translations and libraries.
+
+    The libraries are those that the modules and plugins are linked with, recursively.
+    """
     patterns = (
         "PySide6/*.py",
         "PySide6/libpyside6.abi3.so.*",
