@@ -1,4 +1,4 @@
-"""Races of a request with a path that its caller swaps for another one, and what is asked of a mount."""
+"""Path races: requests to the helper while the caller exchanges a directory of the path with a link."""
 
 import contextlib
 import subprocess
@@ -7,9 +7,9 @@ import time
 from rig import NOBODY
 
 EVIL = "evil.example:/x"
-#: Of each race (a path that is swapped for another one), and requests that the swaps come between.
+#: Least numbers of exchanges and of requests in each race.
 SWAPS, ATTEMPTS = 10_000, 600
-#: A race that loads of other programs slow down ends here; what it has shown by then counts.
+#: Longest duration of a race, s, on a machine under load.
 _RACE_S = 60.0
 
 ATTACKS = {
@@ -27,7 +27,7 @@ ATTACKS = {
 }
 
 
-#: Lets two names change places until its input ends, then tells how often: renameat2(2), RENAME_EXCHANGE.
+#: Program that exchanges two names until its input ends, then prints the number of exchanges (renameat2(2)).
 SWAP = """
 import ctypes, itertools, os, select, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -35,7 +35,7 @@ first, second = (os.fsencode(name) for name in sys.argv[1:3])
 count = 0
 print("ready", flush=True)
 for number in itertools.count():
-    # An odd number of times, or an even one, and so often that a request meets several.
+    # One to five exchanges, so that a request meets odd and even numbers of them.
     for _ in range(number % 5 + 1):
         count += libc.renameat2(-100, first, -100, second, 2) == 0
     if select.select([0], [], [], 0.00005)[0]:
@@ -46,7 +46,7 @@ print(count)
 
 @contextlib.contextmanager
 def swapping(rig, first, second):
-    """Let two names of the caller's change places all the time; the value is how often, at the end."""
+    """Exchange two names continuously within this context; afterwards the yielded list has the number."""
     count = []
     with rig.start(
         "/usr/bin/python3", "-I", "-S", "-c", SWAP, first, second, uid=NOBODY,
@@ -60,14 +60,17 @@ def swapping(rig, first, second):
 
 
 def race(rig, base, request, is_won, least=ATTEMPTS):
-    """Ask again and again while the path is swapped; return the swaps and the requests until it was won.
+    """Repeat a request while the path is exchanged, until the attack has succeeded or has been tried enough.
 
     Args:
-        rig: with a directory ``way`` of the caller's in the base, and a link beside it.
-        base: a directory of the caller's.
-        request: makes one request.
-        is_won: whether what the attack wants has come about.
-        least: requests.
+        rig: rig in which ``base`` contains a directory ``way`` and a symbolic link ``link``.
+        base: directory that belongs to the caller.
+        request: function that sends one request.
+        is_won: function that tells whether the attack has succeeded.
+        least: least number of requests.
+
+    Returns:
+        the numbers of exchanges and of requests.
     """
     attempts, swaps, end = 0, 0, time.monotonic() + _RACE_S
     while (attempts < least or swaps < SWAPS) and not is_won() and time.monotonic() < end:
@@ -82,7 +85,7 @@ def race(rig, base, request, is_won, least=ATTEMPTS):
 
 
 def renewed_sessions(rig):
-    """Yield a session for each attempt; each serves 50, as a helper serves a thousand requests."""
+    """Yield a session for each attempt; a session serves 50 attempts, because its requests are limited."""
     while True:
         session = rig.session("mount").hello()
         for _ in range(50):
@@ -90,14 +93,14 @@ def renewed_sessions(rig):
         session.end()
 
 
-#: A directory of the caller's where a directory with a mount in it can become a link to /opt/v. In a home,
-#: root has declared and made that mount; below the roots, the caller has, before owning the directory.
+#: Directories of the caller, in which a directory with a mount is exchanged with a link to /opt/v. At home,
+#: root made the mount by an fstab entry. Below /srv, the caller made it and then got the directory.
 BASES = ["/home/nobody", "/srv/mine"]
 
 
 @contextlib.contextmanager
 def crossroads(rig, base):
-    """Lay out such a place, and keep the mount in use: a request that misses the victim changes nothing."""
+    """Create the directories and mounts of a race; a process keeps the caller's own mount in use."""
     own = f"{base}/way/nfs"
     if base == "/srv/mine":
         rig.make(base)

@@ -1,12 +1,13 @@
-"""The installed helper behind a real bus, polkitd and pkexec, in mount and process namespaces of their own.
+"""Test rig of the attacks: the installed helper with a real bus, polkitd and pkexec, in its own namespaces.
 
-Inside, /etc is a copy, /run, /var/lib, /dev and the places for mounts are new, and the rest of the root file
-system is read-only: nothing of an attack is seen outside, and all of it ends with the rig. The callers are
-ordinary users; a rule of polkit answers for the administrator.
+The rig has its own mount and process namespaces. In it /etc is a copy; /run, /var/lib, /dev and the
+directories for mounts are new and empty; the rest of the root file system is read-only. An attack changes
+nothing outside, and all its processes and mounts end with the rig. The callers are ordinary users. A polkit
+rule answers in place of the administrator.
 
-Not every kernel has NFS. In a rig with ``nfs`` two things stand in for it, and nothing else of the helper is
-changed: NFS_PROGRAM, a mount.nfs that mounts a tmpfs, and NFS_TABLE, by which a tmpfs whose source reads
-“server:/export” counts as NFS in the helper's table of mounts.
+Some kernels have no NFS client. A rig with ``nfs`` replaces two parts: NFS_PROGRAM is a mount.nfs that
+mounts a tmpfs, and NFS_TABLE patches the helper's mount table, so that a tmpfs with a source
+“server:/export” counts as NFS. Nothing else of the helper is changed.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ _PROGRAMS = ("pkexec", "pkaction", "pkttyagent", "dbus-daemon", "setpriv", "unsh
 MISSING = [name for name in _PROGRAMS if shutil.which(name, path=PATH) is None]
 MISSING += [] if POLKITD else ["polkitd"]
 
-#: The caller of the attacks.
+#: User id of the attacker.
 NOBODY = 65534
-#: Another ordinary user, whom polkit lets do the same.
+#: User id of another ordinary user, with the same authorizations.
 ANN = 60011
 HOMES = {NOBODY: "/home/nobody", ANN: "/home/ann"}
-#: What the rule answers for each action: an administrator who lets ordinary users do the ordinary things.
+#: Answer of the polkit rule by action: ordinary users may use the ordinary actions.
 ORDINARY = {"mount": "YES", "persist": "YES", "bench": "YES", "tune": "YES", "apply": "YES"}
-#: One who lets them do everything.
+#: Answers of a polkit rule that permits all actions.
 EVERYTHING = {**ORDINARY, "mount-system": "YES", "persist-system": "YES", "apply-system": "YES"}
-#: Of every wait. Whoever meets it waits for something that does not come.
+#: Timeout of every wait, s; far longer than any expected event takes.
 DEADLINE_S = 60.0
 
 _RULES = """
@@ -65,7 +66,7 @@ polkit.addRule(function(action, subject) {
 });
 """
 
-#: A server of this name never answers: its mount.nfs runs until it is killed.
+#: Name of a server that never answers: mount.nfs for it sleeps until it is killed.
 SILENT = "silent.example"
 NFS_PROGRAM = f"""#!/bin/sh
 share=$1 point=$2 words=""
@@ -90,7 +91,7 @@ def parse(raw):
     ]
 """
 
-#: Process 1 of the rig. It ends with its input, and everything in the rig with it.
+#: Shell script of PID 1 of the rig. It ends at the end of its input, and so do all processes of the rig.
 _SETUP = """
 set -eu
 umask 022
@@ -143,18 +144,25 @@ fi
 echo ready
 read -r _ || :
 """
-#: New and empty inside; with ``whole``, those too in which the program that runs the test may lie.
+#: Directories that are new and empty in the rig; with ``whole`` also those that may have the test's Python.
 _PLACES = ("/var/lib", "/mnt", "/media", "/srv")
 _WHOLE_PLACES = (*_PLACES, "/home", "/opt", "/root", "/tmp", "/usr/local")
 
 
 class NamespacesError(Exception):
-    """This machine, or this container, lets nobody make namespaces."""
+    """The machine or container does not permit creating namespaces."""
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A mount as the rig's table has it."""
+    """Row of the rig's mount table.
+
+    Attributes:
+        mount_id: id of the mount.
+        point: mount point.
+        options: options of the mount.
+        source: source, such as server:/export.
+    """
 
     mount_id: int
     point: str
@@ -163,15 +171,15 @@ class Mount:
 
 
 class Rig:
-    """See the module.
+    """Namespaces with the installed helper, a bus, polkitd and ordinary users; see the module docstring.
 
     Args:
-        stage: an empty directory of this rig's own.
-        answers: of polkit's rule, by action; "NO" for every other action.
-        nfs: whether something stands in for NFS.
-        bus: whether there are a bus and polkitd.
-        whole: whether /home, /opt, /root, /tmp and /usr/local are new and empty, too. The Python that runs
-            the test may lie in them, so that it cannot be started inside then.
+        stage: empty directory in which the helper is installed.
+        answers: answer of the polkit rule by action; "NO" for all other actions.
+        nfs: whether tmpfs replaces NFS.
+        bus: whether a bus and polkitd are started.
+        whole: whether /home, /opt, /root, /tmp and /usr/local are new and empty, too. If the Python of the
+            test is in one of them, it cannot be started in the rig then.
     """
 
     def __init__(
@@ -205,7 +213,7 @@ class Rig:
                 self.make(home, uid=uid)
 
     def close(self) -> None:
-        """End everything in the rig."""
+        """End all sessions and all processes of the rig."""
         for session in self._sessions:
             session.hang_up()
         assert self._holder.stdin is not None
@@ -223,11 +231,11 @@ class Rig:
                 child.wait()
 
     def path(self, path: str) -> Path:
-        """Return a path of the rig as this process reaches it; symbolic links in it lead outside."""
+        """Return the path by which this process reaches a file of the rig; links in it lead outside."""
         return Path(f"/proc/{self._holder.pid}/root{path}")
 
     def read(self, path: str) -> str:
-        """Return a file of the rig; bytes that are not UTF-8 as surrogates."""
+        """Return the text of a file of the rig; bytes that are not UTF-8 become surrogates."""
         return self.path(path).read_bytes().decode(errors="surrogateescape")
 
     def write(self, path: str, text: str, *, uid: int = 0, mode: int = 0o644) -> None:
@@ -238,11 +246,11 @@ class Rig:
         file.chmod(mode)
 
     def fstab_sha256(self) -> str:
-        """Return the digest of the rig's fstab, which a change of it must name."""
+        """Return the SHA-256 of the rig's fstab, which a request to change it must contain."""
         return hashlib.sha256(self.path("/etc/fstab").read_bytes()).hexdigest()
 
     def units(self) -> dict[str, str]:
-        """Return the files and links where the administrator's units of systemd stand."""
+        """Return contents or link target of each file and link in /etc/systemd/system."""
         folder = self.path("/etc/systemd/system")
         return {
             str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else path.read_text()
@@ -251,7 +259,7 @@ class Rig:
         }
 
     def udev_rules(self) -> dict[str, bytes]:
-        """Return the files among the administrator's rules of udev."""
+        """Return the contents of each file in /etc/udev/rules.d by name."""
         return {path.name: path.read_bytes() for path in self.path("/etc/udev/rules.d").iterdir()}
 
     def make(self, *paths: str, uid: int = 0, mode: int = 0o755) -> None:
@@ -296,19 +304,19 @@ class Rig:
         return self.mounts_at(point)[-1]
 
     def inside(self, words: Sequence[str], *, uid: int = 0, first: Sequence[str] = ()) -> list[str]:
-        """Return the command that runs a command inside, as this user and as the child of a shell.
+        """Return the command that runs a command in the rig, as this user and as the child of a shell.
 
         Args:
-            words: the command.
-            uid: the user.
-            first: words of a program that starts all this as root.
+            words: command to run.
+            uid: user id to run it as.
+            first: command prefix that is run as root before the user is changed.
         """
         become = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if uid else []
-        # The shell stays: pkexec takes its parent for the caller, and serves no child of process 1.
+        # The shell stays as pkexec's parent: pkexec takes its parent as the caller, and refuses PID 1.
         shell = ["sh", "-c", '"$@"; exit $?', "sh"]
         number = self._holder.pid
-        # Who enters another mount namespace stands at its first root. Where this test runs in a root of its
-        # own (chroot), the rig's is another one.
+        # nsenter(1) changes to the first root of the mount namespace. If the test runs in a chroot, the rig's
+        # root is another one.
         root = f"/proc/{number}/root"
         return [
             "nsenter", f"--mount=/proc/{number}/ns/mnt", f"--pid=/proc/{number}/ns/pid_for_children",
@@ -316,7 +324,7 @@ class Rig:
         ]  # fmt: skip
 
     def start(self, *words: str, uid: int = 0, **options: Any) -> subprocess.Popen[bytes]:
-        """Start a command inside, as this user; the rig's end ends it."""
+        """Start a command in the rig as this user; the end of the rig kills it."""
         env = {"PATH": PATH, "HOME": HOMES.get(uid, "/"), **options.pop("env", {})}
         command = self.inside(words, uid=uid, first=options.pop("first", ()))
         child = subprocess.Popen(command, env=env, **options)
@@ -326,7 +334,7 @@ class Rig:
     def run(
         self, *words: str, uid: int = 0, check: bool = True, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command inside, as this user."""
+        """Run a command in the rig as this user, and return its result."""
         done = subprocess.run(
             self.inside(words, uid=uid), env={"PATH": PATH, "HOME": HOMES.get(uid, "/"), **(env or {})},
             check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE_S, text=True,
@@ -335,18 +343,18 @@ class Rig:
         return done
 
     def python(self, code: str, *words: str, uid: int = NOBODY) -> Any:
-        """Run a program of the system's Python inside, as this user; return what it prints, decoded JSON."""
+        """Run a program with the system's Python in the rig; return its output, decoded from JSON."""
         return json.loads(self.run("/usr/bin/python3", "-I", "-S", "-c", code, *words, uid=uid).stdout)
 
     def session(self, action: str, *more: str, uid: int = NOBODY, **options: Any) -> Session:
-        """Start the helper as this user does, through pkexec.
+        """Start the helper through pkexec, as a user does.
 
         Args:
-            action: its first argument.
+            action: first argument of the helper.
             more: further arguments.
-            uid: the caller.
-            options: ``env``, ``before`` (words of a program that starts pkexec), ``first`` (see inside) or
-                those of Popen.
+            uid: user id of the caller.
+            options: ``env``; ``before``, a command prefix of pkexec; ``first``, see inside; or options of
+                Popen.
         """
         near, far = socket.socketpair()
         before: Sequence[str] = options.pop("before", ())
@@ -361,7 +369,7 @@ class Rig:
 
     @contextlib.contextmanager
     def audit(self) -> Iterator[list[bytes]]:
-        """Stand in for the log daemon; after the block, the list has each message as it was sent."""
+        """Replace the log daemon within this context; the yielded list collects each message."""
         heard: list[bytes] = []
         end, ended = socket.socketpair()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log, end, ended:
@@ -369,7 +377,7 @@ class Rig:
             self.path("/dev/log").chmod(0o666)
 
             def listen() -> None:
-                # Who logs waits as soon as ten messages do.
+                # A sender blocks when ten messages are queued, so they are read at once.
                 while log in (ready := select.select([log, ended], [], [])[0]) or ended not in ready:
                     heard.append(log.recv(1 << 20))
 
@@ -384,13 +392,14 @@ class Rig:
 
 
 class Session:
-    """A conversation with a helper, in whose action each role has a line of its own.
+    """Client of a helper, with one socket to each role of the action.
 
-    A request goes to the role that has the verb, any other to the first one. What is received comes from the
-    role that was sent something last.
+    A request is sent to the role that serves its verb, an unknown verb to the first role. Answers are read
+    from
+    the role that got the last request.
 
     Attributes:
-        process: nsenter; the helper is further below.
+        process: process of nsenter, of which the helper is a descendant.
     """
 
     def __init__(self, rig: Rig, process: subprocess.Popen[bytes], start: socket.socket, action: str) -> None:
@@ -404,14 +413,14 @@ class Session:
 
     @property
     def _line(self) -> socket.socket:
-        """The line to the role; before there are any, the one that the helper sends them by."""
+        """Socket to the current role; if the helper has started no roles, the socket that announces them."""
         if not self._lines and self._start.fileno() >= 0:
             self._lines = receive_lines(self._start, self._action)
         self._role = self._role or next(iter(self._lines), "")
         return self._lines.get(self._role, self._start)
 
     def send(self, verb: str, args: Mapping[str, object] | None = None, role: str = "") -> str:
-        """Send a request; return its id. A helper that has gone does not get it."""
+        """Send a request and return its id; the error of an ended helper is ignored."""
         number = secrets.token_hex(8)
         request = {"id": number, "verb": verb, "args": args or {}}
         roles = ACTIONS.get(self._action, ("",))
@@ -421,27 +430,27 @@ class Session:
         return number
 
     def send_plan(self, requests: Sequence[Mapping[str, object]]) -> None:
-        """Send a plan to each role of the action."""
+        """Send a plan to each role of the action, and wait for the answers."""
         for role in ACTIONS[self._action]:
             self.answer_to(self.send("plan", {"requests": requests}, role))
 
     def send_bytes(self, data: bytes) -> None:
-        """Send bytes."""
+        """Send raw bytes to the current role."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._line.sendall(data)
 
     def send_without_waiting(self, data: bytes) -> None:
-        """Send as much as the line takes, also while the helper takes some of it, and read nothing."""
+        """Send bytes until the socket accepts none for a second, without reading answers."""
         self._line.settimeout(1.0)
         with contextlib.suppress(OSError):
             self._line.sendall(data)
         self._line.settimeout(None)
 
     def receive(self, timeout_s: float = DEADLINE_S) -> dict[str, Any] | None:
-        """Return the next line, None at the end.
+        """Return the next line as a JSON object, None at the end of the input.
 
         Raises:
-            TimeoutError: if neither comes.
+            TimeoutError: if neither arrives within the timeout.
         """
         end = time.monotonic() + timeout_s
         source, buffer = self._line, self._buffers.get(self._role, b"")
@@ -460,18 +469,18 @@ class Session:
         return answer
 
     def answer_to(self, number: str, timeout_s: float = DEADLINE_S) -> dict[str, Any] | None:
-        """Return the answer to a request, None if the helper ends first."""
+        """Return the answer to the request with this id, None if the helper ends first."""
         while (answer := self.receive(timeout_s)) is not None:
-            # A line that is no request, or too long, is answered without an id.
+            # The answer to a malformed or overlong line has no id.
             if answer.get("id") in {number, None} and "event" not in answer:
                 return answer
         return None
 
     def ask(self, verb: str, timeout_s: float = DEADLINE_S, /, **args: object) -> dict[str, Any]:
-        """Send a request and return the answer: its ``ok``, or ``{"code", "message", …}``.
+        """Send a request and return its result, or its error ``{"code", "message", …}``.
 
         Raises:
-            AssertionError: if the helper ends instead; the message has what it said.
+            AssertionError: if the helper ends instead; the message has its exit status and errors.
         """
         answer = self.answer_to(self.send(verb, args), timeout_s)
         assert answer is not None, f"the helper ended: {self.end()!r}"
@@ -479,37 +488,37 @@ class Session:
         return found
 
     def try_asking(self, verb: str, /, **args: object) -> dict[str, Any] | None:
-        """Send a request and return the answer as :meth:`ask` does, None if the helper ends instead."""
+        """Send a request and return its result or error, None if the helper ends instead."""
         answer = self.answer_to(self.send(verb, args))
         return None if answer is None else answer.get("ok", answer.get("error"))
 
     def mount(self, share: str, target: str, *words: str, create: bool = True, timeout_ms: int = 5000) -> Any:
-        """Ask for a mount."""
+        """Send the request ``mount``; return its result or error."""
         return self.ask(
             "mount", share=share, target=target, options=list(words), create=create, timeout_ms=timeout_ms
         )
 
     def unmount(self, target: str, **flags: bool) -> Any:
-        """Ask to unmount, with ``force`` or ``lazy``."""
+        """Send the request ``unmount`` with ``force`` or ``lazy``; return its result or error."""
         return self.ask("unmount", target=target, timeout_ms=5000, **flags)
 
     def remount(self, target: str, *words: str) -> Any:
-        """Ask for other options of a mount in use."""
+        """Send the request ``remount`` with these options; return its result or error."""
         return self.ask("remount", target=target, options=list(words), timeout_ms=5000)
 
     def add(self, share: str, target: str, *words: str, fstype: str = "nfs") -> Any:
-        """Ask for a new entry of fstab, as it is now."""
+        """Send the request ``add`` with the checksum of the current fstab; return its result or error."""
         return self.ask("add", **self._entry(share, target, words, fstype))
 
     def change(self, old: tuple[str, str], share: str, target: str, *words: str) -> Any:
-        """Ask for another entry in place of the one of this share and mount point."""
+        """Send the request ``change`` for the entry of share and mount point ``old``; return its answer."""
         entry = self._entry(share, target, words, "nfs")
         return self.ask("change", old_share=old[0], old_target=old[1], **entry)
 
     def write_unit(
         self, share: str, target: str, *words: str, automount: bool = True, sha256: str = ""
     ) -> Any:
-        """Ask for units of systemd."""
+        """Send the request ``unit-write``; return its result or error."""
         return self.ask(
             "unit-write", share=share, target=target, options=list(words), automount=automount, sha256=sha256
         )
@@ -521,13 +530,13 @@ class Session:
         }  # fmt: skip
 
     def hello(self) -> Session:
-        """Wait until the helper is there; return the session."""
+        """Wait until the helper answers ``hello``; return the session."""
         assert "role" in self.ask("hello")
         return self
 
     @property
     def helpers(self) -> list[int]:
-        """The process ids of the helper and of its roles in their order, as this process sees them."""
+        """Process ids of the helper's first process and of its roles, in the test's process namespace."""
         found = _descendants(self.process.pid)
         helpers: list[int] = []
         for pid in found:
@@ -539,25 +548,25 @@ class Session:
 
     @property
     def helper(self) -> int:
-        """The process id of the first role."""
+        """Process id of the first role."""
         return self.helpers[1]
 
     def hang_up(self) -> None:
-        """Close the lines."""
+        """Close all sockets of the session."""
         for line in (self._start, *self._lines.values()):
             line.close()
         if self.process.stderr is not None:
             self.process.stderr.close()
 
     def end_input(self) -> None:
-        """End what the helper reads, and go on hearing what it says."""
+        """Close the sending direction of all sockets; answers can still be read."""
         _ = self._line
         for line in (self._start, *self._lines.values()):
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_WR)
 
     def end(self, timeout_s: float = DEADLINE_S) -> tuple[int, str]:
-        """End its input and wait for its end; return its exit status and what it wrote to its errors."""
+        """End the input and wait for the helper to end; return its exit status and standard error."""
         self.end_input()
         errors = self.process.communicate(timeout=timeout_s)[1]
         for line in (self._start, *self._lines.values()):
@@ -591,7 +600,7 @@ def _unescaped(field: str) -> str:
 
 
 def gone(pid: int, timeout_s: float) -> bool:
-    """Whether a process ends within this time; one that waits to be buried has ended."""
+    """Whether a process ends within the timeout, s; a zombie counts as ended."""
     try:
         watched = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -609,6 +618,6 @@ def _readable(fd: int, timeout_s: float) -> bool:
 
 
 def end(pid: int) -> None:
-    """Kill a process that may have ended."""
+    """Kill a process; ignore that it may have ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""The structure of the source code: lines of code, imports between files and folders, circles, names.
+"""Structure of the source code: lines of code, imports between files and directories, cycles, names.
 
-Everything is read from the text (``ast``), nothing is imported. Imports inside functions and below
-``TYPE_CHECKING`` count: a reader meets them, too.
+The source text is parsed with ``ast``; no module is imported. Imports inside functions and below
+``TYPE_CHECKING`` count too.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("advisor", "app", "resources", "ui")
-#: Words that name nothing in the field, one a line; ``#`` begins a comment.
+#: File of words that may not be used in names, one a line; ``#`` begins a comment.
 BANNED_NAMES = ROOT / "tests" / "data" / "banned_names.txt"
 _IGNORED_TOKENS = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
 @dataclass
 class SourceFile:
-    """A Python file of the product.
+    """Python file of the program.
 
     Attributes:
-        path: relative to the checkout.
-        module: its dotted name.
-        code_lines: lines that hold code: no blank line, comment or docstring.
-        lines: all of them.
-        imports: dotted names of the product's modules that it imports.
+        path: path relative to the checkout.
+        module: dotted name.
+        code_lines: number of lines with code; blank lines, comments and docstrings are not counted.
+        lines: number of all lines.
+        imports: dotted names of the program's modules that it imports.
         classes: public classes at its top level.
         functions: public functions at its top level.
     """
@@ -49,12 +49,12 @@ class SourceFile:
 
     @property
     def package(self) -> str:
-        """Its folder, as a dotted name."""
+        """Dotted name of its directory."""
         return self.module if self.path.endswith("__init__.py") else self.module.rpartition(".")[0]
 
 
 def read(root: Path = ROOT) -> dict[str, SourceFile]:
-    """Read the product's files; return them by dotted name."""
+    """Parse all Python files of the program; return them by dotted name."""
     paths = [path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))]
     modules = {_dotted(path.relative_to(root)): path for path in paths}
     return {name: _read_file(name, path, root, modules) for name, path in modules.items()}
@@ -90,12 +90,12 @@ def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 
 def file_edges(files: Mapping[str, SourceFile]) -> dict[str, set[str]]:
-    """Return what each file imports."""
+    """Return the imported modules of each file."""
     return {name: file.imports - {name} for name, file in files.items()}
 
 
 def folder_edges(files: Mapping[str, SourceFile]) -> dict[str, set[str]]:
-    """Return what each folder imports from others: its own files, not those of folders in it."""
+    """Return the directories that each directory imports from, without its subdirectories."""
     edges: dict[str, set[str]] = defaultdict(set)
     for file in files.values():
         edges[file.package] |= {files[name].package for name in file.imports} - {file.package}
@@ -103,7 +103,7 @@ def folder_edges(files: Mapping[str, SourceFile]) -> dict[str, set[str]]:
 
 
 def single_importers(files: Mapping[str, SourceFile]) -> dict[str, str]:
-    """Return the modules that exactly one other module imports, with that one."""
+    """Return the modules that only one other module imports, each with that module."""
     importers: dict[str, set[str]] = defaultdict(set)
     for name, imported in file_edges(files).items():
         for each in imported:
@@ -116,7 +116,7 @@ def single_importers(files: Mapping[str, SourceFile]) -> dict[str, str]:
 
 
 def repeated_classes(files: Mapping[str, SourceFile]) -> dict[str, list[str]]:
-    """Return public class names that stand in more than one module, with these modules."""
+    """Return the public class names that occur in more than one module, with these modules."""
     homes: dict[str, list[str]] = defaultdict(list)
     for name, file in sorted(files.items()):
         for each in file.classes:
@@ -125,7 +125,7 @@ def repeated_classes(files: Mapping[str, SourceFile]) -> dict[str, list[str]]:
 
 
 def banned_words(path: Path = BANNED_NAMES) -> set[str]:
-    """Return the words that no name may contain as a whole token."""
+    """Return the words that no name may contain as a token, from BANNED_NAMES."""
     rows = (row.partition("#")[0].strip() for row in path.read_text().splitlines())
     return {row for row in rows if row}
 

@@ -1,4 +1,4 @@
-"""Time and waiting for the helper's session: an hour passes in the moment in which nothing else happens."""
+"""Fake clock for sessions of the helper: when nothing else is ready, time jumps to the end of a wait."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 class FakeClock:
-    """Stands still while there is something to read or to write, and jumps to the end of a wait otherwise.
+    """Clock and poll function of a session: it advances only if no descriptor is ready.
 
     Attributes:
-        time: seconds.
-        when_idle: called before each jump; what it makes ready is served without the jump.
+        time: current time, s.
+        when_idle: function called before each advance; descriptors that it makes ready are served first.
     """
 
     def __init__(self) -> None:

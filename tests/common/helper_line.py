@@ -1,4 +1,4 @@
-"""Both ends of the lines between a helper's roles and their client, for tests without that client."""
+"""Sockets between a helper's roles and a client, for tests that do not use the program's own client."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def action_of(role: str) -> str:
 def start_helper(
     command: Sequence[str], role: str, *words: str, action: str = "", **options: Any
 ) -> subprocess.Popen[bytes]:
-    """Start a helper and return its process, with the line to one role as its ``stdin`` and ``stdout``.
+    """Start a helper; return its process, with the socket of one role as its ``stdin`` and ``stdout``.
 
     Args:
-        command: that starts it, without the action.
-        role: to speak with.
-        words: behind the action.
-        action: that starts the role, by default the ordinary one.
-        options: of Popen.
+        command: command of the helper, without the action.
+        role: role to talk to.
+        words: arguments after the action.
+        action: action of the helper; "" for the ordinary action of the role.
+        options: options of Popen.
     """
     action = action or action_of(role)
     ours, theirs = socket.socketpair()
@@ -43,7 +43,7 @@ def start_helper(
     line = lines.pop(role, None)
     for other in lines.values():
         other.close()
-    if line is None:  # it has not started; what is read is the end
+    if line is None:  # the helper has not started; reading returns the end of the input
         line, other = socket.socketpair()
         other.close()
     child.stdin, child.stdout = _Feed(line.dup()), line.makefile("rb")  # type: ignore[assignment]
@@ -52,7 +52,7 @@ def start_helper(
 
 
 class _Feed:
-    """The input of a role, as a file. Its end is the end of the input, also while the output is open."""
+    """Input of a role as a file; closing it ends the role's input, while the output stays open."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -79,7 +79,7 @@ class _Feed:
 
 
 def receive_lines(start: socket.socket, action: str) -> dict[str, socket.socket]:
-    """Return the lines to the roles of an action, which a helper sends when it has started them."""
+    """Return the sockets of the roles of an action by role, which the helper sends after its start."""
     roles = ACTIONS.get(action, ())
     with contextlib.suppress(ConnectionResetError):
         data, fds, _flags, _address = socket.recv_fds(start, 4096, len(roles) + 1)
@@ -90,7 +90,7 @@ def receive_lines(start: socket.socket, action: str) -> dict[str, socket.socket]
 
 
 def peer(action: str, script: str) -> str:
-    """Return a program that stands in for a helper: each of its roles runs the script on its line."""
+    """Return the source of a program that replaces a helper; each role runs the script on its socket."""
     start = inspect.getsource(_start_roles)
     return (
         f"import json, os, socket\n\n\n{start}\n\n_start_roles({list(ACTIONS[action])}, {PROTOCOL})\n{script}"

@@ -1,4 +1,4 @@
-"""What libmount itself reads of an fstab: the judge of every program that writes one."""
+"""fstab as libmount reads it (ctypes), to verify every program that writes one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def read_by_libmount(path: Path) -> list[tuple[str, str, str, str, int, int]]:
-    """Return the entries that libmount itself reads, and skip the test where it is not installed.
+    """Return the entries that libmount reads from a file; skip the test if libmount is not installed.
 
-    findmnt is no judge of broken lines: that of util-linux 2.41 crashes at the first one.
+    findmnt cannot replace it: findmnt of util-linux 2.41 crashes at the first malformed line.
     """
     try:
         libmount = ctypes.CDLL("libmount.so.1")

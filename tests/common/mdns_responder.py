@@ -1,6 +1,6 @@
-"""A responder of multicast DNS (RFC 6762): answers questions for _nfs._tcp with packets made by hand.
+"""Responder of multicast DNS (RFC 6762): answers questions for _nfs._tcp with prepared packets.
 
-It sends damaged ones too, as anybody on a network can: MALFORMED has the kinds.
+MALFORMED has malformed packets, as any host of a network can send them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER = struct.pack(">6H", 0, _ANSWER, 0, 1, 0, 0)
 
 
 def name(text: bytes) -> bytes:
-    """Return a name in labels; a backslash before a dot keeps it inside its label."""
+    """Encode a name as labels (RFC 1035, 3.1); a backslash before a dot keeps the dot in its label."""
     labels = [label.replace(b"\0", b".") for label in text.replace(b"\\.", b"\0").split(b".")]
     return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
 
@@ -36,7 +36,7 @@ def message(records: Sequence[bytes], count: int | None = None) -> bytes:
 
 
 def announcement(instance: bytes, host: bytes, address: str, path: bytes = b"") -> bytes:
-    """Return the packet by which a server announces an NFS export."""
+    """Return the packet with which a server announces an NFS export: PTR, SRV, TXT and A records."""
     full = instance + b"." + SERVICE
     text = b"path=" + path if path else b""
     return message([
@@ -48,7 +48,7 @@ def announcement(instance: bytes, host: bytes, address: str, path: bytes = b"") 
 
 
 def _pointing(at: int) -> bytes:
-    """Return a packet whose only name is a pointer to an offset."""
+    """Return a packet whose only name is a compression pointer to an offset (RFC 1035, 4.1.4)."""
     pointer = struct.pack(">H", 0xC000 | at)
     rest = struct.pack(">HHIH", _PTR, 1, 120, 2) + pointer
     return _HEADER + pointer + rest
@@ -75,7 +75,7 @@ MALFORMED = {
 
 
 class Responder:
-    """Answers from an address until it is closed, in the network namespace of the thread that made it."""
+    """Responder that sends packets from an address, in the network namespace of the creating thread."""
 
     def __init__(self, address: str, packets: Sequence[bytes]) -> None:
         self._address = address

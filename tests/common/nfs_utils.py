@@ -1,7 +1,7 @@
-"""What nfsiostat and mountstats of nfs-utils say of two texts of mountstats, beside what we say of them.
+"""Reference figures from nfsiostat and mountstats of nfs-utils, for a comparison with the program's own.
 
-Both are Python scripts: mountstats compares two files itself; nfsiostat reads only its own process's, so its
-functions are called with ours.
+Both are Python scripts. mountstats compares two files itself. nfsiostat reads only the mountstats of its own
+process, so its functions are called with the contents of the files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,17 @@ _OPERATIONS = ("READ", "WRITE")
 
 
 class Said(NamedTuple):
-    """One operation of one mount: rates a second, kB a second, times in ms; errors None if not printed."""
+    """Figures of one operation of one mount, as printed.
+
+    Attributes:
+        ops: requests per second.
+        kilobytes: throughput, kB/s.
+        retransmissions: number of retransmissions.
+        rtt: mean round-trip time, ms.
+        execute: mean execution time, ms.
+        queue: mean time in the queue, ms.
+        errors: number of errors, None if not printed.
+    """
 
     ops: float
     kilobytes: float
@@ -40,7 +50,7 @@ class Said(NamedTuple):
     errors: int | None
 
 
-#: Mount point and operation to what is said; "sends" to the requests a second of the last connection.
+#: Figures by (mount point, operation); "sends" has the requests per second of the last connection.
 Report = dict[tuple[str, str], Said | float]
 
 
@@ -50,7 +60,7 @@ def script(name: str) -> str | None:
 
 
 def load(name: str) -> Any:
-    """Return a script's definitions as a module, without running it."""
+    """Return the definitions of a script as a module, without running its main program."""
     path = script(name)
     assert path is not None
     tree = ast.parse(Path(path).read_text())
@@ -62,13 +72,13 @@ def load(name: str) -> Any:
         if isinstance(node, kinds) or (isinstance(node, ast.Try) and isinstance(node.body[0], imports))
     ]
     module = ModuleType(name)
-    module.__dict__["open"] = lambda file: io.StringIO(Path(file).read_text())  # they forget to close theirs
+    module.__dict__["open"] = lambda file: io.StringIO(Path(file).read_text())  # they leave files open
     exec(compile(tree, path, "exec"), module.__dict__)
     return module
 
 
 def nfsiostat(old: Path, new: Path, seconds: float) -> Report:
-    """Return what nfsiostat prints for the interval between two files."""
+    """Return the figures that nfsiostat prints for the interval between two mountstats files."""
     module = load("nfsiostat")
 
     class Options:
@@ -83,7 +93,7 @@ def nfsiostat(old: Path, new: Path, seconds: float) -> Report:
 
 
 def mountstats(old: Path, new: Path) -> Report:
-    """Return what ``mountstats iostat`` prints; it takes the seconds from the mounts' age."""
+    """Return the figures that ``mountstats iostat`` prints; the interval follows from the mounts' ages."""
     path = script("mountstats")
     assert path is not None
     done = subprocess.run(
@@ -94,7 +104,13 @@ def mountstats(old: Path, new: Path) -> Report:
 
 
 def ours(old: Path, new: Path, seconds: float | None = None) -> Report:
-    """Return the same figures from our own parser and meter; the seconds, if not given, from the ages."""
+    """Return the figures of the program's own parser and RateMeter.
+
+    Args:
+        old: mountstats file at the beginning of the interval.
+        new: mountstats file at its end.
+        seconds: length of the interval, s; None to take it from the ages of the mounts.
+    """
     before = {mount.mount_point: mount for mount in parse(old.read_text())}
     found: Report = {}
     for mount in parse(new.read_text()):
@@ -111,7 +127,7 @@ def ours(old: Path, new: Path, seconds: float | None = None) -> Report:
 
 
 def assert_agree(theirs: Report, our: Report) -> None:
-    """Fail unless every figure is the same to the three places that nfs-utils prints."""
+    """Assert that all figures are equal to the three decimal places that nfs-utils prints."""
     assert theirs
     assert theirs.keys() == our.keys()
     for key, said in theirs.items():
@@ -121,7 +137,7 @@ def assert_agree(theirs: Report, our: Report) -> None:
             continue
         assert isinstance(mine, Said)
         assert mine[:6] == pytest.approx(said[:6], abs=6e-4), key
-        # mountstats prints 0 errors where the kernel does not count them; we say that it is not known.
+        # mountstats prints 0 errors where the kernel does not count them; the program reports None.
         assert mine.errors == said.errors or (mine.errors is None and said.errors == 0), key
 
 

@@ -1,4 +1,4 @@
-"""The other end of a session's line, for one thread that is both the session and its peer."""
+"""Socket pair of a session and its peer, for tests that run both in one thread."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class PeerLine:
-    """A socket pair: the session gets ``theirs``, and what does not fit into it waits here.
+    """Socket pair: the session gets ``theirs``; bytes that do not fit into the socket are buffered here.
 
     Args:
-        reads: whether the peer takes what it is sent.
-        ends: whether its input ends after what it sends.
+        reads: whether the peer reads what the session sends.
+        ends: whether the session's input ends after the buffered bytes.
 
     Attributes:
-        reads: as above.
-        data: what it has taken.
+        reads: whether the peer reads what the session sends.
+        data: bytes received from the session.
     """
 
     def __init__(self, *, reads: bool = True, ends: bool = True) -> None:
@@ -27,12 +27,12 @@ class PeerLine:
         self._to_send, self.data = b"", b""
 
     def send(self, data: bytes) -> None:
-        """Send as much as the line takes now, the rest with the next :meth:`pump`."""
+        """Send as much as the socket accepts; :meth:`pump` sends the rest."""
         self._to_send += data
         self.pump()
 
     def pump(self) -> None:
-        """Take and send what there is."""
+        """Receive available bytes, and send buffered ones."""
         with contextlib.suppress(BlockingIOError):
             while self.reads and (chunk := self.ours.recv(1 << 20)):
                 self.data += chunk
@@ -48,13 +48,13 @@ class PeerLine:
             self.ours.shutdown(socket.SHUT_WR)
 
     def fill(self) -> None:
-        """Fill the session's output."""
+        """Fill the buffer of the session's output, so that it cannot send."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 self.theirs.send(b"\n" * 4096, socket.MSG_DONTWAIT)
 
     def take(self) -> list[Any]:
-        """Return what has been answered since, decoded."""
+        """Return the decoded answers since the last call."""
         self.pump()
         data, self.data = self.data, b""
         return [json.loads(text) for text in data.splitlines() if text]

@@ -1,7 +1,7 @@
-"""Who touches what lies below a path, in this process: Python's audit events, and calls that have none.
+"""Recorder of accesses below a path by this process, from Python's audit events and patched functions of os.
 
-stat(2) and its like raise no audit event (Python, "Audit events table"), so the functions of os that make
-them are replaced. What Qt does by itself is not seen; the test of forbidden calls keeps its classes out.
+stat(2) and similar calls raise no audit event (Python, "Audit events table"), so the functions of os that
+make them are replaced. Accesses by Qt itself are not seen; another test forbids Qt's file classes.
 """
 
 import os
@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-#: They may name a path for a child, which may wait: unless the program is one that always does.
+#: Events of starting a child: its arguments may have the path, except for programs that access it.
 _STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.exec"})
 _WAITING_PROGRAMS = frozenset({"df", "lsof", "mountpoint", "stat", "umount"})
 _WITHOUT_EVENT = ("stat", "lstat", "statvfs", "access", "readlink", "pathconf")
 
 
 class Touches:
-    """Collects what touches a path or what lies below it, until the test ends.
+    """Record of the accesses to a path and below it, until the end of the test.
 
     Attributes:
-        path: absolute, and with a name that nothing else has.
-        hits: each with the line that did it.
+        path: absolute path with a unique name.
+        hits: each access with the source line that made it.
     """
 
     def __init__(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,12 +68,12 @@ sys.addaudithook(_hook)  # it cannot be removed again
 
 
 def watch(path: str, monkeypatch: pytest.MonkeyPatch) -> Touches:
-    """Watch a path until :func:`unwatch`."""
+    """Start recording accesses to a path, until :func:`unwatch`."""
     touches = Touches(path, monkeypatch)
     _watching.append(touches)
     return touches
 
 
 def unwatch(touches: Touches) -> None:
-    """Watch it no more."""
+    """Stop recording accesses to a path."""
     _watching.remove(touches)

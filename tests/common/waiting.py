@@ -1,4 +1,4 @@
-"""Waits of tests: for an event, with one deadline far beyond what any takes on a busy machine."""
+"""Waits of tests for an event, with one deadline that is far longer than any expected event takes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-#: A test that meets it has found something that does not come at all. In a window's test the longest wait
-#: for what the window does takes 2 s on a quiet machine.
+#: Deadline of each wait, s. In tests of the window the longest wait takes 2 s on an idle machine.
 DEADLINE_S = 100.0
 DEADLINE_MS = int(DEADLINE_S * 1000)
 
@@ -19,12 +18,12 @@ def wait_for(event: threading.Event, what: str, saw: Callable[[], object] | None
     """Wait until an event is set.
 
     Args:
-        event: set by what the test listens to.
-        what: the event in words.
-        saw: what there is to see if it does not come.
+        event: event that the test's listener sets.
+        what: description of the event, for the message.
+        saw: function that returns the observed state for the message.
 
     Raises:
-        AssertionError: if it is not set within the deadline.
+        AssertionError: if the event is not set within the deadline.
     """
     if not event.wait(DEADLINE_S):
         seen = f"; seen: {saw()!r}" if saw is not None else ""
@@ -32,7 +31,7 @@ def wait_for(event: threading.Event, what: str, saw: Callable[[], object] | None
 
 
 def source_of(fact: Callable[[], object]) -> str:
-    """Return the code of a fact that is waited for, which names it best."""
+    """Return the source code of a condition, as its description in a message."""
     try:
         text = " ".join(inspect.getsource(fact).split())
     except (OSError, TypeError):  # a method of Qt has none

@@ -1,7 +1,7 @@
-"""A job in a guest of its own: changes of mounts whose agent, helper or both are killed at each request.
+"""Guest job: changes of mounts whose agent, helper or both are killed at each request.
 
-The requests are not listed here: a change is made once, and what it asked its helpers for is what the kills
-go through, before a request, while it runs, and after its answer.
+A change is first made without a kill, and its requests to the helper are recorded. Then it is repeated with a
+kill before each request, during it, and after its answer.
 """
 
 import os
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 POINT, OTHER = "/mnt/changed", "/mnt/elsewhere"
 BASE = "vers=4.2,nofail,nosuid,nodev"
 UNITS = Path("/etc/systemd/system")
-#: Of others: a share of the same server, and another file system.
+#: Mounts that no change may touch: a share of the same server, and another file system.
 FOREIGN = {"/mnt/foreign": "nfs", "/mnt/foreign files": "tmpfs"}
-#: For the next start to say what is not as it was, seconds.
+#: Time for the next start of the program to report differences, s.
 START_S = 5.0
 
 #: fstab, the units, and the options of the mounts that changes are about.
 State = tuple[str, dict[str, str], dict[str, str]]
-#: Number of the request, moment, target, and how much later, seconds.
+#: Number of the request, moment, target, and delay of the kill, s.
 Deed = tuple[int, str, str, float]
 
 
@@ -50,7 +50,7 @@ def ask(**changes: Any) -> ApplyArgs:
     return ApplyArgs(**{"share": SHARE, "mount_point": POINT, "options": BASE, **changes})
 
 
-#: What is asked for where BASE is mounted at POINT and kept in fstab.
+#: Changes that are made where BASE is mounted at POINT and saved in fstab.
 CHANGES = {
     "mount": ask(options="vers=4.1,nofail,nosuid,nodev", keeper="fstab", read_ahead_kb=512),
     "new": ask(mount_point=OTHER, keeper="fstab"),
@@ -63,10 +63,10 @@ TARGETS = ("agent", "helper", "both")
 
 
 class Requests:
-    """Passes what a change asks for, and kills at one moment of one request.
+    """Records the requests of a change to the helper, and kills at one moment of one request.
 
     Attributes:
-        seen: verbs, in order.
+        seen: verbs in their order.
     """
 
     def __init__(self, at: int = -1, moment: str = "", deed: Callable[[], None] = lambda: None) -> None:
@@ -111,13 +111,14 @@ class Requests:
 
 
 def kill_at_each(names: list[str], *, whole: bool, seed: int) -> dict[str, Any]:
-    """Kill each change at each moment; return what was passed over.
+    """Kill each change at each moment; return what failed.
 
     Args:
-        names: of CHANGES.
-        whole: each of TARGETS at each moment, and while a request runs a little later, too. Otherwise one
-            after the other.
-        seed: of chance.
+        names: names of changes, keys of CHANGES.
+        whole: whether each of TARGETS is killed at each moment, and also with a delay during a request. If
+            not,
+            the targets take turns.
+        seed: seed of the random delays.
     """
     chance = random.Random(seed)
     others()
@@ -148,10 +149,11 @@ def kill_at_each(names: list[str], *, whole: bool, seed: int) -> dict[str, Any]:
 
 
 def one_kill(args: ApplyArgs, complete: State, deed: Deed) -> tuple[dict[str, Any], float]:
-    """Make a change that is killed at its moment.
+    """Make a change that is killed at a given moment.
 
     Returns:
-        what became of it, with each fault under its name, and how long the next start took, seconds.
+        the result of the change, with each fault by name, and the duration of the next start of the program,
+        s.
     """
     restore()
     before, foreign = state(), foreign_rows()
@@ -172,7 +174,7 @@ def one_kill(args: ApplyArgs, complete: State, deed: Deed) -> tuple[dict[str, An
 
 
 def judged(seen: tuple[State, State, State], error: str, told: str) -> dict[str, Any]:
-    """Return what became of a change, from what was there before and is after it, and at a complete one."""
+    """Return the result of a change: the state before and after it, compared with a complete change."""
     before, after, complete = seen
     temporaries = [path for path in TEMPORARIES if os.path.lexists(path)]
     found: dict[str, Any] = {"kind": "told"}
@@ -235,7 +237,7 @@ def apply(args: ApplyArgs) -> None:
 
 
 def restore() -> None:
-    """Have BASE mounted at POINT and kept in fstab, and nothing else of ours."""
+    """Mount BASE at POINT and save it in fstab; remove all other mounts and entries of the program."""
     for point in (POINT, OTHER):
         while any(row.mount_point == point for row in mountinfo.read().rows):
             unmount(point)
@@ -264,7 +266,7 @@ def foreign_rows() -> list[str]:
 
 
 def state() -> State:
-    """Return fstab, the units, and the options of the mounts that changes are about."""
+    """Return fstab, the units, and the options of the mounts that the changes concern."""
     units = {
         str(path): str(path.readlink()) if path.is_symlink() else path.read_text()
         for path in UNITS.rglob("mnt-*")

@@ -1,6 +1,6 @@
-"""One guest for the tests of this folder: booting it takes seconds, switching its link does not.
+"""Fixtures of the lab's tests, which share one guest: booting takes seconds, switching its link does not.
 
-Each test gets it alive (lab_guest.py), and sets back what it changed.
+Each test gets a living guest (lab_guest.py), and undoes its own changes.
 """
 
 import json
@@ -26,7 +26,7 @@ from app.service.protocol import MountArgs
 HERE = Path(__file__).parent
 _SHARED = pytest.StashKey[SharedGuest]()
 _FAILED = pytest.StashKey[bool]()
-#: Of a job in a guest of its own: shorter than the time-out of a test, which cannot say what was printed.
+#: Timeout of a guest job, s: shorter than pytest's timeout, which cannot report the guest's output.
 _JOB_S = TEST_TIMEOUT_S - 60.0
 
 
@@ -50,14 +50,14 @@ def lab_installed() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Have a guest that answers before any fixture looks at threads and processes."""
+    """Provide a living guest before other fixtures compare threads and processes."""
     if "lab" in getattr(item, "fixturenames", ()):
         item.config.stash[_SHARED].live()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
-    """Put the guest's remains into the report of a test that failed, and let no other test have the guest."""
+    """Add the guest's report to that of a failed test, and use another guest for later tests."""
     report = yield
     if report.failed and "lab" in getattr(item, "fixturenames", ()):
         item.stash[_FAILED] = True
@@ -75,15 +75,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End the guest, after the fixtures of a test that was interrupted."""
+    """End the guest, after the fixtures of an interrupted test."""
     session.config.stash[_SHARED].discard()
 
 
 @pytest.fixture
 def lab(lab_installed: None, request: pytest.FixtureRequest) -> Iterator[LabGuest]:
-    """A living guest with every fault and its link set back; a test in whose time it died fails.
+    """Living guest without faults and with its default link; the test fails if the guest dies meanwhile.
 
-    A guest in which a test failed is not used again: a new one is booted for the next test.
+    After a failed test the guest is not used again; the next test gets a new one.
     """
     shared = request.config.stash[_SHARED]
     used = LabGuest(shared.live())
@@ -104,13 +104,13 @@ def lab(lab_installed: None, request: pytest.FixtureRequest) -> Iterator[LabGues
 
 @pytest.fixture
 def lab_link(lab: LabGuest) -> Callable[[str], LinkFacts]:
-    """Switches the guest's link for one test."""
+    """Function that switches the guest's link for one test."""
     return lab.link
 
 
 @pytest.fixture
 def lab_mount(lab: LabGuest) -> Iterator[Callable[[str], None]]:
-    """Mounts the export at copying.POINT with a version; unmounted after the test."""
+    """Function that mounts the export at copy_tests.POINT with an NFS version; unmounted after the test."""
 
     def do(version: str) -> None:
         lab.ask("mounts.mount", MountArgs(share=lab.share, mount_point=POINT, options=f"vers={version}"))
@@ -121,14 +121,14 @@ def lab_mount(lab: LabGuest) -> Iterator[Callable[[str], None]]:
 
 @pytest.fixture
 def lab_fault(lab: LabGuest) -> Iterator[Callable[..., None]]:
-    """Makes faults in the guest for one test; they are undone before what the test mounted is unmounted."""
+    """Function that makes a fault in the guest; it is undone before the test's mounts are unmounted."""
     yield lab.fault
     lab.set_back()
 
 
 @pytest.fixture(scope="session")
 def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
-    """Boots a guest whose PID 1 does one job (guest_job.py) and returns its answer."""
+    """Function that boots a guest whose PID 1 does one job (guest_job.py), and returns the job's answer."""
 
     def carry_out(job: dict[str, Any], timeout_s: float = _JOB_S) -> dict[str, Any]:
         folder = tmp_path_factory.mktemp("guest")

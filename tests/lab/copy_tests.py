@@ -1,4 +1,4 @@
-"""Copy tests of the lab's share, where the fixture lab_mount mounts it."""
+"""Copy tests of the lab's share at the mount point of the fixture lab_mount."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ SMALL: dict[str, Any] = {"workload": "files", "count": 60, "size": 4096}
 
 
 class Written(threading.Event):
-    """Listens to a copy; set by its first bytes, when its file is open."""
+    """Listener of a copy test; its event is set by the first bytes, when the file is open."""
 
     def __call__(self, event: TestEvent) -> None:
         if event.sample is not None and event.sample.bytes:
@@ -45,19 +45,19 @@ def copy(lab: "LabGuest", **spec: Any) -> TestResult:
 
 
 def speeds(result: TestResult) -> list[float]:
-    """Return the bytes a second of each direction that was copied."""
+    """Return the throughput of each direction that was copied, bytes/s."""
     return [each.bytes_per_s for each in (result.write, result.read) if each is not None]
 
 
 def check_the_line_is_filled(copy_once: "Callable[[], TestResult]", line: float, part: float) -> TestResult:
-    """Check that one of five copies reaches this part of the line both ways, and none is quicker than it.
+    """Check that one of five copies reaches a part of the link's rate both ways, and that none exceeds it.
 
-    For the long version: a machine that stalls for a second makes a copy too slow, but not each of five.
+    For the long version: a machine that stalls for a second slows down one copy, but not all five.
 
     Args:
-        copy_once: makes one copy.
-        line: what the link carries of a file, in bytes a second.
-        part: of the line, from 0 to 1.
+        copy_once: function that makes one copy.
+        line: rate of the link for file contents, bytes/s.
+        part: fraction of the rate, from 0 to 1.
     """
     seen: list[list[float]] = []
     for _attempt in range(5):
@@ -70,10 +70,11 @@ def check_the_line_is_filled(copy_once: "Callable[[], TestResult]", line: float,
 
 
 def held_back_by(kind: str, copy_once: "Callable[[], Bottleneck | None]") -> "Bottleneck":
-    """Return the first of five copies' findings of this kind.
+    """Return the first finding of this kind in up to five copies.
 
-    What holds a copy back is measured. On a machine that stalls it may be the machine, which is right then,
-    but it is so for one copy, not for each of five.
+    The bottleneck is measured. On a machine that stalls, a finding about the machine is correct for one copy,
+    but
+    not for all five.
     """
     seen: list[Bottleneck] = []
     for _attempt in range(5):

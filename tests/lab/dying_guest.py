@@ -1,4 +1,4 @@
-"""Tests of which one loses its guest and one leaves it with a fault: run by test_shared_guest.py."""
+"""Tests of which one kills its guest and one leaves a fault in it; test_shared_guest.py runs them."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ def test_a_before(lab: LabGuest) -> None:
 
 def test_b_kills_its_guest(lab: LabGuest) -> None:
     os.kill(lab.guest.pid, signal.SIGKILL)
-    lab.guest.client.join(DEADLINE_S)  # its end is seen
+    lab.guest.client.join(DEADLINE_S)  # until the client has noticed the end
 
 
 def test_c_leaves_a_fault_and_a_link(lab: LabGuest) -> None:

@@ -1,4 +1,4 @@
-"""Jobs in a guest of its own: programs that end while a test of theirs runs on a server that has gone."""
+"""Guest jobs: programs that end while their test runs on a server that no longer answers."""
 
 import contextlib
 import os
@@ -25,12 +25,12 @@ from app.speedtest.testdir import DATA_FILE, PREFIX
 
 MIB = 2**20
 POINT = Path("/mnt/stopped")
-#: After a cut TCP tries again after ever longer pauses, on a busy machine up to a minute later.
+#: Timeout after a cut of the link, s: TCP backs off exponentially, on a busy machine up to a minute.
 LIMIT_S = PATIENCE_S
 
 
 def stop_programs(host: ServerHost) -> dict[str, Any]:
-    """Do each job; return what it found, by name."""
+    """Run each job; return its results by name."""
     POINT.mkdir(parents=True)
     run(["/sbin/mount.nfs", SHARE, str(POINT), "-o", "vers=4.2"], timeout=30)
     found: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def stop_programs(host: ServerHost) -> dict[str, Any]:
 
 
 def closed_agent(host: ServerHost) -> dict[str, Any]:
-    """Close an agent with the link down."""
+    """Close an agent while the link is down."""
     agent = LocalAgent()
     begun = threading.Event()
     agent.client.submit("test.run", TestSpec(path=str(POINT), size=256 * MIB), lambda _event: begun.set())
@@ -61,7 +61,7 @@ def closed_agent(host: ServerHost) -> dict[str, Any]:
 
 
 def killed_agent(host: ServerHost) -> dict[str, Any]:
-    """Kill an agent, which can write nothing down any more, with the link down."""
+    """Kill an agent, which then cannot record anything, while the link is down."""
     agent = LocalAgent()
     agent.client.submit("test.run", TestSpec(path=str(POINT), size=256 * MIB))
     until(written)
@@ -73,7 +73,7 @@ def killed_agent(host: ServerHost) -> dict[str, Any]:
 
 
 def ctrl_c(host: ServerHost, *, times: int = 1) -> dict[str, Any]:
-    """Interrupt the command line with the link down."""
+    """Interrupt the command line with SIGINT while the link is down."""
     program = [sys.executable, "-P", "-m", "ui.entry", "test", str(POINT), "--size", "256M", "--no-history"]
     child = subprocess.Popen(
         program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
@@ -83,7 +83,7 @@ def ctrl_c(host: ServerHost, *, times: int = 1) -> dict[str, Any]:
     for _time in range(times):
         child.send_signal(signal.SIGINT)
         time.sleep(0.5)
-    # Its cleaner, which has its standard error, goes on.
+    # Its cleanup process, which shares its standard error, continues.
     status = child.wait(LIMIT_S)
     assert child.stderr is not None
     os.set_blocking(child.stderr.fileno(), False)
@@ -97,7 +97,7 @@ def ctrl_c_twice(host: ServerHost) -> dict[str, Any]:
 
 
 def next_start(host: ServerHost) -> dict[str, Any]:
-    """Return what is recorded, and what is left of it when a program starts and the server answers."""
+    """Return the record of unfinished work, and what is left of it after a start with a living server."""
     runs = recorded()
     for pid in processes("app.speedtest.cleaner"):
         os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A job in a guest of its own: an experiment whose agent, helper, worker and window are killed at random."""
+"""Guest job: an experiment whose agent, helper, worker and window are killed at random moments."""
 
 import contextlib
 import random
@@ -22,13 +22,13 @@ from app.experiment.model import (
 from app.lab.server import SHARE
 from app.service.hosts import LocalAgent
 
-#: The window is the agent's other end: killing it closes the agent's input.
+#: The window holds the agent's input open, so killing it closes that input.
 TARGETS = ("agent", "helper", "worker", "standing", "window")
 _LATEST_S = 6.0
 
 
 def kill_at_random(kills: int, seed: int) -> dict[str, Any]:
-    """Run an experiment to its end although something is killed so often; return what came of it."""
+    """Run an experiment to its end with a number of kills; return its result."""
     chance = random.Random(seed)
     experiment = Experiment(
         share=SHARE,
@@ -47,7 +47,7 @@ def kill_at_random(kills: int, seed: int) -> dict[str, Any]:
     end = time.monotonic() + 200 + 120 * kills
     while (len(outcomes) < plan.trials or len(story) < kills) and time.monotonic() < end:
         if len(outcomes) == plan.trials:
-            outcomes.clear()  # it was quicker than the killer: once more
+            outcomes.clear()  # the experiment ended before the kill, so it is repeated
         target = chance.choice(TARGETS) if len(story) < kills else ""
         _run_and_kill(agent, plan, outcomes, (target, chance.uniform(0.1, _LATEST_S)))
         if target:
@@ -71,7 +71,7 @@ def kill_at_random(kills: int, seed: int) -> dict[str, Any]:
 def _run_and_kill(
     agent: LocalAgent, plan: ExperimentPlan, outcomes: dict[int, TrialOutcome], deed: tuple[str, float]
 ) -> None:
-    """Run what is left until the end, or until what is killed at that moment ends it."""
+    """Run the remaining trials until the experiment ends, by itself or by a kill."""
 
     def take(event: ExperimentEvent) -> None:
         if event.outcome is not None and event.outcome.state != "failed":
@@ -96,12 +96,12 @@ def _kill(agent: LocalAgent, target: str) -> None:
             agent._child.stdin.close()
         return
     names = {"agent": "app.service", "helper": str(HELPER)}
-    # Without a test the youngest is the standing worker itself.
+    # If no test runs, the youngest process is the idle worker.
     kill(names.get(target, "app.speedtest.worker.prefork_server"), youngest=target == "worker")
 
 
 def _not_gone(target: str) -> list[str]:
-    """Return what is still running some time after agent or window have gone."""
+    """Return the processes that still run some time after the agent or the window has ended."""
     end = time.monotonic() + 40
     while (
         pids := processes("app.service", "app.speedtest", str(HELPER), "mount.nfs")

@@ -1,6 +1,7 @@
-"""PID 1 of a guest that does one test's job: mounts option strings, asks the kernel, mounts at its own time.
+"""PID 1 of a guest that does one job of a test: mounts, remounts, or queries of the kernel.
 
-Run as ``python guest_job.py JOB``; the job is a JSON file, the answer one line of JSON on the serial line.
+It is run as ``python guest_job.py JOB``. The job is a JSON file. The answer is one line of JSON on the serial
+line.
 """
 
 import ctypes
@@ -49,9 +50,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
-    """Mount with these options, return what came of it, and wait until nothing of it is left.
+    """Mount with these options, return the result, and wait until the mount has been removed completely.
 
-    mount.nfs alone is twice as quick; it does not know the words that mount(8) keeps to itself.
+    It runs mount(8). mount.nfs would be twice as fast, but does not know mount(8)'s own options.
     """
     if "mkdir" not in options:
         Path(point).mkdir(parents=True, exist_ok=True)
@@ -72,7 +73,7 @@ def try_mount(options: str, point: str = "/mnt/try") -> dict[str, Any]:
 
 
 def make_folder(name: str, point: str = "/mnt/made") -> None:
-    """Make a directory at the top of the share."""
+    """Create a directory at the root of the share."""
     Path(point).mkdir(parents=True)
     run([program("mount.nfs"), SHARE, point, "-o", "vers=4.2"], timeout=15)
     Path(point, name).mkdir()
@@ -80,7 +81,7 @@ def make_folder(name: str, point: str = "/mnt/made") -> None:
 
 
 def try_remounts(items: list[str], point: str = "/mnt/changed") -> list[dict[str, Any]]:
-    """Mount once, then remount with each item in turn; return what each made of the mount."""
+    """Mount once, then remount with each item in turn; return the resulting options of each."""
     Path(point).mkdir(parents=True)
     run([program("mount"), "-t", "nfs", "-o", "vers=4.2", SHARE, point], timeout=PATIENCE_S)
     found = []
@@ -93,7 +94,7 @@ def try_remounts(items: list[str], point: str = "/mnt/changed") -> list[dict[str
 
 
 def try_configured(text: str, share: str, options: str, point: str = "/mnt/Try") -> str:
-    """Return the option string that mount.nfs makes of these and an /etc/nfsmount.conf, without mounting."""
+    """Return the option string that mount.nfs builds with an /etc/nfsmount.conf, without mounting."""
     Path(point).mkdir(parents=True, exist_ok=True)
     Path("/etc/nfsmount.conf").write_text(text)
     outcome = run([program("mount.nfs"), "-f", "-v", share, point, "-o", options], timeout=PATIENCE_S)
@@ -103,7 +104,7 @@ def try_configured(text: str, share: str, options: str, point: str = "/mnt/Try")
 
 
 def read_files(paths: list[str], point: str = "/mnt/tuned") -> dict[str, str]:
-    """Return path to text, "" for one that is not there; {device} is that of a fresh mount."""
+    """Return contents by path, "" for a missing file; {device} in a path is that of a new mount."""
     Path(point).mkdir(parents=True)
     run([program("mount.nfs"), SHARE, point, "-o", "vers=4.2"], timeout=PATIENCE_S)
     device = mounted_at(point)["line"].split()[2]
@@ -116,7 +117,7 @@ def read_files(paths: list[str], point: str = "/mnt/tuned") -> dict[str, str]:
 
 
 def look_twice(points: dict[str, str], size: int) -> list[str]:
-    """Mount each point with its options, and return mountstats before and after a copy there and back."""
+    """Mount each mount point; return mountstats before and after a copy in both directions."""
     data = os.urandom(size)
     for point, options in points.items():
         Path(point).mkdir(parents=True)
@@ -130,7 +131,7 @@ def look_twice(points: dict[str, str], size: int) -> list[str]:
             os.posix_fadvise(handle.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         file.read_bytes()
         file.unlink()
-    time.sleep(1.1)  # the age of a mount is told in whole seconds, and one of them divides by it
+    time.sleep(1.1)  # a mount's age is in whole seconds, and one of the programs divides by it
     texts.append(Path("/proc/self/mountstats").read_text())
     for point in points:
         syscalls.unmount(point)
@@ -148,7 +149,7 @@ def mounted_at(point: str) -> dict[str, Any]:
 
 
 def judge(item: str) -> str:
-    """Return the kernel's verdict on one item: "" if it takes it, else what it says (fsopen, fsconfig)."""
+    """Return the kernel's verdict on an option: "" if accepted, else its message (fsopen, fsconfig)."""
     handle = _libc.syscall(_SYS_FSOPEN, b"nfs4" if "vers=4" in item else b"nfs", 1)
     if handle < 0:
         raise OSError(ctypes.get_errno(), "fsopen")
@@ -168,7 +169,7 @@ def judge(item: str) -> str:
 
 
 def three_ways(entries: dict[str, str], automount: str, maps: dict[str, str]) -> dict[str, Any]:
-    """Write each entry with the program's own hand, then mount it in its way."""
+    """Save each entry with the program's own code, then mount it by fstab, mount unit or automount unit."""
     helper = HelperClient("persist")
     persistence = FstabStore(helper)
     answer: dict[str, Any] = {}
@@ -185,13 +186,13 @@ def three_ways(entries: dict[str, str], automount: str, maps: dict[str, str]) ->
     answer["by hand, before"] = mounted_at("/mnt/hand")
     outcome = run([program("mount"), "/mnt/hand"], timeout=PATIENCE_S)
     answer["by hand"] = {"text": outcome.stderr, **mounted_at("/mnt/hand")}
-    syscalls.unmount("/mnt/demand")  # mount -a knows nothing of systemd's automount
+    syscalls.unmount("/mnt/demand")  # mount -a ignores x-systemd.automount
     answer["on demand"] = on_demand(automount, maps, "/mnt/demand") if automount else None
     return answer
 
 
 def generated_units() -> dict[str, str]:
-    """Return what systemd makes of fstab at start-up: unit to text, link to "link"."""
+    """Return the units that systemd's fstab generator makes: text by name, or "link" for a link."""
     generator = Path("/usr/lib/systemd/system-generators/systemd-fstab-generator")
     folder = Path("/tmp/units")
     if not generator.exists():
@@ -206,7 +207,7 @@ def generated_units() -> dict[str, str]:
 
 
 def on_demand(automount: str, maps: dict[str, str], point: str) -> dict[str, Any]:
-    """Let automount(8) wait at a mount point, then step on it."""
+    """Let automount(8) serve a mount point, then access it."""
     unpacked = Path(automount).parents[2]
     for name in ("autofs", "libautofs.so"):
         library = Path("/usr/lib/x86_64-linux-gnu", name)
@@ -228,7 +229,7 @@ def on_demand(automount: str, maps: dict[str, str], point: str) -> dict[str, Any
         before = mounted_at(point)
         waiting = f" {point} autofs " in Path("/proc/self/mounts").read_text()
         list(Path(point).iterdir())
-        Path("/etc/fstab").write_text("")  # its entry for this place has done its part
+        Path("/etc/fstab").write_text("")  # the entry for this mount point is no longer needed
         listed = [msgspec.to_builtins(mount) for mount in read_table().mounts if mount.mount_point == point]
         return {"before": before["line"], "waiting": waiting, "listed": listed, **mounted_at(point)}
     finally:
@@ -237,7 +238,7 @@ def on_demand(automount: str, maps: dict[str, str], point: str) -> dict[str, Any
 
 
 def ask_kernel(release: str) -> dict[str, Any]:
-    """Return which options newer than a release the kernel has, as root and as an ordinary user learn it."""
+    """Return the options newer than a release that the kernel has, as root and an ordinary user see it."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""The answer of a job in a guest, and the end of the guest: its process 1 does nothing after that."""
+"""Answer of a guest job on the serial line, followed by the power-off of the guest."""
 
 import json
 import os
@@ -13,17 +13,17 @@ from app.process import SYSTEM_PATH
 
 
 def answer_and_power_off(work: Callable[[], Any], before: bytes = b"") -> None:
-    """Write what the work returns to the terminal as a line of JSON, or why it failed; power off.
+    """Write the result of the job as one line of JSON to the terminal, or its error; then power off.
 
     Args:
-        work: of the job.
-        before: bytes that end what others may have written there.
+        work: function that does the job and returns its result.
+        before: bytes to write first, to end a line that another program may have begun.
     """
     os.environ.update(PATH=SYSTEM_PATH, LC_ALL="C.UTF-8")
     fd = open_terminal()
     try:
         answer = work()
-    except BaseException:  # noqa: BLE001 - told on the line; process 1 must power off
+    except BaseException:  # noqa: BLE001 - reported in the answer; PID 1 must power off
         answer = {"failed": traceback.format_exc()}
     data = before + json.dumps(answer).encode() + b"\n"
     while data:

@@ -1,8 +1,9 @@
-"""The guest that tests of the lab share, as one test sees it: requests and waits that say what they saw.
+"""Shared guest of the lab's tests, as one test uses it: requests, and waits whose errors report the state.
 
-Every wait of a test goes through here. There is one deadline, far beyond what any of them takes on a busy
-machine: whoever meets it has found something that does not come at all. What a wait says then is what it
-waited for, the last events of the test, whether the guest still answers, and the guest's remains.
+Every wait of a test uses this module. All waits have one deadline, which is far longer than any expected
+event
+takes on a busy machine. The message of a failed wait has the expected event, the last events of the test,
+whether the guest still answers, and the guest's report.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LINK = "fast-ethernet"
-#: The one deadline of every wait: a request that takes 20 s on a quiet machine takes 100 s beside load.
+#: Deadline of every wait, s: a request that takes 20 s on an idle machine takes 100 s under load.
 DEADLINE_S = 240.0
-#: Within this a living guest says hello.
+#: Time within which a living guest answers ``hello``, s.
 HELLO_S = 30.0
-#: Longer than any wait within a test, which says more when it gives up.
+#: Longer than any wait within a test, whose own message says more, s.
 TEST_TIMEOUT_S = 900
 _POLL_S = 0.05
 _LAST_EVENTS = 12
 _EVENT_CHARACTERS = 300
-#: What sets a fault back.
+#: Arguments that undo each fault.
 _UNDO = {
     "link-down": "link-up",
     "server-stop": "server-start",
@@ -56,15 +57,15 @@ _UNDO = {
 
 
 class NoAnswerError(AssertionError):
-    """Something that a test waited for did not come; the message says what, and what came instead."""
+    """An expected event did not occur in time; the message has the event and the observed state."""
 
 
 class Pending:
-    """A request of a test under way.
+    """Running request of a test.
 
     Attributes:
-        id: its number on the connection.
-        future: completes with its result.
+        id: id of the request on the connection.
+        future: future of the result.
     """
 
     def __init__(self, lab: LabGuest, call: Call, what: str) -> None:
@@ -75,15 +76,15 @@ class Pending:
         self.future = call.future
 
     def cancel(self) -> None:
-        """Ask the agent to end it."""
+        """Ask the agent to cancel the request."""
         self._call.cancel()
 
     def result(self, deadline_s: float = DEADLINE_S) -> Any:
-        """Wait for its result.
+        """Wait for the result of the request.
 
         Raises:
-            AppError: as answered.
-            NoAnswerError: if there is none within the deadline.
+            AppError: the error that the agent answered.
+            NoAnswerError: if no answer arrives before the deadline.
         """
         if self._lab.given_up:
             deadline_s = min(deadline_s, _POLL_S)
@@ -93,16 +94,16 @@ class Pending:
             raise NoAnswerError(self._lab.tell(f"the answer to {self.what}", deadline_s)) from None
 
     def still_runs_after(self, seconds: float) -> bool:
-        """Whether it has not ended within this time."""
+        """Whether the request is still running after this time, s."""
         return not wait_for_futures([self.future], seconds).done
 
 
 class LabGuest:
-    """The guest during one test.
+    """Guest as one test uses it.
 
     Attributes:
-        guest: the guest itself.
-        given_up: whether the guest does not answer any more: then nothing waits for it again.
+        guest: the running guest.
+        given_up: whether the guest no longer answers; later waits fail at once then.
     """
 
     def __init__(self, guest: Guest) -> None:
@@ -115,16 +116,16 @@ class LabGuest:
 
     @property
     def share(self) -> str:
-        """The export as its client mounts it, server:/export."""
+        """Export of the guest's server, server:/export."""
         return self.guest.share
 
     @property
     def hello(self) -> HelloResult:
-        """What the agent said of itself when it started."""
+        """Greeting of the agent: its version and facts of the host."""
         return self.guest.hello
 
     def submit(self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None) -> Pending:
-        """Start a request; its events are kept for the report of a wait in vain."""
+        """Start a request; its events are recorded for the message of a failed wait."""
         what = f"{verb} {args!r}"[:_EVENT_CHARACTERS]
         self._note(f"asked {what}")
 
@@ -141,19 +142,19 @@ class LabGuest:
         self, verb: str, args: Any = None, on_event: Callable[[Any], None] | None = None,
         deadline_s: float = DEADLINE_S,
     ) -> Any:  # fmt: skip
-        """Send a request and return its result; errors as of :meth:`Pending.result`."""
+        """Send a request and return its result; errors are those of :meth:`Pending.result`."""
         return self.submit(verb, args, on_event).result(deadline_s)
 
     def wait(self, event: threading.Event, what: str, call: Pending | None = None) -> None:
         """Wait until an event is set.
 
         Args:
-            event: set by what the test listens to.
-            what: the event in words.
-            call: the request that it comes from; if that ends first, the event will not come.
+            event: event that the test's listener sets.
+            what: description of the event, for the message.
+            call: request that produces the event; its end ends the wait.
 
         Raises:
-            NoAnswerError: if it does not come.
+            NoAnswerError: if the event is not set before the deadline or the end of the request.
         """
         end = time.monotonic() + DEADLINE_S
         while not event.wait(_POLL_S):
@@ -163,14 +164,14 @@ class LabGuest:
                 raise NoAnswerError(self.tell(what, DEADLINE_S))
 
     def next(self, arrivals: queue.Queue[T], what: str) -> T:
-        """Return the next of a queue.
+        """Return the next item of a queue.
 
         Args:
-            arrivals: filled by what the test listens to.
-            what: its items in words.
+            arrivals: queue that the test's listener fills.
+            what: description of the items, for the message.
 
         Raises:
-            NoAnswerError: if none comes.
+            NoAnswerError: if no item arrives before the deadline.
         """
         try:
             return arrivals.get(timeout=DEADLINE_S)
@@ -178,12 +179,12 @@ class LabGuest:
             raise NoAnswerError(self.tell(what, DEADLINE_S)) from None
 
     def until(self, look: Callable[[], T], what: str) -> T:
-        """Look again and again until what is seen is true, and return that.
+        """Poll a condition until it is true, and return its value.
 
-        For what tells nobody that it has happened; each look is a request, or takes as long as one.
+        It is for states without an event. Each poll is a request, or takes about as long as one.
 
         Raises:
-            NoAnswerError: if it stays false; the message has what was seen last.
+            NoAnswerError: if it stays false; the message has its last value.
         """
         end = time.monotonic() + DEADLINE_S
         while not (seen := look()):
@@ -193,10 +194,11 @@ class LabGuest:
         return seen
 
     def unmount_when_free(self, mount_point: str) -> None:
-        """Unmount, once no program uses it any more.
+        """Unmount as soon as no process uses the mount.
 
-        A copy that was cancelled answers at once; the killed process holds its file until the server has what
-        the kernel was sending.
+        A cancelled copy answers at once, but its killed process keeps its file open until the kernel has sent
+        the
+        pending data.
         """
 
         def unmounted() -> bool:
@@ -211,13 +213,13 @@ class LabGuest:
         self.until(unmounted, f"{mount_point} to be free")
 
     def link(self, name: str) -> LinkFacts:
-        """Switch the link; :meth:`set_back` switches it back."""
+        """Switch the link; :meth:`set_back` restores it."""
         self._link = name
         facts: LinkFacts = self.ask("lab.link", LinkArgs(link=name))
         return facts
 
     def fault(self, name: str, free_bytes: int = 0) -> None:
-        """Make a fault, or undo one; :meth:`set_back` undoes what is left of them."""
+        """Make a fault, or undo one; :meth:`set_back` undoes the remaining ones."""
         undo = _UNDO.get(name)
         if undo is not None:
             self._undo.append(undo)
@@ -226,14 +228,14 @@ class LabGuest:
             self._undo = [each for each in self._undo if each != name]
 
     def set_back(self) -> None:
-        """Undo the faults that are left, the last one first, and switch the link back."""
+        """Undo the remaining faults, last one first, and restore the link."""
         for undo in dict.fromkeys(reversed(self._undo)):
             self.fault(undo)
         if self._link != LINK:
             self.link(LINK)
 
     def answers(self) -> bool:
-        """Whether the guest says hello in time; if not, nothing waits for it any more."""
+        """Whether the guest answers ``hello`` in time; if not, later waits fail at once."""
         if self.given_up:
             return False
         try:
@@ -243,12 +245,12 @@ class LabGuest:
         return not self.given_up
 
     def tell(self, what: str, seconds: float) -> str:
-        """Return what a wait in vain says."""
+        """Return the report for the message of a failed wait."""
         words = "answers" if self.answers() else f"does not say hello within {HELLO_S:.0f} s"
         return f"Waited {seconds:.0f} s for {what}. The guest {words}.\n{self.remains()}"
 
     def remains(self) -> str:
-        """Return what tells of a guest afterwards: the last events of this test, and the guest's report."""
+        """Return the last events of this test and the guest's report."""
         events = "\n".join(list(self._events)) or "none"
         try:
             report = self.guest.write_report("A test failed.").read_text()
@@ -261,13 +263,13 @@ class LabGuest:
 
 
 class SharedGuest:
-    """The guest that tests share: it is asked before each test, and replaced where it does not answer."""
+    """Guest that the tests share: it is checked before each test, and replaced if it does not answer."""
 
     def __init__(self) -> None:
         self._guest: Guest | None = None
 
     def live(self) -> Guest:
-        """Return a guest that answers: the one there is, or else a new one."""
+        """Return a guest that answers: the current one or a new one."""
         if self._guest is not None and not LabGuest(self._guest).answers():
             self.discard()
         if self._guest is None:
@@ -275,7 +277,7 @@ class SharedGuest:
         return self._guest
 
     def discard(self) -> None:
-        """End the guest, from outside where it does not answer; the next test gets a new one."""
+        """End the guest, by a kill if it does not answer; the next test gets a new one."""
         guest, self._guest = self._guest, None
         if guest is None:
             return

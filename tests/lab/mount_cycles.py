@@ -1,7 +1,8 @@
-"""A job in a guest of its own: mounts that come and go through the helper, many times, and what that leaves.
+"""Guest job: many mounts and unmounts through the helper; reports leaked descriptors, memory and mounts.
 
-One process is the agent. Private mounts for tests and ordinary mounts take turns, an ordinary one is changed
-while it is mounted. What the processes hold is looked at when each kind was there, and again at the end.
+One process is the agent. Private mounts and ordinary mounts alternate. An ordinary mount is changed while it
+is
+mounted. The resources of the processes are measured after one cycle of each kind, and at the end.
 """
 
 import contextlib
@@ -33,14 +34,14 @@ VOLUMES = Path("/proc/fs/nfsfs/volumes")
 
 
 class Agent:
-    """The agent of all cycles: its helpers stay between them, as long as they like."""
+    """Agent of all cycles; it keeps its helpers until they end by themselves."""
 
     def __init__(self) -> None:
         self._host = InProcessHost(HostVerbs())
         self._session = MountSession()
         private = ("vers=4.2,nconnect=16", "vers=3,nconnect=16", "vers=4.1")
         ordinary = ("vers=4.1,nconnect=16", "vers=3", "vers=4.2")
-        #: Every kind of cycle, a private and an ordinary one by turns.
+        #: Kinds of cycles; private and ordinary mounts alternate.
         self.kinds: list[Callable[[], None]] = []
         for first, second in zip(private, ordinary, strict=True):
             self.kinds.append(lambda options=first: self._private(options))
@@ -49,7 +50,7 @@ class Agent:
     def _private(self, options: str) -> None:
         with open_mount(options, session=self._session):
             assert nfs_mounts() == []
-        # The next one would be told that this one's client was there before.
+        # Otherwise the next mount would share this one's NFS client.
         until(lambda: _lines(VOLUMES) == 0, "the volume of a private mount to go")
 
     def _ordinary(self, options: str) -> None:
@@ -65,8 +66,8 @@ class Agent:
         self._host.submit(verb, args).result(120)
 
     def held(self) -> dict[str, tuple[int, int]]:
-        """Return descriptors and resident memory, KiB, of this process, each helper and each of its roles."""
-        # What only waits for Python's collector to come round, or is free and stays with malloc, is no leak.
+        """Return descriptors and resident memory (KiB) of this process, each helper and each of its roles."""
+        # Garbage that is not collected yet, and free memory that malloc keeps, are no leaks.
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
         found = {"agent": _held(os.getpid())}
@@ -85,14 +86,14 @@ class Agent:
 
 
 def go_round(cycles: int) -> dict[str, Any]:
-    """Do so many cycles, after one of each kind; return what failed, and what was held before and after."""
+    """Run a number of cycles after one of each kind; return errors, and resources before and after."""
     return {**in_child(lambda: _go_round(cycles), uid=0), "left": left(), "volumes": _lines(VOLUMES)}
 
 
 def _go_round(cycles: int) -> dict[str, Any]:
     agent = Agent()
     try:
-        for _round in range(2):  # what the first mount of a kind loads and keeps is no leak
+        for _round in range(2):  # memory that the first mount of a kind allocates for good is no leak
             for kind in agent.kinds:
                 kind()
         before, objects = agent.held(), sys.getallocatedblocks()
@@ -101,7 +102,7 @@ def _go_round(cycles: int) -> dict[str, Any]:
         for number, kind in zip(range(cycles), itertools.cycle(agent.kinds), strict=False):
             try:
                 kind()
-            except Exception:  # noqa: BLE001 - counted; the others go on
+            except Exception:  # noqa: BLE001 - counted; the other cycles continue
                 failures.append(f"{number}: {traceback.format_exc()}")
             if number % 100 == 99:
                 steps.append(agent.held())

@@ -1,6 +1,7 @@
-"""A job in a guest of its own: what one user does to the NFS mounts of others through the helper.
+"""Guest job: attacks of one user on the NFS mounts of other users through the helper.
 
-As in tests/attacks, where nothing is NFS. The helper is started as pkexec starts it, without asking polkit.
+They are those of tests/attacks, but with a real NFS server. The helper is started as by pkexec, without
+polkit.
 """
 
 import contextlib
@@ -22,11 +23,11 @@ from app.process import find_program, run
 
 HELPER = Path(__file__).parents[2] / "app" / "helper" / "__main__.py"
 NOBODY, ANN = 65534, 60011
-#: Far beyond what an answer takes on a busy machine.
+#: Timeout of an answer, s.
 PATIENCE_S = 120.0
 SWAPS, ATTEMPTS = 10_000, 100
 
-#: What pkexec is to the helper: a caller of this user, who waits, and a process of root that knows it.
+#: Program that starts the helper as pkexec does: the parent is a process of the user, the child runs as root.
 LIKE_PKEXEC = """
 import os, sys
 uid = int(sys.argv[1])
@@ -63,7 +64,7 @@ print(count)
 
 
 class Helper:
-    """A conversation of a user with a helper of the role mount."""
+    """Client of a helper of the role mount, started by a user."""
 
     def __init__(self, uid: int) -> None:
         command = [
@@ -80,7 +81,7 @@ class Helper:
         assert self.ask("hello")["uid"] == uid
 
     def ask(self, verb: str, **args: object) -> dict[str, Any]:
-        """Return the answer: its ``ok``, or its error."""
+        """Send a request; return its result or its error."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"id": "a", "verb": verb, "args": args}).encode() + b"\n")
@@ -110,7 +111,7 @@ class Helper:
 
 
 def carry_out() -> dict[str, Any]:
-    """Return what each attack found, by name."""
+    """Run all attacks; return the result of each by name."""
     with Path("/etc/passwd").open("a") as file:
         file.write(f"ann:x:{ANN}:{ANN}::/:/bin/sh\n")
     nobody, ann = Helper(NOBODY), Helper(ANN)
@@ -149,7 +150,7 @@ def attack_a_mount_of_root(nobody: Helper) -> dict[str, Any]:
 
 
 def use_an_own_mount(nobody: Helper) -> dict[str, Any]:
-    """So that the others show refusals, not broken verbs."""
+    """Mount, remount and unmount as the owner, to show that the other results are refusals and not errors."""
     point = "/mnt/own"
     nobody.mount(point, "ro", "noexec")
     nobody.remount(point, "rw", "exec")
@@ -159,7 +160,7 @@ def use_an_own_mount(nobody: Helper) -> dict[str, Any]:
 
 
 def attack_what_is_shared(nobody: Helper) -> dict[str, Any]:
-    """A mount of the user's that has its superblock in common with one of root's."""
+    """Attack root's mount through a mount of the user that shares its superblock."""
     theirs, own = "/srv/shared", "/mnt/own"
     mount_as_root(theirs, "sync")
     nobody.mount(own, "sync")
@@ -176,7 +177,7 @@ def attack_what_is_shared(nobody: Helper) -> dict[str, Any]:
 
 
 def attack(nobody: Helper, point: str) -> dict[str, Any]:
-    """Return the rows of the table at the mount point, before and after each attack."""
+    """Return the rows of the mount table at the mount point before and after each attack."""
     attacks: dict[str, Callable[[], object]] = {
         "remount": lambda: nobody.remount(point, "rw", "exec"),
         "read-only": lambda: nobody.remount(point, "ro"),
@@ -193,7 +194,7 @@ def attack(nobody: Helper, point: str) -> dict[str, Any]:
 
 
 def swap_the_path(nobody: Helper, verb: str) -> dict[str, Any]:
-    """Ask for the own mount while the directory above it and a link to another's change places."""
+    """Send requests while a directory of the own mount's path is exchanged with a link."""
     base, own = "/srv/mine", "/srv/mine/way/nfs"
     Path(base).mkdir(mode=0o755, parents=True)
     nobody.mount(own)
@@ -225,7 +226,7 @@ def swap_the_path(nobody: Helper, verb: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def user_of(point: str) -> Iterator[None]:
-    """A process in the mount, which stays where it is: requests that miss the other one change nothing."""
+    """Start a process that keeps a mount in use, so that a request for it is refused as busy."""
     child = subprocess.Popen(["/bin/sleep", "3600"], cwd=point)
     try:
         yield
@@ -260,11 +261,11 @@ def table() -> list[str]:
 
 
 def devices_at(point: str) -> list[list[str]]:
-    """Return device and options of the superblock of each mount at a path."""
+    """Return device and superblock options of each mount at a path."""
     return [[row.split()[2], row.split()[-1]] for row in table() if f" {point} " in row]
 
 
 def rows_at(point: str) -> list[str]:
-    """Return the NFS mounts at a path: number, options, share."""
+    """Return mount id, options and share of each NFS mount at a path."""
     found = [row.split() for row in table() if " - nfs" in row]
     return [f"{row[0]} {row[5]} {row[-2]}" for row in found if row[4] == point]

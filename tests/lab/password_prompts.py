@@ -1,8 +1,10 @@
-"""Jobs in a guest of its own: what a person does, and how often polkit asks for a password.
+"""Guest jobs: user operations, and how often polkit asks for a password.
 
-The helper is installed, and stands behind a real bus, polkitd and pkexec, with the policy as it is shipped.
-The person has a local, active session: polkitd learns of it through sd-login(3), which reads files alone. An
-agent of polkit asks on a terminal; whenever it does, the administrator's password is typed there.
+The installed helper runs with a real bus, polkitd, pkexec and the shipped policy. The user has a local,
+active
+session, which polkitd reads from the files of sd-login(3). A polkit agent runs in a terminal. Whenever it
+asks,
+the administrator's password is typed there.
 """
 
 import contextlib
@@ -36,14 +38,14 @@ ANN = 60011
 HOME = "/users/ann"
 INSTALLER = ["/usr/bin/python3", str(ROOT / "packaging" / "install_helper.py")]
 SCOPE = Path(f"/sys/fs/cgroup/user.slice/user-{ANN}.slice/session-1.scope")
-#: Far beyond what a command takes on a busy machine.
+#: Timeout of a command, s.
 PATIENCE_S = 240.0
-#: A helper of another role would have ended by then.
+#: Pause after which an idle helper of another role has ended, s.
 READING_S = 40.0
-#: So often who waits for what tells nobody looks again.
+#: Polling interval for states without an event, s.
 LOOK_S = 0.1
 PASSWORD = "secret"
-#: Of it, by crypt(3) with SHA-512.
+#: Hash of the password, by crypt(3) with SHA-512.
 HASH = "$6$mountwright$ZvR/zDuPqFifgu0h4DVTz5RSob/fu3oogrdxm90nGpynuOrfHy2kzHV4GxIAlMSSv2pfwBU1ze7lyu.QYrl9D."
 POLKITD = ("/usr/lib/polkit-1/polkitd", "/usr/libexec/polkitd")
 #: Who the administrator is differs from system to system; what is asked for is left to the policy.
@@ -59,7 +61,7 @@ _ASKED = re.compile(rb"AUTHENTICATING FOR org\.mountwright\.(\S+) ?=+")
 
 
 def carry_out(name: str) -> dict[str, Any]:
-    """Do a job; return what came of each of its operations, by name."""
+    """Run a job; return the result of each of its operations by name."""
     set_up()
     jobs: dict[str, Callable[[], dict[str, Any]]] = {
         "ordinary": lambda: operate("/mnt/p", ANN),
@@ -73,7 +75,7 @@ def carry_out(name: str) -> dict[str, Any]:
 
 
 def operate(point: str, uid: int) -> dict[str, Any]:
-    """Do everything that changes something, each by a command of its own."""
+    """Run all operations that change something, each with a command of its own."""
     found: dict[str, Any] = {}
 
     def do(name: str, *words: str, answer: str = "") -> None:
@@ -114,7 +116,7 @@ def operate(point: str, uid: int) -> dict[str, Any]:
 
 
 def save() -> dict[str, Any]:
-    """Save what lasts: a readahead, and words that only root may give."""
+    """Save permanent settings: a readahead, and option words that only root may write."""
     point, found = "/mnt/p", dict[str, Any]()
     Path(readahead_rule.FOLDER).mkdir(parents=True, exist_ok=True)
 
@@ -133,7 +135,7 @@ def save() -> dict[str, Any]:
 
 
 def late() -> dict[str, Any]:
-    """Do what lasts longer than a helper waits for a request."""
+    """Run operations that take longer than a helper waits for a request."""
     point = "/mnt/p"
     fstab = ["--keep-in", "fstab", "--read-ahead", "512"]
     found = {"mount": {**act(lambda: main(["mount", "-o", "vers=4.2", SHARE, point]), ANN), **state(point)}}
@@ -145,7 +147,7 @@ def late() -> dict[str, Any]:
 
 
 def plan_and_run() -> int:
-    """Test a share, plan an experiment, read the plan for a while, and run it."""
+    """Test a share, plan an experiment, wait as if reading the plan, and run it."""
     experiment = Experiment(
         share=SHARE, options="vers=4.2", factors=[Factor(name="rsize", levels=["16384", "65536"])],
         workloads=[WorkloadSpec(name="one", size=2**20)],
@@ -162,7 +164,7 @@ def plan_and_run() -> int:
 
 
 def one_window() -> int:
-    """Do twice, with a rest between, what the window does through one agent."""
+    """Run twice, with a pause in between, the operations of a window through one agent."""
     point = "/mnt/w"
     host = InProcessHost(HostVerbs())
     try:
@@ -177,7 +179,7 @@ def one_window() -> int:
 
 
 def without_the_helper() -> dict[str, Any]:
-    """Try each command that needs the helper where it is not installed."""
+    """Run each command that needs the helper where it is not installed."""
     outcome = run([*INSTALLER, "--remove"], timeout=PATIENCE_S)
     assert outcome.ok, outcome.stderr
     point = "/srv/old"
@@ -209,7 +211,7 @@ def without_the_helper() -> dict[str, Any]:
 
 
 def set_up() -> None:
-    """Install the helper, and start what stands between it and the person."""
+    """Install the helper, and start bus, polkitd and the user's session."""
     for place in (ROOT, Path(sys.executable)):
         let_everybody_reach(place)
     with Path("/etc/passwd").open("a") as file:
@@ -244,7 +246,7 @@ def set_up() -> None:
 
 
 def let_everybody_reach(path: Path) -> None:
-    """Let other users into the directories above; the files are readable as a checkout makes them."""
+    """Give other users access to the directories above the checkout."""
     for folder in {*path.parents, *path.resolve().parents}:
         mode = folder.stat().st_mode
         if mode & 0o055 != 0o055:
@@ -252,15 +254,15 @@ def let_everybody_reach(path: Path) -> None:
 
 
 def act(do: Callable[[], int], uid: int, answer: str = "") -> dict[str, Any]:
-    """Do something in a process of a user's session, beside an agent of polkit that asks on a terminal.
+    """Run a function in a process of a user's session that has a polkit agent in a terminal.
 
     Args:
-        do: what the process does; it returns the exit status.
-        uid: the user.
-        answer: what the person says to the program's own question.
+        do: function that the process runs; it returns the exit status.
+        uid: user id.
+        answer: answer to the program's own question.
 
     Returns:
-        the exit status, the actions that a password was asked for, and what was printed.
+        the exit status, the actions for which a password was asked, and the output.
     """
     terminal, its_terminal = os.openpty()
     os.chown(os.ttyname(its_terminal), uid, uid)
@@ -283,7 +285,7 @@ def act(do: Callable[[], int], uid: int, answer: str = "") -> dict[str, Any]:
 
 
 def be(do: Callable[[], int], uid: int, terminal: int, streams: tuple[int, int, int]) -> NoReturn:
-    """Become a process of the user's session, with an agent of polkit for it, and do something."""
+    """Become a process of the user's session with a polkit agent, and run a function."""
     status = 1
     try:
         for fd, stream in enumerate(streams):
@@ -322,13 +324,13 @@ def be(do: Callable[[], int], uid: int, terminal: int, streams: tuple[int, int, 
 
 
 def converse(child: int, terminal: int, streams: tuple[int, int]) -> tuple[bytes, bytes, bytes]:
-    """Type the password when it is asked for, until a process ends; return its streams and the terminal."""
+    """Type the password whenever it is asked for, until a process ends; return all its output."""
     watched = os.pidfd_open(child)
     seen = dict.fromkeys((*streams, terminal), b"")
     typed, ended, end = 0, False, time.monotonic() + PATIENCE_S
     while True:
         wanted = typed < seen[terminal].count(b"Password: ")
-        # What is typed before the echo is off is thrown away.
+        # Input before the echo is switched off is discarded.
         if wanted and not termios.tcgetattr(terminal)[3] & termios.ECHO:
             os.write(terminal, f"{PASSWORD}\n".encode())
             typed, wanted = typed + 1, False
@@ -346,7 +348,7 @@ def converse(child: int, terminal: int, streams: tuple[int, int]) -> tuple[bytes
 
 
 def state(point: str) -> dict[str, Any]:
-    """Return what is mounted at a place, its readahead, and what is kept."""
+    """Return the mount at a mount point, its readahead and its saved entries."""
     rows = [
         line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines() if " - nfs" in line
     ]
@@ -362,7 +364,7 @@ def state(point: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def user_of(point: str) -> Generator[None]:
-    """A process that works in the mount."""
+    """Start a process that keeps a mount in use."""
     child = subprocess.Popen(["/bin/sleep", "3600"], cwd=point, start_new_session=True)
     try:
         yield
@@ -372,7 +374,7 @@ def user_of(point: str) -> Generator[None]:
 
 
 def wait_for_idle_helpers() -> None:
-    """Wait until every helper has ended, as it does when it has had nothing to do for a while."""
+    """Wait until every helper has ended, as it does after a time without requests."""
     end = time.monotonic() + PATIENCE_S
     while b"mountwright-helper" in b"".join(commands()):
         assert time.monotonic() < end, "waited for the helpers to end"

@@ -1,4 +1,4 @@
-"""Jobs in a guest of its own: private mounts in use, killed from every side, and with a dead server."""
+"""Guest jobs: private mounts in use, with killed processes, and with a dead server."""
 
 import contextlib
 import json
@@ -38,9 +38,9 @@ from app.tasks import CancelToken
 MIB = 2**20
 HELPER = Path(__file__).parents[2] / "app" / "helper" / "__main__.py"
 NOBODY = 65534
-#: Far beyond what anything takes to end on a busy machine.
+#: Timeout of every end, s.
 PATIENCE_S = 120.0
-#: Like pkexec: started by a user, it becomes root, says who that was, and is replaced by the helper.
+#: Program like pkexec: it becomes root, sets PKEXEC_UID to the user who started it, and executes the helper.
 BECOME_ROOT = (
     "import os, sys; os.setgroups([]); os.setresgid(0, 0, 0); os.setresuid(0, 0, 0); "
     f"os.execve(sys.argv[1], sys.argv[1:], {{'PKEXEC_UID': '{NOBODY}'}})"
@@ -48,7 +48,7 @@ BECOME_ROOT = (
 
 
 def carry_out(host: ServerHost, names: list[str]) -> dict[str, Any]:
-    """Do these jobs; return what each found, by name."""
+    """Run these jobs; return the result of each by name."""
     found: dict[str, Any] = {}
     for name in names:
         began = time.monotonic()
@@ -67,7 +67,7 @@ def open_mount(options: str, **more: Any) -> PrivateMount:
 
 
 def in_use(_host: ServerHost) -> dict[str, Any]:
-    """Look at a mount from inside and outside, and run a test."""
+    """Inspect a private mount from inside and outside its namespace, and run a test in it."""
     events: list[TestEvent] = []
     with open_mount("vers=4.2,rsize=16384,timeo=123", read_ahead_kb=2048) as mount:
         outside = nfs_mounts()
@@ -95,7 +95,7 @@ def in_use(_host: ServerHost) -> dict[str, Any]:
 
 
 def connections(_host: ServerHost) -> dict[str, Any]:
-    """Open beside a mount that has decided the number of connections, and with a version that has not."""
+    """Open a private mount next to a mount that has set nconnect, and with another NFS version."""
     point = "/mnt/beside"
     Path(point).mkdir(parents=True)
     run(["/sbin/mount.nfs", SHARE, point, "-o", "vers=4.1,nconnect=2"], timeout=PATIENCE_S)
@@ -114,7 +114,7 @@ def connections(_host: ServerHost) -> dict[str, Any]:
 
 
 def as_nobody(host: ServerHost) -> dict[str, Any]:
-    """Have an ordinary user do it, on a server that maps root to nobody."""
+    """Run the jobs as an ordinary user, on a server with root_squash."""
     setuid = Path("/tmp/become-root")
     shutil.copy(os.path.realpath(sys.executable), setuid)
     setuid.chmod(0o4755)
@@ -180,10 +180,10 @@ def cancelled(_host: ServerHost) -> dict[str, Any]:
 
 
 def killed_worker(_host: ServerHost) -> dict[str, Any]:
-    """Kill the process of a test, then the one that it is a copy of; test in the same mount each time."""
+    """Kill a test's process, then the worker that it was forked from; each time, test in the same mount."""
     with open_mount("vers=4.2") as mount:
         kinds = [kill_in_test(mount, "app.speedtest.worker.prefork_server", youngest=True)]
-        wait_for_cleanups(PATIENCE_S)  # what clears up is a copy of the standing worker, too
+        wait_for_cleanups(PATIENCE_S)  # cleanup processes are forks of the idle worker, too
         standing = sorted(processes("app.speedtest.worker.prefork_server"))
         mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None)
         kept = sorted(processes("app.speedtest.worker.prefork_server"))
@@ -193,7 +193,7 @@ def killed_worker(_host: ServerHost) -> dict[str, Any]:
 
 
 def several(_host: ServerHost) -> dict[str, Any]:
-    """Open one mount after the other in a session, with a worker left in one of them."""
+    """Open several mounts one after another in a session, with a worker left running in one of them."""
     session = MountSession()
     standing, closings = [], []
     for options, stays in (("vers=4.2", False), ("vers=3", True), ("vers=4.1", False), ("vers=4.1", False)):
@@ -203,14 +203,14 @@ def several(_host: ServerHost) -> dict[str, Any]:
             if stays:
                 holding = mount.session.launch(["/usr/bin/env", "-C", mount.path, "/bin/sleep", "300"])
             closings.append(list(mount.close())[2])
-    ended = holding.wait(PATIENCE_S) == 0  # it would sleep for longer
+    ended = holding.wait(PATIENCE_S) == 0  # it would still be sleeping
     holding.close()
     session.close()
     return {"standing": standing, "closings": closings, "ended": ended}
 
 
 def limits(_host: ServerHost) -> dict[str, Any]:
-    """Ask a helper for too many workers, and leave a mount open for too long."""
+    """Start too many workers, and leave a mount open for too long."""
     return in_child(_limits, uid=0)
 
 
@@ -236,7 +236,7 @@ def _limits() -> dict[str, Any]:
     return {"codes": codes, "fresh": fresh}
 
 
-#: Of a program of the caller's: hands out a descriptor of the mount, and stays.
+#: Program of the caller: passes a descriptor of the mount to another process, and keeps running.
 HAND_OUT = (
     "import os, socket, sys; line = socket.socket(fileno=0); "
     "socket.send_fds(line, [b'.'], [os.open(sys.argv[1], os.O_RDONLY)]); line.recv(1)"
@@ -244,7 +244,7 @@ HAND_OUT = (
 
 
 def held(_host: ServerHost) -> dict[str, Any]:
-    """Hold one test mount after the other by a descriptor outside of its namespace, until one is refused."""
+    """Keep test mounts alive by descriptors outside their namespace, until another one is refused."""
     return in_child(_held, uid=0)
 
 
@@ -275,12 +275,12 @@ def _held() -> dict[str, Any]:
 
 
 def volumes() -> list[str]:
-    """Return the NFS file systems that the kernel has."""
+    """Return the kernel's NFS superblocks."""
     return Path("/proc/fs/nfsfs/volumes").read_text().splitlines()[1:]
 
 
 class Quiet(NeverCancelled):
-    """Stands in for a session of the helper in which nobody asks for anything meanwhile."""
+    """Session of the helper without a client, so that no request is cancelled."""
 
     holds = False
 
@@ -291,7 +291,7 @@ def killed_helper(_host: ServerHost) -> dict[str, Any]:
     closing = list(mount.close())
     settled = wait_for_cleanups(PATIENCE_S)
     recorded = leftover_files.has_leftovers()
-    # It was killed with all of its own: the files are removed when the share is mounted again.
+    # All its processes were killed; its files are removed at the next mount of the share.
     with open_mount("vers=4.2") as mount:
         removed = wait_for_cleanups(PATIENCE_S) and not leftover_files.has_leftovers()
         notes = mount.run_test(TestSpec(path="", size=MIB), CancelToken(), lambda _event: None).notes
@@ -306,7 +306,7 @@ def killed_helper(_host: ServerHost) -> dict[str, Any]:
 
 
 def killed_agent(_host: ServerHost) -> dict[str, Any]:
-    """Kill a process that runs a test in a private mount, once the test is under way."""
+    """Kill a process that runs a test in a private mount."""
     reader, writer = os.pipe()
 
     def agent() -> dict[str, Any]:
@@ -327,7 +327,7 @@ def killed_agent(_host: ServerHost) -> dict[str, Any]:
 
 
 def dead_server(host: ServerHost, version: str = "4.2") -> dict[str, Any]:
-    """Take the link down while a test writes, then close."""
+    """Take the link down while a test writes, then close the mount."""
     mount = open_mount(f"vers={version}")
     token = CancelToken()
 
@@ -337,7 +337,7 @@ def dead_server(host: ServerHost, version: str = "4.2") -> dict[str, Any]:
 
     with contextlib.suppress(AppError):
         mount.run_test(TestSpec(path="", size=64 * MIB), token, at_once(cut))
-    closing = mount.close(10.0)  # half of it for the cleaner, in vain
+    closing = mount.close(10.0)  # half of the time is for the cleanup, which fails
     apply_fault(host, "link-up", 0)
     settled = wait_for_cleanups(PATIENCE_S)
     recorded = leftover_files.has_leftovers()
@@ -374,14 +374,14 @@ def kill_in_test(mount: PrivateMount, name: str, *, youngest: bool = False) -> s
 
 
 def kill(name: str, *, youngest: bool = False) -> None:
-    """Kill the processes with this in their command line, or the last of them that was started."""
+    """Kill the processes with this text in their command line, or only the one started last."""
     for pid in sorted(processes(name))[-1 if youngest else 0 :]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def at_once(deed: Callable[[], object]) -> Callable[[TestEvent], None]:
-    """Return what does it once when a transfer is under way."""
+    """Return a listener that calls a function once, when a transfer is running."""
     done = threading.Event()
 
     def seen(event: TestEvent) -> None:
@@ -393,7 +393,7 @@ def at_once(deed: Callable[[], object]) -> Callable[[TestEvent], None]:
 
 
 def told(mount: PrivateMount, *argv: str) -> list[str]:
-    """Return what a program prints that runs in the mount."""
+    """Return the output of a program that runs in the mount."""
     child = mount.session.launch(argv)
     child.stdin.close()
     with child.stdout, child.stderr:
@@ -414,7 +414,7 @@ def processes(*names: str) -> list[int]:
 
 
 def still_there(patience_s: float) -> list[str]:
-    """Return the processes of ours that do not end within this time."""
+    """Return the program's processes that do not end within this time."""
     end = time.monotonic() + patience_s
     while True:
         pids = processes("app.speedtest", str(HELPER), "mount.nfs")
@@ -429,7 +429,7 @@ def still_there(patience_s: float) -> list[str]:
 
 
 def left() -> dict[str, Any]:
-    """Return what is left of a job: processes, mounts, clients of the kernel."""
+    """Return what is left after a job: processes, mounts, NFS clients of the kernel."""
     names = still_there(PATIENCE_S)
     end = time.monotonic() + PATIENCE_S
     while (
@@ -444,7 +444,7 @@ def nfs_mounts() -> list[str]:
 
 
 def in_child(work: Callable[[], dict[str, Any]], uid: int) -> dict[str, Any]:
-    """Return what the work returns in a child of this user, who is in one more group."""
+    """Run a function in a child with this user id and one more group; return its result."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

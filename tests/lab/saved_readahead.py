@@ -1,6 +1,6 @@
-"""A job in a guest of its own, with a real udevd: a saved readahead comes back with each mount.
+"""Guest job with a real udevd: a saved readahead is set at each mount.
 
-Everything is asked on the command line, as a person does it.
+All operations use the command line.
 """
 
 import json
@@ -19,11 +19,11 @@ _PATIENCE_S = 120.0
 
 
 def carry_out(points: dict[str, list[Any]], times: int) -> dict[str, Any]:
-    """Save the readahead of each mount, unmount all, mount all, remove the rules, and mount all again.
+    """Save the readahead of each mount, unmount and mount all; then remove the rules, and mount all again.
 
     Args:
-        points: mount point to options and readahead.
-        times: how often all are mounted again while it is saved.
+        points: options and readahead (KiB) of each mount point.
+        times: number of times that all are mounted while the readahead is saved.
     """
     with loaded_program() as mw:
         return _carry_out(mw, points, times)
@@ -31,13 +31,13 @@ def carry_out(points: dict[str, list[Any]], times: int) -> dict[str, Any]:
 
 def _carry_out(mw: Path, points: dict[str, list[Any]], times: int) -> dict[str, Any]:
     def mountwright(*words: str) -> str:
-        """Run the program, and return what it prints."""
+        """Run the program; return its output."""
         outcome = run([str(mw), *words], timeout=_PATIENCE_S)
         assert outcome.ok, f"{words}: {outcome.stdout}{outcome.stderr}"
         return outcome.stdout
 
     def listed() -> dict[str, list[Any]]:
-        """Return mount point to readahead and what becomes of it, once udev has done its part."""
+        """Return readahead and saved readahead of each mount point, after udev has processed its events."""
         program("udevadm", "settle", "--timeout=60")
         rows = json.loads(mountwright("list", "--json"))["mounts"]
         return {
@@ -47,7 +47,7 @@ def _carry_out(mw: Path, points: dict[str, list[Any]], times: int) -> dict[str, 
 
     nfs_utils = [path.read_text() for path in _RULES.glob("99-nfs.rules")]
     assert udev.start_udev()
-    for text in nfs_utils:  # it sets the kernel's own value, before ours
+    for text in nfs_utils:  # the rules of nfs-utils set a default before the program's rule
         (_RULES / "99-nfs.rules").write_text(text)
     answer: dict[str, Any] = {}
     first, *others = points
@@ -74,7 +74,7 @@ def _carry_out(mw: Path, points: dict[str, list[Any]], times: int) -> dict[str, 
 
 
 def again(points: dict[str, list[Any]]) -> None:
-    """Unmount all, and mount all as mount(8) does."""
+    """Unmount all, and mount all with mount(8)."""
     for point in points:
         program("umount", point)
     for point, (options, _kb) in points.items():

@@ -1,4 +1,4 @@
-"""A job in a guest of its own: the server's host announces itself by mDNS, and the client looks for it."""
+"""Guest job: the server's host announces itself by mDNS, and the client discovers it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ATTEMPTS = 5
 
 
 def carry_out(host: ServerHost) -> dict[str, Any]:
-    """Return what was found, by announcements and by a scan."""
+    """Return the servers found by announcements and by a scan."""
     with Path("/etc/hosts").open("a", encoding="ascii") as hosts:
         hosts.write(f"{SERVER_ADDRESS} attic.local\n")
     packets = [
@@ -37,7 +37,7 @@ def carry_out(host: ServerHost) -> dict[str, Any]:
     answer: dict[str, Any] = {"nobody": _browse()}
     responder = host.run(lambda: Responder(SERVER_ADDRESS, packets))
     with responder:
-        for _ in range(ATTEMPTS):  # a packet is lost on a busy machine, and asked for again
+        for _ in range(ATTEMPTS):  # on a busy machine a packet may be lost
             answer["announced"] = _browse()
             if len(answer["announced"]["result"]) >= 4:
                 break

@@ -1,8 +1,9 @@
-"""Commands of a shell in a guest of their own, with the program as ``mw`` and its share as ``$S``.
+"""Shell commands in a guest of their own, with the program as ``mw`` and the guest's share as ``$S``.
 
-An interpreter with the program's modules takes a second of page faults to start here. So ``mw`` is a copy of
-a process that has imported them and done nothing else yet. The program's own start, from a shell, is what
-test_shell.py and test_cli.py look at.
+In a guest, an interpreter takes a second to import the program's modules. ``mw`` is therefore a fork of a
+process that has imported them and done nothing else. test_shell.py and test_cli.py test the program's own
+start
+from a shell.
 """
 
 import atexit
@@ -16,16 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from app.cli import main as _imported  # noqa: F401 - by the process that is copied
+from app.cli import main as _imported  # noqa: F401 - used by the forks
 from app.lab.server import SHARE
 from app.process import run
 from ui import entry
 
-#: Of one command: an interpreter starts in seconds here.
+#: Timeout of one command, s: in a guest an interpreter takes seconds to start.
 _PATIENCE_S = 120.0
 _HOME = Path(__file__).resolve().parents[2]
 _PLACE = Path("/tmp/mw")
-#: Tells its process number and arguments, and waits for the exit status; by what the shell can do itself.
+#: Shell script ``mw``: sends its process id and arguments, and waits for the exit status, by shell builtins.
 _PROGRAM = f"""#!/bin/sh
 cd {_HOME} || exit
 printf '%s\\0' "$@" > {_PLACE}/words
@@ -36,9 +37,9 @@ exit "$status"
 
 
 def run_commands(commands: list[str]) -> dict[str, Any]:
-    """Return what each command printed, and how it ended; each runs by itself, as root.
+    """Run each command separately as root; return its output and exit status.
 
-    No two ``mw`` run at a time.
+    Only one ``mw`` can run at a time.
     """
     found = []
     with loaded_program() as program:
@@ -51,7 +52,7 @@ def run_commands(commands: list[str]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def loaded_program() -> Iterator[Path]:
-    """Have a process with the program's modules; give ``mw``, which asks a copy of it for what it is told."""
+    """Start a process with the program's modules; yields the command ``mw``, which runs a fork of it."""
     program = _PLACE / "bin" / "mw"
     program.parent.mkdir(parents=True)
     program.write_text(_PROGRAM)
@@ -71,7 +72,7 @@ def loaded_program() -> Iterator[Path]:
 def _serve() -> NoReturn:
     try:
         gc.freeze()
-        # Open at both ends: a reader alone would see an end of the requests after each of them.
+        # Opened for reading and writing: a reader alone would get an end of file after each request.
         with os.fdopen(os.open(_PLACE / "requests", os.O_RDWR), buffering=1) as requests:
             while pid := int(requests.readline()):
                 worker = os.fork()
@@ -106,7 +107,7 @@ def _work(pid: int) -> NoReturn:
     except BaseException:  # noqa: BLE001 - told; nothing may return into the process that was copied
         traceback.print_exc()
     finally:
-        # What the interpreter does at its end.
+        # As the interpreter does at its exit.
         with contextlib.suppress(BaseException):
             threading._shutdown()  # type: ignore[attr-defined]
             atexit._run_exitfuncs()

@@ -1,6 +1,6 @@
-"""A job in a guest of its own: commands about real mounts, run as a person does: how full, what the log says.
+"""Guest job: commands about real mounts, namely free space, log, export and import.
 
-The commands run in this very process, which is root and PID 1 of the guest.
+The commands run in this process, which is root and PID 1 of the guest.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from app.lab.server_host import ServerHost
 from app.process import DEVNULL, find_program, kill_group, run, start, wait
 
 POINT = "/mnt/managed"
-#: Far beyond what an answer takes on a busy machine.
+#: Timeout of an answer, s.
 PATIENCE_S = 240.0
 FREE = 1 << 20
 SIZE = 40 << 20
@@ -27,7 +27,7 @@ JOURNALD = Path("/usr/lib/systemd/systemd-journald")
 
 
 def command(*argv: str) -> dict[str, Any]:
-    """Run a command of the program; return its exit code and what it printed."""
+    """Run a command of the program; return its exit status and its output."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = cli.main(argv)
@@ -46,7 +46,7 @@ def mounted(version: str, point: str = POINT, more: str = "") -> Iterator[None]:
 
 
 def fill_up(host: ServerHost, version: str) -> dict[str, Any]:
-    """Write a file, leave little room beside it, and ask."""
+    """Fill the share except for a little space, and run the command that shows the space."""
     with mounted(version):
         file = Path(POINT, "big")
         try:
@@ -62,7 +62,7 @@ def fill_up(host: ServerHost, version: str) -> dict[str, Any]:
 
 
 def silence(host: ServerHost, version: str) -> dict[str, Any]:
-    """Let the server fall silent under somebody who waits for it, and read the log."""
+    """Stop the server while a process waits for it, and read the log."""
     with mounted(version, more=",timeo=20,retrans=1"):
         host.run(server.stop_threads)
         waiting = start([_program("stat"), "-f", POINT])
@@ -78,7 +78,7 @@ def silence(host: ServerHost, version: str) -> dict[str, Any]:
 
 
 def say(program: str, text: str) -> None:
-    """Write a line to the journal in its own protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL)."""
+    """Write a message to the journal by its native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
         words = f"MESSAGE={text}\nPRIORITY=4\nSYSLOG_IDENTIFIER={program}\n"
         line.sendto(words.encode(), "/run/systemd/journal/socket")
@@ -94,7 +94,7 @@ def _until(look: Any, word: str) -> dict[str, Any]:
 
 
 def with_journal() -> dict[str, Any]:
-    """Start the journal's daemon, say something of this mount and of others, and read the log."""
+    """Start journald, log messages about this mount and about others, and read the log."""
     if not JOURNALD.exists():
         return {}
     for folder in ("/run/systemd/journal", "/run/log/journal"):
@@ -122,7 +122,7 @@ def with_journal() -> dict[str, Any]:
 
 
 def take_along() -> dict[str, Any]:
-    """Save mounts in fstab and in units, export all, lose them, and import them again."""
+    """Save mounts in fstab and in units, export all, delete them, and import them again."""
     safe = "_netdev,nofail,nosuid,nodev"
     answer: dict[str, Any] = {}
     with mounted("3", "/mnt/by-hand", ",rsize=65536"), mounted("4.2", "/mnt/live"):
@@ -165,11 +165,11 @@ def _points() -> list[str]:
 
 
 def carry_out(host: ServerHost, full: list[str], silent: list[str]) -> dict[str, Any]:
-    """Do all of it.
+    """Run all commands.
 
     Args:
-        full: NFS versions by which a full share is looked at.
-        silent: NFS versions by which a silent server is.
+        full: NFS versions for the test with a full share.
+        silent: NFS versions for the test with a stopped server.
     """
     os.environ["LC_ALL"] = "C.UTF-8"
     answer: dict[str, Any] = {"full": {}, "silent": {}}

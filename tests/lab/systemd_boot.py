@@ -1,9 +1,9 @@
-"""A job in a guest of its own: systemd boots it, with a dead server in fstab and in units of ours.
+"""Guest job: systemd boots the guest, with a dead server in fstab and in units of the program.
 
-The guest's own PID 1 makes the network, with a server that swallows every packet: its address leads to a card
-that nobody has. Then it writes the entries with the program's own hand, and becomes systemd. A service that
-is ordered as logins are, after remote-fs.target (systemd-user-sessions.service), reports on the serial line
-and powers off.
+PID 1 creates a network with a server that drops every packet: its address is routed to an unused card. Then
+it
+writes the entries with the program's own code, and executes systemd. A service that is ordered after
+remote-fs.target, like logins (systemd-user-sessions.service), reports on the serial line and powers off.
 """
 
 import os
@@ -26,7 +26,7 @@ SYSTEMD = Path("/usr/lib/systemd/systemd")
 UNITS = Path("/etc/systemd/system")
 ADDRESS = "10.9.0.9"
 DEAD = f"{ADDRESS}:/export"
-#: What the host's system would start is no part of this.
+#: Units of the host's system that are masked in the guest.
 MASKED = (
     "systemd-udevd.service", "systemd-udev-trigger.service", "systemd-hwdb-update.service",
     "systemd-journal-flush.service", "systemd-binfmt.service", "systemd-sysusers.service",
@@ -59,11 +59,11 @@ StandardError=null
 
 
 def become_systemd(entries: dict[str, str], units: dict[str, str]) -> NoReturn:
-    """Write entries and units of the dead server, and boot.
+    """Write entries and units of the dead server, and execute systemd.
 
     Args:
-        entries: mount point to options in fstab.
-        units: likewise, in units of systemd.
+        entries: options of each mount point in fstab.
+        units: options of each mount point in systemd units.
     """
     clear_units()
     helper = HelperClient("persist")
@@ -80,7 +80,7 @@ def become_systemd(entries: dict[str, str], units: dict[str, str]) -> NoReturn:
 
 
 def clear_units() -> None:
-    """Remove the units of the host's administrator."""
+    """Remove the units in /etc/systemd/system."""
     shutil.rmtree(UNITS)
     UNITS.mkdir()
 
@@ -98,7 +98,7 @@ def become(file: Path, words: list[str]) -> NoReturn:
     (UNITS / "report.service").write_text(service)
     (UNITS / "boot.target").write_text(TARGET)
     modules = f"/usr/lib/uml/modules/{os.uname().release}/kernel/fs/autofs/autofs4.ko"
-    program("insmod", modules)  # udev is not here to do it
+    program("insmod", modules)  # the guest has no udev
     os.execv(SYSTEMD, [str(SYSTEMD), "--system", "--unit=boot.target", "--log-target=console"])
 
 
@@ -110,14 +110,14 @@ def program(name: str, *words: str) -> None:
 
 
 def show(name: str) -> dict[str, str]:
-    """Return what systemd says of a unit."""
+    """Return properties of a unit from ``systemctl show``."""
     words = ["/usr/bin/systemctl", "show", "--no-pager", name]
     lines = run(words, timeout=60).stdout.splitlines()
     return {key: value for key, equals, value in (line.partition("=") for line in lines) if equals}
 
 
 def report(points: list[str]) -> dict[str, Any]:
-    """Return the state of the units of the mount points at this moment of the boot."""
+    """Return the state of the units of the mount points at this point of the boot."""
     shown = ("ActiveState", "SubState", "Result", "TimeoutUSec", "Before", "After", "RequiredBy", "WantedBy",
              "InactiveExitTimestampMonotonic", "InactiveEnterTimestampMonotonic",
              "ActiveEnterTimestampMonotonic", "FragmentPath")  # fmt: skip

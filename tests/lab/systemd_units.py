@@ -1,8 +1,10 @@
-"""A job in a guest of its own: systemd loads, starts and stops units that this program writes and takes out.
+"""Guest job: systemd loads, starts and stops units that the program writes and removes.
 
-The guest's server lives on in namespaces of its own while process 1 becomes systemd. Once logins would be let
-in, a service writes and forgets units through the agent's code and the real helper, asks systemd what it has
-loaded, and reports on the serial line.
+The guest's server runs in its own namespaces while PID 1 executes systemd. When logins are permitted, a
+service
+writes and removes units through the agent's code and the real helper, queries systemd for the loaded units,
+and
+reports on the serial line.
 """
 
 import subprocess
@@ -24,14 +26,14 @@ from app.mounts.unit_store import UnitStore
 from app.process import run
 from app.tasks import CancelToken
 
-#: Far beyond what a mount takes on a busy machine.
+#: Timeout of a mount, s.
 PATIENCE_S = 120.0
 AT_BOOT = "/mnt/boot"
 
 
 def become_systemd(host: ServerHost, options: str) -> None:
-    """Write a unit of the guest's server, and boot."""
-    # Process 1 forgets its descriptors; somebody has to go on holding the server's namespaces.
+    """Write a unit of the guest's server, and execute systemd."""
+    # execve(2) closes PID 1's descriptors, so another process has to hold the server's namespaces.
     subprocess.Popen(["/bin/sleep", "100000"], pass_fds=list(host.namespaces.values()))
     clear_units()
     helper = HelperClient("persist")
@@ -62,7 +64,7 @@ def is_mounted(point: str) -> bool:
 
 
 def go_round(keeping: ConfigStore, point: str, options: str) -> dict[str, Any]:
-    """Save a mount in units, have systemd start it, forget it while it is mounted, and stop it."""
+    """Save a mount as units, start it with systemd, remove the units while it is mounted, and stop it."""
     stem = point.strip("/").replace("/", "-")
     on_demand = "x-systemd.automount" in options
     unit, starter = f"{stem}.mount", f"{stem}.automount" if on_demand else f"{stem}.mount"
@@ -89,7 +91,7 @@ def go_round(keeping: ConfigStore, point: str, options: str) -> dict[str, Any]:
 
 
 def report(options: str) -> dict[str, Any]:
-    """Return what came of the unit that was there at boot, and of those that come and go now."""
+    """Return the state of the unit that was present at boot, and of those written and removed now."""
     end = time.monotonic() + PATIENCE_S
     while not is_mounted(AT_BOOT) and time.monotonic() < end:
         time.sleep(0.2)
