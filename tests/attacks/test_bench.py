@@ -1,4 +1,4 @@
-"""Attacks through a test mount: keys of root, silence instead of a worker, a mount that is carried out."""
+"""Attacks through a private test mount: reading root's keys, silent workers, and descriptors of the mount."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rig import NOBODY
 
-#: Limits that a worker can have back without CAP_SYS_RESOURCE, which containers lack.
+#: Limits that a worker can be given without CAP_SYS_RESOURCE, which containers lack.
 LIMITS = ["prlimit", "--core=0:0", "--nofile=512:512", "--memlock=65536:65536", "--stack=8388608:8388608"]
 #: capabilities(7), linux/capability.h
 CAP_SYS_RESOURCE = 1 << 24
@@ -19,7 +19,7 @@ CAP_SYS_RESOURCE = 1 << 24
 
 @contextlib.contextmanager
 def workers(rig):
-    """A directory where workers connect to their client; the value makes the next connection's ends."""
+    """Listening Unix socket in a directory of the caller, to which workers connect."""
     rig.make("/tmp/talk", uid=NOBODY, mode=0o700)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(rig.path("/tmp/talk/socket")))
@@ -29,7 +29,7 @@ def workers(rig):
 
 
 def run_worker(session, listener, code, timeout_s=10.0):
-    """Have a program run where the mount is; return what it prints (JSON), or the helper's error."""
+    """Run a program as a worker in the test mount; return its output (JSON), or the helper's error."""
     answer = session.ask("run", argv=["/usr/bin/python3", "-I", "-S", "-c", code], socket="/tmp/talk/socket")
     if "code" in answer:
         return answer
@@ -53,7 +53,7 @@ def open_mount(session, *words):
     return session.ask("open", share="nas:/x", options=list(words), timeout_ms=5000)
 
 
-#: Reads what a session keyring holds under this name, and every key that /proc shows: keyctl(2).
+#: Program that reads a key of the session keyring, and all keys in /proc/keys (keyctl(2)).
 READ_KEYS = """
 import ctypes, json
 libc = ctypes.CDLL(None, use_errno=True)
@@ -66,7 +66,7 @@ with open("/proc/keys") as file:
     found += [line.split()[0] for line in file if "rig-secret" in line]
 print(json.dumps({"found": found, "uid": __import__("os").getresuid()}))
 """
-#: As session software does for root: a keyring of its own, and a key in it.
+#: Program that, like root's session software, makes a session keyring with a key.
 PAM = """#%PAM-1.0
 auth required pam_permit.so
 account required pam_permit.so
@@ -95,7 +95,7 @@ def test_a_worker_reads_no_key_of_root_s(rig):
 
 @pytest.mark.parametrize("limits", ["lower", "higher"])
 def test_a_worker_starts_or_its_client_is_told(rig, limits):
-    """Also where root may not raise limits, as in containers: nobody waits in vain."""
+    """It also holds where root may not raise limits, as in containers: the client gets an error in time."""
     low = ["prlimit", "--core=0:0", "--nofile=64:64"] if limits == "lower" else []
     session = rig.session("bench", first=["setpriv", "--bounding-set", "-sys_resource"], before=low).hello()
     bounding = re.search(r"CapBnd:\s*(\w+)", Path(f"/proc/{session.helper}/status").read_text())[1]
@@ -120,7 +120,7 @@ def test_a_worker_that_cannot_start_is_told_of(rig):
     assert "role" in session.ask("hello")
 
 
-#: Sends an open directory of the mount, and tells what it is.
+#: Program that sends a descriptor of a directory of the mount, and prints its status.
 CARRY_OUT = """
 import array, os, socket, sys
 place = "/run/mountwright"
@@ -134,9 +134,9 @@ ST_NOSUID, ST_NODEV = 2, 4
 
 
 def test_a_mount_carried_out_of_its_namespace_lets_nobody_raise_rights(rig):
-    """The documented rest of private mounts: whoever holds one of its files open has it until it is closed.
+    """A process with an open file of a private mount keeps it until it is closed (docs/security.md, 7).
 
-    It keeps nosuid and nodev, belongs to no table of mounts, and nobody can change that.
+    The mount keeps nosuid and nodev, is in no mount table, and cannot be changed.
     """
     session = rig.session("bench", before=LIMITS).hello()
     open_mount(session)
@@ -159,7 +159,7 @@ def test_a_mount_carried_out_of_its_namespace_lets_nobody_raise_rights(rig):
         assert now & ST_NODEV
         number = int(re.search(r"mnt_id:\s*(\d+)", read_fdinfo(carried))[1])
         assert number not in {mount.mount_id for mount in rig.mounts()}
-        # Its end is told as what it is: the mount has left the table.
+        # close reports the end of the mount: it has left the mount table.
         assert closing["gone"] in {True, False}
     finally:
         os.close(carried)

@@ -1,4 +1,4 @@
-"""Attacks on fstab and units: words taken away, others' changes undone, bytes other than those checked."""
+"""Attacks on fstab and units: removal of options, undoing of others' changes, and manipulated bytes."""
 
 import contextlib
 import hashlib
@@ -13,7 +13,7 @@ ALWAYS = {"nosuid", "nodev"}
 
 
 def words_of(rig, target):
-    """Return the option words of each entry of fstab at this mount point."""
+    """Return the option words of each fstab entry at this mount point."""
     lines = [line.split() for line in rig.read("/etc/fstab").splitlines()]
     return [set(fields[3].split(",")) for fields in lines if len(fields) > 3 and fields[1] == target]
 
@@ -44,7 +44,7 @@ def test_a_change_does_not_let_programs_of_the_server_raise_rights(rig, words):
 
 
 def test_what_root_wrote_loses_neither_word(rig):
-    """An entry of root's keeps the word that it has, also where it lacks the other one."""
+    """An entry of root keeps nosuid or nodev, even if it has only one of them."""
     session = rig.session("persist").hello()
     for written, kept in (("nosuid,nodev", ALWAYS), ("nosuid", {"nosuid"}), ("nodev", {"nodev"})):
         rig.write("/etc/fstab", f"prod:/d /mnt/d nfs ro,{written} 0 0\n")
@@ -69,7 +69,7 @@ def test_units_have_both_words_however_they_are_written(rig):
 
 
 def test_what_is_given_back_is_only_the_own_change(rig):
-    """The administrator has changed fstab since: going back would undo that."""
+    """The administrator has changed fstab since the backup; a restore would undo that change."""
     rig.write("/etc/fstab", "UUID=old-disk / ext4 defaults 0 1\n")
     session = rig.session("persist").hello()
     backup = session.add(EVIL, "/mnt/x", "nofail")["backup"]
@@ -83,7 +83,7 @@ def test_what_is_given_back_is_only_the_own_change(rig):
 
 
 def test_the_own_change_is_given_back(rig):
-    """So that the test above shows a refusal, not a broken verb."""
+    """Counter-test: restore works, so the test above shows a refusal and not an error."""
     rig.write("/etc/fstab", "UUID=old-disk / ext4 defaults 0 1\n")
     before = rig.read("/etc/fstab")
     session = rig.session("persist").hello()
@@ -92,7 +92,7 @@ def test_the_own_change_is_given_back(rig):
     assert rig.read("/etc/fstab") == before
 
 
-#: Locks all that it can open below the paths in its arguments, and tells how many, until its input ends.
+#: Program that locks all files that it can open below its arguments, and prints their number.
 HOLD_LOCKS = """
 import fcntl, json, os, sys
 held = []
@@ -113,7 +113,7 @@ sys.stdin.read()
 
 
 def test_no_other_user_keeps_the_helper_from_writing(rig):
-    # The directories that it makes at its first change are there to be locked.
+    # The first change creates the directories of the helper, so that they can be locked.
     first = rig.session("persist", uid=ANN).hello()
     first.add("nas:/x", "/mnt/x", "nofail")
     first.write_unit("nas:/x", "/mnt/u", "nofail")
@@ -151,7 +151,7 @@ def test_no_other_user_keeps_the_helper_from_writing(rig):
         more.stdin.close()
 
 
-#: What a terminal, or a person who reads the file, would take for something else.
+#: Characters that control a terminal, or mislead a reader of the file.
 UNPRINTABLE = [
     "\x9b2J",
     "\x85",
@@ -190,14 +190,14 @@ def test_no_character_that_steers_a_terminal_is_written(rig, text):
     assert rig.read("/etc/fstab") == before
 
 
-#: A locale has a name, a table of characters, and a mount point of which the two make something else.
+#: Name of a locale, its character map, and a mount point that the locale would encode differently.
 LOCALES = {
     "xx_XX.ISO-8859-1": ("ISO-8859-1", "/mnt/\u00e9"),
     "xx_XX.BIG5": ("BIG5", "/mnt/\u529fx"),
     "xx_XX.SHIFT_JIS": ("SHIFT_JIS", "/mnt/a\u00a5040b"),
 }
 
-#: What programs need of a locale: the classes of the characters of ASCII.
+#: Character classes (LC_CTYPE) of a locale for ASCII.
 LOCALE = """comment_char %
 escape_char /
 LC_CTYPE
@@ -233,7 +233,7 @@ def test_the_caller_s_locale_does_not_choose_the_bytes(rig, name):
 
 
 def make_locale(rig, name, charset):
-    """Compile a locale that has this table of characters and nothing else, where programs look for it."""
+    """Compile a locale with this character map into the directory where programs search for locales."""
     rig.run("mount", "-n", "-t", "tmpfs", "tmpfs", "/usr/lib/locale")
     rig.write("/tmp/charmap", charmap(charset))
     rig.write("/tmp/locale", LOCALE)
@@ -244,7 +244,7 @@ def make_locale(rig, name, charset):
 
 
 def charmap(charset):
-    """Return a table of characters as localedef(1) reads it."""
+    """Return a character map in the format of localedef(1)."""
     codes = {}
     for number in range(0x10000):
         with contextlib.suppress(UnicodeError):
@@ -273,7 +273,7 @@ WISHES = [
 
 @pytest.mark.parametrize("wish", WISHES)
 def test_words_of_root_s_are_written_for_no_user(rig, wish):
-    """Neither new, nor beside words that root wrote, nor for another share."""
+    """A reserved word is refused in a new entry, in addition to words of root, and for another share."""
     persist, mount = rig.session("persist").hello(), rig.session("mount").hello()
     persist.add(EVIL, "/mnt/x", "rw", wish)
     persist.write_unit(EVIL, "/mnt/y", "rw", wish, automount=False)
@@ -297,13 +297,13 @@ def test_what_root_wrote_for_one_share_goes_to_no_other(rig):
         assert rig.read("/etc/fstab") == line
     persist.add("prod:/d", "/mnt/e", *words)
     assert rig.read("/etc/fstab") == line
-    # There they stay, word by word: so that the above shows refusals, not a broken verb.
+    # Counter-test: in root's own entry the words may stay.
     persist.change(("prod:/d", "/mnt/d"), "prod:/d", "/mnt/d", *words, "hard")
     assert rig.read("/etc/fstab").split()[3].split(",")[: len(words)] == list(words)
 
 
 def test_an_entry_of_a_user_s_frees_no_word(open_rig):
-    """What an administrator approved outside the roots is written, and opens nothing for later."""
+    """An entry outside the roots, written with an approval, permits no reserved word later."""
     rig = open_rig
     rig.write("/etc/fstab", "prod:/d /srv/d nfs ro,futureopt=7,context=a 0 0\n")
     session = rig.session("mount").hello()

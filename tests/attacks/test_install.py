@@ -1,4 +1,4 @@
-"""Attacks on the installation: what a checkout brings along, and the moments of half a helper."""
+"""Attacks on the installation: files of a manipulated checkout, and incomplete installations."""
 
 import shutil
 import subprocess
@@ -9,14 +9,14 @@ import pytest
 from rig import NOBODY, ROOT
 
 SECRET = "root:$y$j9T$secret"
-#: What a checkout needs for the installation.
+#: Files of a checkout that the installation needs.
 PARTS = ("app/__init__.py", "app/helper", "packaging", "resources/options.toml")
 HELPER = "usr/libexec/mountwright/mountwright-helper"
 
 
 @pytest.fixture
 def checkout(can_attack, tmp_path):
-    """A copy of the program of an ordinary user, and a file that only root can read."""
+    """Copy of the program that belongs to an ordinary user, and a file that only root can read."""
     home = tmp_path / "checkout"
     for part in PARTS:
         source, goal = ROOT / part, home / part
@@ -32,7 +32,7 @@ def checkout(can_attack, tmp_path):
     return home
 
 
-#: As sudo(8) leaves it.
+#: Environment of a program that sudo(8) starts.
 ENVIRONMENT = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_UID": str(NOBODY), "SUDO_GID": str(NOBODY),
 }  # fmt: skip
@@ -47,7 +47,7 @@ def install(checkout, prefix):
 
 
 def published(prefix):
-    """Return the text of everything that was installed."""
+    """Return the contents of all installed files."""
     return "".join(path.read_text() for path in prefix.rglob("*") if path.is_file() and not path.is_symlink())
 
 
@@ -86,7 +86,7 @@ def test_what_a_third_user_owns_is_not_installed(checkout, tmp_path):
 
 
 def test_there_is_a_whole_helper_at_every_moment(checkout, tmp_path):
-    """Somebody starts it again and again while it is replaced."""
+    """A thread looks for all files of the helper while it is replaced."""
     prefix = tmp_path / "prefix"
     prefix.mkdir()
     assert install(checkout, prefix).returncode == 0
@@ -97,7 +97,7 @@ def test_there_is_a_whole_helper_at_every_moment(checkout, tmp_path):
 
     def look():
         while not ended.is_set():
-            # From the last one that is installed to the first.
+            # In reverse order of the installation.
             missing.extend(name for name in reversed(names) if not (folder / name).exists())
             looks[0] += 1
 
@@ -114,7 +114,7 @@ def test_there_is_a_whole_helper_at_every_moment(checkout, tmp_path):
 
 
 def test_a_killed_installation_leaves_the_old_helper_or_the_new_one(checkout, tmp_path):
-    """At any moment, and the next installation needs no help."""
+    """The installer is killed at different moments; the next installation succeeds."""
     prefix = tmp_path / "prefix"
     prefix.mkdir()
     assert install(checkout, prefix).returncode == 0

@@ -1,4 +1,4 @@
-"""Attacks on mounts of others: taken away, replaced, changed, and reached through a path that turns round."""
+"""Attacks on mounts of others: unmount, replace, remount, and path races."""
 
 import pytest
 from path_races import ATTACKS, ATTEMPTS, BASES, EVIL, SWAPS, crossroads, race, renewed_sessions
@@ -36,7 +36,7 @@ def test_a_mount_of_another_user_is_that_user_s(rig):
             attempt(session, place)
             assert rig.mounts() == hers, attack
         assert "code" in session.ask("holders", target=place)
-    # Hers it stays, in another session too, and after a remount of her own.
+    # The mount stays Ann's, in another session too, and after her own remount.
     ann.end()
     again = rig.session("mount", uid=ANN).hello()
     again.remount("/mnt/ann", "rw")
@@ -48,7 +48,7 @@ def test_a_mount_of_another_user_is_that_user_s(rig):
 
 
 def test_who_has_mounted_once_does_not_own_what_root_mounts_later(rig):
-    """The kernel gives the number of a mount again, and that of its device."""
+    """The kernel reuses mount ids and device numbers, so a record could match a later mount of root."""
     session = rig.session("mount").hello()
     session.mount("nas:/x", "/mnt/x")
     (own,) = rig.mounts()
@@ -56,7 +56,7 @@ def test_who_has_mounted_once_does_not_own_what_root_mounts_later(rig):
         for _ in range(20):
             rig.run("umount", "-n", "/mnt/x")
             mine = rig.mount_as_root(share, "/mnt/x", "ro,noexec,nosuid,nodev")
-            if mine.mount_id == own.mount_id:  # others on this machine take numbers, too
+            if mine.mount_id == own.mount_id:  # other programs of the machine use mount ids, too
                 break
         for attack, attempt in ATTACKS.items():
             attempt(session, "/mnt/x")
@@ -86,7 +86,7 @@ def test_what_is_not_nfs_is_nobody_s(rig):
 
 
 def test_the_caller_s_own_mounts_are_at_the_caller_s_disposal(rig):
-    """So that the tests above show refusals, not broken verbs."""
+    """Counter-test: the verbs work on own mounts, so the tests above show refusals and not errors."""
     rig.session("mount").hello().mount("nas:/x", "/mnt/x", "ro", "noexec")
     session = rig.session("mount").hello()
     session.remount("/mnt/x", "rw", "exec")
@@ -110,7 +110,7 @@ def test_a_swapped_path_leads_to_no_mount_of_another(rig, base, attack):
 
         def request():
             ATTACKS[attack](next(sessions), own)
-            if len(rig.mounts()) < owned and not is_won():  # detached, as the caller may
+            if len(rig.mounts()) < owned and not is_won():  # an own mount was detached, which is permitted
                 rig.run("mount", "-n", "-t", "tmpfs", "nas:/own", f"{base}/way/nfs", check=False)
 
         swaps, attempts = race(rig, base, request, is_won)

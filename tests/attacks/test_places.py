@@ -1,10 +1,10 @@
-"""Attacks by place: an NFS server over root's programs, over others' files, or outside the roots."""
+"""Attacks by mount point: an NFS server over root's programs, over others' files, or outside the roots."""
 
 from rig import ANN, NOBODY
 
 EVIL = "evil.example:/x"
-#: What an ordinary user has no business to cover: with programs of root, with its configuration, or with the
-#: files of other people. Not the product's list.
+#: Directories that an ordinary user must not cover: programs of root, its configuration, or files of other
+#: users. The list is independent of the helper's own.
 PLACES = [
     "/", "/boot", "/dev/shm", "/etc/cron.d", "/proc/sys", "/sbin", "/sys/fs",
     "/usr", "/usr/bin", "/usr/lib/systemd/system", "/usr/libexec/mountwright", "/usr/share/polkit-1/actions",
@@ -20,7 +20,7 @@ PLACES = [
 
 
 def everything(rig, path):
-    """Return every name below a directory."""
+    """Return all names below a directory."""
     return sorted(str(each.relative_to(rig.path(path))) for each in rig.path(path).rglob("*"))
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_mounted_outside_the_roots_declared_or_not(rig):
         for mount in rig.mounts():
             rig.run("umount", "-n", "-l", mount.point)
     assert taken == []
-    # Nor are directories made there.
+    # No directories are created either.
     assert before == {place: everything(rig, place) for place in before}
     session.mount(EVIL, "/mnt/x")
     assert rig.mounts_at("/mnt/x")
@@ -101,7 +101,7 @@ def test_an_entry_opens_a_place_for_its_own_share_alone(rig):
 
 
 def test_nothing_is_declared_in_a_directory_that_the_caller_can_change(rig):
-    # mount -a follows a link that stands where the directory was.
+    # mount -a would follow a link in place of the directory.
     rig.make("/srv/shared", uid=NOBODY)
     rig.make("/srv/sticky", mode=0o1777)
     persist, session = rig.session("persist").hello(), rig.session("mount").hello()
@@ -118,7 +118,7 @@ def test_nothing_is_declared_in_a_directory_that_the_caller_can_change(rig):
 
 
 def test_what_root_keeps_to_itself_is_not_found_out(rig):
-    """What lies in a directory that the caller may not search is answered alike, whatever it is."""
+    """All paths in a directory that the caller may not search get the same answer."""
     names = make_private(rig)
     before = everything(rig, "/srv")
     session = rig.session("mount").hello()
@@ -132,7 +132,7 @@ def test_what_root_keeps_to_itself_is_not_found_out(rig):
 
 
 def test_declaring_finds_out_nothing_either(rig):
-    """Nor by the judgment of findmnt, which looks at mount points as root."""
+    """findmnt examines mount points as root; its complaints must not reveal them to the caller."""
     names = make_private(rig)
     session = rig.session("persist").hello()
     before = rig.read("/etc/fstab")
@@ -145,7 +145,7 @@ def test_declaring_finds_out_nothing_either(rig):
 
 
 def make_private(rig):
-    """Make a directory of root's with something of every kind in it; return their names, and of nothing."""
+    """Create a private directory of root with one entry of each kind; return their names and ""."""
     rig.make("/srv/private", mode=0o700)
     rig.make("/srv/private/empty", "/srv/private/full/x")
     rig.write("/srv/private/file", "")
@@ -154,7 +154,7 @@ def make_private(rig):
 
 
 def told(answer, name):
-    """Return an answer without the path that was asked for."""
+    """Return an answer without the requested path."""
     text = repr(sorted(answer.items()))
     for place in (f"/srv/private/{name}", f"/srv/private/{name.split('/')[0]}"):
         text = text.replace(place, "PLACE")
@@ -162,7 +162,7 @@ def told(answer, name):
 
 
 def test_the_owner_of_a_directory_of_mounts_is_not_its_maker(rig):
-    """A directory that the caller owns below the roots is no way to one of root's."""
+    """A directory of the caller below the roots must not lead to a mount of root."""
     rig.make("/srv/mine", uid=NOBODY)
     rig.path("/srv/mine/away").symlink_to("/root")
     session = rig.session("mount").hello()
@@ -173,7 +173,7 @@ def test_the_owner_of_a_directory_of_mounts_is_not_its_maker(rig):
 
 
 def test_a_link_of_root_s_is_no_place_to_declare(rig):
-    """At boot it is followed: the share would lie where root keeps its programs."""
+    """The boot would follow the link and mount the share over root's programs."""
     rig.make("/usr/local/sbin", "/srv/real")
     session = rig.session("persist").hello()
     for goal in ("/usr/local/sbin", "/nowhere", "/srv/real"):
@@ -187,7 +187,7 @@ def test_a_link_of_root_s_is_no_place_to_declare(rig):
 
 
 def test_a_disk_that_its_user_can_take_away_is_no_way_to_a_mount_point(rig):
-    """As udisks mounts one: another disk in its place can have a link where the mount point was."""
+    """The disk is mounted as by udisks: the user could insert another one with a link at the mount point."""
     rig.make("/media/nobody/disk")
     rig.run("mount", "-n", "-t", "tmpfs", "-o", "mode=755,nosuid,nodev", "/dev/loop7", "/media/nobody/disk")
     rig.make("/media/nobody/disk/x")
@@ -199,7 +199,7 @@ def test_a_disk_that_its_user_can_take_away_is_no_way_to_a_mount_point(rig):
         persist.add(EVIL, "/media/nobody/disk/x", "nofail")
         persist.write_unit(EVIL, "/media/nobody/disk/x", "nofail")
         assert (rig.mounts(), rig.read("/etc/fstab"), rig.units()) == ([], words, {})
-    # A disk that root keeps there, hardened as it may be, is root's to take away.
+    # Only root can unmount a disk that root's fstab mounts there.
     rig.write("/etc/fstab", "/dev/loop7 /media/nobody/disk ext4 nosuid,nodev 0 2\n")
     session.mount(EVIL, "/media/nobody/disk/x", create=False)
     assert len(rig.mounts()) == 1

@@ -1,4 +1,4 @@
-"""What a person reads before entering the password: a real agent of polkit, in a terminal."""
+"""Password prompts: the text that a user reads in a real polkit agent in a terminal."""
 
 import os
 import select
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rig import DEADLINE_S, EVERYTHING, ORDINARY
 
-#: Registers an agent for itself, which asks on a terminal, and starts a command.
+#: Program that registers a polkit agent for itself in a terminal, and starts a command.
 WITH_AN_AGENT = """
 import os, subprocess, sys
 os.setsid()
@@ -27,7 +27,7 @@ DIGEST = "0123456789abcdef" * 4
 
 
 def ask_for(rig, role, *more):
-    """Start the helper of a role where polkit wants a password; return what the person reads."""
+    """Start the helper of an action that needs a password; return the text of the prompt."""
     person, other = os.openpty()
     try:
         path = os.ttyname(other)
@@ -36,7 +36,7 @@ def ask_for(rig, role, *more):
         text, end = b"", time.monotonic() + DEADLINE_S
         while b"assword" not in text:
             assert time.monotonic() < end, text
-            assert session.process.poll() is None, session.end()  # nobody was asked
+            assert session.process.poll() is None, session.end()  # no prompt was shown
             if select.select([person], [], [], 1.0)[0]:
                 text += os.read(person, 4096)
     finally:
@@ -61,7 +61,7 @@ def test_an_ordinary_prompt_says_what_it_is_for_and_nothing_of_the_caller_s(make
 
 
 def test_a_share_cannot_use_what_the_prompt_fills_in(make_rig):
-    """polkit puts values for $(user) into the message, not into what it has put in."""
+    """polkit replaces $(user) in the message, but not in values that it has inserted."""
     rig = make_rig(answers=dict.fromkeys(EVERYTHING, "AUTH_ADMIN"))
     text = ask_for(rig, "mount-system", "nas:/$(user)/$(program)", "/home", DIGEST)
     assert "nas:/$(user)/$(program) /home" in text

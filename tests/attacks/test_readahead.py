@@ -1,6 +1,6 @@
-"""Attacks by way of the readahead that is saved: root's udev reads what the helper writes for ordinary users.
+"""Attacks through a saved readahead: root's udev reads rules that the helper writes for ordinary users.
 
-In a rule of udev, a word of the caller could run a program as root (udev(7), RUN and PROGRAM).
+In a udev rule, a word of the caller could run a program as root (udev(7), RUN and PROGRAM).
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import re
 import pytest
 from rig import ANN
 
-#: Everything that udev carries out of a file, with a digest and a number left open.
+#: Lines of a rule file that udev evaluates, as patterns for digest and number.
 LINES = re.compile(
     r'SUBSYSTEM=="bdi", ACTION=="add", KERNEL=="0:\*", ENV\{\.MOUNTWRIGHT_MOUNT\}=="", '
     r'PROGRAM=="/usr/libexec/mountwright/mountwright-readahead %k", ENV\{\.MOUNTWRIGHT_MOUNT\}="%c"\n'
@@ -38,7 +38,7 @@ def remove(session, target="/mnt/a", sha256=""):
 
 
 def check(rig):
-    """Check that udev would carry out nothing but the template; return how many rules there are."""
+    """Check that udev would execute only the template; return the number of rules."""
     found = rig.udev_rules()
     for name, data in found.items():
         assert NAME.match(name), name
@@ -58,7 +58,7 @@ def test_no_word_of_the_caller_gets_into_what_udev_carries_out(rig):
         for kb in NUMBERS if target in TARGETS[:6] else (1024,):
             for sha256 in ("", RUN, "0" * 64):
                 save(session, target, kb, sha256)
-    assert check(rig) >= 5  # the printable ones below /mnt are good names
+    assert check(rig) >= 5  # the printable paths below /mnt are valid mount points
     assert not rig.path("/run/owned").exists()
 
 
@@ -67,7 +67,7 @@ def test_no_readahead_is_saved_where_the_caller_may_not_have_mounts(rig):
     for target in ("/", "/usr", "/etc", "/home/ann", "/home/nobody/x", "/opt/x", "/data", "/mnt", "/root/x"):
         save(session, target)
     assert check(rig) == 0
-    # What is mounted there may be tuned, and so it may be saved.
+    # The role may tune an active mount, and so also save its readahead.
     rig.mount_as_root("nas:/x", "/opt/x")
     save(session, "/opt/x")
     assert check(rig) == 1

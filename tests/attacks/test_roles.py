@@ -1,8 +1,8 @@
-"""Every role with every verb, through a real pkexec: allowed, denied, and without polkit."""
+"""Roles and verbs through a real pkexec: allowed, denied, and without polkit."""
 
 import pytest
 
-#: Of each role what is its own, and nothing else; not the product's table.
+#: Verbs of each role; the table is independent of the helper's own.
 VERBS = {
     "mount": {"mount", "unmount", "holders", "remount"},
     "try": {"try"},
@@ -11,14 +11,14 @@ VERBS = {
     "bench": {"open", "run", "abort", "close"},
     "tune": {"tune", "readahead-save", "readahead-remove"},
 }
-#: The roles of each ordinary action.
+#: Roles of each ordinary action.
 ROLES = {
     "mount": ["mount", "try"], "persist": ["persist", "units"], "bench": ["bench"], "tune": ["tune"],
     "apply": ["mount", "try", "persist", "units", "tune"],
 }  # fmt: skip
 _PLACE = {"share": "no share", "target": "/mnt/none"}
 _ENTRY = {**_PLACE, "fstype": "nfs", "options": [], "sha256": ""}
-#: A well-formed request of each verb: its own role refuses what it asks for, any other role the verb.
+#: Well-formed request of each verb: its own role refuses the arguments, every other role the verb.
 REQUESTS = {
     "mount": {**_PLACE, "options": [], "create": False, "timeout_ms": 500},
     "unmount": {"target": "/mnt/none", "timeout_ms": 500},
@@ -67,7 +67,7 @@ def test_nothing_is_done_without_polkit_s_yes(make_rig, role, polkit):
         assert session.try_asking(verb, **args) is None
         assert session.end()[0] == 127
         if verb == "mount":
-            break  # the process never starts, whatever is written to it
+            break  # the helper is not started, so further requests have no effect
     assert rig.mounts() == []
 
 
@@ -84,6 +84,6 @@ def test_another_name_of_the_helper_has_no_action(rig):
     rig.run("cp", "/usr/libexec/mountwright/mountwright-helper", "/tmp/x/copy", uid=65534)
     for path in ("/tmp/x/mountwright-helper", "/tmp/x/copy"):
         done = rig.run("pkexec", "--disable-internal-agent", path, "mount", uid=65534, check=False)
-        # A later pkexec follows the link, and then runs the helper itself, which wants a line to its client.
+        # Newer versions of pkexec resolve the link and run the helper, which needs a socket to its client.
         assert done.returncode != 0
         assert '"protocol"' not in done.stdout

@@ -1,4 +1,4 @@
-"""Attacks on a session with the helper: taken over, stopped, made endless, silenced, lied about."""
+"""Attacks on a session of the helper: hijacking, stopping, flooding, and forged log lines."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ EVIL = "evil.example:/x"
 ROLES = ["mount", "persist", "bench", "tune"]
 
 
-#: A client as the agent has it: becomes nobody, and opens a session that waits for its next request.
+#: Client program like the agent: runs as nobody, and opens a session that waits for its next request.
 CLIENT = """
 import ctypes, os, sys
 from app.errors import AppError
@@ -36,7 +36,7 @@ for _line in sys.stdin:
 client.close()
 """
 
-#: A window with its agent, likewise.
+#: Client program like the window: runs as nobody, and starts an agent.
 WINDOW = """
 import ctypes, os, sys
 from app.service.hosts import LocalAgent
@@ -58,7 +58,7 @@ for line in sys.stdin:
 agent.close()
 """
 
-#: Writes a line to everything that a process of the same user has open, by its number in /proc.
+#: Program that writes a line to all open files of a process of the same user, through /proc/PID/fd.
 HIJACK = """
 import json, os, sys
 me, line, opened = os.getpid(), sys.argv[1].encode() + b"\\n", []
@@ -89,7 +89,7 @@ print(json.dumps(opened))
 
 @contextlib.contextmanager
 def client_in(rig, code):
-    """Run a client of the program itself in the rig; the value sends it a line and waits for one."""
+    """Run a client of the program in the rig; the value is a function that sends it a line and reads one."""
     with rig.start(
         sys.executable, "-P", "-c", code, env={"PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -115,14 +115,14 @@ def test_no_other_program_of_the_user_speaks_in_an_open_session(make_rig):
     with client_in(rig, CLIENT) as say:
         say("", b"fstab-changed")
         rig.python(HIJACK, json.dumps({"id": "abc", "verb": "add", "args": args}))
-        # Until the helper is done with what was written before; it is busy so long.
+        # Repeated while the helper answers that it is busy.
         assert any(b"fstab-changed" in say("") for _ in range(1000))
         assert EVIL not in rig.read("/etc/fstab")
 
 
 def test_no_other_program_of_the_user_speaks_to_the_agent(make_rig, checkout_for_all):
     rig = make_rig(whole=False)
-    # The agent is this checkout's, whichever the environment of the tests belongs to.
+    # The agent of this checkout, even if the environment of the tests belongs to another one.
     rig.write("/run/rig/python", f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} "$@"\n', mode=0o755)
     args = {"share": EVIL, "mount_point": "/mnt/stolen", "options": "nofail"}
     with client_in(rig, WINDOW) as say:
@@ -133,7 +133,7 @@ def test_no_other_program_of_the_user_speaks_to_the_agent(make_rig, checkout_for
         assert EVIL not in rig.read("/etc/fstab")
 
 
-#: Starts a command in the foreground of a terminal, in a group of its own (as an interactive shell) or not.
+#: Program that starts a command in the foreground of a terminal, optionally in its own process group.
 IN_A_TERMINAL = """
 import os, signal, sys
 own_group = sys.argv[2] == "own"
@@ -164,7 +164,7 @@ def state(pid):
 
 @pytest.fixture
 def terminal():
-    """A terminal: the end of the person, and the path of the other end."""
+    """Terminal: the descriptor of its master end, and the path of its other end."""
     person, other = os.openpty()
     path = os.ttyname(other)
     Path(path).chmod(0o666)
@@ -176,7 +176,7 @@ def terminal():
 @pytest.mark.parametrize("group", ["own", "the shell's"])
 @pytest.mark.parametrize("key", ["Ctrl-Z", "Ctrl-backslash", "Ctrl-C"])
 def test_no_key_stops_or_kills_the_helper(rig, terminal, key, group):
-    """In the middle of a mount, so that nothing of that is left, and the deadline is kept."""
+    """Keys are pressed during a mount: the deadline is met, and nothing is left of the mount."""
     person, path = terminal
     session = rig.session(
         "mount", before=["/usr/bin/python3", "-I", "-S", "-c", IN_A_TERMINAL, path, group]
@@ -191,13 +191,13 @@ def test_no_key_stops_or_kills_the_helper(rig, terminal, key, group):
     os.write(person, KEYS[key])
     with contextlib.suppress(TimeoutError):
         answer = session.answer_to(number, 10.0)
-        # Ctrl-C may end it in good order, as any end of the session does.
+        # Ctrl-C may end the session regularly.
         assert answer is not None or key == "Ctrl-C"
     assert state(helper) != "T"
     assert not rig.path("/mnt/t").exists()
     if key != "Ctrl-C":
         assert "role" in session.ask("hello", 5.0)
-    assert not [words for _pid, _uid, words in rig.processes() if words[0] == "sleep"]  # nor the mount.nfs
+    assert not [words for _pid, _uid, words in rig.processes() if words[0] == "sleep"]  # no mount.nfs is left
 
 
 def test_a_hangup_of_the_terminal_leaves_nothing_behind(rig, terminal):
@@ -220,7 +220,7 @@ def test_a_hangup_of_the_terminal_leaves_nothing_behind(rig, terminal):
     assert not rig.path("/mnt/t").exists()
 
 
-#: PR_SET_TIMERSLACK: ten seconds, which a process hands on to what it executes.
+#: Program that sets a timer slack of 10 s, which is inherited (prctl(2), PR_SET_TIMERSLACK).
 SLACK = (
     "import ctypes, os, sys; ctypes.CDLL(None).prctl(29, ctypes.c_ulong(10**10), 0, 0, 0);"
     "os.execvp(sys.argv[1], sys.argv[1:])"
@@ -242,7 +242,7 @@ def test_the_caller_does_not_choose_the_priority_of_reads_and_writes(rig):
 
 
 def inner_pid(pid):
-    """Return a process's number in its own namespace of processes."""
+    """Return a process id in its own process namespace."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("NSpid:"):
             return int(line.split()[-1])
@@ -250,7 +250,7 @@ def inner_pid(pid):
 
 
 FORGED = "mount/x\n<86>Nov 22 21:00:00 sshd[1]: Accepted password for root"
-#: What may come in a request that is refused, and in the verb of one that is not one.
+#: Texts for the strings of refused requests, and for unknown verbs.
 NASTY = [
     FORGED,
     "\x1b[2J",
@@ -264,7 +264,7 @@ NASTY = [
     "mount ok 1ms",
     "\U0001f600",
 ]
-#: Not every string can be written as UTF-8, or handed to a library as one.
+#: Strings that cannot be encoded as UTF-8, or passed to a C function.
 UNTELLABLE = ["\ud800", "\udc80", "a\x00b", "\udcff" * 100]
 
 
@@ -276,7 +276,7 @@ def test_no_request_writes_a_log_of_its_own_or_ends_the_helper(rig, role, texts)
         for text in texts:
             for verb, args in requests_with(text):
                 session.ask(verb, **args)
-        assert "role" in session.ask("hello")  # it is still there
+        assert "role" in session.ask("hello")  # the helper still runs
         assert session.end() == (0, "")
     lines = of_the_helper(heard)
     assert len(lines) >= len(texts)
@@ -287,7 +287,7 @@ def test_no_request_writes_a_log_of_its_own_or_ends_the_helper(rig, role, texts)
 
 
 def requests_with(text):
-    """Return (verb, args) with the text wherever a string may stand."""
+    """Return requests (verb, args) with the text in place of each string."""
     wherever = {text or "x": text}
     share = {"share": text, "target": f"/mnt/{text}"}
     return [
@@ -305,19 +305,19 @@ def requests_with(text):
 
 
 def of_the_helper(heard):
-    """Return the helper's own lines; pkexec writes some, too."""
+    """Return the helper's own log lines, without those of pkexec."""
     return [line for line in heard if b" mountwright-helper[" in line]
 
 
 @pytest.mark.parametrize("filler", ["option", "verb", "share", "target"])
 def test_nothing_hides_what_was_mounted(rig, filler):
-    """The share and the mount point stand in the log, however long the rest of the request is."""
+    """The log line contains share and mount point, even if the rest of the request is long."""
     words = ["comment=" + "A" * 4000, *("x-systemd.mount-timeout=" + "1" * 900 for _ in range(20))]
     with rig.audit() as heard:
         session = rig.session("mount").hello()
         share = "evil.example:/" + ("a/" * 500 if filler == "share" else "x")
         target = "/mnt/" + ("b" * 200 + "/" + "c" * 200 if filler == "target" else "hidden")
-        # In this order, which is the client's to choose.
+        # The client chooses the order of the arguments.
         session.ask("mount", options=words if filler == "option" else [], create=True, timeout_ms=5000,
                     target=target, share=share)  # fmt: skip
         if filler == "verb":
@@ -342,7 +342,7 @@ def test_every_request_is_in_the_log_with_its_caller(rig):
 
 
 def test_a_peer_that_does_not_listen_holds_nobody_up(rig):
-    """It asks for more answers than the line takes, and never reads one."""
+    """The peer requests more answers than the socket can buffer, and reads none."""
     deaf = rig.session("persist").hello()
     helper = deaf.helper
     entry = {"share": "nas:/x", "target": "/mnt/x", "fstype": "nfs", "options": ["nofail"],
@@ -362,9 +362,9 @@ def test_a_helper_that_answers_nobody_still_ends(rig, how):
     session = rig.session("mount").hello()
     helper = session.helper
     session.send_without_waiting(b"\n" * 200_000)
-    time.sleep(0.3)  # until it waits for the line
+    time.sleep(0.3)  # until the helper waits for input
     if how == "signal":
-        with contextlib.suppress(ProcessLookupError):  # it does not wait for long
+        with contextlib.suppress(ProcessLookupError):  # the helper may end before
             os.kill(helper, 15)
     else:
         session.end_input()
@@ -386,7 +386,7 @@ def test_errors_do_not_go_on_for_ever(rig):
 
 @pytest.mark.parametrize("role", ["mount", "persist"])
 def test_no_session_serves_for_ever(rig, role):
-    """Nor by requests without end: a program that was let in once would have the role until logout."""
+    """A session with requests without end would keep the authorization until logout."""
     session = rig.session(role).hello()
     served = 0
     for _ in range(1500):
@@ -398,16 +398,16 @@ def test_no_session_serves_for_ever(rig, role):
 
 
 def test_idle_sessions_end_whatever_the_client_says(rig):
-    """At the same time, as each takes half a minute.
+    """All sessions run at the same time, because each takes half a minute.
 
-    A bench session takes ten minutes: tests/unit/helper/test_session.py has it with another clock.
+    A bench session takes ten minutes, so tests/unit/helper/test_session.py tests it with a fake clock.
     """
     sessions = {}
     for role in set(ROLES) - {"bench"}:
         sessions[role] = rig.session(role).hello()
     begun = rig.session("mount")
-    begun.send_bytes(b'{"id": "a", ')  # a line without an end
-    silent = rig.session("persist")  # never says hello
+    begun.send_bytes(b'{"id": "a", ')  # an incomplete line
+    silent = rig.session("persist")  # sends no request
     end = time.monotonic() + 45.0
     left = {**sessions, "begun": begun, "silent": silent}
     watched = {name: os.pidfd_open(session.process.pid) for name, session in left.items()}
@@ -424,7 +424,7 @@ def test_idle_sessions_end_whatever_the_client_says(rig):
 
 
 def test_a_session_is_the_caller_s_alone(rig):
-    """The helper does not believe a name of the caller but the kernel's."""
+    """The helper accepts only the caller that the kernel reports."""
     for uid in (NOBODY, ANN):
         assert rig.session("mount", uid=uid).ask("hello")["uid"] == uid
     done = rig.run(HELPER, "mount", uid=NOBODY, check=False)  # not through pkexec

@@ -1,7 +1,7 @@
-"""Attacks where polkit lets the caller do what needs an administrator's approval: what that must not open.
+"""Attacks on the system actions, where polkit lets the caller do everything that it may ask for.
 
-An approval names a share, a mount point and the digest of a plan. Nobody covers the system's own programs
-with it, nothing of it raises rights, and no path turns round.
+An approval names a share, a mount point and the digest of a plan. It must not let the caller cover system
+programs, gain rights, or redirect a path.
 """
 
 import hashlib
@@ -11,9 +11,9 @@ import pytest
 from path_races import BASES, EVIL, SWAPS, crossroads, race
 from rig import EVERYTHING, NOBODY
 
-#: Each session serves sixteen requests at most.
+#: A session serves sixteen requests at most.
 APPROVED_ATTEMPTS = 90
-#: What nobody may cover, root included.
+#: Directories that no user may cover, root included.
 FORBIDDEN = [
     "/", "/bin", "/boot", "/boot/efi", "/dev", "/dev/shm", "/etc", "/etc/cron.d", "/etc/systemd/system",
     "/lib", "/proc", "/proc/sys", "/sbin", "/sys", "/sys/fs", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib",
@@ -57,7 +57,7 @@ def digest(requests):
 
 
 def approve(rig, role, share, target, requests, *, plan=None):
-    """Return a session in which these requests were approved, and another plan was sent if there is one."""
+    """Return a session in which these requests were approved; another plan is sent if one is given."""
     session = rig.session(role, share, target, digest(requests))
     if session.try_asking("hello") is not None:
         session.send_plan(requests if plan is None else plan)
@@ -65,7 +65,7 @@ def approve(rig, role, share, target, requests, *, plan=None):
 
 
 def carry_out(rig, role, share, target, *requests):
-    """Have these requests approved and send each."""
+    """Have these requests approved, and send each of them."""
     session = approve(rig, role, share, target, list(requests))
     for request in requests:
         args = dict(request["args"])
@@ -81,7 +81,7 @@ def words_of(rig, target):
 
 
 def test_an_approval_opens_a_place_outside_the_roots(open_rig):
-    """So that the tests below show refusals, not broken roles."""
+    """Counter-test: approved requests work, so the tests below show refusals and not errors."""
     carry_out(open_rig, "mount-system", "nas:/home", "/opt/x", mount_of("nas:/home", "/opt/x"))
     assert [mount.source for mount in open_rig.mounts_at("/opt/x")] == ["nas:/home"]
     carry_out(
@@ -103,7 +103,7 @@ def test_nobody_covers_what_the_system_lives_on(open_rig):
         )
         if open_rig.mounts() or open_rig.read("/etc/fstab") or open_rig.units():
             taken.append(place)
-            break  # what works in the rig now is the attacker's
+            break  # the attack has succeeded
     assert taken == []
     assert open_rig.run("cat", "/proc/self/mounts").stdout == before
 
@@ -142,7 +142,7 @@ def test_no_approval_lets_programs_of_the_server_raise_rights(open_rig, target, 
 
 
 class Repeated:
-    """One request, sent again and again in sessions in which it is approved; each serves some of them."""
+    """Sends the same approved request repeatedly, in new sessions when the limit of one is reached."""
 
     def __init__(self, rig, share, target, plan):
         self._args = (rig, "mount-system", share, target, plan)
@@ -153,7 +153,7 @@ class Repeated:
         if self._session is None:
             self._session = approve(*self._args)
             self.sessions += 1
-            # It is there, or else this would show nothing.
+            # Without a running helper the test would show nothing.
             assert self._session.process.poll() is None, self._session.end()
         answer = self._session.try_asking(request["verb"], **request["args"])
         if answer is None or answer.get("code") == "not-authorized":
@@ -218,7 +218,7 @@ def test_no_other_request_than_the_approved_ones_is_carried_out(open_rig):
         mount_of(EVIL, "/opt/x"), mount_of("nas:/x", "/opt/y"), mount_of("nas:/x", "/opt/x", "ro"),
         unmount_of("/srv/data"), remount_of("/srv/data", "rw", "exec"), unmount_of("/opt/x"),
     ]  # fmt: skip
-    # Another plan than the approved one; and after the approved one, other requests.
+    # A plan that was not approved; then other requests after the approved plan.
     for plan in ([*good, others[3]], others, [], None):
         session = approve(rig, "mount-system", "nas:/x", "/opt/x", good, plan=plan)
         if plan is None:
@@ -227,7 +227,7 @@ def test_no_other_request_than_the_approved_ones_is_carried_out(open_rig):
             session.try_asking(other["verb"], **other["args"])
         session.end()
         assert rig.mounts() == before, plan
-    # A plan for other things than those that the prompt named.
+    # A plan with another share or mount point than the prompt.
     for requests in ([unmount_of("/srv/data")], [mount_of("nas:/x", "/opt/y")], [mount_of(EVIL, "/opt/x")],
                      [*good, unmount_of("/srv/data")]):  # fmt: skip
         carry_out(rig, "mount-system", "nas:/x", "/opt/x", *requests)
@@ -238,14 +238,14 @@ def test_no_other_request_than_the_approved_ones_is_carried_out(open_rig):
         carry_out(rig, "persist-system", "nas:/x", "/opt/x", add_of(rig, "nas:/x", "/opt/x"), entry)
         carry_out(rig, "persist-system", "nas:/x", "/opt/x", entry)
         assert rig.read("/etc/fstab") == fstab
-    # Without a plan nothing.
+    # Without a plan no request is accepted.
     session = rig.session("mount-system", "nas:/x", "/opt/x", digest(good))
     session.try_asking("mount", **good[0]["args"])
     assert rig.mounts() == before
 
 
 def test_an_approval_is_used_up(open_rig):
-    """Sixteen requests at most, and one plan."""
+    """A session accepts sixteen requests at most, and one plan."""
     rig = open_rig
     plan = [mount_of("nas:/x", "/opt/x"), unmount_of("/opt/x")]
     session = approve(rig, "mount-system", "nas:/x", "/opt/x", plan)
@@ -278,7 +278,7 @@ def test_the_prompt_shows_what_is_approved_as_it_is(open_rig, share, target):
 
 @pytest.mark.parametrize("role", sorted(EVERYTHING))
 def test_a_role_has_its_own_arguments(open_rig, role):
-    """With others it does not start: an ordinary role does not become a special one."""
+    """With wrong arguments it does not start, so an ordinary action cannot become a system action."""
     good = digest([mount_of("nas:/x", "/opt/x")])
     for more in ((), ("x",), ("nas:/x", "/opt/x"), ("nas:/x", "/opt/x", good, "x"), ("nas:/x", "/opt/x", "0"),
                  ("nas:/x", "/opt/x", good.upper()), ("mount-system", "nas:/x", "/opt/x", good),
@@ -301,7 +301,7 @@ def test_what_polkit_refuses_is_not_done(rig):
     assert rig.read("/etc/fstab") == ""
 
 
-#: What no approval gives either.
+#: Option words that are refused even with an approval.
 NEVER = [
     "suid", "dev", "nosuid=0", "user", "users", "owner", "helper=evil", "uhelper=evil", "source=prod:/d",
     "x-systemd.makefs", "a=b,suid", 'a="b', "remount", "bind", "loop", "addr=10.0.0.1",
@@ -309,7 +309,7 @@ NEVER = [
 
 
 def test_an_approval_writes_words_of_root_s(open_rig):
-    """So that the tests below show refusals. The plan has the words, and its digest is in the prompt."""
+    """Counter-test: an approval permits reserved words, which are in the plan and so in the digest."""
     rig = open_rig
     words = ("ro", "futureopt=7", "x-systemd.requires=a.service", "context=a:b:c")
     carry_out(rig, "persist-system", "nas:/x", "/mnt/x", add_of(rig, "nas:/x", "/mnt/x", *words))
@@ -329,7 +329,7 @@ def test_no_approval_gives_what_nobody_is_given(open_rig, word):
     carry_out(rig, "mount-system", EVIL, "/mnt/x", mount_of(EVIL, "/mnt/x", "ro", word))
     assert rig.read("/etc/fstab") == ""
     assert rig.units() == {}
-    # What mount(8) and systemd alone read is left out of a mount.
+    # Words that only mount(8) and systemd read are not passed to mount.nfs.
     assert not rig.mounts() or word in {"user", "users", "owner", "x-systemd.makefs"}
     assert all(mounted.options >= ALWAYS for mounted in rig.mounts())
 

@@ -87,7 +87,7 @@ def _serve() -> NoReturn:
 
 
 def _work(pid: int) -> NoReturn:
-    """Be the program with the arguments, streams, environment and directory of a process; never return."""
+    """Run the program with arguments, streams, environment and directory of another process; never return."""
     status = 1
     try:
         words = (_PLACE / "words").read_bytes().split(b"\0")[:-1]

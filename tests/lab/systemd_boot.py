@@ -86,7 +86,7 @@ def clear_units() -> None:
 
 
 def become(file: Path, words: list[str]) -> NoReturn:
-    """Become systemd, which runs a file of Python with these words when logins would be let in."""
+    """Execute systemd, which runs a Python file with these arguments when logins are permitted."""
     for name in MASKED:
         (UNITS / name).symlink_to("/dev/null")
     service = SERVICE.format(

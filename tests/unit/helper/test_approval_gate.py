@@ -1,4 +1,4 @@
-"""What an administrator approved is carried out, and nothing else: the gate of the system actions."""
+"""Approval gate of the system actions: only the requests of the approved plan are carried out."""
 
 import hashlib
 import json
@@ -49,7 +49,7 @@ def unmount(**changes):
 
 @pytest.fixture(autouse=True)
 def old(monkeypatch):
-    """At the mount point stands another share now; fstab and units keep none."""
+    """Another share is mounted at the mount point; fstab and units have no entry for it."""
     row = mountinfo.MountRow(40, 1, "0:50", TARGET, ("rw",), "nfs4", "NAS:/old/", "rw")
     monkeypatch.setattr(mountinfo, "read", lambda: [row])
     monkeypatch.setattr(policy.read_fstab, "__defaults__", ("/no-fstab",))
@@ -57,7 +57,7 @@ def old(monkeypatch):
 
 
 class World:
-    """A gate over handlers that say what they were asked."""
+    """Gate over handlers that record their requests."""
 
     def __init__(self, requests, action="mount-system", *, sha256=None, subject=(SHARE, TARGET)):
         self.done = []
@@ -83,7 +83,7 @@ class World:
         return self.ask({"verb": "plan", "args": {"requests": self.requests}})
 
     def ask(self, request):
-        """Return the code of the refusal, "" for none."""
+        """Send a request; return the code of the refusal, "" for none."""
         try:
             role = role_of(self.action, request["verb"]) or ACTIONS[self.action][0]
             args = check_args(self.action, role, request["verb"], request["args"])

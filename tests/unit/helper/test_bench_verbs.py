@@ -1,4 +1,4 @@
-"""The verbs of the bench role without a mount: what they refuse before anything is made."""
+"""Verbs of the bench role without a mount: refusals before anything is created."""
 
 import pytest
 
@@ -20,7 +20,7 @@ class Session:
 
 
 class Apart:
-    """A namespace whose mounts have one device after the other."""
+    """Fake namespace whose mounts get different devices."""
 
     count = 0
 
@@ -65,7 +65,7 @@ def test_mounts_that_go_may_be_any_number(bench):
 
 
 def test_at_most_64_are_kept_alive_from_outside(bench):
-    """A program hands a descriptor of each mount out of the namespace: the kernel keeps the superblock."""
+    """A process outside the namespace has a descriptor of each mount, so the kernel keeps its superblock."""
     session = Session()
     for number in range(1, MAX_SUPERBLOCKS + 1):
         bench.open(OPEN, session)

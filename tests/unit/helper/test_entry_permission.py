@@ -1,4 +1,4 @@
-"""The persist role for one caller: whose places they are, decided before fstab or a unit is written."""
+"""Permission for fstab entries and units in the persist and units roles, checked before they are written."""
 
 import hashlib
 import os
@@ -34,7 +34,7 @@ class Waiter:
 
 @pytest.fixture
 def world(plain_path, monkeypatch):
-    """Folders of the test's own for fstab, units and copies; nothing of this machine is read."""
+    """Directories of the test for fstab, units and backups, in place of those of the machine."""
     for name in ("etc", "units"):
         (plain_path / name).mkdir()
     fstab = plain_path / "etc" / "fstab"
@@ -132,10 +132,10 @@ def test_what_an_administrator_approved_is_not_what_root_wrote(world):
     with pytest.raises(Refusal) as caught:
         mount_permission.permit_mount(USER, "nas:/d", "/data")
     assert caught.value.code == "mount-point-restricted"
-    # The entry that root wrote stays root's when its options change.
+    # A change of the options does not change the author of root's entry.
     ask(world, APPROVED, "change", old_share="nas:/h", old_target="/home", **HOME)
     mount_permission.permit_mount(USER, "nas:/h", "/home")
-    # Refused, it leaves no note on the entry that is there.
+    # A refused request leaves no record of the entry.
     assert refusal(world, APPROVED, "add", **HOME) == "mount-point-busy"
     mount_permission.permit_mount(USER, "nas:/h", "/home")
     ask(world, APPROVED, "change", old_share="nas:/d", old_target="/data", share="nas:/e", target="/data")
@@ -161,7 +161,7 @@ def test_only_entries_of_the_caller_s_are_brought_back(world):
 
 
 def test_the_directories_above_are_root_s_when_a_user_declares(world):
-    """At boot mount(8) follows a link that somebody put there."""
+    """At boot mount(8) would follow a link that a user made in such a directory."""
     base = Path("/srv") / f"mountwright-{os.getpid()}"
     base.mkdir()
     try:
@@ -180,7 +180,7 @@ def test_the_directories_above_are_root_s_when_a_user_declares(world):
 
 
 def test_what_may_be_declared_is_decided_before_anything_is_written(monkeypatch):
-    """By these rules alone: the writers have theirs."""
+    """Only entry_permission decides here; the writers have rules of their own."""
     rows = [mountinfo.MountRow(9, 1, "8:1", "/mnt/disk", ("rw", "nosuid"), "ext4", "/dev/sda1", "rw"),
             mountinfo.MountRow(10, 1, "0:9", "/mnt/there", ("rw",), "nfs4", "nas:/x", "rw")]  # fmt: skip
     asked = []
@@ -208,7 +208,7 @@ def test_what_may_be_declared_is_decided_before_anything_is_written(monkeypatch)
     assert [code(caller, "nas:/x", f"/mnt/{name}") for caller in (USER, USER._replace(uid=1), APPROVED)
             for name in ("new", "there")] == [""] * 6  # fmt: skip
     assert asked == [("/mnt/new", False), ("/mnt/there", True)] * 3
-    # Root is trusted with the ways that it names.
+    # Root may name any path.
     assert [code(ROOT, "nas:/x", path) for path in ("/mnt/disk/x", "/mnt/new")] == ["", ""]
     assert len(asked) == 6
 
@@ -225,7 +225,7 @@ def test_whose_an_entry_is_to_change():
 
 
 def test_nothing_is_declared_below_a_mount_of_a_server(world, monkeypatch):
-    """The server decides what its directories are: a link, for example. A dead one is not touched."""
+    """A server can replace its directories by links. A dead server must not be contacted."""
     row = mountinfo.MountRow(9, 1, "0:9", "/mnt/nas", ("rw",), "nfs4", "nas:/x", "rw")
     monkeypatch.setattr(mountinfo, "read", lambda: [row])
     monkeypatch.setattr(

@@ -36,7 +36,7 @@ def no_findmnt_of_the_writer(monkeypatch):
     monkeypatch.setattr(fstab_writer, "_FINDMNT", ())
 
 
-# What is written is read back, by this program, libmount and glibc alike.
+# Written lines are read equally by this program, libmount and glibc.
 
 _PIECES = [
     *"abcXYZ019#\"'=%$&*~-();|<>?!^`{}[]", " ", "  ", "\\", "\\040", "\\134x", "ä", "é", "文件", "😀"
@@ -48,7 +48,7 @@ _WORDS = [
 
 
 def some_entries(count, seed):
-    """Yield lines as the writer makes them, with what they mean."""
+    """Yield lines as the writer makes them, each with its fields."""
     rng = random.Random(seed)
     for number in range(count):
         share = f"nas{number}.example.org:/" + "".join(rng.choices(_PIECES, k=rng.randint(1, 12)))
@@ -109,7 +109,7 @@ def test_what_is_written_is_read_alike_by_all(tmp_path, total):
 
 
 class Op(NamedTuple):
-    """One change of the disk: bytes of a file, its mode, an entry of a folder, or a flush ("sync")."""
+    """One operation of the disk: contents or mode of a file, an entry of a directory, or a flush ("sync")."""
 
     kind: str
     of: int
@@ -118,7 +118,7 @@ class Op(NamedTuple):
 
 
 class Recorder(FileCalls):
-    """Carries the calls out and notes what they change; writes few bytes at a time."""
+    """Makes the system calls and records their changes; write(2) writes only a few bytes at a time."""
 
     def __init__(self, *, exchange):
         self.ops, self._exchange = [], exchange
@@ -157,7 +157,7 @@ class Recorder(FileCalls):
             raise OSError(22, "Invalid argument")
         numbers = [os.stat(name, dir_fd=folder).st_ino for name in (first, second)]
         FileCalls.exchange(first, second, folder)
-        # Each half may be lost without the other: more than any journal allows.
+        # Each half may be lost without the other, which is worse than with any journal.
         self._entry(folder, second, numbers[0])
         self._entry(folder, first, numbers[1])
 
@@ -166,7 +166,7 @@ class Recorder(FileCalls):
 
 
 class Disk:
-    """What a disk may hold after a crash."""
+    """Possible contents of a disk after a crash."""
 
     def __init__(self, folders):
         self.entries = {}
@@ -180,7 +180,7 @@ class Disk:
                 self.modes[number] = stat.S_IMODE(path.stat().st_mode)
 
     def after(self, ops):
-        """Return entries, bytes and modes when these took effect."""
+        """Return entries, contents and modes after these operations."""
         entries, data, modes = dict(self.entries), dict(self.data), dict(self.modes)
         for op in ops:
             if op.kind == "entry":
@@ -194,7 +194,7 @@ class Disk:
 
 
 def crashes(ops):
-    """Yield all that a power cut may leave: an operation that is not flushed took effect, in part, or not."""
+    """Yield all states that a power cut may leave: each unflushed operation is complete, partial or lost."""
     for count in range(len(ops) + 1):
         done = ops[:count]
         flushed = {op.of: at for at, op in enumerate(done) if op.kind == "sync"}
@@ -287,7 +287,7 @@ def test_the_model_finds_a_writer_that_does_not_flush(tmp_path):
     assert torn > 0
 
 
-# Somebody else edits at the same time.
+# Another program edits fstab at the same time.
 
 EDITOR = r"""
 import os, sys, time
@@ -346,7 +346,7 @@ def test_another_editor_at_the_same_time_is_never_written_over(tmp_path, how, ro
             elif b"/mnt/ours" in now:
                 outcomes["both"] += 1
             else:
-                # They had read the file before it was exchanged, and wrote that over the new one.
+                # The other editor read the file before the exchange, and overwrote the new one.
                 outcomes["theirs over ours"] += 1
                 assert not they_saw_ours
                 assert how == "replace"

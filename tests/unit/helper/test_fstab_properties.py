@@ -1,6 +1,6 @@
-"""Random files and random requests, judged by libmount and by rules of this file's own.
+"""fstab editing with random files and requests, checked by libmount and by independent rules.
 
-The judge knows nothing of the program's tables: what may be written, and what must be, is said here again.
+The rules of this file repeat the requirements and do not use the program's tables.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ BAD_WORDS = [
     "addr=1.2.3.4", "comment=systemd.automount", "X-mount.mkdir", "bogus", "ro,suid", "a b", "ro\n",
     "rsize=x", "defaults", "nofail\x9b", "NOSUID", "nosuid=1", "remount", "x-systemd.mount-timeout=1;2",
 ]  # fmt: skip
-#: What root may have in an entry.
+#: Option words that root's entries may have.
 OLD_WORDS = [
     *WORDS, "suid", "dev", "user", "users", "owner", "user=ann", "x-systemd.requires=a.service", "rw", "exec",
 ]  # fmt: skip
 
 
 class Case(NamedTuple):
-    """A file and a request."""
+    """Contents of an fstab, and a request to change it."""
 
     data: bytes
     kind: str
@@ -57,7 +57,7 @@ class Case(NamedTuple):
 
 
 def escaped(text: str) -> bytes:
-    """Write a field with octal escapes, as fstab(5) says; the program has its own."""
+    """Encode a field with octal escapes (fstab(5)), independently of the program."""
     return b"".join(b"\\%03o" % b if b <= 32 or b in b"\\#" else bytes([b]) for b in text.encode())
 
 
@@ -66,7 +66,7 @@ def some_field(rng: random.Random) -> bytes:
 
 
 def some_entry(rng: random.Random) -> bytes:
-    """Return an NFS entry, mostly of the names that requests have too."""
+    """Return an NFS entry, mostly with names that the requests use too."""
     fields = [
         escaped(rng.choice(SHARES)), escaped(rng.choice(TARGETS) + "/" * (rng.random() < 0.05)),
         rng.choice([b"nfs", b"nfs4"]), ",".join(rng.choices(OLD_WORDS, k=rng.randint(1, 6))).encode(),
@@ -122,7 +122,7 @@ def some_words(rng: random.Random, kept: list[str]) -> tuple[str, ...]:
 
 
 def some_case(rng: random.Random, path) -> tuple[Case, list[tuple]]:
-    """Return a case, and what libmount reads of its file."""
+    """Return a case, and the entries that libmount reads from its file."""
     data = some_file(rng)
     path.write_bytes(data)
     found = read_by_libmount(path)
@@ -148,11 +148,11 @@ def some_case(rng: random.Random, path) -> tuple[Case, list[tuple]]:
     return Case(data, kind, old, NewEntry(share, target, fstype, some_words(rng, kept))), found
 
 
-# The judge.
+# Independent rules.
 
 
 def allows(options: str) -> dict[str, bool]:
-    """Whether set-user-id programs and devices work on a mount with these options (mount(8))."""
+    """Whether set-user-ID programs and devices work on a mount with these options (mount(8))."""
     state = {"suid": True, "dev": True}
     for word in options.split(","):
         if word.split("=")[0] in {"user", "users", "owner", "group"}:
@@ -165,9 +165,9 @@ def allows(options: str) -> dict[str, bool]:
 
 
 def must_be_accepted(case: Case, found: list[tuple]) -> bool:
-    """Whether nothing at all speaks against a request."""
+    """Whether a request breaks no rule, so that it must be accepted."""
     if b"\0" in case.data.rpartition(b"\n")[2]:
-        return False  # libmount reads such a last line in another way as soon as it has an end
+        return False  # libmount reads such a last line differently once it has an end
     if case.old is not None:
         places = [
             at for at, entry in enumerate(found) if entry[:2] == case.old and entry[2] in {"nfs", "nfs4"}
@@ -197,7 +197,7 @@ def must_be_accepted(case: Case, found: list[tuple]) -> bool:
 
 
 def check_bytes(case: Case, edited: NewFstab) -> None:
-    """Check that one line came, went or changed, and no other byte."""
+    """Check that one line was added, removed or changed, and no other byte."""
     before, after = case.data.split(b"\n"), edited.data.split(b"\n")
     line = edited.line.encode("utf-8", "surrogateescape")
     if case.kind == "add":
@@ -228,7 +228,7 @@ def check_bytes(case: Case, edited: NewFstab) -> None:
 
 
 def check_meaning(case: Case, found: list[tuple], now: list[tuple]) -> None:
-    """Check that libmount reads the entry that was asked for, and all others as before."""
+    """Check that libmount reads the requested entry, and all others as before."""
     if case.old is None:
         place, was = len(found), None
         assert now[:-1] == found

@@ -1,4 +1,4 @@
-"""One entry changes, and no other byte; what is written is read back as it was meant."""
+"""Editing of fstab: one entry changes and no other byte, and the result is read as intended."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def test_added_changed_and_removed_every_other_byte_stays(path):
     changed = edit(added, KEY, NEW._replace(words=("ro",)))
     assert changed.startswith(data)
     assert b"\tro" in changed[len(data) :]
-    # A final line break that had to be made for the entry stays; nothing else does.
+    # Only a line end that was added to the last line remains.
     assert edit(changed, KEY, None) in {data, data + b"\n", data + b"\r\n"}
 
 
@@ -90,7 +90,7 @@ def test_a_word_that_nobody_writes_is_refused(word):
         assert caught.value.code == "option-invalid"
 
 
-#: Words that root alone may write, and a part of the reason that a person is told.
+#: Words that only root may write, each with a part of the reason in the message.
 RESERVED = {
     "x-systemd.requires=a.service": "starts or orders", "x-systemd.wanted-by=multi-user.target": "starts or",
     "X-SYSTEMD.after=a": "starts or orders", "X-mount.mkdir": "directory", "x-initrd.mount": "directory",
@@ -136,7 +136,7 @@ def test_what_root_wrote_may_stay_at_its_place_and_goes_nowhere_else():
     kept = edit(data, ("nas:/a", "/mnt/a"), NewEntry("nas:/a", "/mnt/a", "nfs", words))
     assert entries(kept)[0].options == ",".join(words)
     moved = NewEntry("evil:/a", "/mnt/a", "nfs", words)
-    assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-invalid"  # suid, which nobody writes
+    assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-invalid"  # suid is refused to every user
     moved = moved._replace(words=words[1:])
     assert code(data, ("nas:/a", "/mnt/a"), moved) == "option-reserved"
 
@@ -148,7 +148,7 @@ def test_what_nobody_knows_stays_word_by_word():
     assert changed == data.replace(b"comment=hi", b"comment=hi,rsize=65536")
     assert code(data, ("nas:/a", "/mnt/a"), new._replace(words=("futureopt=8",))) == "option-reserved"
     assert code(data, ("nas:/a", "/mnt/a"), new._replace(share="other:/a")) == "option-reserved"
-    # What only people read goes along.
+    # Words that only people read are accepted.
     edit(data, ("nas:/a", "/mnt/a"), new._replace(share="other:/a", words=("comment=hi", "vers=4.1")))
 
 
@@ -168,7 +168,7 @@ SAME = ("nas:/a", "/mnt/a")
 
 
 def change_of(options, *words):
-    """Return the options after a change of the entry at its own place."""
+    """Return the options after a change of the entry with the same share and mount point."""
     data = f"nas:/a /mnt/a nfs {options} 0 0\n".encode()
     return entries(edit(data, SAME, NewEntry(*SAME, "nfs", words)))[0].options
 
@@ -179,15 +179,15 @@ def change_of(options, *words):
         ("rw,nosuid,nodev", ("rw",), "rw,nosuid,nodev"),
         ("nosuid,nodev,rw", ("nodev", "ro"), "nodev,ro,nosuid"),
         ("nosuid,nodev", (), "nosuid,nodev"),
-        # What root left out stays out, word by word.
+        # Words that root's entry does not have are not added.
         ("rw", ("ro",), "ro"),
         ("rw,nodev", ("ro",), "ro,nodev"),
         ("suid,nodev", ("suid", "ro"), "suid,ro,nodev"),
-        # mount(8) goes by the last of nosuid and suid: another order would be another meaning.
+        # The last of nosuid and suid decides (mount(8)), so their order must not change.
         ("suid,nosuid,rw", ("nosuid", "suid", "rw"), "suid,rw,nosuid"),
         ("nosuid,suid,rw", ("nosuid", "suid", "ro"), "nosuid,suid,ro"),
         ("dev,nodev", ("dev",), "dev,nodev"),
-        # user and its like set both (mount(8)).
+        # user, users, owner and group imply both (mount(8)).
         ("user,rw", ("rw",), "rw,nosuid,nodev"),
         ("users", ("ro",), "ro,nosuid,nodev"),
         ("group", ("ro",), "ro,nosuid,nodev"),
@@ -226,7 +226,7 @@ def test_a_last_line_that_ends_in_a_carriage_return_gets_the_rest_of_its_end(dat
 
 
 def test_a_last_line_with_a_nul_byte_gets_no_end():
-    """libmount reads it up to the NUL byte, and not at all once it has an end."""
+    """libmount reads the line up to the NUL byte, but ignores it once it has an end."""
     last = b"nas:/n /mnt/n nfs ro 0 0\0x"
     with pytest.raises(Refusal, match="NUL byte"):
         edit(b"# a\n" + last, None, NEW)
@@ -289,7 +289,7 @@ def test_every_word_of_fstab_alone_is_allowed(word):
 
 
 def test_an_entry_has_4000_bytes():
-    """Its end counts: glibc's buffer takes that, too."""
+    """The limit includes the end of the line; glibc's buffer is large enough for that."""
     room = 4000 - len(edit(b"", None, NEW._replace(share="nas:/")))
     share = "nas:/" + " " * (room // 4) + "x" * (room % 4)
     new = NEW._replace(share=share)
@@ -364,7 +364,7 @@ def test_a_sign_that_cannot_be_written_is_refused(word):
         change_of("rw", word)
     assert caught.value.code == "option-invalid"
     assert caught.value.message.isprintable()
-    # What root wrote may stay.
+    # Words of root's entry may stay.
     data = "nas:/a /mnt/a nfs rw,x-note=a\x9bb 0 0\n".encode()
     assert edit(data, SAME, NewEntry(*SAME, "nfs", ("ro", "x-note=a\x9bb"))) == data.replace(b"rw", b"ro")
 
@@ -388,7 +388,7 @@ FIELDS = ("nas:/a", "/mnt/a", "nfs", "rw")
 @pytest.mark.parametrize(
     ("fields", "after"),
     [
-        # Not what was meant, an entry that is gone, one more, another order, two lines.
+        # A different entry, a missing entry, an additional one, another order, two lines.
         (FIELDS, BEFORE),
         (FIELDS, BEFORE.replace(b"ro 1 2", b"rw 0 2")),
         (FIELDS, BEFORE.replace(b"ro 1 2", b"rw 1 0")),
@@ -422,7 +422,7 @@ def test_the_proof_of_a_new_entry_wants_it_at_the_end():
 
 
 def test_what_would_be_read_in_another_way_is_not_written(monkeypatch):
-    """A fault of the writing, as if it did not escape: the line is named."""
+    """With a faulty writer that does not escape, the refusal names the line."""
     monkeypatch.setattr(fstab_text, "escaped", str.encode)
     with pytest.raises(Refusal, match="would be missing"):
         edit(b"# a\n", None, NEW)
@@ -463,7 +463,7 @@ def test_what_is_not_printable_is_written_nowhere(sign):
 
 
 def test_what_root_named_may_stay_as_it_is():
-    """A name that this program would not write anew is no reason to refuse another option for it."""
+    """A name that the program would not write itself does not prevent a change of the options."""
     data = "nas:/a\u00a0b /mnt/a\u00a0b/ nfs ro,x-note=a\u00a0b 0 0\n".encode()
     key = ("nas:/a\u00a0b", "/mnt/a\u00a0b/")
     kept = edit(data, key, NewEntry(*key, "nfs", ("hard", "x-note=a\u00a0b")))
@@ -500,7 +500,7 @@ PATHS = st.lists(
 @settings(max_examples=100)
 @given(PATHS, PATHS)
 def test_any_path_is_written_so_that_it_is_read_back(export, target):
-    # Below a name that no directory of the system has: chance has found “/dev”.
+    # Below a name that is no system directory: the random names have included “/dev”.
     share, point = "nas:/" + "/".join(export), "/x" + "/".join(target)
     data = edit(b"# x\n", None, NewEntry(share, point, "nfs", ()))
     assert [(e.share, e.target) for e in entries(data)] == [(share, point)]

@@ -1,4 +1,4 @@
-"""fstab is the old file or the new one, whatever fails and whenever the writer is killed."""
+"""Writing of fstab: it is the old or the new file after any error and any kill of the writer."""
 
 import contextlib
 import errno
@@ -26,13 +26,13 @@ IN_PART = "findmnt crashed and checked only a part of the new fstab."
 
 
 class Quiet:
-    """A Waiter for calls without children."""
+    """Waiter for calls that start no child."""
 
     cancelled = False
 
 
 class Seam(FileCalls):
-    """Counts the calls, and does something instead of one."""
+    """FileCalls that counts the calls, and replaces one of them by an action of the test."""
 
     def __init__(self, instead=None, at=-1, *, forever=False):
         self.calls, self.instead, self.at, self.forever = [], instead, at, forever
@@ -71,7 +71,7 @@ def names(folder):
 
 
 def add(writer):
-    """Return the code of the refusal, or "" if it was carried out."""
+    """Add an entry; return the code of the refusal, "" for none."""
     try:
         writer.add(request(), Quiet())
     except Refusal as refusal:
@@ -130,7 +130,7 @@ def test_the_last_change_is_taken_back_byte_for_byte(tmp_path):
     assert path.read_bytes() == NEW
     restore(first)
     assert path.read_bytes() == OLD
-    # Going back is a change of its own: the copy before it is no longer the newest.
+    # A restore makes a backup of its own, so the earlier backup is no longer the newest.
     with pytest.raises(Refusal, match="not the newest"):
         restore(first, OLD)
     with pytest.raises(Refusal, match="no copy"):
@@ -138,7 +138,7 @@ def test_the_last_change_is_taken_back_byte_for_byte(tmp_path):
 
 
 def theirs(path, data):
-    """Write as another program that keeps the file's inode, or replaces it."""
+    """Write fstab like another program, either in place or by replacing the file."""
     path.write_bytes(data)
     return hashlib.sha256(data).hexdigest()
 
@@ -162,7 +162,7 @@ def test_what_others_changed_since_is_not_taken_back(tmp_path, now):
         writer.restore({"backup": backup, "sha256": sha256}, Quiet())
     assert caught.value.code == "fstab-changed"
     assert path.read_bytes() == now
-    # As the change left it again, it is taken back.
+    # With the contents that the change left, it can be restored.
     writer.restore({"backup": backup, "sha256": theirs(path, NEW)}, Quiet())
     assert path.read_bytes() == OLD
 
@@ -199,10 +199,10 @@ def test_it_changes_in_place(tmp_path):
 
 def test_the_newest_copy_is_the_last_one_whatever_the_clock_does(tmp_path, monkeypatch):
     second = 10**9
-    # The end of a second, then set back and standing still, then ahead again.
+    # The clock at the end of a second, then set back and stopped, then set ahead.
     clock = iter([100 * second - 1, 90 * second, 90 * second, 90 * second, 200 * second])
     monkeypatch.setattr(files.time, "time_ns", lambda: next(clock))
-    # The results are not in the order of the copies.
+    # The order of the checksums differs from that of the backups.
     results = [hashlib.sha256(word).hexdigest() for word in (b"3", b"1", b"2", b"4", b"5")]
     assert results != sorted(results)
     made = [Files(FileCalls()).back_up(str(tmp_path), "fstab", b"x", result) for result in results]
@@ -255,7 +255,7 @@ def test_any_call_may_fail(tmp_path, name, forever):
         check_whole(folder, answered=not code)
         if not forever:
             assert names(folder / "etc") == ["fstab"] or at >= total - 2
-        # The next attempt is not hindered by what was left.
+        # A leftover temporary file does not prevent the next attempt.
         make(folder).add(request(), Quiet())
         check_whole(folder, answered=True)
 
@@ -320,7 +320,7 @@ def test_another_editor_at_any_moment_loses_nothing(tmp_path, replace):
         editors = []
 
         def edit_beside(edit=edit, editors=editors):
-            # Opening the file for writing may wait until the writer is done with it.
+            # open(2) for writing may block until the writer gives up its lease.
             editors.append(threading.Thread(target=edit))
             editors[0].start()
             editors[0].join(0.05)
@@ -382,7 +382,7 @@ def test_what_is_no_plain_file_is_refused(tmp_path, kind):
 
 
 class Waits(Quiet):
-    """A Waiter that waits."""
+    """Waiter that waits for its descriptors."""
 
     def wait(self, fds, timeout_s):
         import select
@@ -397,7 +397,7 @@ def test_findmnt_is_asked_and_its_new_complaints_are_told(tmp_path):
     new = NEW.replace(b"broken\n", b"").replace(b"nofail", b"ro")
     assert (tmp_path / "etc" / "fstab").read_bytes() == new
     assert all("/mnt/b c" in text for text in answer["warnings"])
-    # What it says of other entries was there before.
+    # Complaints about other entries existed before.
     assert not any("sda1" in text for text in answer["warnings"])
 
 
@@ -427,7 +427,7 @@ def test_findmnt_is_not_believed_where_systemd_makes_the_mount_point(tmp_path, m
 
 @pytest.mark.parametrize("crashes", [True, False])
 def test_findmnt_that_crashes_has_not_checked_the_file(tmp_path, monkeypatch, crashes):
-    """findmnt of util-linux 2.41.5 ends by SIGSEGV at the first line that it cannot read."""
+    """findmnt of util-linux 2.41.5 ends by SIGSEGV at the first malformed line."""
     program = tmp_path / "findmnt"
     program.write_text(
         '#!/bin/sh\necho "findmnt: $3: parse error at line 3 -- ignored"\n' + ("kill -SEGV $$\n" * crashes)
@@ -459,7 +459,7 @@ def test_access_lists_and_labels_are_kept(tmp_path):
               "security.selinux": b"system_u:object_r:etc_t:s0\0"}  # fmt: skip
     kept = {}
     for name, value in wanted.items():
-        with contextlib.suppress(OSError):  # not every file system and user can
+        with contextlib.suppress(OSError):  # not every file system and user supports it
             os.setxattr(path, name, value)
             kept[name] = os.getxattr(path, name)
     mode = path.stat().st_mode

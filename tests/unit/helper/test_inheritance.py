@@ -27,7 +27,7 @@ COMMAND = [*ISOLATED, str(HERE / "app" / "helper" / "__main__.py")]
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the helper runs as root")
 
-#: Spoils what exec hands on, as the words say, and becomes the helper.
+#: Program that sets the process state named by its arguments, and executes the helper.
 SPOIL = """
 import ctypes, os, sys
 libc, numbers = ctypes.CDLL(None, use_errno=True), [int(number) for number in sys.argv[2].split(",")]
@@ -88,7 +88,7 @@ def test_timer_slack_is_the_kernel_s_own():
 
 def test_the_class_of_input_and_output_is_the_default():
     process = spoiled("ioprio")
-    get = numbers()[0] + 1  # ioprio_get(2) is the next one on every machine
+    get = numbers()[0] + 1  # ioprio_get(2) has the next number on every machine
     assert ctypes.CDLL(None).syscall(*map(ctypes.c_long, (get, 1, process.pid))) == 2 << 13 | 4
     assert end(process) == 0
 
@@ -150,11 +150,11 @@ def test_keys_at_the_caller_s_terminal_neither_stop_nor_kill_it(how):
         assert hello(process)["ok"]["uid"] == 0
         for key in (b"\x1a", b"\x1c", b"\x1a\x1c"):  # Ctrl-Z, Ctrl-\
             os.write(ours, key)
-            # One that is stopped or dead does not answer.
+            # A stopped or ended helper does not answer.
             assert "ok" in hello(process)
         process.stdin.close()
         assert process.stdout.read() == b""
-        # The shell between is the one that such a key ends.
+        # The key ends the shell in between.
         assert process.wait(DEADLINE_S) == 0 or how == "none"
     finally:
         os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
@@ -169,7 +169,7 @@ def test_each_role_leads_a_session_of_its_own():
     assert "ok" in hello(process)
     roles = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     assert roles
-    # One role has answered; the others may not have had the processor since they were forked.
+    # One role has answered; the others may not have run since their fork.
     deadline = time.monotonic() + DEADLINE_S
     while strangers := [pid for pid in map(int, roles) if os.getsid(pid) != pid]:
         assert time.monotonic() < deadline, f"in the session of the caller: {strangers}"
@@ -179,7 +179,7 @@ def test_each_role_leads_a_session_of_its_own():
 
 # The caller's locale.
 
-#: Writes an entry to a file of the test's own, as the role “persist” does.
+#: Program that writes an entry to an fstab of the test, like the role “persist”.
 WRITE = """
 import hashlib, sys
 sys.path.append(sys.argv[1])
@@ -221,9 +221,9 @@ def test_paths_are_written_as_utf8_whatever_the_locale(tmp_path, locale, charset
     assert name.encode("utf-8") in (tmp_path / "etc" / "fstab").read_bytes()
 
 
-# What a worker keeps.
+# State that a worker inherits.
 
-#: Forks a worker as the keeper of a test mount does, with a secret in the session keyring; prints the answer.
+#: Program that starts a worker like namespace_init, with a key in the session keyring; prints the answer.
 RUN = """
 import ctypes, json, os, resource, sys
 sys.path.append(sys.argv[1])
@@ -241,7 +241,7 @@ made = namespace_init._NamespaceInit(-1, caller)
 print(json.dumps(made._run({"run": json.loads(sys.argv[3]), "socket": sys.argv[2]})))
 """
 
-#: What the worker is: it looks for the secret, and tells its limits.
+#: Program of the worker: it searches for the key, and prints its limits.
 LOOK = """
 import ctypes, os, resource, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -289,7 +289,7 @@ def test_a_worker_has_an_empty_session_keyring(listener):
     if number == "38":
         pytest.skip("this kernel has no keyrings")
     assert (found, number) == ("-1", "126")  # ENOKEY
-    # The test can see one: root's own worker without the step would have it.
+    # Counter-test: without the new keyring, root's worker finds the key.
     seen = subprocess.run(
         [*ISOLATED, "-c", RUN.rpartition("limits =")[0] + look, str(HERE)], capture_output=True, check=True
     )
@@ -298,7 +298,7 @@ def test_a_worker_has_an_empty_session_keyring(listener):
 
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")
 def test_a_worker_starts_without_the_right_to_raise_limits(listener):
-    """As in containers: the helper lowered a limit, and root may not raise it again."""
+    """In a container the helper may lower a limit that root cannot raise again."""
     limits = [[4, [-1, -1]], [7, [1 << 19, 1 << 19]]]  # RLIMIT_CORE, RLIMIT_NOFILE
     look = LOOK.format(keyctl=numbers()[1])
     argv = ["/usr/bin/python3", "-I", "-c", look]
@@ -373,7 +373,7 @@ def test_limits_come_as_near_as_they_can(monkeypatch):
     ],
 )
 def test_each_machine_has_its_numbers(monkeypatch, machine, wide, found):
-    """Of arch/*/kernel/syscalls/syscall.tbl and include/uapi/asm-generic/unistd.h."""
+    """Sources: arch/*/kernel/syscalls/syscall.tbl and include/uapi/asm-generic/unistd.h."""
     monkeypatch.setattr(os, "uname", lambda: type("Name", (), {"machine": machine}))
     monkeypatch.setattr(sys, "maxsize", 2**63 - 1 if wide else 2**31 - 1)
     assert inheritance._system_calls() == found

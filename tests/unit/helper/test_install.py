@@ -75,16 +75,16 @@ def test_the_launcher_refuses_a_place_that_others_can_change(tmp_path):
     launcher = tmp_path / "usr/libexec/mountwright/mountwright-helper"
     done = subprocess.run([str(launcher), "mount"], input=b"", capture_output=True, check=False)
     assert done.returncode == 71
-    # pytest's folder lies in /tmp, which is everybody's.
+    # pytest's directory is in /tmp, which is writable by all users.
     assert b"users other than root can change" in done.stderr
 
 
-# A small checkout, whose files a test may spoil.
+# A small checkout, whose files a test may manipulate.
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """Return the installer of a checkout of its own, and the checkout."""
+    """Return the installer of a small checkout, and the checkout."""
     root = tmp_path / "checkout"
     for name in ("packaging/mountwright-helper", "packaging/mountwright-readahead",
                  "packaging/mountwright.policy", "resources/options.toml",
@@ -125,7 +125,7 @@ def names_in_libexec(prefix):
 
 
 def in_child_killed_at(number, work):
-    """Do the work in a fork that is killed at an audited call of Python's; return whether it was."""
+    """Run a function in a fork that is killed at the n-th audit event; return whether it was killed."""
     child = os.fork()
     if child == 0:
         left = [number]
@@ -169,7 +169,7 @@ def test_killed_at_any_step_there_is_the_old_helper_or_the_new_one(
             old = placed(prefix)
             publish(root, 2)
         killed = in_child_killed_at(number, lambda prefix=prefix: module.install(prefix))
-        # Without an exchange there may be no helper for a moment.
+        # Without RENAME_EXCHANGE there may be no helper for a moment.
         assert placed(prefix) in [old, new, *([] if exchange else [None])]
         if not killed:
             break

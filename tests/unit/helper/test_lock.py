@@ -1,4 +1,4 @@
-"""The lock of fstab and units: one helper at a time, and nobody else can hold it."""
+"""Lock of fstab and units: only one helper at a time holds it, and other users cannot."""
 
 import fcntl
 import hashlib
@@ -28,7 +28,7 @@ class Quiet:
 
 
 def change(folder, what):
-    """Have a new entry written; return the code of the refusal, or ""."""
+    """Add an entry to fstab; return the code of the refusal, "" for none."""
     (folder / "etc" / "system").mkdir(parents=True, exist_ok=True)
     try:
         if what == "fstab":
@@ -53,7 +53,7 @@ def written(folder):
 
 @pytest.mark.parametrize("what", ["fstab", "units"])
 def test_a_lock_that_any_user_can_take_stops_nothing(tmp_path, what):
-    """/etc and /etc/systemd/system can be opened, and locked, by everybody."""
+    """Every user can open and lock /etc and /etc/systemd/system."""
     (tmp_path / "etc" / "system").mkdir(parents=True)
     held = [os.open(tmp_path / name, os.O_RDONLY) for name in ("etc", "etc/system")]
     try:

@@ -1,4 +1,4 @@
-"""Where something may be mounted: the rules, the walk, and a thread that swaps what is walked on."""
+"""Mount points: policy, path resolution, and a thread that exchanges directories of the path."""
 
 import ctypes
 import os
@@ -27,14 +27,14 @@ from app.helper.policy import Place
 
 ROOT = Caller(0, 0)
 USER = Caller(1000, 1000, home="/home/ann")
-#: The same user, whose request an administrator approved.
+#: The same user in a system action, which an administrator approved.
 APPROVED = USER._replace(system=True)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may be the owner of these directories")
 
 
 @pytest.fixture(autouse=True)
 def own_fstab(monkeypatch, tmp_path):
-    """No entry of this machine's fstab or roots.conf takes part."""
+    """Use an empty fstab and roots.conf instead of those of the machine."""
     monkeypatch.setattr(policy, "FSTAB", str(tmp_path / "no-fstab"))
     monkeypatch.setattr(policy, "ROOTS_FILE", str(tmp_path / "no-roots"))
     monkeypatch.setattr(policy.read_fstab, "__defaults__", (str(tmp_path / "no-fstab"),))
@@ -151,7 +151,7 @@ def test_a_home_is_told(monkeypatch):
     elsewhere = USER._replace(home="/srv/people/ann")
     assert data_of(policy.permit_place, elsewhere, "/srv/people/ann/nas") == {"home": "/srv/people/ann"}
     assert code_of(policy.permit_place, elsewhere, "/srv/people/ann") == ""
-    for home in ("", "/", "/srv", "/home"):  # of accounts of services
+    for home in ("", "/", "/srv", "/home"):  # homes of service accounts
         assert code_of(policy.permit_place, USER._replace(home=home), "/srv/x") == ""
     monkeypatch.setattr(policy, "read_roots", lambda: ("/home/shared",))
     assert code_of(policy.permit_place, USER, "/home/shared/nas") == ""
@@ -176,7 +176,7 @@ def test_what_root_declared_in_fstab_may_be_mounted_exactly(tmp_path, monkeypatc
         assert (
             code_of(mount_permission.permit_mount, caller, "nas:/m", "/usr/local/bin") == "mount-point-system"
         )
-    # A place for ordinary users that fstab keeps for a share takes no other one.
+    # A mount point with an fstab entry accepts no other share.
     assert code_of(mount_permission.permit_mount, USER, "nas:/s", "/srv/s") == ""
     assert code_of(mount_permission.permit_mount, USER, "evil:/x", "/srv/s") == "mount-point-restricted"
     assert code_of(mount_permission.permit_mount, APPROVED, "nas:/other", "/srv/s") == ""
@@ -310,7 +310,7 @@ def test_a_directory_of_a_user_is_that_user_s_and_root_s():
 
 
 def test_the_files_of_the_system_are_those_of_the_manual_pages():
-    fresh = runpy.run_path(policy.__file__)  # others put files of their own in place of these
+    fresh = runpy.run_path(policy.__file__)  # a fresh module, because other tests replace these constants
     assert (fresh["FSTAB"], fresh["ROOTS_FILE"]) == ("/etc/fstab", "/etc/mountwright/roots.conf")
     assert fresh["ROOTS"] == ("/mnt", "/media", "/srv")
 
@@ -426,7 +426,7 @@ def test_a_failed_walk_leaves_nothing(tmp_path):
 
 @as_root
 def test_users_need_ancestors_that_only_root_can_change(tmp_path):
-    # /tmp is everybody's, so nothing below it will do.
+    # /tmp is writable by all users, so no path below it is accepted.
     (tmp_path / "x").mkdir()
     assert code_of(directories.prepare, USER, str(tmp_path / "x"), create=False) == "mount-point-system"
 
@@ -442,7 +442,7 @@ def test_a_replaced_directory_is_left_alone(tmp_path):
 
 @as_root
 def test_below_a_directory_that_the_caller_may_not_enter_all_looks_alike():
-    """Who may not list a directory of root's learns nothing of it by asking for mounts below."""
+    """A caller who may not search a directory gets the same answer for existing and missing entries."""
     base = Path("/srv") / f"mountwright-{os.getpid()}"
     base.mkdir(mode=0o755)
     try:
@@ -464,7 +464,7 @@ def test_below_a_directory_that_the_caller_may_not_enter_all_looks_alike():
         assert (
             code_of(directories.prepare, ROOT, str(private / "file"), create=False) == "mount-point-is-file"
         )
-        # Its group may enter, and whoever is in that.
+        # The group of the directory may search it, and so may its members.
         private.chmod(0o710)
         os.chown(private, 0, 4321)
         member = USER._replace(groups=(4321,))
@@ -504,7 +504,7 @@ def live(path, **changes):
 def test_the_record_of_made_directories(tmp_path, records):
     path = str(tmp_path / "p" / "q")
     mount_record.add(live(path), 1000, directories.prepare(ROOT, path, create=True).made)
-    # Unmounted by somebody else and mounted once more, on the same directory.
+    # Unmounted by another program and mounted again on the same directory.
     mount_record.add(live(path, mount_id=41), 1000, directories.prepare(ROOT, path, create=True).made)
     assert mount_record.remove_directories(path) is True
     assert not (tmp_path / "p").exists()
@@ -533,7 +533,7 @@ def test_a_mount_is_its_user_s_while_it_is_that_very_mount(tmp_path, records, mo
     (record,) = records.iterdir()
     assert stat.S_IMODE(record.stat().st_mode) == 0o644
     assert stat.S_IMODE(records.stat().st_mode) == 0o755
-    mount_record.remove("/mnt/a", live("/mnt/a"))  # one that came there meanwhile
+    mount_record.remove("/mnt/a", live("/mnt/a"))  # a mount that was made meanwhile
     assert mount_record.owner(live("/mnt/a")) == 1000
     (tmp_path / "boot").write_text("another\n")
     with monkeypatch.context() as patch:
@@ -596,7 +596,7 @@ def test_another_s_mount_is_root_s_and_the_administrator_s_to_change(records):
 
 @as_root
 def test_a_racing_link_never_leads_outside(tmp_path):
-    """Someone swaps a directory for a link to another place as fast as possible; nothing is made there."""
+    """A thread exchanges a directory with a link as fast as it can; no directory is made through the link."""
     base, outside = tmp_path / "base", tmp_path / "outside"
     (base / "real").mkdir(parents=True)
     outside.mkdir()

@@ -1,4 +1,4 @@
-"""Mounting with a stand-in for mount.nfs in a namespace of its own; children that hang, flood and linger."""
+"""Mounting with a replacement of mount.nfs in a mount namespace, and children that hang, flood or stay."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ SH = "/bin/sh"
 
 
 class Patient:
-    """A Waiter that is cancelled at the first wait, if at all."""
+    """Waiter that is cancelled at its first wait, or never."""
 
     def __init__(self, *, cancelled=False):
         self.cancelled = cancelled
@@ -50,7 +50,7 @@ def test_a_hanging_child_and_its_children_are_killed_at_the_deadline(tmp_path):
     assert ended.code is None
     assert not ended.cancelled
     pid = (tmp_path / "pid").read_text().strip()
-    # It is killed with its parent, but may be gone a moment later.
+    # It is killed with its parent, but may end a moment later.
     _wait_for(lambda: not Path(f"/proc/{pid}").exists() or "State:\tZ" in _status(pid))
 
 
@@ -60,7 +60,7 @@ def test_a_cancelled_child_is_killed():
 
 
 def test_what_a_child_leaves_running_does_not_hold_us():
-    """mount.nfs starts rpc.statd, which keeps the pipe."""
+    """mount.nfs may start rpc.statd, which keeps the pipe open."""
     ended = children.run([SH, "-c", "sleep 3 & echo done"], 60, Patient())
     assert ended == children.ProcessResult(0, "done\n", False)
 
@@ -148,7 +148,7 @@ def test_a_mount_that_is_what_was_asked_for(monkeypatch):
     assert mount_nfs._verify(children.ProcessResult(0, "", False), [row(5, ("rw",))], "/mnt/x") == wanted
 
 
-#: In the command lines of what is started here: other runs of these tests have other numbers.
+#: Number in the command lines of this run's processes; other runs have other numbers.
 OURS = os.getpid()
 
 STAND_IN = f"""#!/bin/sh
@@ -358,7 +358,7 @@ def test_a_killed_helper_leaves_nothing_of_a_try(tmp_path):
         ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", KILLED, ROOT, tmp_path]
     ) as helper:
         _wait_for((tmp_path / "begun").exists)
-        # The stand-in says so a moment before it becomes the sleeper.
+        # The replacement program prints this shortly before it executes sleep.
         _wait_for(lambda: _running(rf"^sleep 88\.{OURS}$"))
         helper.kill()
     _wait_for(lambda: not _running(rf"^sleep 88\.{OURS}$"))
@@ -381,7 +381,7 @@ def _wait_for(done):
 
 
 def _running(pattern):
-    """Return the processes whose command line has this (pgrep(1) is not on every machine)."""
+    """Return the processes whose command line matches a pattern, without pgrep(1)."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

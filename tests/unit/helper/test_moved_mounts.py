@@ -28,7 +28,7 @@ for path, options in ((own, "rw"), (victim, "ro,noexec,nosymfollow")):
     subprocess.run(["mount", "-t", "tmpfs", "-o", options + ",nosuid,nodev", "tmpfs", path], check=True)
 os.symlink(base + "/victim", base + "/user/link")
 rows = {row.mount_point: row for row in mountinfo.read()}
-held = open(own + "/held", "w")  # it stays when the unmount comes to the right one
+held = open(own + "/held", "w")  # keeps the right mount in use, so its unmount fails
 libc = ctypes.CDLL(None, use_errno=True)
 names = [os.fsencode(base + "/user/" + name) for name in ("dir", "link")]
 def swap(told):
@@ -56,7 +56,7 @@ def attempt():
     except Refusal as refusal:
         code = refusal.code
     codes[code] = codes.get(code, 0) + 1
-# A process: a thread that never waits would keep the interpreter from the attempts for 5 ms at each call.
+# A process, because a busy thread would hold the interpreter lock for 5 ms at each call.
 reading, writing = os.pipe()
 swapper = os.fork()
 if swapper == 0:
@@ -105,7 +105,7 @@ def test_swapped_directories_lead_to_no_other_mount(plain_path, kind, attempts):
     told = run(plain_path, kind, attempts)
     assert told["there"]
     assert told["options"] == ["nodev", "noexec", "nosuid", "nosymfollow", "relatime", "ro"]
-    # Both happened: the way was found, and it led elsewhere.
+    # Both cases occurred: the path led to the mount, and it led elsewhere.
     found = {"unmount": "busy", "remount": "done"}[kind]
     assert {found, "not-mounted"} <= set(told["codes"]) <= {found, "not-mounted"}
     assert told["swaps"] > attempts

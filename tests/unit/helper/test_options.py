@@ -1,4 +1,4 @@
-"""The helper builds the option string itself: whatever comes in, only the catalogue's words come out."""
+"""Option strings of the helper: whatever the request contains, only words of the catalogue are built."""
 
 import re
 import tomllib
@@ -91,7 +91,7 @@ def test_everything_else_is_refused(word):
     assert caught.value.code == "option-invalid"
 
 
-#: What the catalogue does not have for every user: root's own entry may have it, and root may ask for it.
+#: Words that the catalogue does not have: only root, or root's own entry, may use them.
 RESERVED = [
     "context=x",
     'context="a:b:c1,c2"',
@@ -174,7 +174,7 @@ def test_a_catalogue_without_options_for_us_is_an_error(tmp_path):
     path.write_text('[option.ro]\nkind = "enum"\nforms = ["ro"]\nhelper = false\n')
     with pytest.raises(ValueError, match="no options"):
         load(path)
-    for form in ("ro", "ro="):  # there are always both kinds
+    for form in ("ro", "ro="):  # a catalogue always has options of both kinds
         path.write_text(f'[option.ro]\nkind = "enum"\nforms = ["{form}"]\nhelper = true\n')
         with pytest.raises(ValueError, match="no options"):
             load(path)
@@ -185,7 +185,7 @@ def test_an_empty_catalogue_refuses_all():
         Catalogue().build(["ro"])
 
 
-# A catalogue of the tests' own, whose limits are known.
+# A catalogue of the test with known limits.
 
 OWN = """
 [option.size]
@@ -329,7 +329,7 @@ def test_the_whole_has_limits(own):
     assert own.build(["onlyfstab"] * 64) == ()
     with pytest.raises(Refusal, match="too many"):
         own.build(["onlyfstab"] * 65)
-    # 63 words of 16 signs, as far as there are so many, joined by commas.
+    # Up to 63 words of 16 characters, joined by commas.
     entries = {f"name{number:02d}=": own.keyed["name="] for number in range(64)}
     long = Catalogue(keyed={key: type(entry)(key, "string", (), 0, 0) for key, entry in entries.items()})
     fits = [f"name{number:02d}=" + "a" * 56 for number in range(15)]  # 15 * 64 with their commas
