@@ -1,6 +1,6 @@
-"""Proofs by many cases: what is written is read by all, no power cut tears it, no editor is written over.
+"""fstab with many cases: parsers agree, power cuts tear nothing, other editors lose nothing.
 
-The quick versions run always; those marked long (./test --long) run the full numbers.
+The short versions always run. Tests marked long (./test --long) run with the full numbers.
 """
 
 import ctypes

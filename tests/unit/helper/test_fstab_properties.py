@@ -104,7 +104,7 @@ def some_line(rng: random.Random) -> bytes:
 
 
 def some_file(rng: random.Random) -> bytes:
-    """Return a file of up to 9 lines: line ends of one style or mixed, perhaps no last one, or a BOM."""
+    """Return a file of up to 9 lines: equal or mixed line ends, some without a last one or with a BOM."""
     style = rng.choice([b"\n", b"\n", b"\n", b"\r\n", b""])
     parts = [some_line(rng) + (style or rng.choice([b"\n", b"\r\n"])) for _ in range(rng.randint(0, 9))]
     data = b"".join(parts)
@@ -267,7 +267,7 @@ class Quiet:
 
 
 def check_written(case: Case, edited: NewFstab, folder) -> None:
-    """Check that the writer writes the same, keeps the mode, leaves nothing, and goes back to the byte."""
+    """Check that the writer writes the same bytes, keeps the mode, leaves no files, and can be undone."""
     path = folder / "etc" / "fstab"
     path.write_bytes(case.data)
     path.chmod(0o640)

@@ -181,7 +181,7 @@ def test_a_damaged_copy_is_not_taken_back(tmp_path, damaged):
 
 
 def test_a_copy_that_does_not_say_what_the_change_left_is_not_taken_back(tmp_path):
-    """Such are those of versions before; a change that failed leaves one whose result never was."""
+    """Old backups have no checksum; the backup of a failed change has one that fstab never had."""
     writer = make(tmp_path)
     backup = Path(writer.add(request(), Quiet())["backup"])
     old = backup.rename(backup.with_name("fstab-20260101T000000.000000000Z"))
@@ -228,7 +228,7 @@ def calls(tmp_path):
 
 
 def check_whole(tmp_path, *, answered):
-    """The old file unless it was answered well; the backup is there before the file is new."""
+    """Check that fstab is the old file unless the request succeeded, and that a new file has a backup."""
     path = tmp_path / "etc" / "fstab"
     now = path.read_bytes()
     assert now == NEW if answered else now in {OLD, NEW}

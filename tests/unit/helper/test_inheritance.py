@@ -1,4 +1,4 @@
-"""The real helper, as root, started by the worst of parents: what exec hands on does not reach its work."""
+"""Inherited process state: the real helper, started by a parent with unusual limits, masks and signals."""
 
 import ctypes
 import json

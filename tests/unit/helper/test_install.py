@@ -1,4 +1,4 @@
-"""Installing and removing the helper, and the launcher that runs only what root alone can change."""
+"""Installer and launcher of the helper: both refuse files that other users could have changed."""
 
 import errno
 import importlib.util

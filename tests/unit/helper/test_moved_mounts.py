@@ -1,6 +1,6 @@
-"""Mounts while somebody swaps the directories above for links: only the mount that is meant changes.
+"""Remount and unmount while directories of the path are exchanged with links: no other mount changes.
 
-tmpfs stands in for NFS, in a mount namespace of its own.
+tmpfs replaces NFS, in a mount namespace of the test.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The installed helper through a real pkexec and a real polkitd, in namespaces of their own, as “nobody”.
+"""The installed helper with a real pkexec and polkitd, in namespaces of their own, as the user “nobody”.
 
-The rig is that of the attacks on the helper: tests/attacks/rig.py.
+The rig is that of the attacks: tests/attacks/rig.py.
 """
 
 import json
@@ -13,7 +13,7 @@ from rig import MISSING, NOBODY, ROOT, NamespacesError, Rig
 from app.errors import ErrorKind
 from app.helper_client.polkit import INSTALLED_HELPER, explain_pkexec
 
-#: Runs as nobody, with bad limits and masks, starts pkexec and has a conversation with the helper.
+#: Program that runs as nobody with unusual limits and masks, starts pkexec, and sends requests to the helper.
 DRIVER = """
 import json, os, resource, signal, socket, subprocess, sys
 role, requests = sys.argv[1], json.loads(sys.argv[2])
@@ -31,7 +31,7 @@ theirs.close()
 _told, fds, _flags, _address = socket.recv_fds(start, 4096, 8)
 answers = []
 roles = [socket.socket(fileno=fd) for fd in fds]
-for verb, args in requests if roles else ():  # all of them are for the first role
+for verb, args in requests if roles else ():  # all requests go to the first role
     roles[0].sendall(json.dumps({"id": "a", "verb": verb, "args": args}).encode() + b"\\n")
     with roles[0].makefile("rb") as lines:
         line = lines.readline()
@@ -44,7 +44,7 @@ errors = child.stderr.read().decode()
 print(json.dumps({"code": child.wait(), "stderr": errors, "answers": answers, "mnt": os.listdir("/mnt")}))
 """
 
-#: Becomes nobody, and plans an experiment as the agent does.
+#: Program that runs as nobody, and plans an experiment like the agent.
 EXPERIMENT = """
 import json, os, sys
 from advisor.catalogue import catalogue
@@ -96,7 +96,7 @@ def rig(mount_point_at_root, tmp_path_factory):
 
     def start(words, *, uid=0, bus=True, bench="AUTH_ADMIN"):
         try:
-            # The Python of the tests runs inside, so it must not be covered.
+            # The test's Python runs in the rig, so its directory must stay visible.
             made = Rig(
                 tmp_path_factory.mktemp("stage"), answers={"mount": "YES", "bench": bench},
                 nfs=False, bus=bus, whole=False,
@@ -156,7 +156,7 @@ def test_denied(rig):
     ("answer", "kind", "words"),
     [
         ("NO", ErrorKind.NOT_AUTHORIZED, ["refused", "org.mountwright.bench"]),
-        # A password, and nobody to ask for it.
+        # A password is needed, and there is no polkit agent.
         ("AUTH_ADMIN", ErrorKind.POLKIT_AGENT_MISSING, ["no polkit agent"]),
         ("YES", None, []),
     ],
@@ -164,7 +164,7 @@ def test_denied(rig):
 def test_an_experiment_asks_once_and_says_what_polkit_answered(rig, answer, kind, words):
     found = rig.start([sys.executable, "-P", "-c", EXPERIMENT], bench=answer)
     assert found["left"] == []
-    if kind is None:  # the helper runs; there is no such server
+    if kind is None:  # the helper runs, but the server does not exist
         assert found["kind"] not in {ErrorKind.NOT_AUTHORIZED, ErrorKind.POLKIT_AGENT_MISSING}, found
         assert "pkexec" not in found["detail"], found
         return

@@ -1,7 +1,8 @@
-"""Places by a judge of its own: what no NFS server may cover, and what an ordinary user may.
+"""Policy of mount points, checked by independent rules: which places are forbidden, and to whom.
 
-The judge knows nothing of the product's tables. It has files that root runs, reads or obeys, as they stand on
-real systems, and says no to every directory that holds one of them.
+The rules do not use the program's tables. They have a list of files that root runs or reads as configuration
+on
+real systems, and refuse every directory that contains one of them.
 """
 
 import random
@@ -22,7 +23,7 @@ USER = Caller(1000, 1000, home="/home/ann")
 ROOT = Caller(0, 0)
 APPROVED = USER._replace(system=True)
 
-#: Root's programs, their libraries and data, and root's configuration.
+#: Files that root runs or reads: programs, libraries, data and configuration.
 PRECIOUS = re.findall(
     r"\S+",
     """
@@ -48,7 +49,7 @@ PRECIOUS = re.findall(
     /var/lib/dbus/machine-id /var/lib/sudo/lectured/x
     """,
 )
-#: The administrator may lay these out anew, with all that is below.
+#: Directories that the administrator may cover as a whole.
 LAID_OUT = {"/usr/local", "/usr/local/share"}
 PARTS = [
     *sorted({part for path in PRECIOUS for part in path.split("/") if part}),
@@ -71,13 +72,13 @@ def some_path(chance):
 
 
 def holds_something_precious(path):
-    """Whether the path holds, or lies in a directory of, what root runs, reads or obeys."""
+    """Whether the path has, or is in a directory with, files that root runs or reads as configuration."""
     if path in LAID_OUT:
         return False
     below = path.rstrip("/") + "/"
     if any(file.startswith(below) or file == path for file in PRECIOUS):
         return True
-    # Beside a precious file nothing is mounted either: whatever comes into these directories is obeyed.
+    # A directory with such a file is refused as a whole, because new files in it are read, too.
     return bool(
         re.match(
             r"/(bin|boot|dev|efi|etc|gnu|lib(|32|64|x32|exec)|lost\+found|nix|ostree|proc|root|s?bin|snap"
@@ -100,13 +101,13 @@ def nothing_declared(monkeypatch, tmp_path):
     monkeypatch.setattr(policy.read_fstab, "__defaults__", (str(tmp_path / "none"),))
     monkeypatch.setattr(policy.read_roots, "__defaults__", (str(tmp_path / "none"),))
     monkeypatch.setattr(user_entries, "FOLDER", str(tmp_path / "none"))
-    # Whose directories lie above is another question, and this machine has few of these.
+    # The owners of the directories above are not tested here, as few of them exist on this machine.
     monkeypatch.setattr(entry_permission.safe_path, "check_ancestors", lambda _caller, _path, mounted: None)
     monkeypatch.setattr(entry_permission.mountinfo, "read", list)
 
 
 class Writer:
-    """Takes whatever comes to it."""
+    """Writer that accepts every request."""
 
     def add(self, _args, _waiter):
         return {"line": "", "backup": "", "warnings": []}
@@ -161,7 +162,7 @@ def test_no_place_outside_the_judge_s_is_accepted(count, monkeypatch):
 
 @pytest.mark.parametrize("path", PRECIOUS)
 def test_neither_fstab_nor_a_unit_ever_covers_what_root_obeys(path):
-    """The text itself refuses, whoever asks: it is made for the preview, too."""
+    """The text functions refuse it for every caller, because a preview uses them without a policy check."""
     while path != "/":
         if path not in LAID_OUT:
             wanted = fstab_text.NewEntry("evil:/x", path, "nfs", ())

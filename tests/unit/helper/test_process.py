@@ -1,4 +1,4 @@
-"""The real helper process, as root: what it inherits, what it refuses, what it leaves behind."""
+"""The real helper process as root: inherited state, refusals, and cleanup."""
 
 import ast
 import contextlib
@@ -28,12 +28,12 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="the helper runs as root"
 
 
 def start(role="mount", **options):
-    """Start a helper; its input and output are those of the role."""
+    """Start a helper; its standard input and output are those of the role."""
     return start_helper(COMMAND, role, **options)
 
 
 def ask(requests, role="mount", **options):
-    """Run a helper over these requests; return its answers and the ended process, with what it said."""
+    """Send these requests to a new helper; return its answers, and the ended process with its errors."""
     lines = "".join(
         json.dumps({"id": f"{number:x}", "verb": verb, "args": args}) + "\n"
         for number, (verb, args) in enumerate(requests)
@@ -75,7 +75,7 @@ def test_hello():
     assert (done.returncode, done.said) == (0, b"")
 
 
-#: The worst parent: everything that exec hands on is bad.
+#: Parent program with unusual values of all inherited process state.
 SPOIL = """
 import os, resource, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -279,7 +279,7 @@ def test_a_failing_try_leaves_nothing():
 @as_root
 @pytest.mark.skipif(not Path("/sbin/mount.nfs").exists(), reason="mount.nfs is not installed")
 def test_a_failing_mount_leaves_nothing():
-    """127.0.0.1 exports nothing here (or the kernel has no NFS at all): mount.nfs itself says so."""
+    """127.0.0.1 exports nothing, or the kernel has no NFS, so mount.nfs fails."""
     with start() as process:
         error = converse(process, *mount(target="/mnt/mountwright-test/deep/er"))["error"]
         process.stdin.close()
@@ -309,12 +309,12 @@ def test_the_end_of_its_input_ends_it():
 @as_root
 @pytest.mark.parametrize("how", ["SIGTERM", "end of input", "nothing"])
 def test_a_peer_that_does_not_read_cannot_hold_it(how):
-    """Its answers are more than the socket takes; it ends as told, or for want of a reader."""
+    """Its answers exceed the socket's buffer; it ends by a signal, or because the peer does not read."""
     process = start("tune")
     line = socket.socket(fileno=os.dup(process.stdin.fileno()))
     question = json.dumps({"id": "a" * 32, "verb": "hello", "args": {}}).encode() + b"\n"
     try:
-        # As much as both directions take: it reads no more while its answers are not taken.
+        # More than both buffers hold: it stops reading while its answers are not read.
         line.settimeout(1.0)
         with contextlib.suppress(TimeoutError):
             line.sendall(question * 100_000)
@@ -354,12 +354,12 @@ def test_it_imports_the_standard_library_and_itself_alone():
                 assert own or name.split(".")[0] in sys.stdlib_module_names, f"{path.name}: {name}"
 
 
-#: Of what runs as root in one process: of one role. The gate of a system action's plan comes on top.
+#: Most lines of code that the process of one role loads as root, without and of the approval gate.
 MAX_CODE_LINES, MAX_GATE_LINES = 1900, 120
 
 
 def code_lines(text):
-    """Lines that are neither blank nor comment nor docstring."""
+    """Count the lines that are neither blank nor comment nor docstring."""
     kept = {
         number
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
@@ -421,7 +421,7 @@ def test_it_stays_plain():
 
 
 def test_loaded_modules_are_root_s_own():
-    """What a running helper has loaded comes from the interpreter's library or from its own folder."""
+    """All loaded modules are from the interpreter's library or the helper's own directory."""
     script = (
         "import sys; sys.path.append(sys.argv[1]); import app.helper.main; "
         "print('\\n'.join(getattr(m, '__file__', None) or '' for m in sys.modules.values()))"
@@ -442,7 +442,7 @@ def test_the_launcher_is_executable_and_isolated():
 @as_root
 @pytest.mark.skipif(not Path("/sbin/mount.nfs").exists(), reason="mount.nfs is not installed")
 def test_the_end_of_its_input_ends_a_mount_under_way():
-    """203.0.113.1 is an address that never answers (RFC 5737); the input ends while mount.nfs waits."""
+    """203.0.113.1 never answers (RFC 5737); the input ends while mount.nfs waits."""
     answers, done = ask([mount(share="203.0.113.1:/x")])
     assert answers[0]["error"]["code"] in {"cancelled", "mount-failed"}
     assert done.returncode == 0

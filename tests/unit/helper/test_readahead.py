@@ -1,4 +1,4 @@
-"""Tuning writes the readahead of an NFS mount, in its range, and nothing else."""
+"""Readahead of an active NFS mount: it is set within its range, and nothing else is written."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from app.helper.errors import Refusal
 
 @pytest.fixture
 def kernel(tmp_path, monkeypatch):
-    """Stands for the kernel's files; there is one NFS mount at /mnt/x and a local one at /mnt/y."""
+    """Files in place of sysfs, with an NFS mount at /mnt/x and a local mount at /mnt/y."""
     for device in ("0:50", "0:51"):
         (tmp_path / device).mkdir()
         (tmp_path / device / "read_ahead_kb").write_text("7\n")

@@ -1,4 +1,4 @@
-"""The udev rule of one mount: what it says, and that no text of the caller gets into it."""
+"""Text of the udev rule of a mount: its contents, and that no text of the caller gets into it."""
 
 import hashlib
 import importlib.machinery
@@ -20,14 +20,14 @@ from app.helper.readahead import MAX_READ_AHEAD_KB
 
 HERE = Path(__file__).parents[3]
 PROGRAM = HERE / "packaging" / "mountwright-readahead"
-#: Everything that udev could carry out of such a file, with the digest and the number left open.
+#: Lines of a rule file that udev evaluates, as a pattern for digest and number.
 RULE = re.compile(
     r'SUBSYSTEM=="bdi", ACTION=="add", KERNEL=="0:\*", ENV\{\.MOUNTWRIGHT_MOUNT\}=="", '
     r'PROGRAM=="/usr/libexec/mountwright/mountwright-readahead %k", ENV\{\.MOUNTWRIGHT_MOUNT\}="%c"\n'
     r'SUBSYSTEM=="bdi", ACTION=="add", KERNEL=="0:\*", ENV\{\.MOUNTWRIGHT_MOUNT\}=="[0-9a-f]{64}", '
     r'ATTR\{read_ahead_kb\}="(0|[1-9][0-9]{0,5})"\n\Z'
 )
-#: Mount points, many of them with what means something to udev, to a shell or to a terminal.
+#: Mount points, many of them with special characters of udev, shells or terminals.
 PATHS = st.lists(
     st.text(st.sampled_from("aä 字\"'\\$%{}=,#*?[]`;&|<>\n\t\x1b\u202e.~") | st.characters(), max_size=12),
     min_size=1, max_size=4,
@@ -43,7 +43,7 @@ def accepted(path):
 
 
 def carried_out(data):
-    """Return what udev does not pass over: every line that does not begin with “#”."""
+    """Return the lines that udev evaluates: those that do not begin with “#”."""
     return "".join(line + "\n" for line in data.decode().splitlines() if not line.startswith("#"))
 
 
@@ -97,7 +97,7 @@ def test_udev_reads_it(tmp_path):
         assert done.returncode == 0, done
 
 
-# The program that the rule runs
+# The program that the rules run
 
 
 def load():

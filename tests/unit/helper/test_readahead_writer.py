@@ -1,4 +1,4 @@
-"""A udev rule is as it was or as it was to be, whatever fails, and files of others are left alone."""
+"""Writing of udev rules: after any error the old or the new rule; files of others are not changed."""
 
 import errno
 import hashlib
@@ -21,13 +21,13 @@ NAME = readahead_rule.name("/mnt/a")
 
 
 class Quiet:
-    """A Waiter for calls without children."""
+    """Waiter for calls that start no child."""
 
     cancelled = False
 
 
 class Seam(FileCalls):
-    """Counts the calls, and does something before one."""
+    """FileCalls that counts the calls, and runs an action of the test before one of them."""
 
     def __init__(self, instead=None, at=-1):
         self.calls, self.instead, self.at = [], instead, at
@@ -49,7 +49,7 @@ class Seam(FileCalls):
 
 @pytest.fixture(autouse=True)
 def nothing_of_this_machine(monkeypatch):
-    """/mnt/a is a place for mounts; at /home/nfs something of root's is mounted."""
+    """Mount table with an NFS mount of root at /home/nfs; /mnt/a is free."""
     rows = [
         mountinfo.MountRow(1, 0, "0:50", "/home/nfs", ("rw",), "nfs4", "nas:/x", "rw"),
         mountinfo.MountRow(2, 0, "0:51", "/home/local", ("rw",), "ext4", "/dev/x", "rw"),
@@ -271,7 +271,7 @@ def test_it_may_be_killed_before_any_call(tmp_path, name):
         found = rules(folder)
         found.pop(".mountwright.tmp", None)
         assert found in [{NAME: data} if data is not None else {} for data in (old, new)]
-        # The next one clears up, and works.
+        # The next writer removes the leftovers, and succeeds.
         sha256 = hashlib.sha256(found[NAME]).hexdigest() if found else ""
         save(make(folder), kb=5, sha256=sha256)
         assert set(rules(folder)) == {NAME}

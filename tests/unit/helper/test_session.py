@@ -1,4 +1,4 @@
-"""The protocol, bytes in and bytes out, without a process: every malformed line has an answer."""
+"""Session of the helper without a process: bytes in and out; every malformed line gets an answer."""
 
 import contextlib
 import itertools
@@ -32,7 +32,7 @@ def line(verb, args, request_id=ID):
 
 
 def serve(data, handlers=None, role="mount", **options):
-    """Feed the bytes and the end of the input; return the answers and the exit status."""
+    """Run a session over these bytes until the end of the input; return the answers and the exit status."""
     ours, theirs = socket.socketpair()
     answers = []
     with ours, theirs:
@@ -256,7 +256,7 @@ def test_a_bug_is_answered_without_its_text():
 
 
 class Peer:
-    """Both ends of a session on a fake clock: what it is sent, what it answers."""
+    """Both ends of a session with a fake clock."""
 
     def __init__(self, role="mount", handlers=None, **options):
         self.line = PeerLine(ends=False)
@@ -276,7 +276,7 @@ class Peer:
         self.line.send(data)
 
     def take(self):
-        """Return what has been answered since."""
+        """Return the answers since the last call."""
         return self.line.take()
 
     def close(self):
@@ -332,7 +332,7 @@ def test_it_ends_by_its_age_however_busy_it_is(peer, role):
 
 
 def test_what_is_open_may_be_finished_for_an_hour(peer):
-    """The age of a bench session is met between two test mounts; one that is held open is no way round it."""
+    """The age limit of a bench session applies between test mounts; an open one has an hour more."""
 
     def hold(_args, session):
         session.holds = True
@@ -379,7 +379,7 @@ def test_it_serves_a_thousand_requests(peer, role):
 
 
 def recipe():
-    """Every combination of the recipe, without what Linux has no setting for; see the seed of the study."""
+    """Return all combinations of the recipe, without settings that Linux does not have."""
     found = tomllib.loads((HERE / "resources" / "recipes" / "3-full-factorial.toml").read_text())
     levels = [factor["levels"] for factor in found["factor"] if factor["name"] != "client_threads"]
     sizes = [2**28, 2**30]
@@ -390,7 +390,7 @@ def recipe():
 
 
 class Experiment:
-    """A client that opens a mount, copies in both directions and closes it, once for each trial."""
+    """Client that opens a mount, copies in both directions and closes it, once for each trial."""
 
     def __init__(self, found, trials, copy_s):
         self.found, self.copy_s = found, copy_s
@@ -413,7 +413,7 @@ class Experiment:
 
 
 def bench_peer(peer):
-    """Mounting takes a second, unmounting too."""
+    """Return a peer of a bench session whose mounts and unmounts take a second each."""
 
     def hold(_args, session):
         found.clock.time += 1.0
@@ -430,7 +430,7 @@ def bench_peer(peer):
 
 
 def test_the_full_factorial_runs_under_one_authorization(peer):
-    """On a gigabit link, 118 MB/s: 2,304 test mounts, 8.6 hours, one session."""
+    """On a gigabit link, 118 MB/s: 2,304 test mounts in 8.6 hours, in one session."""
     found = bench_peer(peer)
     client = found.clock.when_idle = Experiment(found, recipe(), lambda size: 2 * size / 118e6)
     assert found.session.run() == 0
@@ -441,13 +441,13 @@ def test_the_full_factorial_runs_under_one_authorization(peer):
 
 
 def test_a_longer_one_loses_no_trial_to_the_end_of_a_session(peer):
-    """With 20 s and more for a trial it takes longer than 12 hours: the end comes between two mounts."""
+    """With 20 s and more per trial it takes longer than 12 hours; the session ends between two mounts."""
     found = bench_peer(peer)
     client = found.clock.when_idle = Experiment(found, recipe(), lambda _size: 20.0)
     assert found.session.run() == 0
     answers = found.take()
     assert answers[-1] == {"event": "session-end", "reason": "age"}
-    assert answers[-2]["ok"] == {}  # of the last close
+    assert answers[-2]["ok"] == {}  # the answer to the last close
     assert not found.session.holds
     assert client.done == math.ceil(12 * 3600 / 22)
 
@@ -468,7 +468,7 @@ def test_a_flood_of_requests_waits_its_turn(peer):
     assert found.session.run() == 0
     answers += found.take()
     assert sum("ok" in answer for answer in answers) == 1000
-    # 200 at once, then 20 a second; and idle at the end.
+    # 200 at once, then 20 per second; idle at the end.
     assert (1000 - 200) / 20 <= found.age <= (1000 - 200) / 20 + 603
 
 
@@ -508,11 +508,11 @@ def test_a_line_without_an_end_ends_the_session(peer):
         assert found.age <= 8
 
 
-# A peer that does not read.
+# Peers that do not read.
 
 
 def full(found):
-    """Fill the session's output, and read nothing of it."""
+    """Fill the buffer of the session's output, without reading it."""
     found.line.reads = False
     found.line.fill()
 
@@ -523,7 +523,7 @@ def test_a_peer_that_does_not_read_is_given_up(peer):
     full(found)
     found.send(line("hello", {}) * 3)
     assert found.session.run() == 0
-    # The first answer waits, and no request is begun before it is sent.
+    # The first answer is buffered, and no request is started before it is sent.
     assert served == [0.0]
     assert 5 <= found.age < 8
 
@@ -540,7 +540,7 @@ def test_a_peer_that_does_not_read_delays_no_deadline(peer):
 
     found = peer(handlers={"unmount": slow})
     full(found)
-    # Each of these has an answer that cannot be sent.
+    # The answer to each of these cannot be sent.
     found.send(line("unmount", ARGS["unmount"]) + line("cancel", {"id": "cc"}, "dd") * 50)
     assert found.session.run() == 0
     assert ended == [(pytest.approx(3.0), False)]
@@ -586,7 +586,7 @@ def test_a_peer_that_reads_slowly_gets_every_answer(peer):
     def read_some():
         found.clock.time += 1.0
         with contextlib.suppress(BlockingIOError):
-            # A socket can be written to again when three quarters of what it held were read (unix(7)).
+            # A socket becomes writable again after three quarters of its buffer have been read (unix(7)).
             parts.append(found.line.ours.recv(100_000))
 
     found.clock.when_idle = read_some
@@ -598,7 +598,7 @@ def test_a_peer_that_reads_slowly_gets_every_answer(peer):
 
 
 def test_a_peer_that_shares_the_open_file_cannot_make_it_block():
-    """O_NONBLOCK belongs to the open file: who kept a copy of the descriptor can take it away again."""
+    """O_NONBLOCK belongs to the open file description, so a holder of a duplicate descriptor can clear it."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         channel = PeerSocket(theirs, FakeClock().now)
@@ -618,7 +618,7 @@ def test_a_peer_that_shares_the_open_file_cannot_make_it_block():
         assert (channel.lost, channel.unsent) == (True, b"")
 
 
-# What no name can have, and the audit.
+# Characters that no name can have, and the audit line.
 
 ODD = ["\ud800", "\0", "a\udfffb", "/mnt/\0"]
 

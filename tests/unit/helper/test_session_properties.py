@@ -1,7 +1,8 @@
-"""The protocol against an oracle of its own: what it does not allow never reaches a handler.
+"""Session of the helper against an independent oracle: forbidden requests never reach a handler.
 
-Random lines, most of them nearly right, in sessions on a fake clock. The oracle is the text below and the
-code beside it; it shares neither tables nor functions with the helper.
+Random lines, most of them nearly correct, are sent to sessions with a fake clock. The oracle is the text and
+the
+code below. It shares neither tables nor functions with the helper.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from peer_line import PeerLine
 from app.helper.errors import Refusal
 from app.helper.session import Session
 
-#: Every verb of each role with its arguments; "=" gives the value of one that may be left out.
+#: Verbs of each role with their arguments; "=" begins the default of an optional one.
 ORACLE = r"""
 mount    hello
 mount    mount        share:text target:text options:words create:flag hide:flag=false timeout_ms:number
@@ -51,7 +52,7 @@ tune     readahead-remove target:text sha256:text
 tune     cancel       id:text
 """
 ROLES = ("mount", "try", "persist", "units", "bench", "tune")
-#: Lines of one session: fewer that break the rules than end it, fewer than it serves at all.
+#: Lines of one session: fewer than MAX_FAULTS, and fewer than its limit of requests.
 BATCH = 150
 LINE_BYTES = 65536
 
@@ -78,7 +79,7 @@ EVERY_VERB = sorted({name for verbs in VERBS.values() for name in verbs})
 
 
 def verdict(role, line):
-    """Return ("protocol",), ("usage", id), or ("ok", id, verb, complete arguments)."""
+    """Return the expected result: ("protocol",), ("usage", id), or ("ok", id, verb, complete arguments)."""
     request = request_of(line)
     if request is None:
         return ("protocol",)
@@ -89,9 +90,9 @@ def verdict(role, line):
 
 
 def request_of(line):
-    """Return what the line asks for, None if it is no request."""
+    """Parse a line; return the request, None if it is malformed."""
     try:
-        # Objects as marked lists of pairs: a dict would hide a name that is there twice.
+        # Objects are parsed to marked lists of pairs, because a dict would hide a repeated key.
         value = json.loads(line.decode("utf-8"), object_pairs_hook=lambda pairs: ("object", pairs))
     except (ValueError, RecursionError):
         return None
@@ -137,7 +138,7 @@ def inner(value):
 
 
 def is_plain(value):
-    """Whether there is no number with a fraction, and no name twice."""
+    """Whether a JSON value has no fractional number and no repeated key."""
     if isinstance(value, float):
         return False
     names = [name for name, _item in value[1]] if isinstance(value, tuple) else []
@@ -148,7 +149,7 @@ def deep(value):
     return 1 + max(map(deep, inner(value)), default=0) if isinstance(value, tuple | list) else 0
 
 
-# Lines, right and nearly right.
+# Correct and nearly correct lines.
 
 TEXTS = [
     "nas:/x", "/mnt/x", "", "a" * 300, "\ud800", "a\udfff", "\0", "x\0y", "\n", "\x1b]0;x\x07", "\x9b2J",
@@ -163,7 +164,7 @@ RIGHT = {
     "text": ["nas:/x", "/mnt/x", "é", "\\u0000"], "words": [[], ["ro"], ["vers=4.2", "hard"]],
     "object": [{}], "flag": [True, False], "number": [0, 500, 1500, 150_000],
 }  # fmt: skip
-#: What stands where a line should: no JSON, JSON of another shape, more than a line may have.
+#: Malformed lines: no JSON, JSON of another form, and lines that are too long.
 JUNK = [
     b"", b"x", b"[]", b"1", b'"a"', b"null", b"{}", b"[" * 3000, b'{"a":' * 3000, b"\xff\xfe", b"\x00" * 40,
     b"\xef\xbb\xbf{}",
@@ -181,13 +182,13 @@ JUNK = [
     b" " * 300 + b'{"id":"a","verb":"hello","args":{}}',
     b"{'id':'a','verb':'hello','args':{}}",
 ]  # fmt: skip
-#: Names that no verb has an argument of.
+#: Names of unknown arguments.
 UNKNOWN = ("uid", "user", "command", "environment", "\ud800", "Share")
 LONG = [b"x" * (LINE_BYTES + 1), b" " * LINE_BYTES + b'{"id":"a","verb":"hello","args":{}}']
 
 
 class Lines:
-    """Makes lines for a role."""
+    """Generator of random lines for a role."""
 
     def __init__(self, role, chance):
         self.role, self.chance = role, chance
@@ -243,7 +244,7 @@ LOGGED = re.compile(
 
 
 def serve(role, lines, handler, clock):
-    """Return what a session answers, and what it calls and logs meanwhile."""
+    """Return the answers of a session, and its calls of handlers and log."""
     called, logged = [], []
 
     def carry_out(verb):
@@ -261,7 +262,7 @@ def serve(role, lines, handler, clock):
 
 
 def expected(role, line, *, running=""):
-    """Return the answer that the oracle wants."""
+    """Return the answer that the oracle expects."""
     kind, *rest = verdict(role, line)
     if kind == "protocol":
         return (None, "protocol")
@@ -307,7 +308,7 @@ def test_nothing_outside_the_oracle_is_accepted(role, count):
         assert called == [(verb, args) for _, _, verb, args in asked if verb != "cancel"], seed
         assert (status, len(logged)) == (0, len(batch) - faults), seed
         accepted += len(called)
-    # The lines are near enough to what is right.
+    # Enough of the lines are correct.
     assert count / 20 < accepted < count * 3 / 4
 
 
@@ -315,7 +316,7 @@ def test_nothing_outside_the_oracle_is_accepted(role, count):
 @pytest.mark.parametrize("reads", [True, False], ids=["a peer that reads", "a peer that does not read"])
 @pytest.mark.parametrize("role", ROLES)
 def test_every_request_ends_by_its_deadline(role, reads, count):
-    """Whatever else comes meanwhile: it is refused, or cancels, and delays nothing."""
+    """Other lines that arrive meanwhile are refused or cancel the request, and never delay it."""
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     lines = Lines(role, chance)
@@ -354,7 +355,7 @@ def test_every_request_ends_by_its_deadline(role, reads, count):
 
 
 def serve_open(role, lines, handler, clock, *, reads):
-    """As :func:`serve`, with the input open until the session ends by itself."""
+    """Like :func:`serve`, but the input stays open until the session ends by itself."""
     called = []
 
     def carry_out(args, session):

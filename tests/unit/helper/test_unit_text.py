@@ -1,4 +1,4 @@
-"""Units are built from checked fields, and read exactly as the dialect that copies them writes."""
+"""Text of systemd units: built from checked fields, and read equally by the dialect that parses them."""
 
 import hashlib
 import shutil
@@ -113,7 +113,7 @@ def test_a_name_has_255_signs():
         assert caught.value.code == "mount-point-invalid"
     assert unit_text.name("/") == "-.mount"
     assert unit_text.name("/.a/.b") == "\\x2ea-.b.mount"
-    # Every sign that stands for itself.
+    # Characters that are not escaped.
     plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_."
     assert unit_text.name("/" + plain) == plain + ".mount"
     for sign in map(chr, range(32, 256)):

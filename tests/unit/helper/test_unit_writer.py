@@ -1,4 +1,4 @@
-"""Units are as they were or as they were to be, whatever fails and whenever the writer is killed."""
+"""Writing of systemd units: after any error and any kill each unit is the old or the new one."""
 
 import errno
 import os
@@ -20,13 +20,13 @@ CODES = {"", "fstab-failed", "fstab-refused", "fstab-changed"}
 
 
 class Quiet:
-    """A Waiter for calls without children."""
+    """Waiter for calls that start no child."""
 
     cancelled = False
 
 
 class Seam(FileCalls):
-    """Counts the calls, and does something before one, or before all from that on."""
+    """FileCalls that counts the calls, and runs an action before one of them, or before all from one on."""
 
     def __init__(self, instead=None, at=-1, *, forever=False):
         self.calls, self.instead, self.at, self.forever = [], instead, at, forever
@@ -66,7 +66,7 @@ ON_DEMAND = {"automount": True, "idle_s": 60, "options": ["vers=4.2"]}
 
 
 def state(folder):
-    """Everything in the folder: contents of files, goals of links."""
+    """Return contents of each file and target of each link in the directory."""
     found = {}
     for path in sorted((folder / "units").rglob("*")):
         if path.is_symlink():
@@ -82,7 +82,7 @@ def sha(folder):
 
 
 def steps(folder):
-    """The life of a mount's units: new, changed to on demand, changed back, removed."""
+    """Requests in the life of a mount's units: new, changed to automount, changed back, removed."""
     return [
         lambda writer: writer.write(request(), Quiet()),
         lambda writer: writer.write(request(sha(folder), **ON_DEMAND), Quiet()),
@@ -151,7 +151,7 @@ def test_any_call_may_fail(tmp_path, name, step, forever):
 
 
 def check_whole(now):
-    """Every file is one that was written as a whole; there are no others but a temporary one."""
+    """Check that each file was written completely, and that only a temporary file may be left over."""
     whole = {
         text.encode()
         for args in (request(), request(**ON_DEMAND), request(options=[]))
@@ -184,7 +184,7 @@ def test_it_may_be_killed_before_any_call(tmp_path, step):
                 os._exit(0)
         killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
         check_whole(state(folder))
-        # What was left does not stand in the way.
+        # Leftover temporary files do not prevent the next request.
         make(folder).write(request(sha(folder)), Quiet())
         assert set(state(folder)) == {NAMES[0], NAMES[2]}
         if not killed:
@@ -298,7 +298,7 @@ def test_words_of_root_s_stay_and_come_back(tmp_path):
     writer = make(tmp_path)
     writer.write(request(sha(tmp_path), **known), Quiet())
     assert b"Options=futureopt=7,soft,nosuid,nodev\n" in state(tmp_path)["mnt-a.mount"]
-    # What this process has taken out it may bring back; another one may not.
+    # The process may write words again that it has removed; another process may not.
     writer.write(request(sha(tmp_path), options=["soft"]), Quiet())
     writer.write(request(sha(tmp_path), **known), Quiet())
     writer.remove({"target": "/mnt/a", "sha256": sha(tmp_path)}, Quiet())

@@ -1,4 +1,4 @@
-"""libmount's notes: exactly the entries of one mount point go, and nothing breaks if they cannot."""
+"""libmount's utab: exactly the entries of one mount point are removed, and errors do no harm."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""The grammar against an oracle written in another way: by regular expressions."""
+"""Grammar of shares and mount points against an independent oracle of regular expressions."""
 
 import ipaddress
 import re
@@ -56,12 +56,12 @@ def oracle_export(text):
         return False
     if not 1 <= len(raw) <= 1023 or not oracle_shown(text) or set(raw) & {44, 58}:
         return False
-    # A slash, then non-empty parts with single slashes between, and perhaps one at the end.
+    # A slash, then non-empty parts separated by single slashes, and optionally a final slash.
     return re.fullmatch(r"/|(/(?!\.{1,2}(/|\Z))[^/]+)+/?", text, re.DOTALL) is not None
 
 
 def oracle_shown(text):
-    """By the categories of Unicode: no control, format, surrogate, private, unassigned, no blank but one."""
+    """Whether a text is printable by its Unicode categories: no control, format, surrogate or other blank."""
     return all(c == " " or unicodedata.category(c)[0] not in "CZ" for c in text)
 
 
