@@ -1,4 +1,4 @@
-"""The rigs of the attacks: see rig.py. Without root, or without the programs, nothing is tried."""
+"""Fixtures of the attacks: rigs (rig.py). Without root, or without the programs, the tests are skipped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def give_up(problem: str) -> None:
 
 @pytest.fixture
 def make_rig(can_attack: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Rig]]:
-    """Makes rigs; they end with the test."""
+    """Function that makes rigs; they end with the test."""
     made: list[Rig] = []
 
     def make(**options: object) -> Rig:
@@ -49,11 +49,11 @@ def make_rig(can_attack: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 def rig(make_rig: Callable[..., Rig]) -> Rig:
-    """Where polkit says yes to the ordinary roles and no to the special ones."""
+    """Rig in which polkit permits the ordinary actions and refuses the system actions."""
     return make_rig()
 
 
 @pytest.fixture
 def open_rig(make_rig: Callable[..., Rig]) -> Rig:
-    """Where polkit says yes to the special roles, too."""
+    """Rig in which polkit permits the system actions, too."""
     return make_rig(answers=EVERYTHING)

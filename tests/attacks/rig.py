@@ -204,10 +204,10 @@ class Rig:
         )  # fmt: skip
         assert self._holder.stdout is not None
         if self._holder.stdout.readline() != b"ready\n":
-            told = self._holder.communicate(timeout=DEADLINE_S)[1].decode(errors="replace")
-            if "unshare failed" in told:
-                raise NamespacesError(told)
-            raise AssertionError(f"the rig was not set up: {told}")
+            errors = self._holder.communicate(timeout=DEADLINE_S)[1].decode(errors="replace")
+            if "unshare failed" in errors:
+                raise NamespacesError(errors)
+            raise AssertionError(f"the rig was not set up: {errors}")
         if whole:
             for uid, home in HOMES.items():
                 self.make(home, uid=uid)
@@ -370,7 +370,7 @@ class Rig:
     @contextlib.contextmanager
     def audit(self) -> Iterator[list[bytes]]:
         """Replace the log daemon within this context; the yielded list collects each message."""
-        heard: list[bytes] = []
+        messages: list[bytes] = []
         end, ended = socket.socketpair()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log, end, ended:
             log.bind(str(self.path("/dev/log")))
@@ -379,12 +379,12 @@ class Rig:
             def listen() -> None:
                 # A sender blocks when ten messages are queued, so they are read at once.
                 while log in (ready := select.select([log, ended], [], [])[0]) or ended not in ready:
-                    heard.append(log.recv(1 << 20))
+                    messages.append(log.recv(1 << 20))
 
             thread = threading.Thread(target=listen)
             thread.start()
             try:
-                yield heard
+                yield messages
             finally:
                 end.send(b"end")
                 thread.join()

@@ -111,8 +111,8 @@ def _start_roles(roles, protocol):  # type: ignore[no-untyped-def]
             line.close()
             return
         line.close()
-    told = json.dumps({"protocol": protocol, "roles": roles}).encode()
-    socket.send_fds(start, [told], [end.fileno() for end in ours])
+    announcement = json.dumps({"protocol": protocol, "roles": roles}).encode()
+    socket.send_fds(start, [announcement], [end.fileno() for end in ours])
     for end in (*ours, start):
         end.close()
     status = 0

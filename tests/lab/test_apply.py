@@ -1,4 +1,4 @@
-"""Changes of real mounts: made, refused, taken back; with programs in the way and servers that went away."""
+"""Changes of real mounts: made, refused and rolled back, with busy mounts and dead servers."""
 
 import contextlib
 import threading

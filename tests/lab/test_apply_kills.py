@@ -1,8 +1,4 @@
-"""Changes of mounts whose agent, helper or both are killed with SIGKILL: nothing is passed over.
-
-After each kill everything is as it was, or what is not is told within five seconds of the next start; mounts
-of others are untouched, fstab is the old one or the new one, and no process, mount or client stays.
-"""
+"""Changes of mounts whose agent, helper or both are killed with SIGKILL at each moment."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Figures that can be trusted, over several links: what held a copy back, and what it met on the way."""
+"""Bottlenecks over several links: the measured bottleneck of a copy, and figures of the link."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Call sizes on a real mount: copies as cp makes them, small reads, and what noac costs cp of its time."""
+"""Sizes of system calls on a real mount: copies as by cp, small reads, and the cost of noac for cp."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any

@@ -1,8 +1,4 @@
-"""Tests that are stopped: control returns although the server, or the link, takes what was written slowly.
-
-What a test has written is sent when its file is closed, also by the end of a killed process, and nothing
-shortens that on a mount that others may use. In a private mount the kernel is told to give it up.
-"""
+"""Cancelled tests: control returns although server or link accept the written data slowly."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""Copies that are cancelled or refused: each says why, and leaves no file."""
+"""Copies that are cancelled or refused: each reports its reason, and leaves no file."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The command line as a person runs it, each command with a guest of its own."""
+"""Command line as users run it, each command with a guest of its own."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The copy engine over the emulated link: the speed of the wire, its losses, honest reads."""
+"""Copy engine over the emulated link: throughput, losses, and reads that bypass the cache."""
 
 import queue
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Discovery asks the guest's real nfsd, mountd and rpcbind, from the guest's client."""
+"""Discovery: queries of the guest's real nfsd, mountd and rpcbind, from the guest's client."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,4 @@
-"""Every option of the catalogue mounted once, and what the kernel makes of it beside what the catalogue says.
-
-The table is in the output (pytest -rP), and in the file that MOUNTWRIGHT_OPTION_TABLE names.
-"""
+"""Every option of the catalogue is mounted once; the kernel's result is compared with the catalogue."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Experiments over the emulated link: every recipe to its end, physics, and nothing left behind."""
+"""Experiments over the emulated link: every recipe runs to its end with plausible results and cleanup."""
 
 import threading
 from collections.abc import Callable

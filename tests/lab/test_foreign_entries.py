@@ -1,4 +1,4 @@
-"""Entries that others made, and mounts made by hand, are saved by this program as they are: in a guest."""
+"""Entries of other programs, and manual mounts, are saved unchanged by this program."""
 
 from collections.abc import Callable
 from typing import Any

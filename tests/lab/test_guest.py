@@ -1,4 +1,4 @@
-"""The guest itself: it boots, its link and its server do as they are told, and it leaves nothing behind."""
+"""The guest itself: boot, control of link and server, and cleanup."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""A guest that stops answering: it is shown as slow, declared dead, and its report is written."""
+"""A guest that stops answering is shown as slow, then declared dead, and its report is written."""
 
 import os
 import queue

@@ -1,4 +1,4 @@
-"""A dead server and a stale handle are told, since when, and their end: on real mounts of the lab."""
+"""Health of real mounts: a dead server and a stale file handle are reported, with begin and end."""
 
 from __future__ import annotations
 

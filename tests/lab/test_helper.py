@@ -1,4 +1,4 @@
-"""Bad input and bad servers, from agent to kernel: each has its message, and nothing is left behind."""
+"""Invalid requests and faulty servers, from agent to kernel: each has its message and its cleanup."""
 
 from collections.abc import Iterator
 from pathlib import Path

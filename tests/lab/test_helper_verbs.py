@@ -1,4 +1,4 @@
-"""The helper's verbs on a real kernel: test mounts, remounts, holders, tuning, units; a dead server too."""
+"""Verbs of the helper on a real kernel, also with a dead server: mounts, remounts, holders, units."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""A test in the lab is kept with all that it takes to compare it later."""
+"""A test in the lab is saved in the history with all data for a later comparison."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Mounts that come and go leave nothing: neither in the agent nor in its helpers nor in the kernel."""
+"""Many mounts and unmounts leave no resources in the agent, its helpers and the kernel."""
 
 from collections.abc import Callable
 from typing import Any

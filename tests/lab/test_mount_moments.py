@@ -1,4 +1,4 @@
-"""An entry that the program itself writes is mounted at start-up, on demand and by hand."""
+"""An entry that the program writes is mounted at boot, on demand and manually."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The network alone beside a copy: one TCP stream to an iperf3 server beside the NFS server."""
+"""Measurement of the network alone: one TCP stream to an iperf3 server on the NFS server's host."""
 
 import os
 import shutil

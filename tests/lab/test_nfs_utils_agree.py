@@ -1,4 +1,4 @@
-"""The live figures beside those of nfsiostat and mountstats, from the counters of real mounts."""
+"""Live figures compared with those of nfsiostat and mountstats, from the counters of real mounts."""
 
 from collections.abc import Callable
 from pathlib import Path

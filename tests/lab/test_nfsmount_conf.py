@@ -1,4 +1,4 @@
-"""What stands beside a mount: what mount.nfs adds from /etc/nfsmount.conf, and the kernel's tunables."""
+"""Settings outside the mount options: words that mount.nfs adds from /etc/nfsmount.conf, and tunables."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""How often a person is asked for an administrator's password, for everything that changes something."""
+"""Number of password prompts for each operation that changes something."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""An entry of fstab from the agent to the guest's own file: written, listed, mounted, forgotten."""
+"""An fstab entry from the agent to the guest's file: written, listed, mounted, removed."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What this computer lacks for a mount is known before it is tried: asked of the guest's own kernel."""
+"""Missing prerequisites of a mount are detected before it is tried, with the guest's kernel."""
 
 from collections.abc import Callable
 from typing import Any

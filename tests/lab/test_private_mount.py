@@ -1,4 +1,4 @@
-"""Private test mounts on a real kernel: what is in use, tests that run there, and what is left afterwards."""
+"""Private test mounts on a real kernel: values in use, tests in the namespace, and cleanup."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""A readahead that is saved is back whenever the share is mounted, on a real mount and with a real udevd."""
+"""A saved readahead is set at each mount, with a real mount and a real udevd."""
 
 import os
 from collections.abc import Callable

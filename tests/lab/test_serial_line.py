@@ -1,4 +1,4 @@
-"""The serial line to a guest: long requests arrive whole, both ways at once, beside other load."""
+"""Serial line to a guest: long requests arrive complete in both directions at once, under load."""
 
 import queue
 import random

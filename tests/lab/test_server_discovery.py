@@ -1,4 +1,4 @@
-"""Servers of the local network are found: by their announcements (mDNS), and by asking the subnet for NFS."""
+"""Servers of the local network are discovered by mDNS announcements, and by a scan of the subnet."""
 
 from collections.abc import Callable
 from typing import Any

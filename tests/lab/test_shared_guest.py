@@ -1,4 +1,4 @@
-"""The guest that tests share: one that dies takes one test with it, and what a test left is set back."""
+"""Shared guest of the tests: a dead guest fails only one test, and faults left by a test are undone."""
 
 import os
 import subprocess

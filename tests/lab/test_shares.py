@@ -1,4 +1,4 @@
-"""Shares as mount.nfs takes them, with and without the slash behind the colon."""
+"""Spellings of a share that mount.nfs accepts, with and without the slash after the colon."""
 
 import pytest
 from lab_guest import LabGuest

@@ -61,7 +61,7 @@ def oracle_export(text):
 
 
 def oracle_shown(text):
-    """Whether a text is printable by its Unicode categories: no control, format, surrogate or other blank."""
+    """Whether a text is printable by its Unicode categories; the only blank allowed is the space."""
     return all(c == " " or unicodedata.category(c)[0] not in "CZ" for c in text)
 
 
