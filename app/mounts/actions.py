@@ -1,8 +1,8 @@
-"""Privileged actions of a change (mount, unmount, remount, tune, save), by a helper authorized for them.
+"""Privileged actions of a change (mount, unmount, remount, tune, save), each by an authorized helper.
 
-After an unmount they wait until the kernel has released its client of the server: until then a new mount is
-given the client's connections and settings. The client, with nconnect, resvport and xprtsec, is made by the
-first mount of a server and version and goes with the last one, a moment after the unmount (fs/nfs/client.c,
+After an unmount they wait until the kernel has released its client of the server. Until then, a new mount
+reuses the connections and settings of that client (nconnect, resvport, xprtsec). The first mount of a server
+and version creates the client. It is released a moment after the last unmount (fs/nfs/client.c,
 nfs_put_client).
 """
 
@@ -34,18 +34,19 @@ if TYPE_CHECKING:
     from app.mounts.saved_readahead import ReadaheadStore
     from app.tasks import CancelToken
 
-#: It goes in well under a second; who waits longer for it is told by the check.
+#: Longest wait for the release of the kernel's client, which usually takes well under a second, seconds.
 _CLIENT_RELEASE_S = 3.0
+#: Interval between two reads of /proc/fs/nfsfs/servers, seconds.
 _POLL_S = 0.05
 
 
 def kernel_has_client(address: str, version: str, root: str = "/") -> bool:
-    """Whether the kernel has a client of this server: /proc/fs/nfsfs/servers, which everybody may read.
+    """Whether the kernel has a client of this server, according to /proc/fs/nfsfs/servers.
 
     Args:
-        address: of the server, as mountinfo shows it.
-        version: as mountinfo shows it; minor versions are not told apart there.
-        root: where to look for proc; tests give a folder.
+        address: IP address of the server, as mountinfo shows it.
+        version: NFS version, as mountinfo shows it; the minor version is ignored.
+        root: directory that contains proc; tests use a temporary one.
     """
     try:
         wanted = (f"v{version[:1]}", ipaddress.ip_address(address.partition("%")[0]).packed.hex())
@@ -55,45 +56,45 @@ def kernel_has_client(address: str, version: str, root: str = "/") -> bool:
     return any(tuple(line.lower().split()[:2]) == wanted for line in lines)
 
 
-def wait_for_client_release(old: Active, around: HostView) -> None:
-    """Wait a moment for the connections of a mount that is gone, unless another mount needs them.
+def wait_for_client_release(old: Active, view: HostView) -> None:
+    """Wait until the kernel has released the client of an unmounted share, unless another mount uses it.
 
     Args:
-        old: the mount that is gone.
-        around: what is looked at.
+        old: the mount before the unmount.
+        view: reads the mounts and the clients of this host.
     """
     values = values_in_use(old)
     address, version = values.get("addr", ""), values.get("vers", "")
     end = time.monotonic() + _CLIENT_RELEASE_S
-    while time.monotonic() < end and around.has_client(address, version):
-        others = [row.active for row in around.table().mounts if row.active is not None]
+    while time.monotonic() < end and view.has_client(address, version):
+        others = [row.active for row in view.table().mounts if row.active is not None]
         if any(values_in_use(other).get("addr") == address for other in others):
             return
         threading.Event().wait(_POLL_S)
 
 
 if TYPE_CHECKING:
-    #: Verb and arguments.
+    #: Verb of the helper, and its arguments.
     Request = tuple[str, dict[str, Any]]
     Start = Callable[[str, tuple[str, str, list[Request]] | None], HelperClient]
 
-#: Beside a deadline of the helper's own.
+#: Added to the deadline that the helper itself has for a request, seconds.
 _ANSWER_MARGIN_S = 10.0
 
 
 class MountActions:
-    """Mounts, unmounts, tunes and writes.
+    """Privileged actions used by a change; each calls a helper that is authorized for it.
 
     Args:
-        mount: helper for the action "mount", where that is all the change needs.
-        tune: for "tune", likewise.
-        kept: writes fstab and units, by itself likewise.
-        saved: saves readaheads, by itself likewise.
-        settled: waits for what this program itself still does below a mount, and says so if that is why it
-            cannot be unmounted; entered before an unmount.
-        note_asked: mount id and options, to remember what was asked for.
-        start: action to a helper for it, and for a system action to one for these requests alone: share,
-            mount point and requests. A person is asked when the helper is first used.
+        mount: helper for the action "mount", used where the change needs no other action.
+        tune: helper for the action "tune", used where the change needs no other action.
+        kept: writes fstab and units.
+        saved: saves readaheads.
+        settled: context manager entered before an unmount. It waits until this program has ended its own
+            accesses to the mount, and explains a failed unmount if they are the cause.
+        note_asked: records the requested options of a mount; takes the mount id and the options.
+        start: starts a helper for an action. A system action also takes the share, the mount point and the
+            list of requests that an administrator approves. polkit asks at the first request.
     """
 
     def __init__(
@@ -112,27 +113,27 @@ class MountActions:
         self._kept = kept
         self._saved = saved
         self._settled = settled
-        self._note_asked = note_asked
+        self._record_requested = note_asked
         self._start = start
-        self._hides = False
-        #: Of a change that needs more than one action, or an approval; None for the ordinary ones.
+        self._may_hide = False
+        #: Helper of a change that needs several actions or an approval; None for any other change.
         self._helper: HelperClient | None = None
 
-    def begin(self, found: InspectedChange, before: MountOptions) -> None:
-        """Choose the helper: one for the whole change, its test and its way back.
+    def begin(self, inspected: InspectedChange, before: MountOptions) -> None:
+        """Choose the helper for a change, its test mount and its rollback.
 
         Args:
-            found: what is to be done.
-            before: options with which the mount that is there can be made again.
+            inspected: the change.
+            before: options that recreate the present mount.
         """
-        approval, args = found.approval, found.args
-        # What the mount that is there hides, it goes on hiding.
-        self._hides = found.is_live and place_of(args.mount_point) is Place.RESTRICTED
-        self._hides = self._hides or (approval is not None and approval.hidden != 0)
+        approval, args = inspected.approval, inspected.args
+        # The new mount may hide the directory entries that the present one hides.
+        self._may_hide = inspected.is_live and place_of(args.mount_point) is Place.RESTRICTED
+        self._may_hide = self._may_hide or (approval is not None and approval.hidden != 0)
         requests = {
-            "mount": self._requests(found, before) if found.way != "none" else [],
-            "persist": self._kept.requests(args) if found.kept.diff else [],
-            "tune": _tune_requests(found),
+            "mount": self._requests(inspected, before) if inspected.live_action != "none" else [],
+            "persist": self._kept.requests(args) if inspected.config.diff else [],
+            "tune": _tune_requests(inspected),
         }
         needed = [action for action, some in requests.items() if some]
         if self._start is None:
@@ -141,8 +142,8 @@ class MountActions:
             action = f"{needed[0]}-system" if needed in (["mount"], ["persist"]) else "apply-system"
             whole = [request for some in requests.values() for request in some]
             self._helper = self._start(action, (args.share, args.mount_point, whole))
-        # Who is asked whether to keep it may be away for longer than other helpers wait for a request. The
-        # right to mount is kept for a while.
+        # The person may take longer to confirm the change than a helper of one action waits for a request.
+        # A "mount" helper needs no replacement: polkit keeps that authorization for a while.
         elif len(needed) > 1 or (args.keep_s > 0 and needed not in ([], ["mount"])):
             self._helper = self._start("apply", None)
 
@@ -151,21 +152,21 @@ class MountActions:
         if self._helper is not None:
             self._helper.close()
 
-    def _requests(self, found: InspectedChange, before: MountOptions) -> list[Request]:
-        """Return everything that the change and its way back may ask for."""
-        args, options = found.args, mount_options_now(found)
+    def _requests(self, inspected: InspectedChange, before: MountOptions) -> list[Request]:
+        """Return every request that the change and its rollback may send to the helper."""
+        args, options = inspected.args, mount_options_now(inspected)
         point = args.mount_point
         mount = ("mount", self._mount_wire(args.share, point, options, args.timeout_s))
         unmounts: list[Request] = [("unmount", _unmount_wire(point, args.timeout_s, lazy=False))]
         if args.busy == "lazy":
             unmounts.append(("unmount", _unmount_wire(point, args.timeout_s, lazy=True)))
-        if found.way == "remount":
-            words = (remount_options(found.changes), remount_options(found.changes, back=True))
+        if inspected.live_action == "remount":
+            words = (remount_options(inspected.changes), remount_options(inspected.changes, back=True))
             return [("remount", _remount_wire(point, some, args.timeout_s)) for some in words]
         test: Request = ("try", _try_wire(args.share, options, args.timeout_s))
         result = [test, mount, *unmounts]
-        if found.old is not None and found.old.active is not None:
-            back = self._mount_wire(found.old.active.share, point, before, args.timeout_s)
+        if inspected.old is not None and inspected.old.active is not None:
+            back = self._mount_wire(inspected.old.active.share, point, before, args.timeout_s)
             result += [("mount", back), ("holders", {"target": point})]
         return result
 
@@ -175,27 +176,27 @@ class MountActions:
             "target": point,
             "options": str(options),
             "create": True,
-            "hide": self._hides,
+            "hide": self._may_hide,
             "timeout_s": timeout_s,
         }
 
     def mount(
         self, share: str, point: str, options: MountOptions, timeout_s: float, token: CancelToken
     ) -> None:
-        """Mount a share; a missing directory is made.
+        """Mount a share, and create a missing mount point.
 
         Raises:
-            AppError: nothing is mounted then.
+            AppError: if the mount failed; nothing is mounted.
         """
         wire = self._mount_wire(share, point, options, timeout_s)
         answer = self._call(self._helper or self._mount, "mount", wire, token, timeout_s)
-        self._note_asked(int(answer["mount_id"]), str(options))
+        self._record_requested(int(answer["mount_id"]), str(options))
 
     def unmount(self, point: str, timeout_s: float, token: CancelToken, *, lazy: bool = False) -> None:
-        """Unmount, or detach from the tree and let it end when nobody uses it.
+        """Unmount a share; with ``lazy``, detach it now and end it after its last use (umount2(2)).
 
         Raises:
-            AppError: it is still mounted then.
+            AppError: if the unmount failed; the share is still mounted.
         """
         wire = _unmount_wire(point, timeout_s, lazy=lazy)
         with self._settled(point, token):
@@ -211,59 +212,59 @@ class MountActions:
     def try_mount(
         self, share: str, options: MountOptions, timeout_s: float, token: CancelToken
     ) -> dict[str, Any]:
-        """Mount a share where nobody else sees it, and unmount that again.
+        """Test the options by a private mount: mount the share in a namespace of the helper, then unmount it.
 
         Raises:
-            AppError: as for a mount.
+            AppError: if the private mount failed.
         """
         wire = _try_wire(share, options, timeout_s)
         return self._call(self._helper or self._mount, "try", wire, token, timeout_s)
 
     def remount(self, point: str, words: list[str], timeout_s: float, token: CancelToken) -> None:
-        """Change the flags of a mount, those that the words name.
+        """Change the flags of a mount that the words name.
 
         Raises:
-            AppError: they are as they were then.
+            AppError: if the remount failed; the flags are unchanged.
         """
         wire = _remount_wire(point, words, timeout_s)
         self._call(self._helper or self._mount, "remount", wire, token, timeout_s)
 
     def remember(self, mount_id: int, options: MountOptions) -> None:
-        """Remember what was asked for, where only a remount was needed."""
-        self._note_asked(mount_id, str(options))
+        """Record the requested options of a mount that was only remounted."""
+        self._record_requested(mount_id, str(options))
 
     def tune(self, point: str, read_ahead_kb: int, token: CancelToken) -> None:
-        """Set the read-ahead of a mount.
+        """Set the readahead of a mount, KiB.
 
         Raises:
-            AppError: it is as it was then.
+            AppError: if that failed; the readahead is unchanged.
         """
         wire = {"target": point, "read_ahead_kb": read_ahead_kb}
         self._call(self._helper or self._tune, "tune", wire, token, _ANSWER_MARGIN_S)
 
     def save(self, point: str, read_ahead_kb: int, sha256: str, token: CancelToken) -> ReadaheadReport:
-        """Save the readahead of a mount point, if the rule is still the one of that checksum.
+        """Save the readahead of a mount point, KiB, if the udev rule still has the checksum ``sha256``.
 
         Raises:
-            AppError: the rule is as it was then.
+            AppError: if that failed; the rule is unchanged.
         """
         return self._saved.change(
             point, read_ahead_kb, sha256, preview=False, token=token, helper=self._helper
         )
 
     def unsave(self, report: ReadaheadReport) -> None:
-        """Let be saved what was saved before.
+        """Restore the readahead that was saved before a change.
 
         Raises:
-            AppError: it is as the change left it then.
+            AppError: if that failed; the rule stays as the change left it.
         """
         self._saved.undo(report, self._helper)
 
     def write(self, args: ApplyArgs, sha256: str, token: CancelToken) -> WrittenConfig:
-        """Write what is to be kept, if the file is still the one of that checksum.
+        """Write the entry of fstab or the units, if the file still has the checksum ``sha256``.
 
         Raises:
-            AppError: the file is as it was then.
+            AppError: if that failed; the file is unchanged.
         """
         return self._kept.write(args, sha256, token, self._helper)
 
@@ -285,14 +286,22 @@ def _remount_wire(point: str, words: list[str], timeout_s: float) -> dict[str, A
     return {"target": point, "options": words, "timeout_s": timeout_s}
 
 
-def _tune_requests(found: InspectedChange) -> list[Request]:
-    """Return what sets and saves the readahead, and what undoes that."""
-    old = found.old.active.read_ahead_kb if found.old is not None and found.old.active is not None else None
-    values = [found.tune_kb, old] if found.tune_kb is not None else []
-    point = found.args.mount_point
+def _tune_requests(inspected: InspectedChange) -> list[Request]:
+    """Return the requests that set and save the readahead, and those that undo it."""
+    old = (
+        inspected.old.active.read_ahead_kb
+        if inspected.old is not None and inspected.old.active is not None
+        else None
+    )
+    values = [inspected.tune_kb, old] if inspected.tune_kb is not None else []
+    point = inspected.args.mount_point
     tunes: list[Request] = [
         ("tune", {"target": point, "read_ahead_kb": kb}) for kb in values if kb is not None
     ]
-    if not found.rule_diff:
+    if not inspected.rule_diff:
         return tunes
-    return [*tunes, save_request(point, found.save_kb, ""), save_request(point, found.rule.read_ahead_kb, "")]
+    return [
+        *tunes,
+        save_request(point, inspected.save_kb, ""),
+        save_request(point, inspected.rule.read_ahead_kb, ""),
+    ]

@@ -1,7 +1,7 @@
-"""Applying a change of a mount, and rolling it back if anything fails on the way.
+"""Applying a change of a mount, and rolling it back after a failure.
 
-Plain code on the thread of its request: each step puts its undoing on a stack before it begins, and the
-undoing looks at the table of mounts first, so that it also fits a step that was broken off half-way.
+A change runs on the thread of its request. Each step pushes its undo function on a stack before it begins.
+An undo function reads the mount table first, so it also undoes a step that failed halfway.
 """
 
 from __future__ import annotations
@@ -43,54 +43,54 @@ if TYPE_CHECKING:
     from app.mounts.model import Holder
     from app.mounts.plan import HostView, InspectedChange
 
-#: How often programs in the way, and the person's answer, are looked for.
+#: Interval between two checks for processes that use the mount, and for the confirmation, seconds.
 _POLL_S = 1.0
-#: A rule of udev may set the read-ahead of a new mount this long after it appeared.
+#: Time that udev may take to set the readahead of a new mount, seconds.
 _UDEV_S = 0.3
-#: There while udev works on events (udevadm(8), settle).
+#: File that exists while udev handles events (udevadm(8), settle).
 _UDEV_QUEUE = "/run/udev/queue"
-#: For a udev that is slow, or has more to do: nfsrahead alone waits a quarter of a second for the mount.
-_QUEUE_S = 5.0
-#: For what a helper that was killed had begun in the kernel to end: an unmount, for example.
+#: Longest wait for udev, seconds: nfsrahead(5) alone waits 0.25 s for the mount.
+_UDEV_TIMEOUT_S = 5.0
+#: Time for the kernel to end an operation, such as an unmount, that a killed helper began, seconds.
 _SETTLE_S = 1.0
-#: The way back is not cancelled, and waits longer than the way there.
-_ROLLBACK_S = 60.0
-#: Programs that end, and what they leave to be cleared up, have this long, seconds.
+#: Timeout of each mount of a rollback, seconds. A rollback cannot be cancelled, so it waits longer.
+_ROLLBACK_TIMEOUT_S = 60.0
+#: How long terminated programs may take to release the mount, seconds.
 TERMINATION_S = 20.0
 
 
 class ChangeRunner:
-    """One change under way.
+    """Applies one change, and rolls it back after a failure.
 
     Args:
-        args: what is asked for.
-        around: what it looks at.
-        hands: what it acts with.
-        token: cancels it, which goes back to what was.
-        emit: takes its ApplyEvents.
-        records: tell the next start of a change that was not ended.
+        args: the request.
+        view: reads the state of the host.
+        actions: the privileged actions.
+        token: cancels the change, which then rolls back.
+        emit: receives the ApplyEvents.
+        records: records of changes, by which the next start of the program reports an interrupted change.
     """
 
     def __init__(
         self,
         args: ApplyArgs,
-        around: HostView,
-        hands: MountActions,
+        view: HostView,
+        actions: MountActions,
         token: CancelToken,
         emit: Callable[[ApplyEvent], None],
         *,
         records: ChangeRecords,
     ) -> None:
         self._args = args
-        self._around = around
-        self._hands = hands
+        self._view = view
+        self._actions = actions
         self._token = token
         self._emit = emit
         self._records = records
-        self._answered = threading.Event()
-        self._back: list[tuple[str, int, Callable[[], None]]] = []
+        self._confirmed = threading.Event()
+        self._undo_stack: list[tuple[str, int, Callable[[], None]]] = []
         self._warnings: list[str] = []
-        #: What could not be undone, a sentence each.
+        #: One sentence for each step that could not be undone.
         self._problems: list[str] = []
         self._backup = ""
         self._written: WrittenConfig | None = None
@@ -98,58 +98,60 @@ class ChangeRunner:
         self._index = 0
 
     def keep(self) -> None:
-        """The person has said that it is to stay."""
-        self._answered.set()
+        """Confirm the change: it stays."""
+        self._confirmed.set()
 
     def run(self) -> ApplyReport:
-        """Make the change.
+        """Apply the change and return its report.
 
         Raises:
-            AppError: it says whether everything is as it was, and if not, what is not.
+            AppError: if the change failed; the message states the result of the rollback.
         """
-        found = inspect_change(self._args, self._around)
-        self._args = found.args
-        plan = build_plan(found, [])
-        _check_reversible(found)
+        inspected = inspect_change(self._args, self._view)
+        self._args = inspected.args
+        plan = build_plan(inspected, [])
+        _check_reversible(inspected)
         self._warnings = list(plan.warnings)
-        points = list(dict.fromkeys([self._args.mount_point, found.old_point]))
-        record = self._records.begin(points, self._around.table().mounts) if plan.steps else None
-        self._hands.begin(found, live_options(found.old) if found.old is not None else MountOptions())
+        points = list(dict.fromkeys([self._args.mount_point, inspected.old_point]))
+        record = self._records.begin(points, self._view.table().mounts) if plan.steps else None
+        self._actions.begin(
+            inspected, live_options(inspected.old) if inspected.old is not None else MountOptions()
+        )
         try:
-            report = self._carry_out(found, plan)
+            report = self._carry_out(inspected, plan)
         except BaseException:
             if record is not None and not self._problems:
                 self._records.end(record, complete=False)
             raise
         finally:
-            self._hands.end()
+            self._actions.end()
         if record is not None:
             self._records.end(record, complete=True)
         return report
 
-    def _carry_out(self, found: InspectedChange, plan: ApplyPlan) -> ApplyReport:
+    def _carry_out(self, inspected: InspectedChange, plan: ApplyPlan) -> ApplyReport:
         try:
             for self._index, step in enumerate(plan.steps):
                 self._token.check()
-                self._do(found, step)
-            report = self._report(found)
+                self._do(inspected, step)
+            report = self._report(inspected)
         except BaseException as error:
-            self._emit = _without_failing(self._emit)
-            self._say(self._index, plan.steps[self._index].kind, "failed", _error_text(error))
+            self._emit = _ignoring_errors(self._emit)
+            self._emit_step(self._index, plan.steps[self._index].kind, "failed", _error_text(error))
             if isinstance(error, AppError) and error.kind is ErrorKind.HELPER_FAILED:
-                threading.Event().wait(_SETTLE_S)  # before what is there is looked at
+                threading.Event().wait(_SETTLE_S)  # before the rollback reads the mount table
             self._problems = self._roll_back()
-            raise self._told(error, self._problems) from error
+            raise self._with_rollback_result(error, self._problems) from error
         return ApplyReport(
             plan=plan, report=report, backup=self._backup, diff=plan.diff, warnings=self._warnings
         )
 
-    def _do(self, found: InspectedChange, step: ApplyStep) -> None:
+    def _do(self, inspected: InspectedChange, step: ApplyStep) -> None:
         work: dict[str, Callable[[InspectedChange], str]] = {
             "verify": self._verify,
-            "back-up": self._nothing,  # the writer keeps the copy before it writes
+            "back-up": self._no_action,  # the write step makes the copy
             "write": self._write,
-            "reload": self._nothing,  # the writer has systemd read it
+            "reload": self._no_action,  # the write step reloads systemd
             "tune": self._tune,
             "save": self._save,
             "remount": self._remount,
@@ -158,201 +160,208 @@ class ChangeRunner:
             "check": self._check,
             "keep": self._wait_for_confirmation,
         }
-        self._say(self._index, step.kind, "begun", step.text)
-        text = work[step.kind](found)
-        self._say(self._index, step.kind, "done", text or step.text)
+        self._emit_step(self._index, step.kind, "begun", step.text)
+        text = work[step.kind](inspected)
+        self._emit_step(self._index, step.kind, "done", text or step.text)
 
-    def _say(
+    def _emit_step(
         self, index: int, kind: str, state: StepState, text: str = "", holders: list[Holder] | None = None
     ) -> None:
         self._emit(ApplyEvent(step=index, kind=kind, state=state, text=text, holders=holders or []))  # type: ignore[arg-type]
 
-    # The steps: each returns a sentence, or "" for that of the plan.
+    # Steps. Each returns the sentence of its result, or "" for the sentence of the plan.
 
-    def _nothing(self, _found: InspectedChange) -> str:
+    def _no_action(self, _found: InspectedChange) -> str:
         return ""
 
-    def _verify(self, found: InspectedChange) -> str:
-        self._hands.try_mount(self._args.share, mount_options_now(found), self._args.timeout_s, self._token)
+    def _verify(self, inspected: InspectedChange) -> str:
+        self._actions.try_mount(
+            self._args.share, mount_options_now(inspected), self._args.timeout_s, self._token
+        )
         return ""
 
-    def _write(self, found: InspectedChange) -> str:
-        self._back.append(("write", self._index, lambda: self._undo_write(found)))
-        self._written = written = self._hands.write(self._args, found.kept.sha256, self._token)
+    def _write(self, inspected: InspectedChange) -> str:
+        self._undo_stack.append(("write", self._index, lambda: self._undo_write(inspected)))
+        self._written = written = self._actions.write(self._args, inspected.config.sha256, self._token)
         self._backup = written.backup
         self._warnings += written.warnings
         return f"The file as it was: {written.backup}" if written.backup else ""
 
-    def _remount(self, found: InspectedChange) -> str:
-        point, words = found.old_point, remount_options(found.changes, back=True)
-        self._back.append(
-            ("remount", self._index, lambda: self._undo_remount(point, words, _options_before(found)))
+    def _remount(self, inspected: InspectedChange) -> str:
+        point, words = inspected.old_point, remount_options(inspected.changes, back=True)
+        self._undo_stack.append(
+            ("remount", self._index, lambda: self._undo_remount(point, words, _options_before(inspected)))
         )
-        self._hands.remount(point, remount_options(found.changes), self._args.timeout_s, self._token)
-        self._hands.remember(self._active(point).mount_id, mount_options_now(found))
+        self._actions.remount(point, remount_options(inspected.changes), self._args.timeout_s, self._token)
+        self._actions.remember(self._active(point).mount_id, mount_options_now(inspected))
         return ""
 
-    def _unmount(self, found: InspectedChange) -> str:
-        point = found.old_point
-        self._back.append(("unmount", self._index, lambda: self._undo_unmount(found)))
+    def _unmount(self, inspected: InspectedChange) -> str:
+        point = inspected.old_point
+        self._undo_stack.append(("unmount", self._index, lambda: self._undo_unmount(inspected)))
         if self._args.busy == "lazy":
-            self._hands.unmount(point, UNMOUNT_TIMEOUT_S, self._token, lazy=True)
+            self._actions.unmount(point, UNMOUNT_TIMEOUT_S, self._token, lazy=True)
             return ""
         wait_s = {"wait": self._args.wait_s, "stop": TERMINATION_S}.get(self._args.busy, 0.0)
         end = time.monotonic() + wait_s
         while not self._is_unmounted(point):
-            holders = self._hands.holders(point, self._token)
+            holders = self._actions.holders(point, self._token)
             if self._args.busy == "stop":
-                self._say(self._index, "unmount", "begun", "Ending the programs that use it.", holders)
+                self._emit_step(self._index, "unmount", "begun", "Ending the programs that use it.", holders)
                 terminate_processes(holders)
-            if time.monotonic() >= end or (self._args.busy == "stop" and any(not one.own for one in holders)):
-                self._say(self._index, "unmount", "begun", "Programs use it.", holders)
+            if time.monotonic() >= end or (
+                self._args.busy == "stop" and any(not holder.own for holder in holders)
+            ):
+                self._emit_step(self._index, "unmount", "begun", "Programs use it.", holders)
                 raise AppError(
                     ErrorKind.BUSY,
                     f"{point} is in use, so it was not unmounted.",
                     hint="Close the programs that use it, or choose another way to deal with them.",
                     detail="\n".join(
-                        f"{one.command} (process {one.pid}, {one.user}): {one.use}" for one in holders
+                        f"{holder.command} (process {holder.pid}, {holder.user}): {holder.use}"
+                        for holder in holders
                     ),
                 )
-            self._say(self._index, "unmount", "begun", "Waiting until nobody uses it.", holders)
+            self._emit_step(self._index, "unmount", "begun", "Waiting until nobody uses it.", holders)
             self._token.wait(_POLL_S)
         return ""
 
     def _is_unmounted(self, point: str) -> bool:
         try:
-            self._hands.unmount(point, UNMOUNT_TIMEOUT_S, self._token)
+            self._actions.unmount(point, UNMOUNT_TIMEOUT_S, self._token)
         except AppError as error:
             if error.kind is not ErrorKind.BUSY:
                 raise
             return False
         return True
 
-    def _mount(self, found: InspectedChange) -> str:
+    def _mount(self, inspected: InspectedChange) -> str:
         point = self._args.mount_point
-        self._back.append(("mount", self._index, lambda: self._undo_mount(point)))
-        if found.old is not None and found.old.active is not None:
-            wait_for_client_release(found.old.active, self._around)
-        self._hands.mount(
-            self._args.share, point, mount_options_now(found), self._args.timeout_s, self._token
+        self._undo_stack.append(("mount", self._index, lambda: self._undo_mount(point)))
+        if inspected.old is not None and inspected.old.active is not None:
+            wait_for_client_release(inspected.old.active, self._view)
+        self._actions.mount(
+            self._args.share, point, mount_options_now(inspected), self._args.timeout_s, self._token
         )
-        if found.rule.read_ahead_kb is not None:
+        if inspected.rule.read_ahead_kb is not None:
             self._await_udev()
         return ""
 
-    def _tune(self, found: InspectedChange) -> str:
-        point, kb = self._args.mount_point, found.tune_kb or 0
-        if found.way in {"none", "remount"}:
-            old = _read_ahead_before(found)
-            self._back.append(("tune", self._index, lambda: self._undo_tune(point, old)))
-        self._hands.tune(point, kb, self._token)
-        if found.way in {"mount", "again"}:
+    def _tune(self, inspected: InspectedChange) -> str:
+        point, kb = self._args.mount_point, inspected.tune_kb or 0
+        if inspected.live_action in {"none", "remount"}:
+            old = _read_ahead_before(inspected)
+            self._undo_stack.append(("tune", self._index, lambda: self._undo_tune(point, old)))
+        self._actions.tune(point, kb, self._token)
+        if inspected.live_action in {"mount", "again"}:
             self._await_udev()
             if self._active(point).read_ahead_kb != kb:
-                self._hands.tune(point, kb, self._token)
+                self._actions.tune(point, kb, self._token)
         return ""
 
-    def _save(self, found: InspectedChange) -> str:
-        point, rule, kb = self._args.mount_point, found.rule, found.save_kb or 0
-        # Until the answer comes, it is not known what is there.
+    def _save(self, inspected: InspectedChange) -> str:
+        point, rule, kb = self._args.mount_point, inspected.rule, inspected.save_kb or 0
+        # Without an answer of the helper, the undo function needs a report that makes it read the rule.
         self._saved = ReadaheadReport(
-            mount_point=point, file=rule.path, diff=found.rule_diff, sha256=rule.sha256,
+            mount_point=point, file=rule.path, diff=inspected.rule_diff, sha256=rule.sha256,
             before=rule.read_ahead_kb, after=kb,
         )  # fmt: skip
-        self._back.append(("save", self._index, self._undo_save))
-        self._saved = self._hands.save(point, kb, rule.sha256, self._token)
+        self._undo_stack.append(("save", self._index, self._undo_save))
+        self._saved = self._actions.save(point, kb, rule.sha256, self._token)
         self._warnings += self._saved.warnings
         return f"Saved in {rule.path}."
 
     def _undo_save(self) -> None:
         if self._saved is not None:
-            self._hands.unsave(self._saved)
+            self._actions.unsave(self._saved)
 
     def _await_udev(self) -> None:
-        """Wait until udev has set what its rules say for a new mount."""
-        end = time.monotonic() + _QUEUE_S
+        """Wait until udev has applied its rules to a new mount."""
+        end = time.monotonic() + _UDEV_TIMEOUT_S
         self._token.wait(_UDEV_S)
         while Path(_UDEV_QUEUE).exists() and time.monotonic() < end:
             self._token.wait(_UDEV_S or 0.01)
 
-    def _check(self, found: InspectedChange) -> str:
+    def _check(self, inspected: InspectedChange) -> str:
         point = self._args.mount_point
         active = self._active(point)
-        if found.tune_kb is not None and active.read_ahead_kb != found.tune_kb:
+        if inspected.tune_kb is not None and active.read_ahead_kb != inspected.tune_kb:
             raise AppError(
                 ErrorKind.IO,
-                f"The readahead of {point} is {active.read_ahead_kb} KiB, not {found.tune_kb} KiB: "
+                f"The readahead of {point} is {active.read_ahead_kb} KiB, not {inspected.tune_kb} KiB: "
                 "something else sets it.",
                 hint="Look for a rule of udev, or nfs.conf of nfs-utils, that sets read_ahead_kb.",
             )
-        if found.way == "none":
+        if inspected.live_action == "none":
             return ""
-        asked = Configured(
+        requested = Configured(
             origin="the request",
             line=0,
             share=self._args.share,
             fstype=self._args.fstype,
-            options=str(mount_options_now(found)),
+            options=str(mount_options_now(inspected)),
         )
-        told = [sentence[0].upper() + sentence[1:] for sentence in configuration_differences(asked, active)]
-        self._warnings += told
-        return " ".join(told)
+        differences = [
+            sentence[0].upper() + sentence[1:] for sentence in configuration_differences(requested, active)
+        ]
+        self._warnings += differences
+        return " ".join(differences)
 
     def _wait_for_confirmation(self, _found: InspectedChange) -> str:
         end = time.monotonic() + self._args.keep_s
-        with self._token.on_cancel(self._answered.set):
+        with self._token.on_cancel(self._confirmed.set):
             while (left := end - time.monotonic()) > 0:
                 self._emit(ApplyEvent(step=self._index, kind="keep", state="begun", keep_s=left))
-                if self._answered.wait(min(_POLL_S, left)):
+                if self._confirmed.wait(min(_POLL_S, left)):
                     self._token.check()
                     return "The change stays."
         raise CancelledError("Nobody said that the change is to stay.")
 
-    def _report(self, found: InspectedChange) -> MountReport | None:
+    def _report(self, inspected: InspectedChange) -> MountReport | None:
         row = self._row(self._args.mount_point)
         if row is None or row.active is None:
             return None
-        added = self._around.added(self._args.share, self._args.mount_point, mount_options_now(found))
-        values = compare_options(found.options, row.active, added)
-        command = mount_command(self._args.share, self._args.mount_point, mount_options_now(found))
+        added = self._view.added(self._args.share, self._args.mount_point, mount_options_now(inspected))
+        values = compare_options(inspected.options, row.active, added)
+        command = mount_command(self._args.share, self._args.mount_point, mount_options_now(inspected))
         return MountReport(mount=row, values=values, command=command)
 
-    # The way back: each looks at what is there first.
+    # Rollback. Each undo function reads the present state first.
 
     def _roll_back(self) -> list[str]:
-        """Undo what was begun, the last first; return a sentence for each thing that could not be."""
+        """Undo the steps in reverse order; return one sentence for each step that could not be undone."""
         problems: list[str] = []
-        for kind, index, undo in reversed(self._back):
+        for kind, index, undo in reversed(self._undo_stack):
             try:
                 undo()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others are still to be undone
+            except Exception as error:  # noqa: BLE001 - the other steps are still undone
                 if isinstance(error, AppError):
                     problems.append(error.message)
                 else:
                     problems.append(f"The step “{kind}” could not be undone: {error}.")
-                self._say(index, "revert", "failed", problems[-1])
+                self._emit_step(index, "revert", "failed", problems[-1])
             else:
-                self._say(index, "revert", "done", _ROLLED_BACK[kind])
+                self._emit_step(index, "revert", "done", _ROLLED_BACK[kind])
         return problems
 
-    def _undo_write(self, found: InspectedChange) -> None:
+    def _undo_write(self, inspected: InspectedChange) -> None:
         if self._written is not None:
             self._written.undo()
             return
-        now = self._around.kept.preview(msgspec.structs.replace(self._args, expected_sha256=""))
-        if now.sha256 != found.kept.sha256:
-            # The helper was lost between the deed and its answer, or somebody else wrote.
+        now = self._view.kept.preview(msgspec.structs.replace(self._args, expected_sha256=""))
+        if now.sha256 != inspected.config.sha256:
+            # The helper ended between the write and its answer, or another program wrote the file.
             raise AppError(
                 ErrorKind.HELPER_FAILED,
-                f"{' and '.join(found.kept.names)} may have been changed: it is not what it was.",
+                f"{' and '.join(inspected.config.names)} may have been changed: it is not what it was.",
             )
         if left := self._records.temporaries():
             raise AppError(ErrorKind.HELPER_FAILED, " ".join(left))
 
     def _undo_remount(self, point: str, words: list[str], before: MountOptions) -> None:
         try:
-            self._hands.remount(point, words, _ROLLBACK_S, CancelToken())
-            self._hands.remember(self._active(point).mount_id, before)
+            self._actions.remount(point, words, _ROLLBACK_TIMEOUT_S, CancelToken())
+            self._actions.remember(self._active(point).mount_id, before)
         except AppError as error:
             raise AppError(
                 error.kind,
@@ -360,16 +369,18 @@ class ChangeRunner:
                 hint=error.hint,
             ) from error
 
-    def _undo_unmount(self, found: InspectedChange) -> None:
-        point, old = found.old_point, found.old.active if found.old is not None else None
+    def _undo_unmount(self, inspected: InspectedChange) -> None:
+        point, old = inspected.old_point, inspected.old.active if inspected.old is not None else None
         row = self._row(point)
         if old is None or (row is not None and row.active is not None):
             return
-        wait_for_client_release(old, self._around)
+        wait_for_client_release(old, self._view)
         try:
-            self._hands.mount(old.share, point, _options_before(found), _ROLLBACK_S, CancelToken())
+            self._actions.mount(
+                old.share, point, _options_before(inspected), _ROLLBACK_TIMEOUT_S, CancelToken()
+            )
             if old.read_ahead_kb is not None and self._active(point).read_ahead_kb != old.read_ahead_kb:
-                self._hands.tune(point, old.read_ahead_kb, CancelToken())
+                self._actions.tune(point, old.read_ahead_kb, CancelToken())
         except AppError as error:
             raise AppError(
                 error.kind,
@@ -378,13 +389,13 @@ class ChangeRunner:
             ) from error
 
     def _undo_mount(self, point: str) -> None:
-        # The old mount is gone when this step begins, so what is there is the new one. Its number says
-        # nothing: the kernel gives the one of the old mount out again.
+        # The old mount is gone when this step begins, so a present mount is the new one. Its mount id proves
+        # nothing, because the kernel reuses the id of the old mount.
         row = self._row(point)
         if row is None or row.active is None:
             return
         try:
-            self._hands.unmount(point, UNMOUNT_TIMEOUT_S, CancelToken())
+            self._actions.unmount(point, UNMOUNT_TIMEOUT_S, CancelToken())
         except AppError as error:
             raise AppError(
                 error.kind, f"{point} is still mounted with the new options: {error.message}", hint=error.hint
@@ -392,10 +403,10 @@ class ChangeRunner:
 
     def _undo_tune(self, point: str, kb: int | None) -> None:
         if kb is not None and self._active(point).read_ahead_kb != kb:
-            self._hands.tune(point, kb, CancelToken())
+            self._actions.tune(point, kb, CancelToken())
 
-    def _told(self, error: BaseException, problems: list[str]) -> BaseException:
-        """Return the failure with what became of the way back."""
+    def _with_rollback_result(self, error: BaseException, problems: list[str]) -> BaseException:
+        """Return the error with a sentence about the result of the rollback."""
         if not isinstance(error, AppError):
             if not problems:
                 return error
@@ -403,17 +414,17 @@ class ChangeRunner:
         if problems:
             state = "Not everything is as it was: " + " ".join(problems)
         else:
-            state = "Everything is as it was." if self._back else "Nothing was changed."
+            state = "Everything is as it was." if self._undo_stack else "Nothing was changed."
         hint = error.hint if not problems else "Put right by hand what is named here."
         message = f"{error.message} {state}"
         if isinstance(error, CancelledError):
             return CancelledError(message)
         return AppError(error.kind, message, hint=hint, detail=error.detail)
 
-    # What is there now.
+    # Present state.
 
     def _row(self, point: str) -> Mount | None:
-        rows = [row for row in self._around.table().mounts if row.mount_point == point]
+        rows = [row for row in self._view.table().mounts if row.mount_point == point]
         return next((row for row in rows if row.active is not None), rows[0] if rows else None)
 
     def _active(self, point: str) -> Active:
@@ -435,25 +446,29 @@ _ROLLED_BACK = {
 }
 
 
-def _without_failing(emit: Callable[[ApplyEvent], None]) -> Callable[[ApplyEvent], None]:
-    """Return what tells an event, or not: nothing untold may stop the way back."""
+def _ignoring_errors(emit: Callable[[ApplyEvent], None]) -> Callable[[ApplyEvent], None]:
+    """Return an emit function that ignores errors: a lost connection must not stop the rollback."""
 
-    def tell(event: ApplyEvent) -> None:
+    def emit_or_ignore(event: ApplyEvent) -> None:
         with contextlib.suppress(Exception):
             emit(event)
 
-    return tell
+    return emit_or_ignore
 
 
-def _check_reversible(found: InspectedChange) -> None:
-    """Refuse what could not be undone.
+def _check_reversible(inspected: InspectedChange) -> None:
+    """Check that the change may be made and can be rolled back.
 
     Raises:
-        AppError: nothing was changed.
+        AppError: if not; nothing was changed.
     """
-    if found.approval is not None and not found.args.approved:
-        raise not_approved_error(found.approval)
-    problem = refusal_error(found.findings, found.args.options) if found.way in {"mount", "again"} else None
+    if inspected.approval is not None and not inspected.args.approved:
+        raise not_approved_error(inspected.approval)
+    problem = (
+        refusal_error(inspected.findings, inspected.args.options)
+        if inspected.live_action in {"mount", "again"}
+        else None
+    )
     if problem is not None:
         raise AppError(
             problem.kind,
@@ -461,38 +476,44 @@ def _check_reversible(found: InspectedChange) -> None:
             hint=problem.hint,
             detail=problem.detail,
         )
-    if found.silent is not None:
+    if inspected.server_error is not None:
         raise AppError(
             ErrorKind.NOT_RESPONDING,
-            f"The server of {found.old_point} does not answer, so the mount was left alone. "
+            f"The server of {inspected.old_point} does not answer, so the mount was left alone. "
             "Nothing was changed.",
             hint="Try again when the server is back, or change only what counts from the next start.",
-            detail=f"{found.silent.message}\n{found.silent.detail}".strip(),
+            detail=f"{inspected.server_error.message}\n{inspected.server_error.detail}".strip(),
         )
-    if found.way == "again":
+    if inspected.live_action == "again":
         try:
-            words = [word for word in _options_before(found) if word]
-            caller = this_caller()._replace(system=found.approval is not None)
-            load().build(words, uncatalogued_options(caller, words, _share_before(found), found.old_point))
+            words = [word for word in _options_before(inspected) if word]
+            caller = this_caller()._replace(system=inspected.approval is not None)
+            load().build(
+                words, uncatalogued_options(caller, words, _share_before(inspected), inspected.old_point)
+            )
         except Refusal as refused:
             raise AppError(
                 ErrorKind.OPTION_REJECTED,
-                f"{found.old_point} has options that this program could not give it again if the change "
+                f"{inspected.old_point} has options that this program could not give it again if the change "
                 f"failed: {refused.message} Nothing was changed.",
                 hint="Keep the change for the next start, or unmount it by hand first.",
             ) from refused
 
 
-def _share_before(found: InspectedChange) -> str:
-    return found.old.share if found.old is not None else found.args.share
+def _share_before(inspected: InspectedChange) -> str:
+    return inspected.old.share if inspected.old is not None else inspected.args.share
 
 
-def _options_before(found: InspectedChange) -> MountOptions:
-    return live_options(found.old) if found.old is not None else MountOptions()
+def _options_before(inspected: InspectedChange) -> MountOptions:
+    return live_options(inspected.old) if inspected.old is not None else MountOptions()
 
 
-def _read_ahead_before(found: InspectedChange) -> int | None:
-    return found.old.active.read_ahead_kb if found.old is not None and found.old.active is not None else None
+def _read_ahead_before(inspected: InspectedChange) -> int | None:
+    return (
+        inspected.old.active.read_ahead_kb
+        if inspected.old is not None and inspected.old.active is not None
+        else None
+    )
 
 
 def _error_text(error: BaseException) -> str:

@@ -1,7 +1,7 @@
-"""Change of a mount: the structs of the request, the plan, its progress and its report.
+"""Change of a mount: structs of its request, its plan, its progress and its report.
 
-Every change goes the same way: plan, verify (a private test mount), back up, change, re-read, and keep or
-revert. A failure anywhere goes back to what was, by itself.
+Every change has the same phases: plan, verify by a private mount, back up, change, compare, keep or revert.
+A failure in any phase rolls the change back automatically.
 """
 
 from __future__ import annotations
@@ -14,51 +14,53 @@ from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
 from app.helper_client.client import MOUNT_TIMEOUT_S
 from app.mounts.model import Approval, Holder, MountReport  # noqa: TC001 - msgspec reads them at run time
 
-#: Where a mount is kept: nowhere (until unmounted or shut down), in fstab, or in systemd units of its own.
+#: Where a mount is saved: nowhere (it ends at the unmount or shutdown), in fstab, or in systemd units.
 SaveTarget = Literal["nowhere", "fstab", "systemd"]
 
-#: What a changed option takes: nothing but a write to a running kernel, a remount, unmounting and mounting,
-#: a change for the whole host, or the next start of the computer.
+#: How an option change takes effect: "live" by a write to the running kernel, "remount" by a remount,
+#: "mount" by an unmount and a mount, "host" by a change for the whole computer, "boot" at the next boot.
 RequiredAction = Literal["live", "remount", "mount", "host", "boot"]
 
-#: What to do when programs use the mount: fail and say which; wait for them; change what is kept and leave
-#: the mount as it is until the next start; end the programs; detach the mount from under them.
+#: How to treat programs that use the mount: "ask" fails and lists them, "wait" waits until they end,
+#: "next-boot" changes only the saved entry, "stop" terminates them, "lazy" detaches the mount (umount2(2)).
 BusyChoice = Literal["ask", "wait", "next-boot", "stop", "lazy"]
 
 StepKind = Literal["verify", "back-up", "write", "reload", "tune", "save", "remount", "unmount", "mount",
                    "check", "keep", "revert"]  # fmt: skip
 StepState = Literal["begun", "done", "failed", "skipped"]
 
-#: What becomes of the live mount: nothing, a first mount, a remount, or unmounting and mounting.
+#: How a change affects the live mount: "none" not at all, "mount" mounts a share that is not mounted,
+#: "remount" changes flags, "again" unmounts and mounts.
 LiveAction = Literal["none", "mount", "remount", "again"]
 
-#: The way back needs the helper that made the change, which serves for ten minutes.
+#: Longest time to confirm a change, seconds. The rollback needs its helper, which runs for 10 minutes.
 MAX_KEEP_S = 480.0
 
 
 class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.plan`` and ``mounts.apply``.
+    """Arguments of ``mounts.plan`` and ``mounts.apply``: a requested change of a mount.
 
     Attributes:
         share: server:/export.
         mount_point: absolute path.
-        options: as in fstab, with what says when to mount (noauto, x-systemd.automount, nofail).
-        exact: save these options alone. Else a new entry gets _netdev and nofail too, and an old one keeps
-            those of both that it had.
-        fstype: nfs or nfs4; "" leaves that of an old entry, and is nfs for a new one.
-        keeper: where the mount is to be kept.
-        replaces: mount point of the kept entry to change; "" for the one at ``mount_point``, if any.
-        mount: whether it is to be mounted now (or mounted again with the new options, if it is).
-        again: unmount and mount a live mount even if nothing changes, which mends a stale one.
-        read_ahead_kb: readahead of the mount, None to leave it.
-        save_read_ahead: whether the mount is to have that, or the one it has now, whenever it is mounted.
-        expected_sha256: of the kept file that the plan showed; another one is refused. "" takes any.
-        busy: what to do when programs use the mount.
-        wait_s: with ``busy`` "wait": for how long.
-        keep_s: after the change of a live mount: time to say ``mounts.keep``, at most MAX_KEEP_S; 0 keeps it
-            unasked.
-        timeout_s: deadline of each mount.
-        approved: the person has agreed to ask an administrator for what the plan says has to be approved.
+        options: option string as in fstab, including those for the boot (noauto, x-systemd.automount, nofail).
+        exact: whether to save exactly these options. Otherwise a new entry also gets _netdev and nofail, and
+            a changed entry retains the ones of these two that it had.
+        fstype: nfs or nfs4; "" retains the type of an old entry and means nfs for a new one.
+        keeper: where to save the mount.
+        replaces: mount point of the saved entry to change; "" for the entry of ``mount_point``, if any.
+        mount: whether to mount now, or to apply the new options to a live mount.
+        again: whether to unmount and mount a live mount even if nothing changes, to repair a stale one.
+        read_ahead_kb: readahead of the mount, KiB; None to leave it.
+        save_read_ahead: whether to save ``read_ahead_kb``, or else the present readahead, for every mount.
+        expected_sha256: checksum of the saved file that the plan showed; another one is refused. "" accepts
+            any file.
+        busy: how to treat programs that use the mount.
+        wait_s: longest wait for them with ``busy`` "wait", seconds.
+        keep_s: time to confirm the change of a live mount by ``mounts.keep``, seconds, at most MAX_KEEP_S;
+            0 keeps the change without confirmation.
+        timeout_s: deadline of each mount, seconds.
+        approved: whether the person agreed to the administrator approval that the plan lists.
     """
 
     share: str
@@ -81,19 +83,19 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.persist``: write an NFS entry to fstab, or change one.
+    """Arguments of ``mounts.persist``: write an NFS entry to fstab, or change one.
 
     Attributes:
         share: server:/export.
         mount_point: absolute path.
-        options: as in fstab; None leaves those of an old entry.
-        exact: write these options alone. Else a new entry gets _netdev and nofail too, and an old one keeps
-            those of both that it had.
-        fstype: nfs or nfs4; "" leaves that of an old entry, and is nfs for a new one.
-        replaces: mount point of the entry to change; "" changes the one at ``mount_point``, or adds one.
-        preview: only tell what would be written.
-        expected_sha256: of the file that a preview showed; another one is refused. "" takes any.
-        approved: the person has agreed to ask an administrator, where the preview says that one has to.
+        options: option string as in fstab; None retains the options of an old entry.
+        exact: whether to write exactly these options. Otherwise a new entry also gets _netdev and nofail, and
+            a changed entry retains the ones of these two that it had.
+        fstype: nfs or nfs4; "" retains the type of an old entry and means nfs for a new one.
+        replaces: mount point of the entry to change; "" changes the entry of ``mount_point``, or adds one.
+        preview: whether to return the diff without writing.
+        expected_sha256: checksum of the file that a preview showed; another one is refused. "" accepts any.
+        approved: whether the person agreed to the administrator approval that the preview lists.
     """
 
     share: str
@@ -108,9 +110,9 @@ class PersistArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RemoveArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.forget``: take a mount point out of fstab, or out of units of our own; see PersistArgs.
+    """Arguments of ``mounts.forget``: remove a mount point from fstab, or the units that this program made.
 
-    The readahead that is saved for it goes with it.
+    The readahead saved for the mount point is removed too. PersistArgs describes the fields.
     """
 
     mount_point: str
@@ -120,13 +122,13 @@ class RemoveArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ReadaheadArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.readahead``: save the readahead of a mount point for every time that it is mounted.
+    """Arguments of ``mounts.readahead``: save the readahead that a mount point gets at every mount.
 
     Attributes:
         mount_point: absolute path.
-        read_ahead_kb: to save, KiB; None removes what is saved.
-        preview: only tell what would be written.
-        expected_sha256: of the rule that a preview showed, "" for none; None takes any.
+        read_ahead_kb: readahead to save, KiB; None removes the saved one.
+        preview: whether to return the diff without writing.
+        expected_sha256: checksum of the rule that a preview showed, "" for no rule; None accepts any rule.
     """
 
     mount_point: str
@@ -136,7 +138,15 @@ class ReadaheadArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PlannedOptionChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One option that changes; ``before`` and ``after`` are plain values, None for “not given”."""
+    """One option that changes.
+
+    Attributes:
+        name: canonical name of the option.
+        before: plain value before the change, None if the option was not requested.
+        after: plain value after the change, None if the option is not requested.
+        takes: how the change takes effect.
+        note: one sentence for the person, "" for none.
+    """
 
     name: str
     before: str | None
@@ -146,7 +156,13 @@ class PlannedOptionChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step: a sentence, and the exact command it stands for ("" where none says it)."""
+    """One step of a plan.
+
+    Attributes:
+        kind: the kind of step.
+        text: one sentence for the person.
+        command: the equivalent shell command, "" if there is none.
+    """
 
     kind: StepKind
     text: str
@@ -154,14 +170,14 @@ class ApplyStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Interruption(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a live mount a change interrupts.
+    """Interruption of a live mount by a change.
 
     Attributes:
-        effect: of the change: it does nothing, changes a live mount that stays, counts from the next mount
-            on, is a first mount, or unmounts and mounts.
-        mount_point: that cannot be used meanwhile, "" if none.
-        typical_s: for how long as a rule, seconds.
-        most_s: until the change is given up and goes back.
+        effect: "nothing"; "at-once" for a change while mounted; "next-mount" for a change that the next mount
+            applies; "first-mount" for a share that is not mounted; "interrupts" for an unmount and a mount.
+        mount_point: mount point that cannot be used during the change, "" for none.
+        typical_s: usual duration of the interruption, seconds.
+        most_s: longest duration until the change fails and is rolled back, seconds.
     """
 
     effect: Literal["nothing", "at-once", "next-mount", "first-mount", "interrupts"] = "nothing"
@@ -171,29 +187,29 @@ class Interruption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change would do; nothing is touched by it.
+    """Plan of a change; making it changes nothing.
 
     Attributes:
         share: server:/export.
         mount_point: absolute path.
-        changes: the options that change, in the catalogue's order.
-        steps: in the order in which they are done; empty if there is nothing to do.
-        diff: of the kept file (fstab, or the units), "" if it stays.
-        sha256: of the kept file, for ``expected_sha256``.
-        rule_diff: of the udev rule that saves the readahead, "" if it stays.
-        volatile_kb: readahead that the mount would lose when it is unmounted, KiB; None for none.
-        interruption: of the live mount.
-        can_wait: whether mounting now and mounting later are two things.
-        sharing: mount points that share the server's connections, and so keep what belongs to them.
+        changes: the options that change, in the order of the catalogue.
+        steps: the steps in the order of execution; empty if nothing changes.
+        diff: unified diff of fstab or of the units, "" if they do not change.
+        sha256: checksum of fstab or of the units, for ``expected_sha256``.
+        rule_diff: unified diff of the udev rule that saves the readahead, "" if it does not change.
+        volatile_kb: readahead that the next unmount would lose, KiB; None if it loses none.
+        interruption: interruption of the live mount.
+        can_wait: whether the change mounts or remounts something that could also be mounted later.
+        sharing: mount points that share the server's connections, and so keep the settings of these.
         holders: processes that use the mount now.
-        warnings: what a person should know, one sentence each.
-        approval: what an administrator has to approve by itself, None if nothing.
-        restricted: whether the mount point is outside the directories for mounts: whether the computer may
-            start without the server is a question there.
-        asks_nofail: whether nobody has answered that question.
-        for_safety: words of what is written and mounted that the program adds for safety.
-        for_boot: words of the entry that the program adds for the boot.
-        findings: what this computer lacks for the mount, then what lint says of the options.
+        warnings: warnings for the person, one sentence each.
+        approval: what an administrator has to approve separately, None for nothing.
+        restricted: whether the mount point is outside the directories for mounts. There the person decides
+            whether the computer may boot without the server (nofail).
+        asks_nofail: whether the person has to make that decision and has not made it.
+        for_safety: options of the entry and the mount that the program adds for safety (nosuid, nodev).
+        for_boot: options of the entry that the program adds for the boot (_netdev, nofail).
+        findings: what this computer lacks for the mount, then the lint findings on the options.
     """
 
     share: str
@@ -218,15 +234,15 @@ class ApplyPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a change is.
+    """Progress of a change.
 
     Attributes:
-        step: index in the plan's steps; of a revert, the last one that was done.
-        kind: of the step, or "revert".
-        state: of the step.
-        text: a sentence, for example why it failed.
-        holders: while programs that use the mount are waited for.
-        keep_s: with kind "keep": seconds until the change is reverted.
+        step: index of the step in the plan; of a revert, the index of the step that is undone.
+        kind: kind of the step, or "revert".
+        state: state of the step.
+        text: one sentence, for example why the step failed.
+        holders: processes that use the mount, during an unmount.
+        keep_s: with kind "keep": time left to confirm the change before it is reverted, seconds.
     """
 
     step: int
@@ -238,14 +254,14 @@ class ApplyEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a change that was kept. A failed one is an AppError that says what is as it was.
+    """Report of a completed change. A failed change is an AppError that states the result of its rollback.
 
     Attributes:
-        plan: what was done.
-        report: the mount as it is now, requested against effective; None if nothing is mounted.
-        backup: of the kept file as it was, "" if it stays.
-        diff: what was written, "" if nothing.
-        warnings: one sentence each.
+        plan: the plan that was carried out.
+        report: the mount after the change, with requested and effective options; None if nothing is mounted.
+        backup: path of the copy of the file before the change, "" if no file changed.
+        diff: unified diff that was written, "" for none.
+        warnings: warnings for the person, one sentence each.
     """
 
     plan: ApplyPlan
@@ -256,12 +272,20 @@ class ApplyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DismissArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.dismiss``: the person has seen that this change was interrupted, and it is told no more."""
+    """Arguments of ``mounts.dismiss``: stop reporting an interrupted change.
+
+    Attributes:
+        id: identifier of the interrupted change.
+    """
 
     id: str
 
 
 class KeepArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.keep``: the person has said that the change of this request is to stay."""
+    """Arguments of ``mounts.keep``: confirm a change before its time runs out.
+
+    Attributes:
+        id: number of the request that applies the change.
+    """
 
     id: int

@@ -9,17 +9,18 @@ import msgspec
 from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
 
 MountState = Literal["mounted", "not-mounted", "not-responding", "stale", "differs"]
-#: Why a server is said not to respond: it does not answer, it refuses connections, it cannot be reached, or
-#: it answers others while what a mount's connection sent is not acknowledged. Why a mount is stale: the
-#: server has replaced or removed the directory (""), or does not export it to this computer any more.
+#: Reason of "not-responding": the server is "silent", has "refused" the connection or is "unreachable", or
+#: the mount's own connection is "stuck": its segments are not acknowledged although the server accepts other
+#: connections. Reason of "stale": "withdrawn" if the server no longer exports the directory to this computer,
+#: "" if the server replaced or removed the directory.
 TroubleReason = Literal["", "silent", "refused", "unreachable", "stuck", "withdrawn"]
-#: What keeps a configured mount: a line of fstab, a systemd unit, or a map of autofs.
+#: Kind of file that configures a mount: fstab, a systemd unit, or an autofs map.
 ConfiguredBy = Literal["fstab", "unit", "autofs"]
-#: What becomes of a mount at the next boot: it is mounted, or mounted when somebody enters it, or there for
-#: “mount” to mount it by hand, or gone because it is saved nowhere.
+#: State of a mount after the next boot: mounted; mounted on demand at its first use; configured for a manual
+#: mount(8); or gone because no file configures it.
 AfterBoot = Literal["mounted", "on-demand", "by-hand", "gone"]
-#: What becomes of a readahead when the share is mounted next: it is the kernel's own value, and comes back; a
-#: udev rule of this program saves it; nfs.conf sets it for that version of NFS; or it ends with this mount.
+#: Why a readahead will or will not return at the next mount: it is the kernel's default; a udev rule of this
+#: program saves it; nfs.conf sets it for this NFS version; or it lasts until the unmount. "" is unknown.
 ReadAheadState = Literal["", "default", "saved", "nfs.conf", "until-unmounted"]
 
 
@@ -27,15 +28,15 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
     """The persistent side: an fstab entry, a systemd unit, or an entry of an autofs map.
 
     Attributes:
-        origin: file it stands in.
-        line: line number there, from 1; 0 of a unit.
-        share: server:/export as written; of an autofs map it may have variables, or & in a wildcard's.
+        origin: path of the file.
+        line: line number in the file, from 1; 0 for a unit.
+        share: server:/export as written; in an autofs map it may contain variables, or & for a wildcard key.
         fstype: nfs or nfs4.
-        options: the option string as written; of a unit and a map in the words of fstab.
-        keeper: what kind of file that is.
-        automount: whether it is mounted on demand: by an automount unit beside the unit, or by autofs.
-        ours: whether this program changes it: an fstab entry, or a unit that it made. Others are shown only.
-        lost: what a unit says beside, for which there is no word in fstab, one sentence each.
+        options: the option string as written; for a unit or a map, translated to the syntax of fstab.
+        keeper: kind of the file.
+        automount: whether it is mounted on demand, by an automount unit or by autofs.
+        ours: whether this program may change it: an fstab entry, or a unit that this program made.
+        lost: settings of a unit without an equivalent in fstab, one sentence each.
     """
 
     origin: str
@@ -57,11 +58,12 @@ class Active(msgspec.Struct, frozen=True, kw_only=True):
         device: major:minor; equal for mounts that share a superblock.
         share: source as the kernel prints it.
         fstype: nfs or nfs4.
-        options: per-mount and superblock options of mountinfo, merged: what is in use.
-        recorded: option string with which it was made, where /run/mount/utab or our own record knows it.
-        nconnect: xprt lines in mountstats, 0 if unknown.
-        read_ahead_kb: of its bdi, None if unknown.
-        read_ahead_state: what becomes of that with the next mount; "" if it is unknown.
+        options: options in use: per-mount and superblock options of mountinfo, merged.
+        recorded: option string of the mount call, from /run/mount/utab or this program's record; None if
+            neither has it.
+        nconnect: number of connections (xprt lines in mountstats), 0 if unknown.
+        read_ahead_kb: readahead of its backing device (bdi), KiB; None if unknown.
+        read_ahead_state: why the readahead will or will not return at the next mount.
     """
 
     mount_id: int
@@ -79,12 +81,12 @@ class AddedOption(msgspec.Struct, frozen=True, kw_only=True):
     """An option that nfsmount.conf adds to a mount.
 
     Attributes:
-        item: as it is added to the option string.
+        item: the item added to the option string.
         name: canonical name of the option.
-        file: that says so.
-        section: of the file, as it is written there.
-        line: number in the file, from 1.
-        beats: the item of the mount's own options that it overrides, or "".
+        file: path of the configuration file.
+        section: header of the section in the file, as written.
+        line: line number in the file, from 1.
+        beats: the item of the mount's own options that it overrides, "" for none.
     """
 
     item: str
@@ -96,13 +98,13 @@ class AddedOption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MountTrouble(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a live mount.
+    """Problem of a live mount.
 
     Attributes:
-        state: not-responding, or stale: the server says that what was mounted is gone.
-        since: Unix time of the first sign of it. If it began before anybody looked: when the server was last
-            heard, from a connection on which something waits, else what the kernel's log says, else None.
-        reason: see :data:`TroubleReason`.
+        state: not-responding; or stale, if the server reports that the mounted directory is gone.
+        since: Unix time of the first sign, seconds. If the problem is older than the first check: the time of
+            the server's last segment on a waiting connection, else the time in the kernel's log, else None.
+        reason: the cause, see :data:`TroubleReason`.
     """
 
     state: Literal["not-responding", "stale"]
@@ -111,24 +113,24 @@ class MountTrouble(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the program.
+    """One mount as the program lists it: configured, active, or both.
 
     Attributes:
-        mount_point: absolute path; with ``share`` its identity. It ends in ``/*`` for what an autofs map has
-            for every name that is not listed.
+        mount_point: absolute path; together with ``share`` it identifies the mount. It ends in ``/*`` for the
+            wildcard entry of an autofs map.
         share: server:/export.
-        state: mounted, not-mounted, differs (mounted with other options than configured), not-responding
-            (its server), stale (the server does not have it any more).
-        configured: None if not persistent.
-        active: None if not mounted.
-        differences: for "differs": one sentence per option.
-        requested: options with which mounting it again gives the same mount, and the words for fstab of its
-            entry; without what the program, mount.nfs and nfsmount.conf add by themselves.
-        added: what nfsmount.conf adds to it.
-        after_boot: what becomes of it at the next boot.
-        since: of not-responding and stale, as of :class:`MountTrouble`.
-        reason: of both, see :data:`TroubleReason`.
-        saved_read_ahead_kb: what this program saved for the mount point, KiB, None for nothing.
+        state: mounted; not-mounted; differs (mounted with options other than configured); not-responding (the
+            server does not answer); stale (the server no longer has the directory).
+        configured: the saved entry, None if no file configures the mount.
+        active: the live mount, None if not mounted.
+        differences: with state "differs": one sentence per option.
+        requested: options that recreate this mount, with the fstab-only options of its entry. Options that
+            the program, mount.nfs and nfsmount.conf add automatically are left out.
+        added: options that nfsmount.conf adds.
+        after_boot: state of the mount after the next boot.
+        since: start of a problem with state not-responding or stale, as in :class:`MountTrouble`.
+        reason: cause of that problem, see :data:`TroubleReason`.
+        saved_read_ahead_kb: readahead that this program saved for the mount point, KiB; None for none.
     """
 
     mount_point: str
@@ -146,13 +148,13 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InterruptedChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that the end of an earlier program interrupted, and that left something changed.
+    """A change that was interrupted because the program ended, and that was not rolled back.
 
     Attributes:
-        id: names it, for ``mounts.dismiss``.
-        message: what happened, and what is not as it was.
-        hint: what to do.
-        detail: how it was before, for those who put it right by hand.
+        id: identifier of the change, for ``mounts.dismiss``.
+        message: when it was interrupted, and what differs from the state before it.
+        hint: how to repair it.
+        detail: the commands and entries of the state before the change, for a manual repair.
     """
 
     id: str
@@ -165,10 +167,10 @@ class MountTable(msgspec.Struct, frozen=True, kw_only=True):
     """All NFS mounts of one host.
 
     Attributes:
-        mounts: ordered by share, then mount point.
-        warnings: lines of fstab, units and maps that could not be read, one sentence each.
-        interrupted: changes that earlier programs did not end.
-        now: the host's own clock when this was put together (Unix time), for how long something has lasted.
+        mounts: the mounts, ordered by share, then mount point.
+        warnings: one sentence for each line of fstab, unit or map that could not be read.
+        interrupted: interrupted changes of earlier runs of the program.
+        now: clock of the host when the table was read (Unix time, seconds), to compute durations.
     """
 
     mounts: list[Mount]
@@ -178,13 +180,13 @@ class MountTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionValue(msgspec.Struct, frozen=True, kw_only=True):
-    """One option after mounting: what was asked for and what is in use.
+    """Requested and effective value of one option of a mount.
 
     Attributes:
         name: canonical option name.
-        requested: plain value, "" for a bare flag, None if not asked for.
-        effective: likewise, None if the kernel shows none.
-        note: why they differ (rounded, limited by the server, not shown by the kernel), or "".
+        requested: requested value, "" for a flag without a value, None if not requested.
+        effective: value in use, "" for a flag without a value, None if the kernel shows none.
+        note: why they differ (rounded, limited by the server, not shown by the kernel), "" if they agree.
     """
 
     name: str
@@ -194,14 +196,14 @@ class OptionValue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MountReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to mounts.mount.
+    """Result of ``mounts.mount``.
 
     Attributes:
-        mount: the new row.
-        values: every option asked for and every one the kernel shows, in the catalogue's order.
-        command: the command as a person would type it.
-        messages: what mount.nfs printed although it succeeded.
-        findings: what lint says of the options, errors first.
+        mount: the new mount.
+        values: every requested option and every one the kernel shows, in the order of the catalogue.
+        command: the equivalent mount command.
+        messages: lines that mount.nfs printed although it succeeded.
+        findings: lint findings on the options, errors first.
     """
 
     mount: Mount
@@ -215,11 +217,11 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """A process that uses a mount.
 
     Attributes:
-        pid: its process id.
-        command: its name.
-        user: whose it is, "" if unknown.
-        use: how it uses the mount: working directory, an open file, …
-        own: whether the person may end it without being root.
+        pid: process id.
+        command: name of the program.
+        user: name of the user that runs it, "" if unknown.
+        use: how it uses the mount, for example “working directory” or an open file.
+        own: whether this user may end it without being root.
     """
 
     pid: int
@@ -230,15 +232,15 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
-    """What an administrator has to approve by itself, beside the ordinary authorization.
+    """A separate approval by an administrator, required in addition to the ordinary authorization.
 
     Attributes:
-        reasons: one sentence each.
-        mounts: whether it concerns mounting, unmounting or new flags.
-        keeps: whether it concerns what fstab or units say.
-        words: whether it concerns options that only root may give.
-        hides: the first names of what the mount hides.
-        hidden: how many entries that are, -1 if the user may not know.
+        reasons: why an administrator has to approve the change, one sentence each.
+        mounts: whether the approval covers mounting, unmounting or new flags.
+        keeps: whether the approval covers writing fstab or units.
+        words: whether the approval covers options that only root may use.
+        hides: the first names of the directory entries that the mount hides.
+        hidden: number of hidden directory entries, -1 if this user may not list them.
         holders: processes that use the directory that the mount hides.
     """
 
@@ -252,18 +254,18 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadaheadReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of what is saved of one mount's readahead, shown or made.
+    """A change of the saved readahead of one mount point, previewed or written.
 
     Attributes:
-        mount_point: of the mount.
-        file: the udev rule.
-        diff: unified diff of it, "" if nothing changes.
-        sha256: of the file that the diff starts from, "" for none.
-        before: what was saved, KiB, None for nothing.
-        after: what is saved then, likewise.
-        written: whether it was made.
-        written_sha256: of the file that was written, "" for none.
-        warnings: what a person should know, one sentence each.
+        mount_point: absolute path.
+        file: path of the udev rule.
+        diff: unified diff of the rule, "" if nothing changes.
+        sha256: checksum of the rule before the change, "" if there was none.
+        before: saved readahead before the change, KiB; None for none.
+        after: saved readahead after the change, KiB; None for none.
+        written: whether the change was written.
+        written_sha256: checksum of the written rule, "" for none.
+        warnings: warnings for the person, one sentence each.
     """
 
     mount_point: str
@@ -278,23 +280,23 @@ class ReadaheadReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SavedEntryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of fstab, shown or made.
+    """A change of a saved entry (fstab or units), previewed or written.
 
     Attributes:
         diff: unified diff, "" if nothing changes.
-        line: the entry's line, "" if it is taken out.
-        sha256: of the file that the diff starts from.
-        written: whether it was made.
-        written_sha256: of the file that was written, "" in a preview.
-        backup: where the file as it was is kept, "" in a preview.
-        warnings: what a person should know, one sentence each.
-        approval: what an administrator has to approve by itself, None if nothing.
-        readahead: what becomes of the readahead that is saved for the mount point, None if none is.
-        asks_nofail: whether the computer may start without the server is a question, and nobody answered it.
-        given: the options asked for, or those of the live mount, before any were added.
-        for_safety: words of the entry that the program adds for safety.
-        for_boot: words of the entry that the program adds for the boot.
-        findings: of a preview what this computer lacks for the mount, then what lint says of the options.
+        line: the line of the fstab entry, "" if it is removed.
+        sha256: checksum of the file before the change.
+        written: whether the change was written.
+        written_sha256: checksum of the written file, "" in a preview.
+        backup: path of the copy of the file before the change, "" in a preview.
+        warnings: warnings for the person, one sentence each.
+        approval: what an administrator has to approve separately, None for nothing.
+        readahead: change of the readahead saved for the mount point, None if none is saved.
+        asks_nofail: whether the person still has to decide if the computer may boot without the server.
+        given: the requested options, or those of the live mount, before the program added any.
+        for_safety: options of the entry that the program adds for safety (nosuid, nodev).
+        for_boot: options of the entry that the program adds for the boot (_netdev, nofail).
+        findings: in a preview, what this computer lacks for the mount, then lint findings on the options.
     """
 
     diff: str

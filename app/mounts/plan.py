@@ -1,7 +1,7 @@
-"""Plan of a change: its steps, warnings and commands, found out with nothing touched.
+"""Plan of a change of a mount: its steps, warnings and commands, computed without changing anything.
 
-The server of a live mount is asked by a TCP connection alone: neither the mount point nor anything below it
-is looked at, so a dead server is told from the plan, not met in it.
+Planning probes the server of a live mount by a TCP connection only. It accesses neither the mount point nor
+anything below it, so a dead server cannot block it.
 """
 
 from __future__ import annotations
@@ -45,28 +45,29 @@ if TYPE_CHECKING:
     from app.mounts.config_store import ConfigPreview, ConfigStore
     from app.mounts.model import Approval, Holder, Mount, MountTable
 
-#: How long an unmount may take before the way back begins, seconds.
+#: How long an unmount may take before the change is rolled back, seconds.
 UNMOUNT_TIMEOUT_S = 20.0
-#: Between unmounting and mounting, as a rule: two round trips to the server and two processes, seconds.
+#: Usual time between unmounting and mounting (two round trips to the server, two processes), seconds.
 _TYPICAL_INTERRUPTION_S = 1.0
 _SYSTEMD = "/run/systemd/system"
 
 
 @dataclass(frozen=True, slots=True)
 class HostView:
-    """What a plan looks at.
+    """Read-only view of this host for planning: functions that tests replace.
 
     Attributes:
         table: returns the mounts of this host.
-        kept: previews the change of fstab, or of units.
-        probe: host and port to what is wrong with the server, None if it answers.
-        check_point: share and path to what is wrong with a new mount point, None if nothing.
-        holders: returns the processes that use a mount, as far as this user may see them.
-        has_client: address and version to whether the kernel has a client of the server.
-        added: share, mount point and options to what nfsmount.conf adds to such a mount.
-        approval: change and what becomes of the live mount to what an administrator has to approve by itself.
-        missing_prerequisites: share, mount point and options to what this computer lacks for such a mount.
-        rule: mount point to the udev rule that saves its readahead.
+        kept: previews the change of fstab or of systemd units.
+        probe: takes host and port; returns the error of a TCP connection to the server, None if it answers.
+        check_point: takes share and path; returns what is wrong with a new mount point, None if nothing is.
+        holders: takes a mount point; returns the processes that use the mount and that this user may see.
+        has_client: takes address and NFS version; returns whether the kernel has a client of that server.
+        added: takes share, mount point and options; returns the options that nfsmount.conf adds.
+        approval: takes the request and the live action; returns what needs an administrator's approval.
+        missing_prerequisites: takes share, mount point and options; returns findings on what this computer
+            lacks for such a mount.
+        rule: takes a mount point; returns the udev rule that saves its readahead.
     """
 
     table: Callable[[], MountTable]
@@ -83,24 +84,25 @@ class HostView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectedChange:
-    """A change, and what it meets.
+    """A requested change, with the state of the host that it applies to.
 
     Attributes:
-        args: as asked for, with what the program adds to the options and with the type of the entry.
-        options: of ``args``, read.
-        old: the mount as it is, configured or active; None for a new one.
-        others: the other mounts of this host.
+        args: the request, with the options that the program adds and the file system type of the entry.
+        options: the parsed options of ``args``.
+        old: the mount before the change, configured or active; None for a new mount.
+        others: the other live mounts of this host.
         changes: the options that change.
-        way: what becomes of the live mount.
-        tune_kb: the read-ahead to set afterwards, None to leave what comes.
-        silent: why the server of the live mount does not answer; None if it does, or nothing asks it.
-        kept: the change of what is kept.
-        rule: that saves the readahead of the mount point, as it is.
-        rule_diff: of that rule, "" if it stays.
-        save_kb: the readahead that is saved then, None for none.
-        approval: what an administrator has to approve by itself, None if nothing.
+        live_action: how the live mount changes.
+        tune_kb: readahead to set after mounting, KiB; None to leave the value that the mount gets.
+        server_error: why the server of the live mount does not answer; None if it answers, or if the change
+            does not need it.
+        config: preview of the change of fstab or of units.
+        rule: the udev rule that saves the readahead of the mount point, before the change.
+        rule_diff: unified diff of that rule, "" if it does not change.
+        save_kb: the readahead saved after the change, KiB; None for none.
+        approval: what an administrator has to approve separately, None for nothing.
         findings: what this computer lacks for the mount.
-        entry: the options of what is saved; those of ``args`` are the same.
+        entry: the options of the saved entry; those of ``args`` are the same.
     """
 
     args: ApplyArgs
@@ -108,10 +110,10 @@ class InspectedChange:
     old: Mount | None
     others: list[Mount]
     changes: list[PlannedOptionChange]
-    way: LiveAction
+    live_action: LiveAction
     tune_kb: int | None
-    silent: AppError | None
-    kept: ConfigPreview
+    server_error: AppError | None
+    config: ConfigPreview
     rule: ReadaheadRule
     rule_diff: str = ""
     save_kb: int | None = None
@@ -121,21 +123,21 @@ class InspectedChange:
 
     @property
     def is_live(self) -> bool:
-        """Whether it is mounted now."""
+        """Whether the share is mounted now."""
         return self.old is not None and self.old.active is not None
 
     @property
     def old_point(self) -> str:
-        """Where the mount is now."""
+        """Mount point before the change."""
         return self.old.mount_point if self.old is not None else self.args.mount_point
 
 
-def inspect_change(args: ApplyArgs, around: HostView) -> InspectedChange:
-    """Find out what a change meets.
+def inspect_change(args: ApplyArgs, view: HostView) -> InspectedChange:
+    """Return a requested change with the state of the host that it applies to.
 
     Raises:
-        AppError: if it is wrong in itself: a bad share, option or mount point, or fstab cannot take it; or if
-            it would go against a unit that others made, or against a map of autofs.
+        AppError: if the share, an option or the mount point is wrong; if fstab cannot hold the entry; or if
+            the change conflicts with a unit of another program or with an autofs map.
     """
     share_to_mount(args.share)
     parse_options(args.options)
@@ -157,45 +159,47 @@ def inspect_change(args: ApplyArgs, around: HostView) -> InspectedChange:
             f"The readahead is {args.read_ahead_kb} KiB, which is out of range.",
             hint=f"Choose 0 to {MAX_READ_AHEAD_KB} KiB.",
         )
-    rows = around.table().mounts
+    rows = view.table().mounts
     old = _mount_at(rows, args.replaces or args.mount_point)
-    rule = around.rule(args.mount_point)
+    rule = view.rule(args.mount_point)
     save_kb = _save_kb(args, old, rule)
     args, entry = _with_entry_options(args, old)
     options = parse_options(args.options)
     changes = option_changes(old, options, args.read_ahead_kb, save_kb)
-    way = _live_action(args, old, changes)
-    check_ownership(args, rows, mounts=way in {"mount", "again"})
-    approval = around.approval(args, way)
+    live_action = _live_action(args, old, changes)
+    check_ownership(args, rows, mounts=live_action in {"mount", "again"})
+    approval = view.approval(args, live_action)
     if approval is not None and args.replaces not in {"", args.mount_point}:
         raise move_error(args.replaces, args.mount_point)
-    if way == "mount" or (way == "again" and old is not None and old.mount_point != args.mount_point):
-        problem = around.check_point(args.share, args.mount_point)
-        # With an approval its own look has said what else is wrong.
+    if live_action == "mount" or (
+        live_action == "again" and old is not None and old.mount_point != args.mount_point
+    ):
+        problem = view.check_point(args.share, args.mount_point)
+        # Where an administrator approves the mount, that check has already covered the mount point.
         if problem is not None and not (approval is not None and approval.mounts):
             raise problem
-    silent = _server_problem(old, around) if way in {"again", "remount"} else None
+    server_error = _server_error(old, view) if live_action in {"again", "remount"} else None
     return InspectedChange(
         args=args,
         options=options,
         old=old,
         others=[row for row in rows if row is not old and row.active is not None],
         changes=changes,
-        way=way,
-        tune_kb=_tune_kb(args, old, way),
-        silent=silent,
-        kept=around.kept.preview(args),
+        live_action=live_action,
+        tune_kb=_tune_kb(args, old, live_action),
+        server_error=server_error,
+        config=view.kept.preview(args),
         rule=rule,
         rule_diff=rule_diff(rule, args.mount_point, save_kb) if args.save_read_ahead else "",
         save_kb=save_kb,
         approval=approval,
-        findings=tuple(around.missing_prerequisites(args.share, args.mount_point, args.options)),
+        findings=tuple(view.missing_prerequisites(args.share, args.mount_point, args.options)),
         entry=entry,
     )
 
 
 def _with_entry_options(args: ApplyArgs, old: Mount | None) -> tuple[ApplyArgs, EntryOptions]:
-    """Return the change with the options and the type that its entry is to have."""
+    """Return the request with the options and the file system type that its entry will have."""
     configured = old.configured if old is not None else None
     fstype = args.fstype or (configured.fstype if configured is not None else "nfs")
     if args.keeper == "nowhere":
@@ -205,61 +209,67 @@ def _with_entry_options(args: ApplyArgs, old: Mount | None) -> tuple[ApplyArgs, 
     return msgspec.structs.replace(args, options=entry.text, fstype=fstype, exact=True), entry
 
 
-def make_plan(args: ApplyArgs, around: HostView) -> ApplyPlan:
-    """Return what a change would do.
+def make_plan(args: ApplyArgs, view: HostView) -> ApplyPlan:
+    """Return the plan of a requested change, with the processes that use the mount.
 
     Raises:
-        AppError: as :func:`inspect_change`.
+        AppError: for the reasons of :func:`inspect_change`.
     """
-    found = inspect_change(args, around)
-    return build_plan(found, around.holders(found.old_point) if found.is_live else [])
+    inspected = inspect_change(args, view)
+    return build_plan(inspected, view.holders(inspected.old_point) if inspected.is_live else [])
 
 
-def build_plan(found: InspectedChange, holders: list[Holder]) -> ApplyPlan:
-    """Return the plan of a situation."""
-    done = change_steps(found)
+def build_plan(inspected: InspectedChange, holders: list[Holder]) -> ApplyPlan:
+    """Return the plan of an inspected change.
+
+    Args:
+        inspected: the change with the state of the host.
+        holders: processes that use the mount.
+    """
+    steps = change_steps(inspected)
     return ApplyPlan(
-        share=found.args.share,
-        mount_point=found.args.mount_point,
-        changes=[change for change in found.changes if _has_effect(change, found)],
-        steps=done,
-        diff=found.kept.diff,
-        sha256=found.kept.sha256,
-        rule_diff=found.rule_diff,
-        volatile_kb=_volatile_kb(found),
-        interruption=_interruption(found, done),
-        can_wait=_can_wait(found),
-        sharing=[row.mount_point for row in _sharing(found)],
+        share=inspected.args.share,
+        mount_point=inspected.args.mount_point,
+        changes=[change for change in inspected.changes if _has_effect(change, inspected)],
+        steps=steps,
+        diff=inspected.config.diff,
+        sha256=inspected.config.sha256,
+        rule_diff=inspected.rule_diff,
+        volatile_kb=_volatile_kb(inspected),
+        interruption=_interruption(inspected, steps),
+        can_wait=_can_wait(inspected),
+        sharing=[row.mount_point for row in _sharing(inspected)],
         holders=holders,
-        warnings=[*_warnings(found), *found.kept.warnings],
-        approval=found.approval,
-        restricted=place_of(found.args.mount_point) is Place.RESTRICTED,
-        asks_nofail=found.entry.asks_nofail,
-        for_safety=_safety_options(found),
-        for_boot=list(found.entry.for_boot),
+        warnings=[*_warnings(inspected), *inspected.config.warnings],
+        approval=inspected.approval,
+        restricted=place_of(inspected.args.mount_point) is Place.RESTRICTED,
+        asks_nofail=inspected.entry.asks_nofail,
+        for_safety=_safety_options(inspected),
+        for_boot=list(inspected.entry.for_boot),
         findings=merge_findings(
-            found.findings,
+            inspected.findings,
             lint_mount(
-                found.options,
-                saved=found.args.keeper != "nowhere",
-                share=found.args.share,
-                mount_point=found.args.mount_point,
-                fstype=found.args.fstype,
-                mounts=found.others,
+                inspected.options,
+                saved=inspected.args.keeper != "nowhere",
+                share=inspected.args.share,
+                mount_point=inspected.args.mount_point,
+                fstype=inspected.args.fstype,
+                mounts=inspected.others,
             ),
         ),
     )
 
 
-def _safety_options(found: InspectedChange) -> list[str]:
-    """Return the words that the program adds and that neither the person nor the mount or the entry had."""
-    active = found.old.active if found.old is not None else None
+def _safety_options(inspected: InspectedChange) -> list[str]:
+    """Return the safety options that the program adds: absent in the request, live mount and old entry."""
+    active = inspected.old.active if inspected.old is not None else None
     live = set(MountOptions.parse(active.options)) if active is not None else set[str]()
-    mounts = found.way != "none" and found.silent is None
+    mounts = inspected.live_action != "none" and inspected.server_error is None
     return [
         word
         for word in ALWAYS
-        if word in found.kept.for_safety or (mounts and word not in live and word not in set(found.options))
+        if word in inspected.config.for_safety
+        or (mounts and word not in live and word not in set(inspected.options))
     ]
 
 
@@ -281,22 +291,22 @@ def _live_action(args: ApplyArgs, old: Mount | None, changes: list[PlannedOption
     return "remount" if "remount" in takes else "none"
 
 
-def _tune_kb(args: ApplyArgs, old: Mount | None, way: LiveAction) -> int | None:
+def _tune_kb(args: ApplyArgs, old: Mount | None, live_action: LiveAction) -> int | None:
     active = old.active if old is not None else None
     wanted, now = args.read_ahead_kb, active.read_ahead_kb if active is not None else None
-    if way == "mount" or (way == "again" and wanted is not None):
+    if live_action == "mount" or (live_action == "again" and wanted is not None):
         return wanted
-    if way == "again":
-        # Every mount begins with the kernel's own value.
+    if live_action == "again":
+        # Every new mount starts with the kernel's default readahead.
         return now if now != KERNEL_READ_AHEAD_KB else None
     return wanted if active is not None and wanted != now else None
 
 
 def _save_kb(args: ApplyArgs, old: Mount | None, rule: ReadaheadRule) -> int | None:
-    """Return the readahead that is saved once the change is made.
+    """Return the readahead that is saved after the change, KiB; None for none.
 
     Raises:
-        AppError: USAGE if one is to be saved and there is none.
+        AppError: USAGE if the request saves a readahead and no value is known.
     """
     if not args.save_read_ahead:
         return rule.read_ahead_kb
@@ -311,25 +321,27 @@ def _save_kb(args: ApplyArgs, old: Mount | None, rule: ReadaheadRule) -> int | N
     return wanted
 
 
-def _volatile_kb(found: InspectedChange) -> int | None:
-    """Return the readahead that an unmount would lose, None if it would lose none."""
-    args, active = found.args, found.old.active if found.old is not None else None
-    now = active.read_ahead_kb if active is not None and found.way in {"none", "remount"} else None
+def _volatile_kb(inspected: InspectedChange) -> int | None:
+    """Return the readahead that the next unmount would lose, KiB; None if it loses none."""
+    args, active = inspected.args, inspected.old.active if inspected.old is not None else None
+    now = (
+        active.read_ahead_kb if active is not None and inspected.live_action in {"none", "remount"} else None
+    )
     if active is None and not args.mount:
-        now = args.read_ahead_kb  # dropped, unless it is saved
-    kb = found.tune_kb if found.tune_kb is not None and found.silent is None else now
-    if kb is None or (found.save_kb is not None and same_readahead(kb, found.save_kb)):
+        now = args.read_ahead_kb  # without a live mount, only a saved value lasts
+    kb = inspected.tune_kb if inspected.tune_kb is not None and inspected.server_error is None else now
+    if kb is None or (inspected.save_kb is not None and same_readahead(kb, inspected.save_kb)):
         return None
     if (
-        found.tune_kb is None
+        inspected.tune_kb is None
         and active is not None
         and active.read_ahead_state in {"default", "nfs.conf", "saved"}
     ):
         return None
-    return None if found.save_kb is None and same_readahead(kb, KERNEL_READ_AHEAD_KB) else kb
+    return None if inspected.save_kb is None and same_readahead(kb, KERNEL_READ_AHEAD_KB) else kb
 
 
-def _server_problem(old: Mount | None, around: HostView) -> AppError | None:
+def _server_error(old: Mount | None, view: HostView) -> AppError | None:
     if old is None or old.active is None:
         return None
     values = values_in_use(old.active)
@@ -337,48 +349,50 @@ def _server_problem(old: Mount | None, around: HostView) -> AppError | None:
         return None
     host = values.get("addr") or parse_share(old.active.share).host
     port = values.get("port") or "0"
-    return around.probe(host, int(port) if port.isdigit() and int(port) else 2049)
+    return view.probe(host, int(port) if port.isdigit() and int(port) else 2049)
 
 
-# The steps, each with the command that a person would type.
+# Steps of the change, each with the equivalent shell command.
 
 
-def change_steps(found: InspectedChange) -> list[ApplyStep]:
-    """Return the steps in the order in which they are done; none if there is nothing to do."""
-    way = "none" if found.silent is not None else found.way
-    result = [_verify_step(found)] if way in {"mount", "again"} else []
-    result += _write_steps(found) if found.kept.diff else []
-    result += _mount_steps(found, way)
-    if found.tune_kb is not None and found.silent is None:
-        result.append(_tune_step(found.args.mount_point, found.tune_kb))
+def change_steps(inspected: InspectedChange) -> list[ApplyStep]:
+    """Return the steps in the order of execution; an empty list if nothing changes."""
+    live_action = "none" if inspected.server_error is not None else inspected.live_action
+    result = [_verify_step(inspected)] if live_action in {"mount", "again"} else []
+    result += _write_steps(inspected) if inspected.config.diff else []
+    result += _mount_steps(inspected, live_action)
+    if inspected.tune_kb is not None and inspected.server_error is None:
+        result.append(_tune_step(inspected.args.mount_point, inspected.tune_kb))
     is_tuned = bool(result) and result[-1].kind == "tune"
-    if found.rule_diff:
-        text = f"Save the readahead of {found.args.mount_point}: {found.save_kb} KiB whenever it is mounted."
+    if inspected.rule_diff:
+        point, kb = inspected.args.mount_point, inspected.save_kb
+        text = f"Save the readahead of {point}: {kb} KiB whenever it is mounted."
         result.append(ApplyStep(kind="save", text=text))
-    if way != "none" or is_tuned:
-        words = shlex.join(["findmnt", "-o", "TARGET,SOURCE,OPTIONS", found.args.mount_point])
+    if live_action != "none" or is_tuned:
+        words = shlex.join(["findmnt", "-o", "TARGET,SOURCE,OPTIONS", inspected.args.mount_point])
         result.append(
             ApplyStep(kind="check", text="Compare what is in use with what was asked for.", command=words)
         )
-        if found.is_live and found.args.keep_s > 0:
+        if inspected.is_live and inspected.args.keep_s > 0:
             result.append(
                 ApplyStep(
-                    kind="keep", text=f"Ask whether to keep it, and go back after {found.args.keep_s:g} s."
+                    kind="keep",
+                    text=f"Ask whether to keep it, and go back after {inspected.args.keep_s:g} s.",
                 )
             )
     return result
 
 
-def mount_options_now(found: InspectedChange) -> MountOptions:
-    """Return the options of the mount command: without the words for fstab, always nosuid and nodev."""
-    words = options_for_mount(found.options)
+def mount_options_now(inspected: InspectedChange) -> MountOptions:
+    """Return the options of the mount command: no fstab-only options, always nosuid and nodev."""
+    words = options_for_mount(inspected.options)
     for name in ("nosuid", "nodev"):
         words.set(name, YES)
     return words
 
 
-def _verify_step(found: InspectedChange) -> ApplyStep:
-    command = mount_command(found.args.share, found.args.mount_point, mount_options_now(found))
+def _verify_step(inspected: InspectedChange) -> ApplyStep:
+    command = mount_command(inspected.args.share, inspected.args.mount_point, mount_options_now(inspected))
     return ApplyStep(
         kind="verify",
         text="Mount it with the same options where nobody else sees it, and unmount that again.",
@@ -386,26 +400,26 @@ def _verify_step(found: InspectedChange) -> ApplyStep:
     )
 
 
-def _write_steps(found: InspectedChange) -> list[ApplyStep]:
+def _write_steps(inspected: InspectedChange) -> list[ApplyStep]:
     systemd = Path(_SYSTEMD).is_dir()
     reload = ApplyStep(
         kind="reload", text="Have systemd read what is kept again.", command="systemctl daemon-reload"
     )
-    if found.args.keeper == "fstab":
+    if inspected.args.keeper == "fstab":
         copy = "cp -a /etc/fstab /var/lib/mountwright/fstab/"
         back_up = ApplyStep(kind="back-up", text="Keep a dated copy of fstab.", command=copy)
         write = ApplyStep(kind="write", text="Write the entry to /etc/fstab; no other line changes.")
         return [back_up, write, reload] if systemd else [back_up, write]
     back_up = ApplyStep(kind="back-up", text="Keep the units as they were, to go back to them.")
-    write = ApplyStep(kind="write", text=f"Write {' and '.join(found.kept.names)}, and enable it.")
+    write = ApplyStep(kind="write", text=f"Write {' and '.join(inspected.config.names)}, and enable it.")
     return [back_up, write, reload] if systemd else [back_up, write]
 
 
-def _mount_steps(found: InspectedChange, way: LiveAction) -> list[ApplyStep]:
-    point = found.args.mount_point
-    if way == "remount":
-        shared = any(changes_shared_superblock(change) for change in found.changes)
-        words = ",".join(["remount" if shared else "remount,bind", *remount_options(found.changes)])
+def _mount_steps(inspected: InspectedChange, live_action: LiveAction) -> list[ApplyStep]:
+    point = inspected.args.mount_point
+    if live_action == "remount":
+        shared = any(changes_shared_superblock(change) for change in inspected.changes)
+        words = ",".join(["remount" if shared else "remount,bind", *remount_options(inspected.changes)])
         command = shlex.join(["mount", "-o", words, point])
         return [
             ApplyStep(
@@ -413,18 +427,20 @@ def _mount_steps(found: InspectedChange, way: LiveAction) -> list[ApplyStep]:
             )
         ]
     result: list[ApplyStep] = []
-    if way == "again":
-        flags = ["--lazy"] if found.args.busy == "lazy" else []
+    if live_action == "again":
+        flags = ["--lazy"] if inspected.args.busy == "lazy" else []
         result.append(
             ApplyStep(
                 kind="unmount",
-                text=f"Unmount {found.old_point}.",
-                command=shlex.join(["umount", *flags, found.old_point]),
+                text=f"Unmount {inspected.old_point}.",
+                command=shlex.join(["umount", *flags, inspected.old_point]),
             )
         )
-    if way in {"mount", "again"}:
-        command = mount_command(found.args.share, point, mount_options_now(found))
-        result.append(ApplyStep(kind="mount", text=f"Mount {found.args.share} at {point}.", command=command))
+    if live_action in {"mount", "again"}:
+        command = mount_command(inspected.args.share, point, mount_options_now(inspected))
+        result.append(
+            ApplyStep(kind="mount", text=f"Mount {inspected.args.share} at {point}.", command=command)
+        )
     return result
 
 
@@ -437,47 +453,50 @@ def _tune_step(point: str, kb: int) -> ApplyStep:
     )
 
 
-# What a person should know.
+# Effects of the change, and warnings.
 
 
-def _interruption(found: InspectedChange, done: list[ApplyStep]) -> Interruption:
-    way = "none" if found.silent is not None else found.way
-    if way == "again":
-        most_s = UNMOUNT_TIMEOUT_S + found.args.timeout_s
+def _interruption(inspected: InspectedChange, steps: list[ApplyStep]) -> Interruption:
+    live_action = "none" if inspected.server_error is not None else inspected.live_action
+    if live_action == "again":
+        most_s = UNMOUNT_TIMEOUT_S + inspected.args.timeout_s
         return Interruption(
-            effect="interrupts", mount_point=found.old_point, typical_s=_TYPICAL_INTERRUPTION_S, most_s=most_s
+            effect="interrupts",
+            mount_point=inspected.old_point,
+            typical_s=_TYPICAL_INTERRUPTION_S,
+            most_s=most_s,
         )
-    if not done:
+    if not steps:
         return Interruption()
-    if way == "mount":
+    if live_action == "mount":
         return Interruption(effect="first-mount")
-    live = way == "remount" or any(step.kind == "tune" for step in done)
+    live = live_action == "remount" or any(step.kind == "tune" for step in steps)
     return Interruption(effect="at-once" if live else "next-mount")
 
 
-def _can_wait(found: InspectedChange) -> bool:
-    """Whether there is something to mount, or to mount again, now or later."""
-    now = msgspec.structs.replace(found.args, mount=True)
-    return found.silent is None and _live_action(now, found.old, found.changes) != "none"
+def _can_wait(inspected: InspectedChange) -> bool:
+    """Whether the change mounts or remounts something, now or later."""
+    now = msgspec.structs.replace(inspected.args, mount=True)
+    return inspected.server_error is None and _live_action(now, inspected.old, inspected.changes) != "none"
 
 
-def _has_effect(change: PlannedOptionChange, found: InspectedChange) -> bool:
-    """Whether an option has any effect: what counts from the next start has none where nothing is kept."""
-    return change.takes != "boot" or found.args.keeper != "nowhere"
+def _has_effect(change: PlannedOptionChange, inspected: InspectedChange) -> bool:
+    """Whether an option change has an effect: a change at the next boot needs a saved entry."""
+    return change.takes != "boot" or inspected.args.keeper != "nowhere"
 
 
-def _sharing(found: InspectedChange) -> list[Mount]:
-    """Return the other mounts of the same server address and version: they use the same connections."""
-    if found.way not in {"mount", "again"} or found.silent is not None:
+def _sharing(inspected: InspectedChange) -> list[Mount]:
+    """Return the other mounts of the same server address and NFS version: they share its connections."""
+    if inspected.live_action not in {"mount", "again"} or inspected.server_error is not None:
         return []
-    old = found.old.active if found.old is not None else None
+    old = inspected.old.active if inspected.old is not None else None
     own = values_in_use(old) if old is not None else {}
-    host = parse_share(found.args.share).host
-    version = found.options.get("vers")
+    host = parse_share(inspected.args.share).host
+    version = inspected.options.get("vers")
     if version in {None, "4"}:
         version = own.get("vers")
     same: list[Mount] = []
-    for row in found.others:
+    for row in inspected.others:
         if row.active is None:
             continue
         values = values_in_use(row.active)
@@ -487,22 +506,27 @@ def _sharing(found: InspectedChange) -> list[Mount]:
     return same
 
 
-def _warnings(found: InspectedChange) -> list[str]:
+def _warnings(inspected: InspectedChange) -> list[str]:
     result: list[str] = []
-    if found.silent is not None:
+    if inspected.server_error is not None:
         result.append(
-            f"The server of {found.old_point} does not answer, so the mount is left alone: neither unmounted "
-            f"nor mounted again. {found.silent.message}"
+            f"The server of {inspected.old_point} does not answer, so the mount is left alone: neither "
+            f"unmounted nor mounted again. {inspected.server_error.message}"
         )
-    result += _sharing_warnings(found)
-    result += _saved_warnings(found)
-    for change in found.changes:
-        if change.takes in {"host", "boot"} and found.is_live and change.note and change.note != AT_NEXT_BOOT:
+    result += _sharing_warnings(inspected)
+    result += _saved_warnings(inspected)
+    for change in inspected.changes:
+        if (
+            change.takes in {"host", "boot"}
+            and inspected.is_live
+            and change.note
+            and change.note != AT_NEXT_BOOT
+        ):
             result.append(f"{change.name} is not changed in the live mount. {change.note}")
-    nothing = not found.is_live and not found.args.mount and not found.args.save_read_ahead
-    if found.args.read_ahead_kb is not None and nothing:
+    nothing = not inspected.is_live and not inspected.args.mount and not inspected.args.save_read_ahead
+    if inspected.args.read_ahead_kb is not None and nothing:
         result.append("The readahead is a property of a live mount, and nothing is mounted.")
-    if found.args.busy == "lazy" and found.way == "again":
+    if inspected.args.busy == "lazy" and inspected.live_action == "again":
         result.append(
             "Detached, the old mount lives on in the programs that use it, with its old settings; as long "
             "as it does, the new mount may be given the old settings too."
@@ -510,22 +534,24 @@ def _warnings(found: InspectedChange) -> list[str]:
     return result
 
 
-def _sharing_warnings(found: InspectedChange) -> list[str]:
-    sharing = _sharing(found)
-    device = found.old.active.device if found.old is not None and found.old.active is not None else ""
+def _sharing_warnings(inspected: InspectedChange) -> list[str]:
+    sharing = _sharing(inspected)
+    device = (
+        inspected.old.active.device if inspected.old is not None and inspected.old.active is not None else ""
+    )
     joined = [
-        row.mount_point for row in found.others if row.active is not None and row.active.device == device
+        row.mount_point for row in inspected.others if row.active is not None and row.active.device == device
     ]
     if (
         joined
-        and found.way == "remount"
-        and any(changes_shared_superblock(change) for change in found.changes)
+        and inspected.live_action == "remount"
+        and any(changes_shared_superblock(change) for change in inspected.changes)
     ):
         return [f"{', '.join(joined)} changes too: it shares the file system of the server in the kernel."]
     if not sharing:
         return []
     result: list[str] = []
-    fixed = [c.name for c in found.changes if _belongs_to_server(c.name) and c.takes == "mount"]
+    fixed = [c.name for c in inspected.changes if _belongs_to_server(c.name) and c.takes == "mount"]
     places = ", ".join(row.mount_point for row in sharing)
     if fixed:
         result.append(
@@ -545,10 +571,10 @@ def _belongs_to_server(name: str) -> bool:
     return option is not None and option.scope == "client" and name not in {"vers", "proto", "port"}
 
 
-def _saved_warnings(found: InspectedChange) -> list[str]:
-    args, configured = found.args, found.old.configured if found.old is not None else None
+def _saved_warnings(inspected: InspectedChange) -> list[str]:
+    args, configured = inspected.args, inspected.old.configured if inspected.old is not None else None
     result: list[str] = []
-    if configured is not None and args.keeper == "nowhere" and found.changes:
+    if configured is not None and args.keeper == "nowhere" and inspected.changes:
         result.append(f"{configured.origin} stays as it is: the change is gone after the next start.")
     if configured is not None and args.keeper == "systemd" and configured.origin.endswith("fstab"):
         result.append(
