@@ -1,7 +1,7 @@
-"""Approval by an administrator: what needs one, why, and what it touches, found out without root.
+"""Approval by an administrator: which changes need a separate one, and why; computed without root.
 
-The helper decides, by the same rules and again by itself: it refuses the ordinary roles what is said here.
-No share is mounted in a home directory: a mount elsewhere with a link to it is offered in its place.
+The helper applies the same rules again and decides: without an approval it refuses these changes. No share is
+mounted in a home directory; the program offers a mount elsewhere with a symbolic link to it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from app.mounts.change_model import ApplyArgs, LiveAction
     from app.mounts.config_store import ConfigStore
 
-#: What is done to the mount that is there: nothing, new flags, or it is unmounted.
+#: Effect on the present mount: none, new flags, or an unmount.
 ApprovalChange = Literal["none", "remount", "unmount"]
 
-#: How many names are told of those that a mount hides.
+#: Largest number of hidden directory entries to name.
 MAX_NAMES = 10
-#: A directory of a disk that is spun down takes a moment.
+#: Longest time to list a directory, seconds; a disk may have to spin up.
 _LIST_TIMEOUT_S = 5.0
-#: Prints how many entries argv[1] has, and the first of them. A process of its own, that can be killed: the
-#: directory may lie on a server that does not answer.
+#: Prints the number of entries of directory argv[1] and the first argv[2] names. It runs in a child that can
+#: be killed, because the directory may be on a server that does not answer.
 _LIST_SCRIPT = """
 import json, os, sys
 names = sorted(os.listdir(sys.argv[1]))
@@ -55,43 +55,49 @@ def required_approval(
     options: MountOptions | None = None,
     written: str = "",
 ) -> Approval | None:
-    """Return what has to be approved, None if the ordinary roles will do, or this user is root.
+    """Return the approval that a change needs; None if it needs none, or if this user is root.
 
     Args:
-        share: server:/export; "" where it only goes.
+        share: server:/export; "" for a removal.
         point: mount point.
-        mounts: whether the share is to be mounted there.
-        change: of the mount that is there.
-        keeps: whether fstab or units are to change what they say of the mount point.
-        options: of the mount, with ``mounts``.
-        written: which of the words that fstab or units are to say only root may write, and why.
+        mounts: whether the change mounts the share.
+        change: effect on the present mount.
+        keeps: whether the change writes fstab or units for the mount point.
+        options: options of the mount, with ``mounts``.
+        written: sentences on the options to write that only root may use, "" for none.
 
     Raises:
-        AppError: if no approval helps.
+        AppError: if even an administrator cannot approve the change.
     """
     caller = points.this_caller()
-    if caller.uid == 0 or _is_no_mount_point(point):
+    if caller.uid == 0 or _is_invalid_mount_point(point):
         return None
     reasons: list[str] = []
     mount_role = False
     row = mountinfo.topmost(mountinfo.read(), point) if change != "none" else None
     if row is not None and row.fstype in mountinfo.NFS_TYPES:
         unmounts = change == "unmount"
-        refused = _refusal_of(lambda: mount_record.permit_change(caller, row, to_unmount=unmounts))
-        if refused is not None:
-            reasons.append(refused.message)
+        mount_refusal = _refusal_of(lambda: mount_record.permit_change(caller, row, to_unmount=unmounts))
+        if mount_refusal is not None:
+            reasons.append(mount_refusal.message)
             mount_role = True
-    refused = _refusal_of(lambda: mount_permission.permit_mount(caller, share, point)) if mounts else None
-    kept = _refusal_of(lambda: policy.permit_place(caller, point)) if keeps else None
-    given = _reserved(share, point, options) if mounts and options is not None else []
-    for reason in (*(found.message for found in (refused, kept) if found is not None), *given, written):
+    mount_refusal = (
+        _refusal_of(lambda: mount_permission.permit_mount(caller, share, point)) if mounts else None
+    )
+    place_refusal = _refusal_of(lambda: policy.permit_place(caller, point)) if keeps else None
+    reserved = _reserved_reasons(share, point, options) if mounts and options is not None else []
+    for reason in (
+        *(refusal.message for refusal in (mount_refusal, place_refusal) if refusal is not None),
+        *reserved,
+        written,
+    ):
         if reason and not any(reason in other for other in reasons):
             reasons.append(reason)
     if not reasons:
         return None
-    # An entry that stands in a home already may be changed and removed.
-    new = None if not share or (share, point) in policy.read_fstab() else kept
-    _check_home_directory(caller, point, refused or new)
+    # An existing entry for a mount point in a home directory may be changed and removed.
+    new = None if not share or (share, point) in policy.read_fstab() else place_refusal
+    _check_home_directory(caller, point, mount_refusal or new)
     if not f"{share}{point}".isprintable() or set(" <>&") & set(f"{share}{point}"):
         raise AppError(
             ErrorKind.MOUNT_POINT_RESTRICTED,
@@ -100,39 +106,41 @@ def required_approval(
             hint="Choose other names, or make the change as root.",
         )
     hides: tuple[list[str], int] = ([], 0)
-    if refused is not None and row is None:
+    if mount_refusal is not None and row is None:
         problem = points.check_mount_point(share, point, create=True, approved=True)
         if problem is not None:
             raise problem
         hides = _entries(point)
     return Approval(
         reasons=reasons,
-        mounts=mount_role or refused is not None or bool(given),
-        keeps=kept is not None or bool(written),
-        words=bool(given or written),
+        mounts=mount_role or mount_refusal is not None or bool(reserved),
+        keeps=place_refusal is not None or bool(written),
+        words=bool(reserved or written),
         hides=hides[0],
         hidden=hides[1],
         holders=find_holders(point) if hides[1] else [],
     )
 
 
-def approval_of_change(args: ApplyArgs, way: LiveAction, kept: ConfigStore | None = None) -> Approval | None:
-    """Return what has to be approved of a change.
+def approval_of_change(
+    args: ApplyArgs, live_action: LiveAction, kept: ConfigStore | None = None
+) -> Approval | None:
+    """Return the approval that a requested change needs, None for none.
 
     Args:
-        args: of the change.
-        way: what becomes of the live mount.
-        kept: says what fstab and units may say; None where nothing is written.
+        args: the request.
+        live_action: how the live mount changes.
+        kept: finds options to write that only root may use; None if nothing is written.
 
     Raises:
-        AppError: if no approval helps.
+        AppError: if even an administrator cannot approve the change.
     """
     changes: dict[LiveAction, ApprovalChange] = {"remount": "remount", "again": "unmount"}
     return required_approval(
         args.share,
         args.mount_point,
-        mounts=way in {"mount", "again"},
-        change=changes.get(way, "none"),
+        mounts=live_action in {"mount", "again"},
+        change=changes.get(live_action, "none"),
         keeps=args.keeper != "nowhere",
         options=options_for_mount(MountOptions.parse(args.options)),
         written=kept.reserved(args) if kept is not None else "",
@@ -140,33 +148,35 @@ def approval_of_change(args: ApplyArgs, way: LiveAction, kept: ConfigStore | Non
 
 
 def home_link_offer(share: str, point: str) -> tuple[str, str] | None:
-    """Return a mount point and a link to it in place of a mount in a home directory, None elsewhere.
+    """Return a mount point and a link to replace a mount in a home directory; None for other directories.
 
     Args:
         share: server:/export.
-        point: where the person wants to see it.
+        point: the requested mount point.
     """
     caller = points.this_caller()
-    if caller.uid == 0 or _is_no_mount_point(point) or not policy.home_of(caller, point):
+    if caller.uid == 0 or _is_invalid_mount_point(point) or not policy.home_of(caller, point):
         return None
     name = posixpath.basename(point)
     for number in range(1, 100):
-        place = f"{policy.ROOTS[0]}/{name}" + (f"-{number}" if number > 1 else "")
-        if points.check_mount_point(share, place, create=True) is None:
-            return place, point
+        path = f"{policy.ROOTS[0]}/{name}" + (f"-{number}" if number > 1 else "")
+        if points.check_mount_point(share, path, create=True) is None:
+            return path, point
     return None
 
 
-def not_approved_error(found: Approval) -> AppError:
-    """Return the error of a request that needs an approval and does not say that the person wants one."""
-    kind = ErrorKind.MOUNT_POINT_RESTRICTED if found.hidden or found.keeps else ErrorKind.MOUNT_NOT_YOURS
-    kind = ErrorKind.OPTION_RESERVED if found.words else kind
+def not_approved_error(approval: Approval) -> AppError:
+    """Return the error of a request that needs an approval to which the person has not agreed."""
+    kind = (
+        ErrorKind.MOUNT_POINT_RESTRICTED if approval.hidden or approval.keeps else ErrorKind.MOUNT_NOT_YOURS
+    )
+    kind = ErrorKind.OPTION_RESERVED if approval.words else kind
     hint = "Agree to ask an administrator (--yes on the command line), or leave it as it is."
-    return AppError(kind, " ".join(approval_sentences(found)), hint=hint)
+    return AppError(kind, " ".join(approval_sentences(approval)), hint=hint)
 
 
 def move_error(old: str, new: str) -> AppError:
-    """Return the error of a move: an approval is for one mount point."""
+    """Return the error of a move to another mount point: an approval covers only one mount point."""
     return AppError(
         ErrorKind.MOUNT_POINT_RESTRICTED,
         "A mount is not moved where an administrator has to approve its mount point by itself.",
@@ -174,26 +184,26 @@ def move_error(old: str, new: str) -> AppError:
     )
 
 
-def approval_sentences(found: Approval) -> list[str]:
-    """Return what a person reads before agreeing."""
-    told = [f"An administrator has to approve this by itself. {' '.join(found.reasons)}"]
-    if found.hidden:
-        names = ", ".join(found.hides)
-        more = found.hidden - len(found.hides)
-        told.append(
+def approval_sentences(approval: Approval) -> list[str]:
+    """Return the sentences that the person reads before agreeing to an approval."""
+    sentences = [f"An administrator has to approve this by itself. {' '.join(approval.reasons)}"]
+    if approval.hidden:
+        names = ", ".join(approval.hides)
+        more = approval.hidden - len(approval.hides)
+        sentences.append(
             f"The mount hides what is in the directory now: {names}{f' and {more} more' if more > 0 else ''}."
-            if found.hidden > 0
+            if approval.hidden > 0
             else "The mount hides what is in the directory now. You may not list it."
         )
-    told += [
-        f"{one.command} (process {one.pid}, {one.user}) uses the directory: {one.use}."
-        for one in found.holders
+    sentences += [
+        f"{holder.command} (process {holder.pid}, {holder.user}) uses the directory: {holder.use}."
+        for holder in approval.holders
     ]
-    return told
+    return sentences
 
 
-def _is_no_mount_point(point: str) -> bool:
-    """Whether it is no mount point at all, which others say."""
+def _is_invalid_mount_point(point: str) -> bool:
+    """Whether the path is no valid mount point; another check reports that."""
     try:
         validate.target(point)
     except Refusal:
@@ -202,10 +212,10 @@ def _is_no_mount_point(point: str) -> bool:
 
 
 def _refusal_of(check: Callable[[], None]) -> Refusal | None:
-    """Return the refusal that an approval overcomes.
+    """Return the helper's refusal if an approval can lift it, None if the check passes.
 
     Raises:
-        AppError: for any other.
+        AppError: for a refusal that no approval can lift.
     """
     try:
         check()
@@ -216,31 +226,31 @@ def _refusal_of(check: Callable[[], None]) -> Refusal | None:
     return None
 
 
-def _reserved(share: str, point: str, options: MountOptions) -> list[str]:
-    """Return which options of a mount only root may give, and why, a sentence each.
+def _reserved_reasons(share: str, point: str, options: MountOptions) -> list[str]:
+    """Return one sentence for each option that only root may use, with the reason.
 
     Raises:
-        AppError: for one that nobody may.
+        AppError: for an option that the helper refuses in any case.
     """
     words = [word for word in options if word]
-    free = mount_permission.uncatalogued_options(points.this_caller(), words, share, point)
+    permitted = mount_permission.uncatalogued_options(points.this_caller(), words, share, point)
     try:
         catalogue = load()
         catalogue.build(words, words)
         return [
             why
             for word in words
-            if word not in free and (why := boot_options.reserved_reason(word, catalogue))
+            if word not in permitted and (why := boot_options.reserved_reason(word, catalogue))
         ]
     except Refusal as refusal:
         raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
 
 
 def _check_home_directory(caller: callers.Caller, point: str, refused: Refusal | None) -> None:
-    """Refuse what no approval allows: in a home directory its owner can change the way.
+    """Refuse a mount point in a home directory, because its owner can replace parts of the path.
 
     Raises:
-        AppError: with what to do instead.
+        AppError: with a mount elsewhere and a link as the hint.
     """
     home = policy.home_of(caller, point)
     if not home or refused is None:
@@ -255,7 +265,7 @@ def _check_home_directory(caller: callers.Caller, point: str, refused: Refusal |
 
 
 def _entries(path: str) -> tuple[list[str], int]:
-    """Return the first names in a directory and how many there are; -1 if this user may not know."""
+    """Return the first names in a directory and the number of entries, -1 if this user may not list it."""
     done = process.run(
         [sys.executable, "-I", "-S", "-c", _LIST_SCRIPT, path, str(MAX_NAMES)], timeout=_LIST_TIMEOUT_S
     )
@@ -266,14 +276,14 @@ def _entries(path: str) -> tuple[list[str], int]:
 
 
 def make_home_link(path: str, target: str) -> None:
-    """Make a link as this user; one that leads there already is fine.
+    """Create a symbolic link as this user, unless it exists already.
 
     Args:
-        path: absolute, where the link is to stand. An empty directory there makes room.
-        target: mount point. It is not touched: its server may not answer.
+        path: absolute path of the link. An empty directory at this path is removed.
+        target: mount point. It is not accessed, because its server may not answer.
 
     Raises:
-        AppError: there is no link then.
+        AppError: if the link could not be created.
     """
     link = Path(path)
     try:

@@ -43,7 +43,7 @@ class ApplyArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         share: server:/export.
         mount_point: absolute path.
-        options: option string as in fstab, including those for the boot (noauto, x-systemd.automount, nofail).
+        options: option string as in fstab, with those for the boot (noauto, x-systemd.automount, nofail).
         exact: whether to save exactly these options. Otherwise a new entry also gets _netdev and nofail, and
             a changed entry retains the ones of these two that it had.
         fstype: nfs or nfs4; "" retains the type of an old entry and means nfs for a new one.

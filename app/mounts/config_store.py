@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConfigPreview:
-    """A change of what is kept, not made yet.
+    """Preview of a change of fstab or of units.
 
     Attributes:
-        diff: of the file, or of the units; "" if it stays.
-        sha256: of what the diff starts from, "" if there is nothing yet.
-        names: of the files that are written.
-        warnings: one sentence each.
-        for_safety: words of what is written that the program adds for safety.
+        diff: unified diff of the file or of the units, "" if they do not change.
+        sha256: checksum of the file or the units before the change, "" if nothing is saved.
+        names: names of the files to write.
+        warnings: warnings for the person, one sentence each.
+        for_safety: options to write that the program adds for safety (nosuid, nodev).
     """
 
     diff: str = ""
@@ -43,12 +43,12 @@ class ConfigPreview:
 
 @dataclass(frozen=True, slots=True)
 class WrittenConfig:
-    """What was written.
+    """Result of a write, with the function that undoes it.
 
     Attributes:
-        backup: where the file as it was is kept, "" if there was none.
-        warnings: one sentence each.
-        undo: puts everything back as it was, byte for byte; raises AppError if it cannot.
+        backup: path of the copy of the file before the change, "" if there was no file.
+        warnings: warnings for the person, one sentence each.
+        undo: restores all files byte for byte; raises AppError if that fails.
     """
 
     backup: str
@@ -57,11 +57,11 @@ class WrittenConfig:
 
 
 class ConfigStore:
-    """Both places at once.
+    """Reads and writes saved mounts in both stores, fstab and systemd units.
 
     Args:
-        fstab: writes fstab.
-        units: writes units.
+        fstab: the store of fstab entries.
+        units: the store of systemd units.
     """
 
     def __init__(self, fstab: FstabStore, units: UnitStore) -> None:
@@ -69,10 +69,10 @@ class ConfigStore:
         self._units = units
 
     def preview(self, args: ApplyArgs) -> ConfigPreview:
-        """Return what would be written.
+        """Return a preview of the change; it is empty if the mount is not to be saved.
 
         Raises:
-            AppError: if it cannot be kept there, or is not what ``expected_sha256`` says.
+            AppError: if the store cannot hold the entry, or if its checksum differs from ``expected_sha256``.
         """
         if args.keeper == "nowhere":
             return ConfigPreview()
@@ -91,15 +91,15 @@ class ConfigStore:
         if moved is not None:
             self._units.check_restorable(args.replaces, moved)
             diff += self._units.diff(moved, UnitPair("", ""), args.replaces)
-        said = f"{args.options},{self._units.options(before)}"
-        added = safety_options(said, self._units.options(after))
+        given = f"{args.options},{self._units.options(before)}"
+        added = safety_options(given, self._units.options(after))
         return ConfigPreview(diff, before.sha256, tuple(names), for_safety=added if diff else [])
 
     def reserved(self, args: ApplyArgs) -> str:
-        """Return which of the words to write only root may write, and why; "" if there is none.
+        """Return sentences on the options to write that only root may write, "" for none.
 
         Raises:
-            AppError: as :meth:`preview`.
+            AppError: for the reasons of :meth:`preview`.
         """
         if args.keeper == "nowhere":
             return ""
@@ -108,7 +108,7 @@ class ConfigStore:
         return self._units.reserved(args)
 
     def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
-        """Return what writing it and taking that back would ask of the helper."""
+        """Return the helper requests that write the entry and that undo it."""
         if args.keeper == "fstab":
             return self._fstab.requests(_fstab_args(args))
         return self._units.requests(args)
@@ -116,16 +116,16 @@ class ConfigStore:
     def write(
         self, args: ApplyArgs, sha256: str, token: CancelToken, helper: HelperClient | None = None
     ) -> WrittenConfig:
-        """Write what is to be kept, if what is there is still that of the checksum.
+        """Write the entry or the units, if the store still has the checksum.
 
         Args:
-            args: of the change.
-            sha256: of what is there.
-            token: cancels it.
-            helper: that an administrator approves by itself; None takes the ordinary one.
+            args: the request.
+            sha256: expected checksum of the present file or units.
+            token: cancels the request.
+            helper: helper of a separate approval or of a larger change; None uses the helper of the store.
 
         Raises:
-            AppError: all is as it was then.
+            AppError: if that failed; everything is unchanged.
         """
         if args.keeper == "fstab":
             report = self._fstab.persist(_fstab_args(args, sha256=sha256), token, helper)
@@ -153,14 +153,14 @@ class ConfigStore:
         return WrittenConfig(str(answer["backup"]), [str(text) for text in answer["warnings"]], undo_both)
 
     def is_saved(self, mount_point: str) -> bool:
-        """Whether fstab or units of this program keep a mount point."""
+        """Whether fstab or units of this program have an entry for a mount point."""
         return bool(self._fstab.share_at(mount_point) or self._units.read(mount_point).mount)
 
     def removal_requests(self, args: RemoveArgs) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
-        """Return the share that is kept there, and what taking it out would ask of the helper.
+        """Return the saved share, and the helper requests that remove its entry.
 
         Raises:
-            AppError: as :meth:`forget`.
+            AppError: for the reasons of :meth:`forget`.
         """
         share = self._fstab.share_at(args.mount_point)
         if share:
@@ -171,12 +171,12 @@ class ConfigStore:
     def forget(
         self, args: RemoveArgs, token: CancelToken, helper: HelperClient | None = None
     ) -> SavedEntryReport:
-        """Take a mount out of where it is kept, fstab first, or show what would be taken out.
+        """Remove a saved mount, from fstab first, else its units; or preview the removal.
 
         Raises:
-            AppError: NOT_MOUNTED if it is kept nowhere; else all is as it was then.
+            AppError: NOT_MOUNTED if it is not saved; other kinds if the removal failed and nothing changed.
         """
-        # The checksum is that of what was shown: of fstab where it has an entry, else of the units.
+        # The expected checksum is that of fstab if it has an entry, else that of the units.
         if self._fstab.share_at(args.mount_point):
             return self._fstab.forget(args, token, helper)
         units = self._units.read(args.mount_point)
@@ -198,7 +198,7 @@ class ConfigStore:
         )
 
     def _moved(self, args: ApplyArgs) -> UnitPair | None:
-        """Return the units of the old mount point, where it is another one and has some."""
+        """Return the units of the replaced mount point if it differs from the new one, None for none."""
         if not args.replaces or args.replaces == args.mount_point:
             return None
         old = self._units.read(args.replaces)
@@ -210,7 +210,7 @@ def _fstab_args(args: ApplyArgs, *, preview: bool = False, sha256: str = "") -> 
         share=args.share,
         mount_point=args.mount_point,
         options=args.options,
-        exact=True,  # the plan has added what is to be added
+        exact=True,  # the plan has already added options
         fstype=args.fstype,
         replaces=args.replaces,
         preview=preview,

@@ -1,7 +1,7 @@
-"""Import of a file of mounts: what each entry would change here, and writing those that a person chose.
+"""Import of a file of mounts: plan of every entry, and writing the selected entries.
 
-Each entry goes the way of any change (app.mounts.apply), so it is written whole or not at all. One
-authorization serves all entries that need no approval of their own.
+Each entry is applied like any change (app.mounts.apply), so it is written completely or not at all. One
+authorization covers all entries that need no separate approval.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from app.mounts.plan import HostView
     from app.tasks import CancelToken
 
-#: What an entry is beside what this computer has: nothing is saved for its mount point; the same is;
-#: something else is; or it cannot be written here.
+#: State of an entry compared with this computer: no entry is saved for its mount point; the same entry is
+#: saved; a different one is saved; or the entry cannot be written here.
 ImportStatus = Literal["new", "same", "differs", "refused"]
-#: What became of an entry: written, or there already, or not chosen, or it failed and everything of it is as
-#: it was, or it was not begun because the import was stopped before.
+#: Result of an entry: written; already saved; not selected; failed and rolled back; or not begun, because the
+#: import was stopped before it.
 ImportResult = Literal["written", "same", "not-chosen", "failed", "not-begun"]
-#: Where to save entries instead of where the file says; "" follows the file.
+#: Where to save all entries; "" saves each one where the file says.
 SaveIn = Literal["", "fstab", "systemd"]
-#: These stop an import: every other entry would ask or fail in the same way.
-_FOR_ALL = frozenset({
+#: Errors that stop an import, because every other entry would prompt or fail in the same way.
+_STOPPING_ERRORS = frozenset({
     ErrorKind.CANCELLED, ErrorKind.NOT_AUTHORIZED, ErrorKind.POLKIT_AGENT_MISSING, ErrorKind.PKEXEC_MISSING,
     ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED,
 })  # fmt: skip
 
 
 class ImportPlanArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.import-plan``: entries of a file, and where to save them."""
+    """Arguments of ``mounts.import-plan``: entries of a file, and where to save them."""
 
     entries: list[MountEntry]
     save_in: SaveIn = ""
 
 
 class ImportFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding of the lint on an entry's options: an error or a warning."""
+    """A lint finding on the options of an entry: an error or a warning."""
 
     severity: Literal["error", "warning", "info"]
     title: str
@@ -58,20 +58,20 @@ class ImportFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportItem(msgspec.Struct, frozen=True, kw_only=True):
-    """What one entry would change.
+    """Plan of one entry of the import.
 
     Attributes:
-        entry: as the file has it.
-        status: beside what is here.
-        options: that would be written: those of the entry, with _netdev,nofail for one that was not saved.
-        saved_in: where it would be saved.
-        diff: of the file or the units, "" unless new or differs.
-        error: why it cannot be written, "" if it can.
-        hint: what to do then.
-        findings: of the lint.
-        notes: what else a person should know, one sentence each.
-        approval: what an administrator has to approve by itself, None if nothing.
-        chosen: whether it is proposed for import: it is new or differs, and the lint finds no error.
+        entry: the entry of the file.
+        status: its state compared with this computer.
+        options: options to write: those of the entry, with _netdev,nofail for an entry that was not saved.
+        saved_in: where the entry would be saved.
+        diff: unified diff of fstab or the units and of the udev rule, "" unless new or differs.
+        error: why the entry cannot be written, "" if it can.
+        hint: how to solve that error.
+        findings: lint findings on the options.
+        notes: warnings for the person, one sentence each.
+        approval: what an administrator has to approve separately, None for nothing.
+        chosen: whether the entry is preselected: it is new or differs, and lint finds no error.
     """
 
     entry: MountEntry
@@ -88,11 +88,11 @@ class ImportItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import would change; nothing is touched by it.
+    """Plan of an import; making it changes nothing.
 
     Attributes:
-        items: in the order of the file.
-        root: whether the agent runs as root, so that nobody is asked for a password.
+        items: plans of the entries, in the order of the file.
+        root: whether the agent runs as root, so that polkit does not ask for a password.
     """
 
     items: list[ImportItem]
@@ -100,21 +100,21 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry that a person chose: its number in the file's order, and the diff that was shown."""
+    """A selected entry: its index in the file, from 0, and the diff that was shown."""
 
     index: int
     diff: str
 
 
 class ImportArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.import``.
+    """Arguments of ``mounts.import``: write the selected entries of a file.
 
     Attributes:
-        entries: of the file.
-        save_in: as in the plan that was shown.
-        choices: what to write.
-        mount: whether to mount what was written and is not mounted.
-        approved: the person has agreed to ask an administrator for each entry that needs that.
+        entries: all entries of the file.
+        save_in: where to save the entries, the same as in the plan that was shown.
+        choices: the selected entries.
+        mount: whether to mount written entries that are not mounted.
+        approved: whether the person agreed to the administrator approvals that the plan lists.
     """
 
     entries: list[MountEntry]
@@ -125,15 +125,15 @@ class ImportArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ImportOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one entry.
+    """Result of one entry.
 
     Attributes:
-        mount_point: of the entry.
-        result: see ImportResult.
-        message: why it failed, or why what was written is not mounted; "" otherwise.
-        hint: what to do then.
-        backup: of the file as it was, "" if nothing was written.
-        mounted: whether it was mounted.
+        mount_point: mount point of the entry.
+        result: the result, see ImportResult.
+        message: why the entry failed, or why a written entry could not be mounted; "" for neither.
+        hint: how to solve that.
+        backup: path of the copy of the file before the change, "" if nothing was written.
+        mounted: whether the import mounted the share.
     """
 
     mount_point: str
@@ -145,18 +145,18 @@ class ImportOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of all entries, in the order of the file."""
+    """Results of all entries, in the order of the file."""
 
     outcomes: list[ImportOutcome]
 
     @property
     def complete(self) -> bool:
-        """Whether nothing that was chosen failed or was left out."""
+        """Whether every selected entry was written, and mounted where requested."""
         return all(one.result not in {"failed", "not-begun"} and not one.message for one in self.outcomes)
 
 
 class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of an import is begun: its mount point, its number from 1 and how many there are."""
+    """Start of one entry of an import: mount point, number from 1, and count of selected entries."""
 
     mount_point: str
     number: int
@@ -164,66 +164,66 @@ class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def count_prompts(items: list[ImportItem], *, mount: bool, root: bool) -> int:
-    """Return how often an administrator is asked at least.
+    """Return the smallest number of password prompts of an import.
 
-    Once for all entries that are written, once for all readaheads, once for all mounts; a mount with a
-    readahead, and an entry that needs an approval of its own, are asked for one by one.
+    There is one prompt each for all writes, all saved readaheads and all mounts. A mount with a readahead,
+    and an entry that needs a separate approval, has its own prompt.
     """
     if root or not items:
         return 0
-    own = sum(item.approval is not None for item in items)
+    separate = sum(item.approval is not None for item in items)
     tuned = sum(item.entry.readahead_kib is not None for item in items)
-    count = own + (own < len(items))
+    count = separate + (separate < len(items))
     if mount:
         count += tuned + (tuned < len(items))
     return count + (tuned > 0)
 
 
 def prompts_text(items: list[ImportItem], *, mount: bool, root: bool) -> str:
-    """Return the same for a person, "" if nobody is asked."""
+    """Return a sentence on the number of password prompts, "" for no prompt."""
     count = count_prompts(items, mount=mount, root=root)
-    own = sum(item.approval is not None for item in items)
+    separate = sum(item.approval is not None for item in items)
     if not count:
         return ""
     text = f"An administrator is asked {'once' if count == 1 else f'{count} times'}."
-    if own:
+    if separate:
         text += (
-            f" {own} of {len(items)} entries need{'s' if own == 1 else ''} an approval of "
-            f"{'its' if own == 1 else 'their'} own."
+            f" {separate} of {len(items)} entries need{'s' if separate == 1 else ''} an approval of "
+            f"{'its' if separate == 1 else 'their'} own."
         )
     return text
 
 
-def plan_import(args: ImportPlanArgs, around: HostView, token: CancelToken) -> ImportPlan:
-    """Return what an import would change.
+def plan_import(args: ImportPlanArgs, view: HostView, token: CancelToken) -> ImportPlan:
+    """Return the plan of an import.
 
     Raises:
         CancelledError: if the token is set.
     """
-    table = around.table()
-    once = replace(around, table=lambda: table)
+    table = view.table()
+    cached_view = replace(view, table=lambda: table)
     seen: dict[str, int] = {}
     items: list[ImportItem] = []
     for number, entry in enumerate(args.entries, 1):
         token.check()
-        twin = seen.setdefault(entry.mount_point, number)
-        items.append(_item(entry, args.save_in, once, twin if twin != number else 0))
+        first_number = seen.setdefault(entry.mount_point, number)
+        items.append(_item(entry, args.save_in, cached_view, first_number if first_number != number else 0))
     return ImportPlan(items=items, root=this_caller().uid == 0)
 
 
-def _item(entry: MountEntry, save_in: SaveIn, around: HostView, twin: int) -> ImportItem:
-    place = save_in or entry.saved_in
-    item = ImportItem(entry=entry, status="refused", options=entry.options, saved_in=place)
-    rows = [row for row in around.table().mounts if row.mount_point == entry.mount_point]
+def _item(entry: MountEntry, save_in: SaveIn, view: HostView, first_number: int) -> ImportItem:
+    target = save_in or entry.saved_in
+    item = ImportItem(entry=entry, status="refused", options=entry.options, saved_in=target)
+    rows = [row for row in view.table().mounts if row.mount_point == entry.mount_point]
     try:
-        if twin:
+        if first_number:
             return msgspec.structs.replace(
-                item, error=f"Mount {twin} of the file has the same mount point.",
+                item, error=f"Mount {first_number} of the file has the same mount point.",
                 hint="Leave one of the two in the file.",
             )  # fmt: skip
-        if _refuse_place(entry, place, rows):
+        if _is_already_saved(entry, target, rows):
             return msgspec.structs.replace(item, status="same")
-        plan = make_plan(_apply_args(entry, place), around)
+        plan = make_plan(_apply_args(entry, target), view)
     except AppError as error:
         return msgspec.structs.replace(item, error=error.message, hint=error.hint)
     diff = _diff(plan)
@@ -247,48 +247,48 @@ def _item(entry: MountEntry, save_in: SaveIn, around: HostView, twin: int) -> Im
     )
 
 
-def _apply_args(entry: MountEntry, place: SavedIn) -> ApplyArgs:
+def _apply_args(entry: MountEntry, target: SavedIn) -> ApplyArgs:
     return ApplyArgs(
         share=entry.share, mount_point=entry.mount_point, options=entry.options, fstype=entry.fstype,
-        # What was saved is saved word by word. What was not gets the words of every new entry.
+        # A saved entry keeps its exact options. A mount that was not saved gets those of every new entry.
         exact=entry.saved_in in {"fstab", "systemd"},
-        keeper="systemd" if place == "systemd" else "fstab", mount=False,
+        keeper="systemd" if target == "systemd" else "fstab", mount=False,
         read_ahead_kb=entry.readahead_kib, save_read_ahead=entry.readahead_kib is not None,
     )  # fmt: skip
 
 
 def _diff(plan: ApplyPlan) -> str:
-    """Return what would be written: the entry, and the rule that saves the readahead."""
+    """Return the diff of the saved entry and of the udev rule that saves the readahead."""
     return plan.diff + plan.rule_diff
 
 
-def _refuse_place(entry: MountEntry, place: SavedIn, rows: list[Mount]) -> bool:
-    """Return whether this computer has the entry already, kept by others.
+def _is_already_saved(entry: MountEntry, target: SavedIn, rows: list[Mount]) -> bool:
+    """Return whether the same entry is already saved by another program, or mounted and not to be saved.
 
     Raises:
-        AppError: if it cannot be saved where it is to be.
+        AppError: if the entry cannot be saved in ``target``.
     """
     for row in rows:
         if row.configured is None:
             continue
         here = saved_in(row.configured)
         alike = plain_share(row.configured.share) == plain_share(entry.share)
-        if here == place and alike and row.configured.options == entry.options and not row.configured.ours:
+        if here == target and alike and row.configured.options == entry.options and not row.configured.ours:
             return True
-        if here != place and place in {"fstab", "systemd"}:
+        if here != target and target in {"fstab", "systemd"}:
             raise AppError(
                 ErrorKind.FSTAB_REFUSED,
                 f"{entry.mount_point} is saved in {row.configured.origin} on this computer, and "
-                f"{_PLACES[place]} would be a second place.",
+                f"{_PLACES[target]} would be a second place.",
                 hint=_HINTS_IF_SAVED_HERE[here],
             )
-    if place == "autofs":
+    if target == "autofs":
         raise AppError(
             ErrorKind.FSTAB_REFUSED,
             "It comes from a map of autofs, and Mountwright writes no maps.",
             hint="Save it in fstab or in systemd units instead, or copy the map.",
         )
-    if place == "nowhere":
+    if target == "nowhere":
         live = [row.active for row in rows if row.active is not None]
         if any(plain_share(active.share) == plain_share(entry.share) for active in live):
             return True
@@ -310,22 +310,22 @@ _HINTS_IF_SAVED_HERE: dict[SavedIn, str] = {
 
 def run_import(
     args: ImportArgs,
-    around: HostView,
+    view: HostView,
     apply: Callable[[ApplyArgs], ApplyReport],
     token: CancelToken,
     emit: Callable[[ImportProgress], object],
 ) -> ImportReport:
-    """Write the entries that were chosen, one after the other, and say what became of each.
+    """Write the selected entries in order and return the result of each.
 
     Args:
-        args: what to write.
-        around: what is looked at.
-        apply: makes one change, or goes back to what was.
-        token: stops it after the entry that is being written.
-        emit: told of each entry that is begun.
+        args: the entries and the selection.
+        view: reads the state of the host.
+        apply: applies one change, or rolls it back after a failure.
+        token: stops the import after the present entry.
+        emit: called at the start of each entry.
 
     Raises:
-        AppError: USAGE if a choice is none of the entries; nothing was written then.
+        AppError: USAGE if a selected index does not exist; nothing was written.
     """
     choices = {choice.index: choice for choice in args.choices}
     if not set(choices) <= set(range(len(args.entries))):
@@ -341,7 +341,7 @@ def run_import(
         else:
             number = sum(other <= index for other in choices)
             emit(ImportProgress(mount_point=entry.mount_point, number=number, count=len(choices)))
-            outcome, stopped = _write(args, entry, choice, around, apply)
+            outcome, stopped = _write(args, entry, choice, view, apply)
         outcomes.append(outcome)
     return ImportReport(outcomes=outcomes)
 
@@ -350,30 +350,32 @@ def _write(
     args: ImportArgs,
     entry: MountEntry,
     choice: ImportChoice,
-    around: HostView,
+    view: HostView,
     apply: Callable[[ApplyArgs], ApplyReport],
 ) -> tuple[ImportOutcome, str]:
-    """Write one entry; return what became of it, and why no other is to be begun, or ""."""
-    point, place = entry.mount_point, args.save_in or entry.saved_in
-    query = _apply_args(entry, place)
-    rows = [row for row in around.table().mounts if row.mount_point == point]
+    """Write one entry; return its result and the error that stops the import, "" to go on."""
+    point, target = entry.mount_point, args.save_in or entry.saved_in
+    query = _apply_args(entry, target)
+    rows = [row for row in view.table().mounts if row.mount_point == point]
     try:
-        if _refuse_place(entry, place, rows):
+        if _is_already_saved(entry, target, rows):
             return ImportOutcome(mount_point=point, result="same"), ""
-        plan = make_plan(query, around)
+        plan = make_plan(query, view)
         if not _diff(plan):
             return ImportOutcome(mount_point=point, result="same"), ""
         _check_preview(plan, choice)
         written = ImportOutcome(mount_point=point, result="written")
         if plan.diff:
-            # The readahead comes after it: together they would take an authorization for each entry.
-            alone = msgspec.structs.replace(query, read_ahead_kb=None, save_read_ahead=False)
+            # The readahead is saved in a second change: both together would need a prompt for each entry.
+            without_readahead = msgspec.structs.replace(query, read_ahead_kb=None, save_read_ahead=False)
             approved = args.approved and plan.approval is not None
-            report = apply(msgspec.structs.replace(alone, expected_sha256=plan.sha256, approved=approved))
+            report = apply(
+                msgspec.structs.replace(without_readahead, expected_sha256=plan.sha256, approved=approved)
+            )
             written = msgspec.structs.replace(written, backup=report.backup)
     except AppError as error:
         outcome = ImportOutcome(mount_point=point, result="failed", message=error.message, hint=error.hint)
-        return outcome, error.message if error.kind in _FOR_ALL else ""
+        return outcome, error.message if error.kind in _STOPPING_ERRORS else ""
     query = msgspec.structs.replace(query, keeper="nowhere", approved=args.approved)
     if args.mount and all(row.active is None for row in rows):
         mounting = msgspec.structs.replace(query, mount=True, save_read_ahead=False)
@@ -396,10 +398,10 @@ def _failure(apply: Callable[[ApplyArgs], ApplyReport], change: ApplyArgs) -> Ap
 
 
 def _check_preview(plan: ApplyPlan, choice: ImportChoice) -> None:
-    """Check that what would be written is what was shown; other entries may have moved its place.
+    """Check that the diff still equals the one shown, except for line numbers that other entries moved.
 
     Raises:
-        AppError: FSTAB_CHANGED.
+        AppError: FSTAB_CHANGED if it differs.
     """
     if _changed_lines(_diff(plan)) != _changed_lines(choice.diff):
         raise AppError(
@@ -415,7 +417,7 @@ def _changed_lines(diff: str) -> list[str]:
     ]
 
 
-# For a person.
+# Texts for the person.
 
 _STATUS = {"new": "New", "same": "Same", "differs": "Differs", "refused": "Cannot be written"}
 _RESULT: dict[ImportResult, str] = {
@@ -428,12 +430,12 @@ _RESULT: dict[ImportResult, str] = {
 
 
 def import_status_text(item: ImportItem) -> str:
-    """Return the status in a word or two."""
+    """Return the status of an entry in one or two words."""
     return _STATUS[item.status]
 
 
 def import_report_lines(report: ImportReport) -> list[str]:
-    """Return a line for each entry, and one for each file as it was."""
+    """Return one line for each entry, and one for the first backup."""
     lines: list[str] = []
     for one in report.outcomes:
         word = "saved and mounted" if one.mounted else _RESULT[one.result]

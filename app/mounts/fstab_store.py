@@ -1,7 +1,7 @@
-"""fstab store: changes of fstab, previewed here and written by the helper.
+"""fstab store: changes of /etc/fstab, previewed here and written by the helper.
 
-The preview is made by the helper's own code, so it is the very line that is written. The helper gets the
-checksum of the file that was read: if somebody changed it meanwhile, nothing is written.
+The preview uses the helper's code, so it shows exactly the line that is written. The helper gets the checksum
+of the file that was read. If another program changed the file since, nothing is written.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from app.mounts.change_model import PersistArgs, RemoveArgs
     from app.tasks import CancelToken
 
-#: The helper's own children have 5, 5 and 15 seconds.
+#: Longest wait for the helper, seconds; its own child processes may take 5 s, 5 s and 15 s.
 _TIMEOUT_S = 60.0
 _FSTAB = "/etc/fstab"
 
 
 class FstabStore:
-    """Previews and makes changes of fstab.
+    """Previews and writes changes of fstab.
 
     Args:
-        helper: of the role "persist".
-        path: the file to preview; tests have their own.
+        helper: helper of the role "persist".
+        path: path of fstab; tests use a temporary file.
     """
 
     def __init__(self, helper: HelperClient, path: str = _FSTAB) -> None:
@@ -57,39 +57,39 @@ class FstabStore:
         """Add an entry, or change the one at ``replaces`` or at the mount point.
 
         Args:
-            args: what it is to say.
-            token: cancels it.
-            helper: that an administrator approves by itself; None takes the ordinary one.
+            args: the request.
+            token: cancels the request.
+            helper: helper of a separate approval or of a larger change; None uses the helper of "persist".
 
         Raises:
-            AppError: fstab is as it was then.
+            AppError: if that failed; fstab is unchanged.
         """
         share_to_mount(args.share)
         data = self._read(args.expected_sha256)
         change = _fstab_change(args, data)
         report = self._carry_out(data, change, token, helper, preview=args.preview)
-        said = change.said
-        if said is None or not report.diff:
+        options = change.options
+        if options is None or not report.diff:
             return report
         return msgspec.structs.replace(
             report,
-            asks_nofail=said.asks_nofail,
-            for_boot=list(said.for_boot),
+            asks_nofail=options.asks_nofail,
+            for_boot=list(options.for_boot),
             findings=lint_mount(
-                MountOptions.parse(said.text),
+                MountOptions.parse(options.text),
                 saved=True,
                 share=args.share,
                 mount_point=args.mount_point,
                 fstype=str(change.wire["fstype"]),
             ),
-            for_safety=safety_options(f"{said.text},{change.old}", ",".join(change.written(report.line))),
+            for_safety=safety_options(f"{options.text},{change.old}", ",".join(change.written(report.line))),
         )
 
     def reserved(self, args: PersistArgs) -> str:
-        """Return which of the new words only root may write, and why, in sentences; "" if there is none.
+        """Return sentences on the new options that only root may write, "" for none.
 
         Raises:
-            AppError: as :meth:`persist`.
+            AppError: for the reasons of :meth:`persist`.
         """
         data = self._read(args.expected_sha256)
         try:
@@ -99,10 +99,10 @@ class FstabStore:
         return ""
 
     def requests(self, args: PersistArgs) -> list[tuple[str, dict[str, Any]]]:
-        """Return what writing it and taking that back would ask of the helper.
+        """Return the helper requests that write the entry and that undo it.
 
         Raises:
-            AppError: as :meth:`persist`.
+            AppError: for the reasons of :meth:`persist`.
         """
         change = _fstab_change(args, self._read(args.expected_sha256))
         back = {"backup": "", "sha256": ""}
@@ -111,10 +111,10 @@ class FstabStore:
     def forget(
         self, args: RemoveArgs, token: CancelToken, helper: HelperClient | None = None
     ) -> SavedEntryReport:
-        """Take out the entry of a mount point.
+        """Remove the entry of a mount point.
 
         Raises:
-            AppError: fstab is as it was then.
+            AppError: if that failed; fstab is unchanged.
         """
         data = self._read(args.expected_sha256)
         old = _entry_at(data, args.mount_point)
@@ -125,17 +125,17 @@ class FstabStore:
         return self._carry_out(data, change, token, helper, preview=args.preview)
 
     def share_at(self, mount_point: str) -> str:
-        """Return the share that fstab keeps at a mount point, "" for none."""
+        """Return the share of the fstab entry of a mount point, "" for none."""
         old = _entry_at(self._read(""), mount_point)
         return old.share if old is not None else ""
 
     def restore(
         self, report: SavedEntryReport, token: CancelToken, helper: HelperClient | None = None
     ) -> None:
-        """Take a change that was just made back; nothing happens if the file is as it was already.
+        """Undo a change, unless the file has its former content already.
 
         Raises:
-            AppError: the file is as the change left it, or as somebody else has made it since.
+            AppError: if that failed, or if another program changed the file since.
         """
         if hashlib.sha256(self._read("")).hexdigest() == report.sha256:
             return
@@ -163,7 +163,7 @@ class FstabStore:
         preview: bool,
     ) -> SavedEntryReport:
         try:
-            # Whether root's words need an approval is told beside it; the helper decides.
+            # Reserved options pass here: reserved() reports them, and the helper decides.
             edited = fstab_text.apply(data, change.edit, load(), free=True)
         except Refusal as refusal:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
@@ -185,24 +185,24 @@ class FstabStore:
 
 
 class _FstabChange(NamedTuple):
-    """An edit of the file, and how the helper is asked for it.
+    """A change of fstab, as an edit of its text and as a request to the helper.
 
     Attributes:
-        edit: of the text.
-        verb: of the helper.
-        wire: its arguments, without the checksum.
-        said: the options of the entry; None of one that is taken out.
-        old: the options of the entry that is changed, "" for none.
+        edit: edit of the text.
+        verb: verb of the helper.
+        wire: arguments of the verb, without the checksum.
+        options: options of the new entry, None for a removal.
+        old: option string of the entry before the change, "" for none.
     """
 
     edit: EntryEdit
     verb: str
     wire: dict[str, Any]
-    said: EntryOptions | None = None
+    options: EntryOptions | None = None
     old: str = ""
 
     def written(self, line: str) -> list[str]:
-        """Return the words of the entry in its line."""
+        """Return the options in the line of an fstab entry."""
         fields = line.split()
         return split(fields[3]) if len(fields) > 3 else []
 
@@ -212,16 +212,18 @@ def _fstab_change(args: PersistArgs, data: bytes) -> _FstabChange:
     if old is None and args.replaces:
         raise missing_entry_error(args.replaces)
     before = old.options if old is not None else None
-    said = options_of_entry(args.options, before, args.mount_point, exact=args.exact)
-    words = tuple(split(said.text))
+    options = options_of_entry(args.options, before, args.mount_point, exact=args.exact)
+    words = tuple(split(options.text))
     fstype = args.fstype or (old.fstype if old is not None else "nfs")
     new = fstab_text.NewEntry(args.share, args.mount_point, fstype, words)
     wire: dict[str, Any] = {"share": args.share, "target": args.mount_point, "fstype": fstype}
     wire["options"] = list(words)
     if old is None:
-        return _FstabChange(fstab_text.EntryEdit(None, new), "add", wire, said)
+        return _FstabChange(fstab_text.EntryEdit(None, new), "add", wire, options)
     wire |= {"old_share": old.share, "old_target": old.target}
-    return _FstabChange(fstab_text.EntryEdit((old.share, old.target), new), "change", wire, said, old.options)
+    return _FstabChange(
+        fstab_text.EntryEdit((old.share, old.target), new), "change", wire, options, old.options
+    )
 
 
 def _entry_at(data: bytes, mount_point: str) -> FstabEntry | None:
@@ -233,7 +235,7 @@ def _entry_at(data: bytes, mount_point: str) -> FstabEntry | None:
 
 
 def missing_entry_error(mount_point: str) -> AppError:
-    """Return the error of a change of an entry that is not there."""
+    """Return the error of a change of an entry that does not exist."""
     return AppError(
         ErrorKind.NOT_MOUNTED,
         f"fstab has no NFS entry for {mount_point}.",
@@ -242,7 +244,7 @@ def missing_entry_error(mount_point: str) -> AppError:
 
 
 def _diff(before: bytes, after: bytes, name: str) -> str:
-    """Return a unified diff; bytes that are not text are shown as escapes."""
+    """Return a unified diff; bytes that are not UTF-8 text are escaped."""
     old, new = ([_printable_line(line) for line in fstab_text.lines(data)] for data in (before, after))
     lines = difflib.unified_diff(old, new, name, f"{name} (new)")
     return "".join(

@@ -1,8 +1,8 @@
-"""Interrupted changes: recorded before they begin, reported at the next start.
+"""Interrupted changes of mounts: recorded before a change begins, reported at the next start.
 
-A change has a record of its own in the person's state directory, with the mounts as they were. It goes when
-the change is complete, or everything is as it was again. A record whose program has gone is compared with
-what is there now: nothing is repeated or taken back blindly, and nothing asks for a password.
+Each change has a record in the person's state directory, with the mounts before the change. The record is
+removed when the change is complete or rolled back. The record of a program that has ended is compared with
+the present mounts. Nothing is repeated or undone automatically, and nothing asks for a password.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mounts")
 
-#: A helper whose agent was killed ends what it was asked for, or undoes it, within this time, seconds.
+#: Longest time in which a helper completes or undoes a change after its agent was killed, seconds.
 _HELPER_S = 30.0
 _MAX_BYTES = 1 << 20
 _WHAT = "The record of changes"
 _UNIT_FOLDERS = frozenset(Path(unit_writer.FOLDER, name).parent for name in unit_text.unit_paths("/mnt"))
-#: What a helper that was killed while it wrote may leave. Its next change removes them.
+#: Temporary files that a helper leaves if it is killed during a write. Its next change removes them.
 TEMPORARIES = (
     f"{fstab_writer.FOLDER}/{fstab_writer.TEMPORARY}",
     *sorted(f"{folder}/{unit_writer.TEMPORARY}" for folder in _UNIT_FOLDERS),
@@ -47,17 +47,17 @@ TEMPORARIES = (
 
 
 class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A change under way.
+    """Record of a change that has begun and is not complete.
 
     Attributes:
-        id: names it.
-        host: the machine that it is made on.
-        boot: the kernel's identity of the boot.
-        pid: the process that makes it.
-        started: when that began, in clock ticks since boot.
-        began_s: seconds since the epoch.
-        points: the mount points that it is about, the one that is asked for first.
-        before: what was configured and mounted there.
+        id: identifier of the change.
+        host: identity of the computer and its process namespace, see app.process_identity.host_name.
+        boot: the kernel's boot id.
+        pid: id of the process that makes the change.
+        started: start time of that process, clock ticks since boot.
+        began_s: start of the change, Unix time, seconds.
+        points: mount points of the change, the requested one first.
+        before: the mounts at these mount points before the change.
     """
 
     id: str
@@ -71,24 +71,24 @@ class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeRecords:
-    """The changes of this process, and those that ended ones left; of any thread.
+    """Records of changes: those of this process, and those left by ended ones. Thread-safe.
 
     Args:
-        temporaries: files that a writer may leave.
+        temporaries: paths of temporary files that a killed helper may leave.
     """
 
     def __init__(self, temporaries: Sequence[str] = TEMPORARIES) -> None:
-        self._paths = temporaries
+        self._temporaries = temporaries
         self._lock = threading.Lock()
-        self._left: dict[str, ChangeRecord] | None = None
+        self._interrupted: dict[str, ChangeRecord] | None = None
         self._loaded_s = 0.0
 
     def begin(self, points: list[str], rows: list[Mount]) -> ChangeRecord:
-        """Record a change; one that cannot be recorded is logged and made all the same.
+        """Write the record of a change and return it; a write error is only logged.
 
         Args:
-            points: the mount points that it is about.
-            rows: the mounts as they are.
+            points: mount points of the change.
+            rows: the mounts before the change.
         """
         pid = proc_pid()
         record = ChangeRecord(
@@ -108,66 +108,66 @@ class ChangeRecords:
         return record
 
     def end(self, record: ChangeRecord, *, complete: bool) -> None:
-        """Remove the record of a change that is complete, or that went back to what was.
+        """Remove the record of a change that is complete or rolled back.
 
-        A complete one also settles what was interrupted at the same mount points.
+        A complete change also removes the records of interrupted changes at the same mount points.
         """
         _remove(record.id)
         if complete:
             with self._lock:
-                left = self._load()
-                done = [old.id for old in left.values() if set(old.points) & set(record.points)]
+                interrupted = self._load()
+                done = [old.id for old in interrupted.values() if set(old.points) & set(record.points)]
                 for name in done:
-                    del left[name]
+                    del interrupted[name]
             for name in done:
                 _remove(name)
 
     def tell(self, rows: list[Mount]) -> list[InterruptedChange]:
-        """Return what interrupted changes of earlier programs left, compared with the mounts as they are.
+        """Return the interrupted changes of earlier runs whose effects remain in the present mounts.
 
-        Waits for the state directory for some seconds at most.
+        Waits a few seconds at most for the state directory.
         """
         with self._lock:
-            found = list(self._load().values())
+            records = list(self._load().values())
             settled = time.monotonic() - self._loaded_s >= _HELPER_S
-        told: list[InterruptedChange] = []
-        for record in found:
+        reports: list[InterruptedChange] = []
+        for record in records:
             sentences = _sentences(record, rows) + self.temporaries()
             if sentences:
-                told.append(_report(record, sentences))
+                reports.append(_report(record, sentences))
             elif settled:
                 self.dismiss(record.id)
-        return told
+        return reports
 
     def dismiss(self, name: str) -> None:
-        """Tell of an interrupted change no more."""
+        """Stop reporting an interrupted change, and remove its record."""
         with self._lock:
             if self._load().pop(name, None) is None:
                 return
         _remove(name)
 
     def temporaries(self) -> list[str]:
-        """Return a sentence for each file that a writer left when it was killed."""
-        return [f"The temporary file {path} remains." for path in self._paths if os.path.lexists(path)]
+        """Return one sentence for each temporary file that a killed helper left."""
+        return [f"The temporary file {path} remains." for path in self._temporaries if os.path.lexists(path)]
 
     def _load(self) -> dict[str, ChangeRecord]:
-        """Return the records of processes of this machine that have gone; the folder is read once."""
-        if self._left is not None:
-            return self._left
-        self._left, self._loaded_s = {}, time.monotonic()
+        """Return the records of ended processes of this computer; the directory is read only once."""
+        if self._interrupted is not None:
+            return self._interrupted
+        self._interrupted, self._loaded_s = {}, time.monotonic()
         try:
             text = read_state_folder(_folder(), _WHAT, _MAX_BYTES)
         except (AppError, OSError) as error:
             log.warning("interrupted changes cannot be read: %s", error)
-            return self._left
+            return self._interrupted
         for line in text.splitlines():
             try:
                 record = from_json(line, ChangeRecord)
             except (msgspec.DecodeError, UnicodeEncodeError):
                 continue
             if _has_ended(record):
-                self._left[record.id] = record
-        return self._left
+                self._interrupted[record.id] = record
+        return self._interrupted
 
 
 def _folder() -> Path:
@@ -186,19 +186,19 @@ def _remove(name: str) -> None:
 
 
 def _has_ended(record: ChangeRecord) -> bool:
-    """Return whether it was made on this machine, by a process that has gone."""
+    """Return whether the change was made on this computer by a process that has ended."""
     if record.boot != boot_id():
-        # The set of process numbers, the last word, is named anew at each boot.
+        # The last word identifies the process namespace, which changes at each boot.
         return record.host.rpartition(" ")[0] == host_name().rpartition(" ")[0]
     return record.host == host_name() and start_ticks(record.pid) != record.started
 
 
 def _sentences(record: ChangeRecord, rows: list[Mount]) -> list[str]:
-    """Return one sentence, or two, for each thing that is not what it was."""
+    """Return one or two sentences for each difference from the state before the change."""
     same_boot = record.boot == boot_id()
     found: list[str] = []
     for point in record.points:
-        if same_boot:  # at a start of the computer every mount is made anew
+        if same_boot:  # a boot makes every mount again
             found += _live_sentences(point, _active(record.before, point), _active(rows, point))
         found += _saved_sentences(point, _configured(record.before, point), _configured(rows, point))
         if _saved(record.before, point) != _saved(rows, point):
@@ -215,7 +215,7 @@ def _saved(rows: list[Mount], point: str) -> int | None:
 
 
 def _configured(rows: list[Mount], point: str) -> dict[str, Configured]:
-    """Return file to what it says of a mount point; its line may have moved."""
+    """Return the saved entries of a mount point by file, without line numbers, which may change."""
     return {
         row.configured.origin: msgspec.structs.replace(row.configured, line=0)
         for row in rows
@@ -225,7 +225,7 @@ def _configured(rows: list[Mount], point: str) -> dict[str, Configured]:
 
 def _live_sentences(point: str, was: Active | None, now: Active | None) -> list[str]:
     if now is None or was is None:
-        return _only_one(point, was, now)
+        return _mounted_or_not_sentences(point, was, now)
     if was.share != now.share:
         return [f"{now.share} is mounted at {point}. Before the change, it was {was.share}."]
     if (was.fstype, was.options, was.nconnect) != (now.fstype, now.options, now.nconnect):
@@ -236,7 +236,7 @@ def _live_sentences(point: str, was: Active | None, now: Active | None) -> list[
     return []
 
 
-def _only_one(point: str, was: Active | None, now: Active | None) -> list[str]:
+def _mounted_or_not_sentences(point: str, was: Active | None, now: Active | None) -> list[str]:
     if was is not None:
         return [f"Nothing is mounted at {point}. Before the change, {was.share} was mounted there."]
     if now is not None:
@@ -272,12 +272,12 @@ def _report(record: ChangeRecord, sentences: list[str]) -> InterruptedChange:
 
 
 def _state_before(row: Mount) -> list[str]:
-    """Return the command that makes a mount as it was, and the entry that was kept."""
+    """Return the command that recreates a live mount, and its saved entry."""
     lines: list[str] = []
     if row.active is not None:
         lines.append(mount_command(row.active.share, row.mount_point, command_options(row)))
     if row.configured is not None:
-        kept = row.configured
-        entry = shlex.join([kept.share, row.mount_point, kept.fstype, kept.options])
-        lines.append(f"{kept.origin}: {entry}")
+        saved = row.configured
+        entry = shlex.join([saved.share, row.mount_point, saved.fstype, saved.options])
+        lines.append(f"{saved.origin}: {entry}")
     return lines

@@ -1,9 +1,9 @@
-"""Processes that use a mount, or wait for one whose server does not answer; ending one's own.
+"""Processes that use a mount or wait for its server, and the termination of the user's own ones.
 
-Those that use a mount are found by links under /proc. A request that waits makes its process uninterruptible
-(state D of /proc/PID/stat, proc(5)), in a function whose name tells of NFS or RPC (/proc/PID/wchan, readable
-of one's own processes), or with a file of the mount open. Only files below /proc that ask no server are
-read: neither the mount, nor the command line, which can wait as its process.
+Users of a mount are found by the symbolic links under /proc/PID (cwd, fd and others). A process that waits
+for the server is uninterruptible (state D of /proc/PID/stat, proc(5)). Its kernel function has an NFS or RPC
+name (/proc/PID/wchan, readable for own processes), or it has a file of the mount open. Only files below /proc
+that cannot block are read: neither the mount nor the command line of a process.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ from app.mounts.model import Holder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-#: From asking a program to end until ending it, and from that until it must be gone, seconds.
+#: Time between SIGTERM and SIGKILL, seconds.
 TERMINATE_S = 5.0
+#: Longest wait for the end of a process after SIGKILL, seconds.
 _KILL_S = 2.0
 
 
 def find_holders(path: str) -> list[Holder]:
-    """Return the processes that use something at or below the path, as far as this user may see them."""
+    """Return the processes that use a file at or below the path and that this user may inspect."""
     return holders_of_answer(links.find_users(path))
 
 
 def holders_of_answer(found: Iterable[Mapping[str, Any]]) -> list[Holder]:
-    """Return the helper's answer as it is shown; ``own`` are those that this user may end."""
+    """Return the processes in a helper's answer; ``own`` marks those that this user may end."""
     untouchable = ancestors()
     return [
         Holder(
@@ -54,16 +55,16 @@ def holders_of_answer(found: Iterable[Mapping[str, Any]]) -> list[Holder]:
 
 
 def holder_of_process(pid: int, command: str, use: str) -> Holder:
-    """Return a process as it is shown.
+    """Return a process as a Holder.
 
     Raises:
-        OSError: if it is gone.
+        OSError: if the process has ended.
     """
     return holders_of_answer([{"pid": pid, "uid": real_user(pid)[0], "command": command, "use": use}])[0]
 
 
 def ancestors() -> set[int]:
-    """Return this process, those that it descends from, and process 1: they are never ended."""
+    """Return the ids of this process, its ancestors and process 1, which are never terminated."""
     found = {1}
     pid = os.getpid()
     while pid > 0 and pid not in found:
@@ -75,7 +76,7 @@ def ancestors() -> set[int]:
 def _parent(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-            # The name may contain blanks and parentheses; the parent comes second behind it.
+            # The name may contain blanks and parentheses; the parent is the second field after it.
             return int(file.read().rpartition(b")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0
@@ -89,16 +90,16 @@ def _user(uid: int) -> str:
 
 
 def terminate_processes(holders: Iterable[Holder], patience_s: float = TERMINATE_S) -> list[Holder]:
-    """End the programs that the person may end: asked first, killed after a while; return the others.
+    """Terminate the processes that this user may end; return the others.
 
-    Each is held by a descriptor while that is done, so that a number given to another process meanwhile
-    hits nobody (pidfd_open(2)).
+    Each gets SIGTERM, and SIGKILL after ``patience_s`` seconds. Signals go to a pidfd, so a reused process id
+    is safe (pidfd_open(2)).
     """
     others: list[Holder] = []
     fds: list[int] = []
     try:
         for holder in holders:
-            fd = _descriptor(holder)
+            fd = _pidfd(holder)
             if fd is None:
                 others.append(holder)
             else:
@@ -112,8 +113,8 @@ def terminate_processes(holders: Iterable[Holder], patience_s: float = TERMINATE
     return others
 
 
-def _descriptor(holder: Holder) -> int | None:
-    """Return a descriptor of a process that may be ended, None for any other, or for one that is gone."""
+def _pidfd(holder: Holder) -> int | None:
+    """Return a pidfd of a process that this user may end, None for others and for ended processes."""
     if not holder.own or holder.pid in ancestors():
         return None
     try:
@@ -134,7 +135,7 @@ def _signal(fds: Iterable[int], number: signal.Signals) -> None:
 
 
 def _wait_for_end(fds: list[int], seconds: float) -> list[int]:
-    """Wait until all have ended; return those that have not."""
+    """Wait until all processes have ended; return the pidfds of those that still run."""
     poll = select.poll()
     left = set(fds)
     for fd in fds:
@@ -147,26 +148,28 @@ def _wait_for_end(fds: list[int], seconds: float) -> list[int]:
     return [fd for fd in fds if fd in left]
 
 
-#: Between two looks: who waits for a disk does not do so twice.
-_SECOND_LOOK_S = 0.4
+#: Time between two samples of blocked processes, seconds: a wait for a disk is over by the second one.
+_SAMPLE_INTERVAL_S = 0.4
+#: Beginnings of the names of kernel functions in which a process waits for an NFS server.
 _WAIT_FUNCTIONS = ("rpc_", "nfs", "nlm", "xprt_")
-#: In the whole stack, which root alone may read.
+#: Kernel modules in /proc/PID/stack, which only root may read.
 _MODULES = re.compile(r"\[(sunrpc|nfs|nfsv3|nfsv4|lockd)\]")
-_KERNEL_THREADS = 2
+#: Process id of kthreadd, the parent of all kernel threads.
+_KTHREADD_PID = 2
 
 
 class WaitingArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.waiting``: the processes that wait for what is mounted there."""
+    """Arguments of ``mounts.waiting``: list the processes that wait for a mount."""
 
     mount_point: str
 
 
 class WaitingProcesses(msgspec.Struct, frozen=True, kw_only=True):
-    """Who waits.
+    """Processes that wait for the server of a mount.
 
     Attributes:
-        own: processes that this user may look into.
-        others: how many of other users are blocked, perhaps by this mount.
+        own: waiting processes that this user may inspect.
+        others: number of blocked processes of other users, which may wait for this mount.
     """
 
     own: list[Holder] = []
@@ -174,45 +177,47 @@ class WaitingProcesses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Process(NamedTuple):
-    """A process that is uninterruptible."""
+    """An uninterruptible process: its id and its start time in clock ticks."""
 
     pid: int
     started: int
 
 
 def find_waiting_processes(mount_point: str, root: str = "/") -> WaitingProcesses:
-    """Return who waits for a mount, in about half a second; the mount is not touched."""
+    """Return the processes that wait for a mount, after about half a second; the mount is not accessed."""
     proc = Path(root, "proc")
     first = set(_blocked(proc))
-    threading.Event().wait(_SECOND_LOOK_S if first else 0.0)
+    threading.Event().wait(_SAMPLE_INTERVAL_S if first else 0.0)
     blocked = sorted(first & set(_blocked(proc)), key=lambda process: process.pid)
     users = {holder.pid: holder for holder in find_holders(mount_point)} if blocked else {}
     own: list[Holder] = []
     others = 0
     for process in blocked:
         name = _read(proc / str(process.pid) / "comm").strip() or "?"
-        where = _read(proc / str(process.pid) / "wchan").strip("0")
+        wait_function = _read(proc / str(process.pid) / "wchan").strip("0")
         if process.pid in users:
             own.append(users[process.pid])
-        elif where.startswith(_WAIT_FUNCTIONS) or _MODULES.search(_read(proc / str(process.pid) / "stack")):
-            with contextlib.suppress(OSError, ValueError):  # it has ended meanwhile
+        elif wait_function.startswith(_WAIT_FUNCTIONS) or _MODULES.search(
+            _read(proc / str(process.pid) / "stack")
+        ):
+            with contextlib.suppress(OSError, ValueError):  # the process has ended
                 own.append(holder_of_process(process.pid, name, "waits for an NFS server"))
-        elif not where and not _is_readable(proc / str(process.pid)):
+        elif not wait_function and not _is_readable(proc / str(process.pid)):
             others += 1
     return WaitingProcesses(own=own, others=others)
 
 
 def _blocked(proc: Path) -> list[_Process]:
-    """Return the processes that are uninterruptible; threads of the kernel and children of ours are none."""
+    """Return the uninterruptible processes, without kernel threads and children of this process."""
     found: list[_Process] = []
     for name in os.listdir(proc):  # noqa: PTH208 - strings, and no stat of the entries
         if not name.isdigit():
             continue
-        # The name may contain blanks and parentheses; state and parent come behind it.
+        # The name may contain blanks and parentheses; state and parent are the first fields after it.
         fields = _read(proc / name / "stat").rpartition(")")[2].split()
         if len(fields) > 19 and fields[0] == "D":
             parent = int(fields[1])
-            if parent not in {_KERNEL_THREADS, os.getpid()} and int(name) != _KERNEL_THREADS:
+            if parent not in {_KTHREADD_PID, os.getpid()} and int(name) != _KTHREADD_PID:
                 found.append(_Process(int(name), int(fields[19])))
     return found
 

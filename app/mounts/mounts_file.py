@@ -1,13 +1,13 @@
-"""File of mounts, to take them to another computer: TOML, version 1 of the format.
+"""File of mounts, to transfer them to another computer: TOML, version 1 of the format.
 
-The file has the keys ``format = "mountwright-mounts"``, ``version`` and, for people, ``host``,
-``exported_at`` and ``program``. A table ``[[mount]]`` for each mount has:
+The file has the keys ``format = "mountwright-mounts"`` and ``version``. The keys ``host``, ``exported_at``
+and ``program`` are for information. Each mount has a table ``[[mount]]`` with these keys:
 
 - ``share`` and ``mount_point``: strings, required.
-- ``options``: as in fstab, word by word; "" for none. Unknown words are kept.
+- ``options``: option string as in fstab, "" for none. Unknown options are preserved.
 - ``fstype``: "nfs" (default) or "nfs4".
-- ``saved_in``: "fstab" (default), "systemd", "autofs", or "nowhere" for one that was only mounted.
-- ``readahead_kib``: that is saved for the mount or that it was given, left out where it had none of its own.
+- ``saved_in``: "fstab" (default), "systemd", "autofs", or "nowhere" for an unsaved mount.
+- ``readahead_kib``: saved or present readahead, KiB; omitted if it is a default.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 FORMAT = "mountwright-mounts"
 _VERSION = 1
-#: A thousand mounts take about 300 kB.
+#: Largest file, bytes; a thousand mounts take about 300 kB.
 MAX_BYTES = 4 * 2**20
+#: Largest number of mounts in a file.
 MAX_MOUNTS = 2000
 _HEADER = re.compile(r"\s*\[\[\s*mount\s*\]\]\s*(#.*)?")
 
@@ -40,16 +41,16 @@ _SAVED_IN: dict[str, SavedIn] = {"fstab": "fstab", "unit": "systemd", "autofs": 
 
 
 class MountEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One mount of a file; see the module.
+    """One mount of a file of mounts.
 
     Attributes:
         share: server:/export.
         mount_point: absolute path.
-        options: as in fstab.
+        options: option string as in fstab.
         fstype: nfs or nfs4.
-        saved_in: where it was saved.
-        readahead_kib: None for the kernel's default.
-        line: of the file where it begins, from 1; 0 if that is not known.
+        saved_in: where the mount was saved on the other computer.
+        readahead_kib: saved or present readahead, KiB; None for a default.
+        line: line of the file where the entry begins, from 1; 0 if unknown.
     """
 
     share: str
@@ -61,8 +62,8 @@ class MountEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     line: int = 0
 
 
-class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table [[mount]] as it may be written."""
+class _EntrySchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Schema of a table [[mount]]."""
 
     share: str
     mount_point: str
@@ -72,7 +73,7 @@ class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     readahead_kib: int | None = None
 
 
-#: Key to the rule that its value has to follow.
+#: Rule for the value of each key, for messages.
 _RULES = {
     "share": 'a string such as "nas01:/export/home"',
     "mount_point": 'a string such as "/mnt/home"',
@@ -85,7 +86,7 @@ _HEAD_KEYS = ("format", "version", "program", "host", "exported_at", "mount")
 
 
 def entries_of_table(table: MountTable) -> list[MountEntry]:
-    """Return every mount of a host as an entry: as it is saved, or else as it was requested."""
+    """Return every mount of a host as an entry, with its saved options, or else its requested ones."""
     return [_entry_of(mount) for mount in table.mounts]
 
 
@@ -96,7 +97,7 @@ def _entry_of(mount: Mount) -> MountEntry:
         fstype = active.fstype if active is not None else "nfs"
         return MountEntry(
             share=mount.share, mount_point=mount.mount_point, options=mount.requested,
-            # The type in use says the version, which the options say as well.
+            # A live mount of version 4 has type nfs4; with vers= in the options, "nfs" is equivalent.
             fstype="nfs" if "vers=" in mount.requested or fstype != "nfs4" else "nfs4",
             saved_in="nowhere", readahead_kib=readahead,
         )  # fmt: skip
@@ -108,21 +109,23 @@ def _entry_of(mount: Mount) -> MountEntry:
 
 
 def _readahead_of(mount: Mount) -> int | None:
-    """Return the readahead that is saved for a mount or was given to it, None for what all mounts get."""
+    """Return the saved or present readahead of a mount, KiB; None for a default of the host."""
     active = mount.active
     if mount.saved_read_ahead_kb is not None or active is None:
         return mount.saved_read_ahead_kb
-    usual = active.read_ahead_state in {"default", "nfs.conf"} or active.read_ahead_kb == KERNEL_READ_AHEAD_KB
-    return None if usual else active.read_ahead_kb
+    is_default = (
+        active.read_ahead_state in {"default", "nfs.conf"} or active.read_ahead_kb == KERNEL_READ_AHEAD_KB
+    )
+    return None if is_default else active.read_ahead_kb
 
 
 def saved_in(configured: Configured) -> SavedIn:
-    """Return the word of the file for what keeps a mount."""
+    """Return the value of key ``saved_in`` for a saved entry."""
     return _SAVED_IN[configured.keeper]
 
 
 def to_toml(entries: list[MountEntry], host: str) -> bytes:
-    """Return the file."""
+    """Return the content of a file of mounts, UTF-8."""
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     blocks = [[
         "# NFS mounts, for “mountwright import-mounts FILE”. mountwright(1) describes the keys.",
@@ -143,19 +146,19 @@ def to_toml(entries: list[MountEntry], host: str) -> bytes:
 
 
 def _text(text: str) -> str:
-    # JSON's strings are TOML's, but for one control character.
+    # A JSON string is a TOML string, except that TOML requires an escape for DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def from_toml(raw: bytes, name: str) -> list[MountEntry]:
-    """Return the entries of a file, in its order.
+    """Return the entries of a file of mounts, in the order of the file.
 
     Args:
-        raw: the file.
-        name: of the file, for messages.
+        raw: content of the file.
+        name: name of the file, for messages.
 
     Raises:
-        AppError: USAGE, with the line, if it is not such a file or says what no mount has.
+        AppError: USAGE, with the line number, if the file has another format or a wrong key or value.
     """
     text = _decoded(raw, name)
     try:
@@ -171,14 +174,17 @@ def from_toml(raw: bytes, name: str) -> list[MountEntry]:
         _refuse(name, _line_of(text, "mount"), "“mount” is not a list of tables. Write [[mount]] above each")
     if len(tables) > MAX_MOUNTS:
         _refuse(name, 0, f"it has {len(tables)} mounts, and {MAX_MOUNTS} are read at most")
-    places = [
+    header_lines = [
         number for number, line in enumerate(text.split("\n"), 1) if _HEADER.fullmatch(line.rstrip("\r"))
     ]
-    if len(places) != len(tables):  # written in another way, or inside a string
-        places = [0] * len(tables)
+    if len(header_lines) != len(tables):
+        # An array of inline tables, or “[[mount]]” inside a string: the lines are unknown.
+        header_lines = [0] * len(tables)
     return [
-        _entry(table, name, text, place, places[number + 1] if number + 1 < len(places) else 0)
-        for number, (table, place) in enumerate(zip(tables, places, strict=True))
+        _entry(
+            table, name, text, header_line, header_lines[number + 1] if number + 1 < len(header_lines) else 0
+        )
+        for number, (table, header_line) in enumerate(zip(tables, header_lines, strict=True))
     ]
 
 
@@ -222,21 +228,21 @@ def _entry(table: dict[str, Any], name: str, text: str, first: int, end: int) ->
             refuse(key, f"a mount has no “{key}”: write {_RULES[key]}")
     for key, value in table.items():
         try:
-            converted({**dict.fromkeys(("share", "mount_point"), "x"), key: value}, _Written)
+            converted({**dict.fromkeys(("share", "mount_point"), "x"), key: value}, _EntrySchema)
         except msgspec.ValidationError:
             refuse(key, f"the value of “{key}” is not {_RULES[key]}")
-    found = converted(table, _Written)
-    if found.readahead_kib is not None and not 0 <= found.readahead_kib < 2**31:
+    fields = converted(table, _EntrySchema)
+    if fields.readahead_kib is not None and not 0 <= fields.readahead_kib < 2**31:
         refuse("readahead_kib", f"the value of “readahead_kib” is not {_RULES['readahead_kib']}")
-    return MountEntry(**msgspec.structs.asdict(found), line=first)
+    return MountEntry(**msgspec.structs.asdict(fields), line=first)
 
 
 def _line_of(text: str, key: str, first: int = 0, end: int = 0) -> int:
-    """Return the line of a key, from 1; 0 if it is not found or written in another way."""
-    written = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
+    """Return the line number of a key, from 1; 0 if no line begins with it."""
+    pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
     lines = text.split("\n")
     last = end - 1 if end else len(lines)
-    return next((number for number in range(first + 1, last + 1) if written.match(lines[number - 1])), 0)
+    return next((number for number in range(first + 1, last + 1) if pattern.match(lines[number - 1])), 0)
 
 
 def _refuse(name: str, line: int, why: str, *, hint: str = "") -> NoReturn:

@@ -1,7 +1,7 @@
-"""Option comparison: requested against in use, and why they differ.
+"""Option comparison: requested values against values in use, and why they differ.
 
-The limits of times are those of the kernel (fs/nfs/client.c: nfs_init_timeout_values) and were compared with
-what mounts on Linux 6.1, 6.12 and 7.2 show.
+The limits of timeouts are those of the kernel (fs/nfs/client.c: nfs_init_timeout_values), checked against
+mounts on Linux 6.1, 6.12 and 7.2.
 """
 
 from __future__ import annotations
@@ -29,63 +29,67 @@ if TYPE_CHECKING:
 
     from advisor.nfsmount_conf import AddedConfOption
 
-#: Longest time-outs, in tenths of a second (NFS_MAX_TCP_TIMEOUT, NFS_MAX_UDP_TIMEOUT).
+#: Longest timeouts, tenths of a second (NFS_MAX_TCP_TIMEOUT, NFS_MAX_UDP_TIMEOUT).
 _MAX_TIMEO = {"udp": 600, "udp6": 600}
 _MAX_TIMEO_STREAM = 6000
-#: A second mount of the same server file system keeps the first one's value of these.
+#: Options whose value the first mount of a server file system determines for all later ones.
 _FIRST_MOUNT_WINS = frozenset({"timeo", "retrans", "bsize", "namlen", "fsc"})
 _TAG_UNSHOWN = "Kernels before 6.12 show fsc without its tag."
 _FSTAB_ONLY = "Of meaning in fstab only."
-#: Not compared where fstab does not name them: this program adds nosuid and nodev, and NFS has no atime;
-#: the defaults of the last two depend on the host.
+#: Options not compared if fstab does not name them: this program adds nosuid and nodev, NFS has no atime, and
+#: the defaults of fatal_neterrors and local_lock depend on the host.
 _NOT_COMPARED = frozenset({"suid", "dev", "atime", "diratime", "fatal_neterrors", "local_lock"})
 
 
 def compare_options(
     requested: MountOptions, active: Active | None, added: Sequence[AddedConfOption | AddedOption] = ()
 ) -> list[OptionValue]:
-    """Return every option asked for, every one the kernel shows and every basic one, in catalogue order.
+    """Return every requested option, every one the kernel shows and every basic one, in catalogue order.
 
     Args:
-        requested: the options as asked for.
-        active: the live mount, or None if there is none: then nothing is in use.
-        added: what nfsmount.conf adds to such a mount.
+        requested: the requested options.
+        active: the live mount; None if there is none, so that no value is in use.
+        added: options that nfsmount.conf adds to such a mount.
     """
-    sources = {one.name: one for one in added}
-    asked = requested.values()
+    sources = {option.name: option for option in added}
+    requested_values = requested.values()
     live = values_in_use(active) if active is not None else {}
-    for name in asked.keys() - live.keys():
+    for name in requested_values.keys() - live.keys():
         option = catalogue().find(name)
         default = _unshown_default(option, live.get("vers", "")) if option is not None else None
         if default is not None:
             live[name] = default
     implied = implied_values(requested)
-    names = sorted(asked | live, key=catalogue().order)
+    names = sorted(requested_values | live, key=catalogue().order)
     values: list[OptionValue] = []
     for name in names:
         note = ""
         if active is not None:
-            note = _note_added(sources.get(name), asked, live) or _note(name, asked, implied, live)
-        values.append(OptionValue(name=name, requested=asked.get(name), effective=live.get(name), note=note))
+            note = _note_added(sources.get(name), requested_values, live) or _note(
+                name, requested_values, implied, live
+            )
+        values.append(
+            OptionValue(name=name, requested=requested_values.get(name), effective=live.get(name), note=note)
+        )
     return values
 
 
 def difference_reason(name: str, requested: MountOptions, live: dict[str, str]) -> str:
-    """Return why an option has not the value asked for, "" if it has.
+    """Return why the value in use of an option differs from the requested one, "" if they agree.
 
     Args:
-        name: of the option.
-        requested: the options as asked for.
-        live: what is in use (:func:`values_in_use`).
+        name: canonical name of the option.
+        requested: the requested options.
+        live: values in use by option name (:func:`values_in_use`).
     """
     return _note(name, requested.values(), implied_values(requested), live)
 
 
 def overridden_options(values: Sequence[OptionValue]) -> list[OptionValue]:
-    """Return the values asked for that are in use with another value, or are of no effect at all.
+    """Return the requested values that differ from the value in use, or have no effect.
 
-    What mount.nfs and the server are there to fill in (an address, one of several versions) is left out, and
-    so is what the kernel does not show: nothing is known of that.
+    Values that mount.nfs or the server chooses (an address, one of several versions) are left out. So are
+    options that the kernel does not show, because their value in use is unknown.
     """
     return [
         value
@@ -101,10 +105,10 @@ def overridden_options(values: Sequence[OptionValue]) -> list[OptionValue]:
 
 
 def values_in_use(active: Active) -> dict[str, str]:
-    """Return canonical name to canonical value of everything in use.
+    """Return the canonical values of all options in use, by canonical name.
 
-    Options that mountinfo leaves out at their default are included where they are basic, so that a form can
-    show them; nconnect is the number of connections that mountstats counts.
+    Basic options that mountinfo omits at their default are included, so that a form can show them. nconnect
+    is the number of connections in mountstats.
     """
     values = MountOptions.parse(active.options).values()
     for option in catalogue():
@@ -118,14 +122,15 @@ def values_in_use(active: Active) -> dict[str, str]:
 
 
 def configuration_differences(configured: Configured, active: Active) -> list[str]:
-    """Return one sentence for each option that is in use with another value than fstab asks for.
+    """Return one sentence for each option whose value in use differs from the configured one.
 
-    What the kernel or the server rounds or negotiates is no difference, nor is what the kernel does not show.
+    Values that the kernel or the server rounds or negotiates are no difference. Options that the kernel does
+    not show are ignored.
     """
-    # Of thousands of mounts most have the same options: each pair is compared once.
-    alike = msgspec.structs.replace(configured, line=0, share="")
+    # Most mounts of a host have the same options, so results are cached per pair of entry and live mount.
+    key = msgspec.structs.replace(configured, line=0, share="")
     return list(
-        _differences(alike, msgspec.structs.replace(active, mount_id=0, device="", share="", recorded=None))
+        _differences(key, msgspec.structs.replace(active, mount_id=0, device="", share="", recorded=None))
     )
 
 
@@ -145,7 +150,7 @@ def _differences(configured: Configured, active: Active) -> tuple[str, ...]:
             continue
         if wanted is None:
             default = option.default_for(version, proto)
-            if default is not None and _compared_unasked(option) and found != default:
+            if default is not None and _is_compared_to_default(option) and found != default:
                 sentences.append(
                     f"In use is “{_text(option, found)}”, which {configured.origin} does not say."
                 )
@@ -156,33 +161,40 @@ def _differences(configured: Configured, active: Active) -> tuple[str, ...]:
 
 
 def _unshown_default(option: Option, version: str) -> str | None:
-    """Return the default of an option that mountinfo leaves out because it is in force, or None."""
+    """Return the default of an option that mountinfo omits at its default, None for other options."""
     if option.shown == "if-not-default" and version in option.shown_on:
         return option.default
     return None
 
 
-def _compared_unasked(option: Option) -> bool:
-    """Whether an option that fstab does not name has to be at its default."""
+def _is_compared_to_default(option: Option) -> bool:
+    """Whether an option that fstab does not name is expected to have its default value."""
     return option.name not in _NOT_COMPARED and option.scope in {"superblock", "mount"}
 
 
 def value_fits(name: str, wanted: str, found: str, proto: str = "tcp") -> bool:
-    """Whether the value in use is what the kernel and the server make of the one asked for."""
+    """Whether the value in use is one that the kernel and the server derive from the requested value.
+
+    Args:
+        name: canonical name of the option.
+        wanted: requested value.
+        found: value in use.
+        proto: transport protocol in use, which limits sizes and timeouts.
+    """
     number, used = kernel_number(wanted), kernel_number(found)
     if wanted == found:
-        good = True
+        fits = True
     elif number is not None and used is not None:
-        good = _number_fits(name, number, used, proto)
+        fits = _number_fits(name, number, used, proto)
     elif name == "vers":
-        good = wanted == "4" and found.startswith("4.")
+        fits = wanted == "4" and found.startswith("4.")
     elif name == "sec":
-        good = found in wanted.split(":")
+        fits = found in wanted.split(":")
     elif name == "proto":
-        good = found == wanted + "6"
+        fits = found == wanted + "6"
     else:
-        good = name in {"addr", "clientaddr"}
-    return good
+        fits = name in {"addr", "clientaddr"}
+    return fits
 
 
 def _number_fits(name: str, number: int, used: int, proto: str) -> bool:
@@ -195,7 +207,7 @@ def _number_fits(name: str, number: int, used: int, proto: str) -> bool:
 
 
 def _text(option: Option, value: str) -> str:
-    """Return one option with its value as an option string has it."""
+    """Return an option with its value in the syntax of an option string."""
     word = option.word_for(value)
     if word is None and value == NO:
         return f"no {option.name}"
@@ -203,10 +215,10 @@ def _text(option: Option, value: str) -> str:
 
 
 def _note_added(
-    source: AddedConfOption | AddedOption | None, asked: dict[str, str], live: dict[str, str]
+    source: AddedConfOption | AddedOption | None, requested: dict[str, str], live: dict[str, str]
 ) -> str:
-    """Return the note if it is nfsmount.conf that says what is in use."""
-    if source is None or source.name not in live or live[source.name] == asked.get(source.name):
+    """Return the note for a value in use that nfsmount.conf set, "" if it did not."""
+    if source is None or source.name not in live or live[source.name] == requested.get(source.name):
         return ""
     option = catalogue().find(source.name)
     value = catalogue().read_item(source.item)[2]
@@ -217,11 +229,11 @@ def _note_added(
     return f"Line {source.line} of {source.file} adds “{source.item}”{over}."
 
 
-def _note(name: str, asked: dict[str, str], implied: dict[str, str], live: dict[str, str]) -> str:
-    wanted, found = asked.get(name), live.get(name)
+def _note(name: str, requested: dict[str, str], implied: dict[str, str], live: dict[str, str]) -> str:
+    wanted, found = requested.get(name), live.get(name)
     option = catalogue().find(name)
     if wanted is None:
-        return _note_unasked(name, asked, implied, found)
+        return _note_not_requested(name, requested, implied, found)
     if option is None and name.startswith(("x-", "X-")):
         return _FSTAB_ONLY
     if option is not None and (note := _note_without_effect(option, live.get("vers", ""))):
@@ -230,7 +242,7 @@ def _note(name: str, asked: dict[str, str], implied: dict[str, str], live: dict[
         return ""
     if found is None:
         return _UNSHOWN.get(name, "Not shown by the kernel.")
-    overruled = _note_overruled(name, asked, implied, found)
+    overruled = _note_overridden(name, requested, implied, found)
     return overruled or _NOTES.get(name, _note_other)(name, wanted, found, live)
 
 
@@ -244,13 +256,15 @@ def _note_without_effect(option: Option, version: str) -> str:
     return ""
 
 
-def _note_unasked(name: str, asked: dict[str, str], implied: dict[str, str], found: str | None) -> str:
+def _note_not_requested(
+    name: str, requested: dict[str, str], implied: dict[str, str], found: str | None
+) -> str:
     if name in {"suid", "dev"} and found == NO:
         return "Always so when this program mounts."
     if name in implied and implied[name] == found:
-        if asked.get("ac") == NO:
+        if requested.get("ac") == NO:
             return "Follows from noac."
-        if name in ATTRIBUTE_TIMES and "actimeo" in asked:
+        if name in ATTRIBUTE_TIMES and "actimeo" in requested:
             return "Follows from actimeo."
         if name == "softreval":
             return "Follows from softerr."
@@ -259,10 +273,10 @@ def _note_unasked(name: str, asked: dict[str, str], implied: dict[str, str], fou
     return ""
 
 
-def _note_overruled(name: str, asked: dict[str, str], implied: dict[str, str], found: str) -> str:
-    if implied.get(name) != found or implied.get(name) == asked[name]:
+def _note_overridden(name: str, requested: dict[str, str], implied: dict[str, str], found: str) -> str:
+    if implied.get(name) != found or implied.get(name) == requested[name]:
         return ""
-    if asked.get("ac") == NO:
+    if requested.get("ac") == NO:
         return "noac overrules it."
     if name in ATTRIBUTE_TIMES:
         return "actimeo, which comes later, overrules it."
@@ -328,7 +342,7 @@ def _note_other(name: str, wanted: str, found: str, _live: dict[str, str]) -> st
     return "The kernel uses another value."
 
 
-#: Beginnings and notes that :func:`overridden_options` goes by; the functions above write them.
+#: Notes, and beginnings of notes, that :func:`overridden_options` recognizes.
 _WITHOUT_EFFECT = "Has no effect"
 _READ_AS = "The kernel reads"
 _NEGOTIATED_NOTES = frozenset({

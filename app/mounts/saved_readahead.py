@@ -1,8 +1,8 @@
-"""Saved readahead: this program's udev rules, previewed here and written by the helper.
+"""Saved readahead: udev rules of this program, previewed here and written by the helper.
 
-A readahead ends with its mount, unless something sets it again when the share is mounted next: a rule of
-this program for that mount point (:mod:`app.helper.readahead_rule`), or nfsrahead of nfs-utils, which goes
-by nfs.conf(5) and knows versions of NFS, not mounts (nfsrahead(5)).
+A readahead lasts until the unmount, unless something sets it again at the next mount. That is either a rule
+of this program for the mount point (:mod:`app.helper.readahead_rule`), or nfsrahead(5) of nfs-utils, which
+sets one value per NFS version according to nfs.conf(5).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     Request = tuple[str, dict[str, Any]]
 
-#: The kernel's own, KiB (VM_READAHEAD_PAGES, include/linux/mm.h).
+#: The kernel's default readahead, KiB (VM_READAHEAD_PAGES, include/linux/mm.h).
 KERNEL_READ_AHEAD_KB = 128
-#: The helper's child has 10 seconds.
+#: Longest wait for the helper, seconds; its own child process may take 10 s.
 _TIMEOUT_S = 30.0
-#: The kernel counts it in pages (mm/backing-dev.c, read_ahead_kb_store).
+#: Page size, KiB: the kernel stores the readahead in pages (mm/backing-dev.c, read_ahead_kb_store).
 _PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 _NFS_CONF = ("usr/etc/nfs.conf", "usr/etc/nfs.conf.d/*.conf", "etc/nfs.conf", "etc/nfs.conf.d/*.conf")
 _NFSRAHEAD = (
@@ -45,11 +45,11 @@ _NFSRAHEAD = (
 
 @dataclass(frozen=True, slots=True)
 class ReadaheadRule:
-    """The file that saves the readahead of one mount point, as it is.
+    """The udev rule file that saves the readahead of one mount point.
 
     Attributes:
-        path: where it is, or would be.
-        data: its bytes, None if there is none.
+        path: path of the file, whether it exists or not.
+        data: content of the file, None if it does not exist.
     """
 
     path: str
@@ -57,17 +57,17 @@ class ReadaheadRule:
 
     @property
     def sha256(self) -> str:
-        """Of the file, "" if there is none."""
+        """SHA-256 checksum of the file, "" if it does not exist."""
         return hashlib.sha256(self.data).hexdigest() if self.data is not None else ""
 
     @property
     def read_ahead_kb(self) -> int | None:
-        """What is saved, None if nothing is, or somebody else changed the file."""
+        """Saved readahead, KiB; None if there is no file, or if another program changed it."""
         saved = readahead_rule.read(self.data) if self.data is not None else None
         return saved.read_ahead_kb if saved is not None else None
 
     def diff(self, text: bytes | None) -> str:
-        """Return a unified diff to another text, None for none."""
+        """Return a unified diff from this file to a new content, None for a removed file."""
         old, new = (
             data.decode("ascii", "backslashreplace").splitlines(keepends=True) if data is not None else []
             for data in (self.data, text)
@@ -80,7 +80,7 @@ def read_rule(mount_point: str, root: str = "/") -> ReadaheadRule:
     """Return the rule of a mount point.
 
     Raises:
-        AppError: FSTAB_REFUSED if there is a file that cannot be read.
+        AppError: FSTAB_REFUSED if the file exists and cannot be read.
     """
     path = f"{readahead_rule.FOLDER}/{readahead_rule.name(mount_point)}"
     file = Path(root, path.lstrip("/"))
@@ -96,69 +96,69 @@ def read_rule(mount_point: str, root: str = "/") -> ReadaheadRule:
 
 
 def read_saved_readaheads(root: str = "/") -> dict[str, int]:
-    """Return mount point to the readahead saved for it, KiB; what is unreadable is left out."""
-    found: dict[str, int] = {}
+    """Return the saved readaheads by mount point, KiB; unreadable rules are left out."""
+    readaheads: dict[str, int] = {}
     folder = Path(root, readahead_rule.FOLDER.lstrip("/"))
     try:
         files = [path for path in folder.iterdir() if readahead_rule.is_name(path.name)]
     except OSError:
-        return found
+        return readaheads
     for path in files:
         try:
             saved = readahead_rule.read(path.read_bytes())
         except OSError:
             continue
         if saved is not None and readahead_rule.name(saved.target) == path.name:
-            found[saved.target] = saved.read_ahead_kb
-    return found
+            readaheads[saved.target] = saved.read_ahead_kb
+    return readaheads
 
 
 def read_nfsrahead(root: str = "/") -> dict[str, int]:
-    """Return what nfsrahead sets, KiB, by type of file system (nfs, nfs4); "" is for those it does not name.
+    """Return the readahead that nfsrahead sets, KiB, by file system type (nfs, nfs4); "" is its default.
 
-    Later files win, as with nfs.conf(5). Nothing where nfs-utils has no rule that runs it.
+    Later files win, as in nfs.conf(5). The result is empty if no udev rule of nfs-utils runs nfsrahead.
     """
     if not any(Path(root, name).exists() for name in _NFSRAHEAD):
         return {}
-    found: dict[str, int] = {}
+    readaheads: dict[str, int] = {}
     for pattern in _NFS_CONF:
         for path in sorted(Path(root).glob(pattern)):
-            for key, value in _section(path):
+            for key, value in _nfsrahead_settings(path):
                 if key in {"default", "nfs", "nfs4"} and value.isascii() and value.isdigit():
-                    found["" if key == "default" else key] = int(value)
-    return found
+                    readaheads["" if key == "default" else key] = int(value)
+    return readaheads
 
 
-def _section(path: Path) -> Iterator[tuple[str, str]]:
-    """Return the keys of [nfsrahead] in one file."""
+def _nfsrahead_settings(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the keys and values of section [nfsrahead] in one file."""
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
         return
-    inside = False
+    in_section = False
     for line in (line.strip() for line in lines):
         if line.startswith("["):
-            inside = line.strip("[] \t").lower() == "nfsrahead"
-        elif inside and "=" in line and not line.startswith(("#", ";")):
+            in_section = line.strip("[] \t").lower() == "nfsrahead"
+        elif in_section and "=" in line and not line.startswith(("#", ";")):
             key, _, value = line.partition("=")
             yield key.strip().lower(), value.strip().strip('"')
 
 
 def same_readahead(one: int, other: int) -> bool:
-    """Whether the kernel takes both for the same: it counts in pages."""
+    """Whether two readaheads, KiB, are the same number of pages for the kernel."""
     return one // _PAGE_KB == other // _PAGE_KB
 
 
 def readahead_state(
     now: int | None, saved: int | None, fstype: str, nfsrahead: dict[str, int]
 ) -> ReadAheadState:
-    """Return what becomes of a readahead when the share is mounted next.
+    """Return why a readahead will or will not return at the next mount.
 
     Args:
-        now: of the mount, KiB.
-        saved: by a rule of this program, None for none.
+        now: present readahead of the mount, KiB; None if unknown.
+        saved: readahead saved by a rule of this program, KiB; None for none.
         fstype: nfs or nfs4.
-        nfsrahead: as :func:`read_nfsrahead` returns it.
+        nfsrahead: result of :func:`read_nfsrahead`.
     """
     if now is None:
         return ""
@@ -171,7 +171,7 @@ def readahead_state(
 
 
 def with_saved_readahead(rows: list[Mount], root: str = "/") -> list[Mount]:
-    """Return the mounts with what is saved of their readahead, and what becomes of it with the next mount."""
+    """Return the mounts with their saved readahead and with the state of their present readahead."""
     if not rows:
         return rows
     saved, nfsrahead = read_saved_readaheads(root), read_nfsrahead(root)
@@ -187,18 +187,18 @@ def _row_with_saved_readahead(row: Mount, saved: int | None, nfsrahead: dict[str
 
 
 def save_request(mount_point: str, read_ahead_kb: int | None, sha256: str) -> Request:
-    """Return what saves a readahead, or with None removes what is saved."""
+    """Return the helper request that saves a readahead, KiB, or with None removes the saved one."""
     if read_ahead_kb is None:
         return "readahead-remove", {"target": mount_point, "sha256": sha256}
     return "readahead-save", {"target": mount_point, "read_ahead_kb": read_ahead_kb, "sha256": sha256}
 
 
 class ReadaheadStore:
-    """Previews and makes changes of the rules.
+    """Previews and writes changes of the udev rules.
 
     Args:
-        helper: of the action "tune".
-        read: mount point to its rule; tests have their own.
+        helper: helper of the action "tune".
+        read: returns the rule of a mount point; tests replace it.
     """
 
     def __init__(self, helper: HelperClient, read: Callable[[str], ReadaheadRule] = read_rule) -> None:
@@ -209,18 +209,18 @@ class ReadaheadStore:
         self, mount_point: str, read_ahead_kb: int | None, expected_sha256: str | None, *, preview: bool,
         token: CancelToken, helper: HelperClient | None = None,
     ) -> ReadaheadReport:  # fmt: skip
-        """Save a readahead, or remove what is saved, or show what would be written.
+        """Save a readahead, or remove the saved one, or preview either.
 
         Args:
-            mount_point: of the mount.
-            read_ahead_kb: to save, KiB; None removes what is saved.
-            expected_sha256: of the rule that a preview showed, "" for none; None takes any.
-            preview: only tell.
-            token: cancels it.
-            helper: for a whole change; None takes that of "tune".
+            mount_point: absolute path.
+            read_ahead_kb: readahead to save, KiB; None removes the saved one.
+            expected_sha256: checksum of the rule that a preview showed, "" for no rule; None accepts any.
+            preview: whether to return the diff without writing.
+            token: cancels the request.
+            helper: helper of a change with several actions; None uses the helper of "tune".
 
         Raises:
-            AppError: the rule is as it was then.
+            AppError: if that failed; the rule is unchanged.
         """
         rule = self.read(mount_point)
         if expected_sha256 is not None and expected_sha256 != rule.sha256:
@@ -245,25 +245,25 @@ class ReadaheadStore:
         )  # fmt: skip
 
     def undo(self, report: ReadaheadReport, helper: HelperClient | None = None) -> None:
-        """Take a change back; nothing happens if the rule is as it was already.
+        """Undo a change, unless the rule has its former content already.
 
         Raises:
-            AppError: the rule is as the change left it, or as somebody has made it since.
+            AppError: if that failed, or if another program changed the rule since.
         """
         if self.read(report.mount_point).sha256 == report.sha256:
             return
-        # An answer that was lost has no checksum.
-        there = report.written_sha256 if report.written else None
+        # If the helper's answer was lost, the checksum of the written rule is unknown.
+        expected = report.written_sha256 if report.written else None
         self.change(
-            report.mount_point, report.before, there, preview=False, token=CancelToken(), helper=helper
+            report.mount_point, report.before, expected, preview=False, token=CancelToken(), helper=helper
         )
 
 
 def rule_diff(rule: ReadaheadRule, mount_point: str, read_ahead_kb: int | None) -> str:
-    """Return the diff of a rule for another readahead, None for none; "" if it stays.
+    """Return the unified diff of a rule to another readahead, KiB, None for none; "" if it does not change.
 
     Raises:
-        AppError: FSTAB_REFUSED if somebody else changed the file.
+        AppError: FSTAB_REFUSED if another program changed the file.
     """
     if rule.data is not None and rule.read_ahead_kb is None:
         raise AppError(

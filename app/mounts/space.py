@@ -1,7 +1,7 @@
 """Used and free space of a mount: statvfs(3) in a child that can be killed, at most once a minute.
 
-The child opens the mount point with O_PATH, which wakes no automount (open(2)), and asks only if that is the
-mount that was meant (mnt_id of /proc/PID/fdinfo, proc(5)).
+The child opens the mount point with O_PATH, which triggers no automount (open(2)). It calls statvfs only if
+the descriptor belongs to the expected mount (mnt_id of /proc/PID/fdinfo, proc(5)).
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ if TYPE_CHECKING:
     from app.kernel.mountinfo import MountRow
     from app.tasks import CancelToken
 
-#: How long an answer is taken for true, seconds: nobody asks a server more often.
+#: How long a result is reused, seconds; a server is queried at most this often.
 MAX_AGE_S = 60.0
-#: A server that is busy with a full queue of writes over a slow link answers within this, seconds.
+#: Longest wait for an answer, seconds: enough for a server with a full write queue behind a slow link.
 ANSWER_TIMEOUT_S = 10.0
-#: "Nearly full" is less than this part of the file system, and less than the number below. A part alone calls
-#: 5 TB of a 100 TB server full. A number alone calls every small export full. A client may buffer 20 % of its
-#: memory (vm.dirty_ratio) before it hears of ENOSPC, which is about 10 GiB on a computer with 64 GiB.
+#: A file system is "nearly full" if its available space is below both LOW_PART (fraction of the total) and
+#: LOW_BYTES. The fraction alone would report 5 TB of 100 TB, the number alone every small export. A client
+#: may buffer 20 % of its memory (vm.dirty_ratio) before a write fails with ENOSPC: about 10 GiB of 64 GiB.
 LOW_PART = 0.05
 LOW_BYTES = 10 * 2**30
-#: Likewise of inodes, which an extracted archive of sources uses up.
+#: Inodes are nearly used up below both this number and LOW_PART; one source archive needs that many.
 LOW_FILES = 10_000
-#: How long a silence is taken for true, seconds: the child that waited was the question.
+#: How long the state "no-answer" is reused, seconds: the next query waits as long again.
 SILENT_S = ANSWER_TIMEOUT_S
-#: Children at once, where somebody asks for all mounts.
+#: Largest number of children at the same time, when the space of all mounts is read.
 _MAX_CHILDREN = 8
+#: How long a killed child may take to end, seconds.
 _KILL_S = 1.0
-#: Prints the numbers of statvfs(3) of argv[1] if its mount has the number argv[2], nothing of another one, or
-#: the number of the error.
+#: Prints the results of statvfs(3) for path argv[1] if it belongs to mount id argv[2], {} if it belongs to
+#: another mount, or the errno.
 _STATVFS_SCRIPT = """
 import json, os, sys
 try:
@@ -65,35 +66,35 @@ except OSError as error:
     print(json.dumps({"errno": error.errno}))
 """
 
-#: known; the server gave no answer in time; nothing of NFS is mounted there, or something else by now; an
-#: error of the file system.
+#: Result of a query: the space is known; the server did not answer in time; no NFS mount, or a different one,
+#: is at the mount point; or statvfs(3) failed.
 SpaceState = Literal["known", "no-answer", "not-mounted", "failed"]
-#: Number, device and share of a mount. The kernel hands the first two out again, so its age counts too.
+#: Key of a mount: id, device and share. The kernel reuses ids and devices, so the age is checked too.
 _Key = tuple[int, str, str]
-#: What runs out: bytes, or inodes.
+#: Resource that is nearly used up: bytes or inodes.
 SpaceShortage = Literal["bytes", "files"]
 
 
 class SpaceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.space``: of the mount at this mount point."""
+    """Arguments of ``mounts.space``: read the space of the mount at a mount point."""
 
     mount_point: str
 
 
 class Space(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says of the room in a share.
+    """Space of a mounted share (statvfs(3)).
 
     Attributes:
         mount_point: absolute path.
-        state: whether the numbers are known; they are 0 otherwise.
-        total_bytes: size of the file system.
-        free_bytes: free blocks, those reserved for root included.
-        available_bytes: what an ordinary user can still write, if no quota says less.
-        total_files: inodes, 0 where the file system has no fixed number of them.
-        available_files: free ones.
-        short: what is nearly used up.
-        error: with "failed": name of the error, such as ESTALE.
-        age_s: seconds since the server was asked.
+        state: result of the query; unless "known", all numbers are 0.
+        total_bytes: size of the file system, bytes.
+        free_bytes: free space, including blocks reserved for root, bytes.
+        available_bytes: space available to ordinary users, without regard to quotas, bytes.
+        total_files: number of inodes, 0 if the file system has no fixed number.
+        available_files: number of free inodes.
+        short: resources that are nearly used up.
+        error: with state "failed": name of the error, such as ESTALE.
+        age_s: time since the query, seconds.
     """
 
     mount_point: str
@@ -109,11 +110,11 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpaceText(NamedTuple):
-    """The same for a person.
+    """Text for the person about the space of a mount.
 
     Attributes:
-        line: a few words.
-        warning: sentences, "" if there is nothing to warn of.
+        line: short text without a full stop.
+        warning: full sentences, "" for no warning.
     """
 
     line: str
@@ -121,14 +122,14 @@ class SpaceText(NamedTuple):
 
 
 class SpaceReader:
-    """Asks for the space of mounts; of any thread.
+    """Reads the space of mounts. Methods may be called by any thread.
 
     Args:
-        root: where proc is looked for; tests give a folder of files.
-        clock: seconds that never go back.
-        answer_s: how long a server may take.
-        command: what the child runs, before the mount point and the number of the mount; for tests.
-        questions: which mounts may be asked.
+        root: directory that contains proc; tests use a temporary one.
+        clock: monotonic clock, seconds.
+        answer_s: longest wait for the server, seconds.
+        command: command of the child; the mount point and the mount id are appended; for tests.
+        questions: excludes mounts that are being unmounted.
     """
 
     def __init__(
@@ -145,15 +146,15 @@ class SpaceReader:
         self._clock = clock
         self._answer_s = answer_s
         self._command = list(command) or [sys.executable, "-I", "-S", "-c", _STATVFS_SCRIPT]
-        self._places = threading.BoundedSemaphore(_MAX_CHILDREN)
+        self._child_slots = threading.BoundedSemaphore(_MAX_CHILDREN)
         self._lock = threading.Lock()
-        self._turns: dict[_Key, threading.Lock] = {}
-        self._told: dict[_Key, tuple[float, Space]] = {}
-        #: Children that even SIGKILL has not ended yet: they get no company.
+        self._query_locks: dict[_Key, threading.Lock] = {}
+        self._results: dict[_Key, tuple[float, Space]] = {}
+        #: Children that SIGKILL has not ended yet; no further child is started for their mounts.
         self._stuck: dict[_Key, process.Child] = {}
 
     def ask(self, mount_point: str, token: CancelToken) -> Space:
-        """Return the space of a mount, as it was at most a minute ago.
+        """Return the space of a mount, at most MAX_AGE_S old.
 
         Raises:
             CancelledError: if the token is set.
@@ -163,16 +164,16 @@ class SpaceReader:
             return Space(mount_point=mount_point, state="not-mounted")
         key = (row.mount_id, row.device, row.source)
         with self._lock:
-            turn = self._turns.setdefault(key, threading.Lock())
-        while not turn.acquire(timeout=0.1):  # another thread asks the same
+            query_lock = self._query_locks.setdefault(key, threading.Lock())
+        while not query_lock.acquire(timeout=0.1):  # another thread queries the same mount
             token.check()
         try:
-            told = self._told.get(key)
-            if told is not None and told[1].mount_point == mount_point:
-                age_s = self._clock() - told[0]
-                fresh_s = SILENT_S if told[1].state == "no-answer" else MAX_AGE_S
+            result = self._results.get(key)
+            if result is not None and result[1].mount_point == mount_point:
+                age_s = self._clock() - result[0]
+                fresh_s = SILENT_S if result[1].state == "no-answer" else MAX_AGE_S
                 if age_s < fresh_s and age_s <= self._mounted_s(row):
-                    return msgspec.structs.replace(told[1], age_s=age_s)
+                    return msgspec.structs.replace(result[1], age_s=age_s)
             while not self._questions.begin(mount_point):  # it is being unmounted
                 token.wait(0.1)
             try:
@@ -182,10 +183,10 @@ class SpaceReader:
             token.check()
             with self._lock:
                 self._drop_expired()
-                self._told[key] = (self._clock(), space)
+                self._results[key] = (self._clock(), space)
             return space
         finally:
-            turn.release()
+            query_lock.release()
 
     def _row(self, mount_point: str) -> MountRow | None:
         try:
@@ -196,7 +197,7 @@ class SpaceReader:
         return next((row for row in rows if info.is_visible(row)), None)
 
     def _mounted_s(self, row: MountRow) -> float:
-        """Return for how long it has been mounted, in whole seconds; infinity if that is not known."""
+        """Return the age of a mount in whole seconds; infinity if unknown."""
         try:
             stats = parse_one(read_text(self._root), row.mount_point)
         except OSError:
@@ -205,17 +206,21 @@ class SpaceReader:
 
     def _drop_expired(self) -> None:
         now = self._clock()
-        self._told = {key: told for key, told in self._told.items() if now - told[0] < MAX_AGE_S}
+        self._results = {key: result for key, result in self._results.items() if now - result[0] < MAX_AGE_S}
         self._stuck = {key: child for key, child in self._stuck.items() if _runs(child)}
-        for key in [key for key, turn in self._turns.items() if key not in self._told and not turn.locked()]:
-            del self._turns[key]
+        for key in [
+            key
+            for key, query_lock in self._query_locks.items()
+            if key not in self._results and not query_lock.locked()
+        ]:
+            del self._query_locks[key]
 
     def _ask_child(self, mount_point: str, row: MountRow, token: CancelToken) -> Space:
         key = (row.mount_id, row.device, row.source)
         stuck = self._stuck.get(key)
         if stuck is not None and _runs(stuck):
             return Space(mount_point=mount_point, state="no-answer")
-        while not self._places.acquire(timeout=0.1):
+        while not self._child_slots.acquire(timeout=0.1):
             token.check()
         try:
             child = process.start(
@@ -224,7 +229,7 @@ class SpaceReader:
             )  # fmt: skip
             with token.on_cancel(lambda: process.kill_group(child)):
                 try:
-                    said, _ = child.communicate(timeout=self._answer_s)
+                    output, _ = child.communicate(timeout=self._answer_s)
                 except process.TimeoutExpired:
                     process.kill_group(child)
                     if process.wait(child, _KILL_S) is None:
@@ -233,8 +238,8 @@ class SpaceReader:
                         child.stdout.close()
                     return Space(mount_point=mount_point, state="no-answer")
         finally:
-            self._places.release()
-        return _read(mount_point, said)
+            self._child_slots.release()
+        return _read(mount_point, output)
 
 
 def _runs(child: process.Child) -> bool:
@@ -242,7 +247,7 @@ def _runs(child: process.Child) -> bool:
 
 
 class _ChildAnswer(msgspec.Struct):
-    """What the child prints; neither, if the mount is another one."""
+    """Output of the child: results of statvfs(3) or an errno; neither if the mount is another one."""
 
     numbers: tuple[int, int, int, int, int] | None = None
     errno: int = 0
@@ -250,18 +255,18 @@ class _ChildAnswer(msgspec.Struct):
 
 def _read(mount_point: str, printed: bytes) -> Space:
     try:
-        said = from_json(printed, _ChildAnswer)
-    except msgspec.DecodeError:  # it was killed, or could not begin
+        answer = from_json(printed, _ChildAnswer)
+    except msgspec.DecodeError:  # the child was killed or could not start
         return Space(mount_point=mount_point, state="failed", error="EIO")
-    if said.errno == errno.ETIMEDOUT:  # a soft mount gave up
+    if answer.errno == errno.ETIMEDOUT:  # the timeout of a soft mount
         return Space(mount_point=mount_point, state="no-answer")
-    if said.errno not in {0, errno.ENOENT}:
-        name = errno.errorcode.get(said.errno, str(said.errno))
+    if answer.errno not in {0, errno.ENOENT}:
+        name = errno.errorcode.get(answer.errno, str(answer.errno))
         return Space(mount_point=mount_point, state="failed", error=name)
-    if said.numbers is None:
+    if answer.numbers is None:
         return Space(mount_point=mount_point, state="not-mounted")
-    total, free, available, files, free_files = said.numbers
-    if total <= 0:  # some servers do not tell
+    total, free, available, files, free_files = answer.numbers
+    if total <= 0:  # the server reports no sizes
         return Space(mount_point=mount_point, state="failed", error="ENOSYS")
     return Space(
         mount_point=mount_point,
@@ -278,7 +283,7 @@ def _read(mount_point: str, printed: bytes) -> Space:
 def find_shortage(
     total_bytes: int, available_bytes: int, total_files: int, available_files: int
 ) -> list[SpaceShortage]:
-    """Return what is nearly used up: see LOW_PART, LOW_BYTES and LOW_FILES."""
+    """Return the resources that are nearly used up, by LOW_PART, LOW_BYTES and LOW_FILES."""
     short: list[SpaceShortage] = []
     if available_bytes < min(LOW_PART * total_bytes, LOW_BYTES):
         short.append("bytes")
@@ -288,7 +293,7 @@ def find_shortage(
 
 
 def space_text(space: Space) -> SpaceText:
-    """Return what a person reads of it."""
+    """Return the text for the person about the space of a mount."""
     if space.state == "no-answer":
         return SpaceText("Free space unknown: the server does not answer")
     if space.state == "not-mounted":

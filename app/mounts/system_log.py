@@ -1,8 +1,8 @@
 """System log: the lines about one mount and its server, by journalctl(1), else from /dev/kmsg.
 
-The journal is asked for the kernel and for the programs that mount; of what comes, the lines are kept that
-name this server, this share or this mount point, and those of the kernel's NFS client that name no server.
-Lines about other servers are dropped. Reading is bounded in time, bytes and lines.
+journalctl(1) selects the lines of the kernel and of the programs that mount. Of these the log contains the
+lines that name this server, share or mount point, and those of the kernel's NFS client that name no server.
+Lines about other servers are dropped. Time, bytes and lines are limited.
 """
 
 from __future__ import annotations
@@ -33,21 +33,26 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
     from app.tasks import CancelToken
 
+#: Largest number of lines of one query.
 MAX_LINES = 2000
-#: A week: older lines seldom explain what a mount does now, and a journal may have years.
+#: Longest period of one query, seconds: older lines seldom explain the present state of a mount.
 MAX_SINCE_S = 7 * 86400.0
+#: Longest time to read the journal, seconds.
 _DEADLINE_S = 15.0
-#: The journal prints newest first, so what is cut off here is old.
+#: Largest output of journalctl, bytes. It prints the newest lines first, so the limit drops old ones.
 _MAX_BYTES = 32 * 2**20
+#: Longest line of journalctl, bytes; longer ones are skipped.
 _MAX_LINE_BYTES = 64 * 2**10
+#: Longest message, characters; the rest is cut off.
 _MAX_TEXT = 1000
+#: Bytes of one read from the pipe.
 _CHUNK = 64 * 2**10
-#: What the journal is asked for, beside the kernel and the units of the mount: syslog(3) names of what
-#: mounts, and of the daemons of an NFS client (nfs-utils, ktls-utils, autofs).
+#: syslog(3) identifiers to select in the journal: programs that mount, and the daemons of an NFS client
+#: (nfs-utils, ktls-utils, autofs). Lines of the kernel and of the mount's units are selected too.
 PROGRAMS = ("mount", "mount.nfs", "mount.nfs4", "umount.nfs", "umount.nfs4", "rpc.statd", "rpc.gssd",
             "rpc.idmapd", "nfsidmap", "nfsrahead", "sm-notify", "tlshd", "automount",
             "mountwright-helper")  # fmt: skip
-#: How lines of the kernel's NFS client begin (fs/nfs, fs/lockd, net/sunrpc); nfsd is the server's side.
+#: Beginning of a line of the kernel's NFS client (fs/nfs, fs/lockd, net/sunrpc); nfsd is the server.
 _KERNEL_LINE = re.compile(
     r"(?:nfs(?!d)\w*|rpc\w*|sunrpc|lockd|nlm\w*|nsm\w*|statd|xprt\w*|xs_\w+)\b", re.IGNORECASE
 )
@@ -61,13 +66,19 @@ _NAMED_SERVER = (
 )
 _KMSG = "dev/kmsg"
 
-#: Where the lines are from, or why there are none: no journal and no kernel log is there, or this user may
-#: read neither.
+#: Source of the lines: the journal or the kernel's log. "none": this computer has neither. "forbidden": this
+#: user may read neither.
 LogSource = Literal["journal", "kernel", "none", "forbidden"]
 
 
 class LogArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.log``: of the mount at this path, at most so many lines of so many last seconds."""
+    """Arguments of ``mounts.log``: read the log lines about one mount.
+
+    Attributes:
+        mount_point: absolute path.
+        since_s: length of the period up to now, seconds.
+        lines: largest number of lines, the newest ones.
+    """
 
     mount_point: str
     since_s: float = 86400.0
@@ -75,12 +86,12 @@ class LogArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line.
+    """One line of the log.
 
     Attributes:
-        time_s: seconds since 1970, UTC.
+        time_s: Unix time, seconds.
         program: "kernel", or the name of a program.
-        priority: of syslog(3): 0 emergency to 7 debug.
+        priority: severity as in syslog(3): 0 emergency to 7 debug.
         text: the message.
     """
 
@@ -91,14 +102,14 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MountLog(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found.
+    """The log lines about one mount.
 
     Attributes:
-        lines: oldest first.
-        source: where they are from.
-        partial: whether there may be more: the time or the number of bytes or lines ran out.
-        group: whose members may read the journal, which this user may not: the kernel's log was read instead.
-            "" where there is no journal, or it was read.
+        lines: the lines, oldest first.
+        source: source of the lines.
+        partial: whether the limit of time, bytes or lines was reached, so that lines may be missing.
+        group: group whose members may read the journal, if this user may not and the kernel's log was read
+            instead; "" if there is no journal, or if the journal was read.
     """
 
     lines: list[LogLine]
@@ -109,12 +120,12 @@ class MountLog(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class LogSubject:
-    """What lines have to be about.
+    """The mount whose log lines are wanted, and the names by which they mention it.
 
     Attributes:
         point: mount point.
         servers: names and addresses of its server.
-        others: those of the other servers that are known here.
+        others: names and addresses of the other known servers.
         units: names of its systemd units.
     """
 
@@ -122,10 +133,10 @@ class LogSubject:
     servers: frozenset[str]
     others: frozenset[str] = frozenset()
     units: tuple[str, ...] = ()
-    _own: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _own_names: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_own", _names([*self.servers, self.point, *self.units]))
+        object.__setattr__(self, "_own_names", _names([*self.servers, self.point, *self.units]))
 
     def concerns(self, program: str, text: str, unit: str = "") -> bool:
         """Whether a line is about the mount or its server.
@@ -133,7 +144,7 @@ class LogSubject:
         Args:
             program: "kernel", or the name of a program.
             text: the message.
-            unit: the systemd unit that it is about or from, "" if none.
+            unit: the systemd unit that the line concerns or comes from, "" for none.
         """
         if unit in self.units:
             return True
@@ -141,28 +152,28 @@ class LogSubject:
             return False
         if program == "kernel" and not _KERNEL_LINE.match(text):
             return False
-        if self._own.search(text):
+        if self._own_names.search(text):
             return True
         return program == "kernel" and not self._names_other_server(text)
 
     def _names_other_server(self, text: str) -> bool:
-        """Whether it names a server, which is none of ours then."""
+        """Whether a line that does not name this server names another one."""
         known = self.others and _names(self.others).search(text)
         return bool(known) or any(pattern.search(text) for pattern in _NAMED_SERVER)
 
 
 def log_subject(mount: Mount, mounts: Sequence[Mount]) -> LogSubject:
-    """Return what the lines about a mount name.
+    """Return the names by which log lines mention a mount.
 
     Args:
-        mount: whose lines are wanted.
+        mount: the mount whose lines are wanted.
         mounts: all mounts of this host.
     """
     servers = _servers(mount)
     others: set[str] = set()
-    for one in mounts:
-        found = _servers(one)
-        others |= set() if found & servers else found
+    for row in mounts:
+        names = _servers(row)
+        others |= set() if names & servers else names
     units: tuple[str, ...]
     try:
         units = (unit_text.name(mount.mount_point), unit_text.name(mount.mount_point, "automount"))
@@ -177,16 +188,16 @@ def _servers(mount: Mount) -> set[str]:
     if mount.active is not None:
         shares.add(mount.active.share)
         options.append(mount.active.options)
-    found: set[str] = set()
+    names: set[str] = set()
     for share in shares:
         try:
-            found.add(Share.parse(share).host.strip("[]"))
+            names.add(Share.parse(share).host.strip("[]"))
         except ShareError:
             continue
     for text in options:
         values = MountOptions.parse(text)
-        found |= {values.get(name) or "" for name in ("addr", "mountaddr")}
-    return found - {""}
+        names |= {values.get(name) or "" for name in ("addr", "mountaddr")}
+    return names - {""}
 
 
 def _names(words: Iterable[str]) -> re.Pattern[str]:
@@ -196,13 +207,13 @@ def _names(words: Iterable[str]) -> re.Pattern[str]:
 
 
 class LogReader:
-    """Reads the log of this host.
+    """Reads the system log of this host.
 
     Args:
-        root: where the journal and dev/kmsg are looked for; tests give a folder of files.
-        journalctl: the program, None to look for it.
-        clock: seconds since 1970.
-        deadline_s: how long the journal may take.
+        root: directory that contains the journal and dev/kmsg; tests use a temporary one.
+        journalctl: path of journalctl(1), None to search for it.
+        clock: returns the Unix time, seconds.
+        deadline_s: longest time to read the journal, seconds.
     """
 
     def __init__(
@@ -224,8 +235,8 @@ class LogReader:
         Args:
             subject: the mount.
             token: cancels it.
-            since_s: seconds; older lines are left out, at most MAX_SINCE_S.
-            lines: how many at most, up to MAX_LINES.
+            since_s: length of the period up to now, seconds, at most MAX_SINCE_S.
+            lines: largest number of lines, at most MAX_LINES.
 
         Raises:
             CancelledError: if the token is set.
@@ -240,7 +251,7 @@ class LogReader:
         return msgspec.structs.replace(log, group=_group_of(journal) if program and journal else "")
 
     def _find_journal(self) -> Path | None:
-        """Return the file of the system's journal: who may read it sees all, others see their own lines."""
+        """Return the file of the system journal; without read access to it, a user sees only own lines."""
         for folder in ("var/log/journal", "run/log/journal"):
             found = sorted(Path(self._root, folder).glob("*/system.journal"))
             if found:
@@ -252,23 +263,23 @@ class LogReader:
     ) -> MountLog:
         command = [program, *journal_arguments(subject, since)]
         child = process.start(command, stdin=process.DEVNULL, stderr=process.DEVNULL, cwd="/")
-        found: list[LogLine] = []
+        matching: list[LogLine] = []
         output = _ChildOutput(child, time.monotonic() + self._deadline_s)
         try:
             with token.on_cancel(lambda: process.kill_group(child)):
                 for raw in output.lines():
                     line = _journal_line(raw, subject)
                     if line is not None:
-                        found.append(line)
-                        if len(found) > lines:
+                        matching.append(line)
+                        if len(matching) > lines:
                             break
         finally:
             process.kill_group(child)
             output.close()
             process.wait(child, 1.0)
         token.check()
-        partial = output.cut or len(found) > lines
-        return MountLog(lines=found[:lines][::-1], source="journal", partial=partial)
+        partial = output.cut or len(matching) > lines
+        return MountLog(lines=matching[:lines][::-1], source="journal", partial=partial)
 
     def _read_kernel(self, subject: LogSubject, since: float, lines: int) -> MountLog:
         try:
@@ -276,24 +287,24 @@ class LogReader:
         except OSError as error:
             denied = error.errno in {errno.EPERM, errno.EACCES}
             return MountLog(lines=[], source="forbidden" if denied else "none")
-        kept: deque[LogLine] = deque(maxlen=lines + 1)
+        matching: deque[LogLine] = deque(maxlen=lines + 1)
         try:
             booted = self._clock() - time.clock_gettime(time.CLOCK_MONOTONIC)
             for record in _records(fd):
                 line = _kernel_line(record, booted)
                 if line is not None and line.time_s >= since and subject.concerns("kernel", line.text):
-                    kept.append(line)
+                    matching.append(line)
         except OSError as error:
             if error.errno not in {errno.EPERM, errno.EACCES}:
                 raise
             return MountLog(lines=[], source="forbidden")
         finally:
             os.close(fd)
-        return MountLog(lines=list(kept)[-lines:], source="kernel", partial=len(kept) > lines)
+        return MountLog(lines=list(matching)[-lines:], source="kernel", partial=len(matching) > lines)
 
 
 def _group_of(path: Path) -> str:
-    """Return the group that may read a file of the journal; it is on the disk of the system."""
+    """Return the group that may read a file of the journal. The local disk cannot hang."""
     try:
         return path.group()
     except (OSError, KeyError):
@@ -301,7 +312,7 @@ def _group_of(path: Path) -> str:
 
 
 def journal_arguments(subject: LogSubject, since: float) -> list[str]:
-    """Return the arguments of journalctl(1): matches of one field are alternatives, “+” parts groups."""
+    """Return the arguments of journalctl(1): matches of one field are alternatives, “+” separates groups."""
     names = [f"SYSLOG_IDENTIFIER={name}" for name in PROGRAMS]
     units = [f"{name}={unit}" for unit in subject.units for name in ("UNIT", "_SYSTEMD_UNIT")]
     groups = [["_TRANSPORT=kernel"], names, *([word] for word in units)]
@@ -314,10 +325,10 @@ def journal_arguments(subject: LogSubject, since: float) -> list[str]:
 
 
 class _ChildOutput:
-    """What a child prints, line by line, until a deadline or too many bytes.
+    """Output of a child process, line by line, limited by a deadline and a number of bytes.
 
     Attributes:
-        cut: whether it was ended before its end.
+        cut: whether a limit ended the output.
     """
 
     def __init__(self, child: process.Child, end: float) -> None:
@@ -330,7 +341,7 @@ class _ChildOutput:
         self._pipe.close()
 
     def lines(self) -> Iterator[bytes]:
-        """Yield whole lines; one that is too long is left out."""
+        """Yield the lines; a line longer than _MAX_LINE_BYTES is skipped."""
         rest, read, too_long = b"", 0, False
         while True:
             left_s = self._end - time.monotonic()
@@ -390,15 +401,15 @@ def _priority(text: str | None) -> int:
 
 
 def _records(fd: int) -> Iterator[bytes]:
-    """Yield the records of /dev/kmsg that are there (Documentation/ABI/testing/dev-kmsg)."""
+    """Yield the records that /dev/kmsg holds (Documentation/ABI/testing/dev-kmsg)."""
     while True:
         try:
             record = os.read(fd, 8192)
         except BlockingIOError:
             return
-        except BrokenPipeError:  # the buffer has gone round: the next one is the oldest left
+        except BrokenPipeError:  # the record was overwritten: the next read returns the oldest one left
             continue
-        if not record:  # a file of a test
+        if not record:  # end of a regular file, in tests
             return
         yield from (record.split(b"\0") if b"\0" in record else [record])
 
@@ -412,42 +423,42 @@ def _kernel_line(record: bytes, booted: float) -> LogLine | None:
     if level >> 3:  # written by a program (its facility is not the kernel's)
         return None
     text = rest.split(b"\n")[0].decode(errors="backslashreplace")
-    # What is not printable is written \xNN there.
+    # The kernel escapes unprintable bytes as \xNN.
     return LogLine(
         time_s=booted + int(parts[2]) / 1e6, program="kernel", priority=level & 7, text=printable_line(text)
     )
 
 
 def log_text(log: MountLog, mount_point: str) -> list[str]:
-    """Return what a person has to know beside the lines, one sentence or two an item."""
+    """Return notes about the log for the person: its source, its limits, and how to see more."""
     join = f"sudo usermod -aG {log.group} $USER"
-    told: list[str] = []
+    notes: list[str] = []
     if log.source == "forbidden" and log.group:
-        told.append(
+        notes.append(
             "Your user may read neither the journal nor the kernel's log. Members of the group "
             f"{log.group} may: {join}, then log in again. For once: sudo mountwright log "
             f"{shlex.quote(mount_point)}"
         )
     elif log.source == "forbidden":
-        told.append(
+        notes.append(
             "Your user may not read the kernel's log. For once: sudo mountwright log "
             f"{shlex.quote(mount_point)}. For all users: sudo sysctl kernel.dmesg_restrict=0"
         )
     elif log.source == "none":
-        told.append("This computer has neither a journal nor a readable kernel log.")
+        notes.append("This computer has neither a journal nor a readable kernel log.")
     elif log.group:
-        told.append(
+        notes.append(
             "Only the kernel's log is shown. Members of the group "
             f"{log.group} also see mount.nfs and systemd: {join}, then log in again."
         )
     if not log.lines and log.source in {"journal", "kernel"}:
-        told.append("No line about this mount or its server in this time.")
+        notes.append("No line about this mount or its server in this time.")
     if log.partial:
-        told.append("Older lines are left out.")
-    return told
+        notes.append("Older lines are left out.")
+    return notes
 
 
 def printable_line(text: str) -> str:
-    """Return one line without characters that a terminal would obey, cut where it is too long."""
+    """Return a text as one line: control characters escaped, cut off after _MAX_TEXT characters."""
     line = "".join(c if c.isprintable() else " " if c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
     return line if len(line) <= _MAX_TEXT else f"{line[:_MAX_TEXT]}…"

@@ -1,8 +1,8 @@
 """Mount table of this host: fstab, systemd units, autofs maps and the kernel's table, merged.
 
-It is read once or followed: the kernel reports mounts, while fstab, units and maps are looked at each
-second. The options with which this program made a mount are remembered: utab may be absent, or speak of an
-earlier mount.
+The table is read once or watched: the kernel reports mounts at once (poll(2) on mountinfo, proc(5)), while
+fstab, units and maps are polled every second. The program records the options of its own mounts, because
+utab may be absent or describe an earlier mount.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _FSTAB = "/etc/fstab"
 
 
 def read_table(root: str = "/") -> MountTable:
-    """Return every NFS mount that is configured in fstab, a systemd unit or an autofs map, active, or both.
+    """Return every NFS mount that is active or configured in fstab, a systemd unit or an autofs map.
 
-    Of mounts that lie on top of each other the upper one is listed, with a warning. Nothing is asked of any
-    server, and no mount point is touched: the state "not-responding" is for those who probe.
+    Where one mount hides another, only the upper one is listed, with a warning. No server and no mount point
+    is accessed, so the state is never "not-responding".
 
     Args:
-        root: where to look for etc, usr/lib/systemd, proc, run and sys; tests give a folder of files.
+        root: directory that contains etc, usr/lib/systemd, proc, run and sys; tests use a temporary one.
     """
     warnings: list[str] = []
     active = _active_mounts(root, warnings)
@@ -71,27 +71,27 @@ def read_table(root: str = "/") -> MountTable:
 def _configured_mounts(
     root: str, warnings: list[str], active: dict[str, Active]
 ) -> list[tuple[str, Configured]]:
-    """Return mount point and entry; of two entries for one place the one that is mounted comes first."""
-    found = _fstab_mounts(root, warnings)
-    taken = {point for point, _ in found}
-    kept = systemd_units.read(root)
-    warnings += [printable(warning) for warning in kept.warnings]
-    for point, configured in kept.mounts:
-        if point in taken:
+    """Return mount points and entries; of two entries of one mount point, the mounted one comes first."""
+    entries = _fstab_mounts(root, warnings)
+    fstab_points = {point for point, _ in entries}
+    units = systemd_units.read(root)
+    warnings += [printable(warning) for warning in units.warnings]
+    for point, configured in units.mounts:
+        if point in fstab_points:
             warnings.append(f"The unit {configured.origin} and {_FSTAB} both configure {point}.")
-        found.append((point, configured))
+        entries.append((point, configured))
     maps = autofs.read(root)
     warnings += maps.warnings
     for point, configured in maps.rows({point: live.share for point, live in active.items()}):
-        if point in taken and point in maps.mounts:
+        if point in fstab_points and point in maps.mounts:
             warnings.append(f"The map {configured.origin} and {_FSTAB} both configure {point}.")
-        found.append((point, configured))
+        entries.append((point, configured))
 
     def is_elsewhere(item: tuple[str, Configured]) -> bool:
         live = active.get(item[0])
         return live is None or not _same_share(item[1], live)
 
-    return sorted(found, key=is_elsewhere)
+    return sorted(entries, key=is_elsewhere)
 
 
 def _fstab_mounts(root: str, warnings: list[str]) -> list[tuple[str, Configured]]:
@@ -101,7 +101,7 @@ def _fstab_mounts(root: str, warnings: list[str]) -> list[tuple[str, Configured]
         warnings.append(f"{_FSTAB} cannot be read: {error.strerror}.")
         return []
     warnings += [printable(warning) for warning in table.warnings(_FSTAB)]
-    found: list[tuple[str, Configured]] = []
+    entries: list[tuple[str, Configured]] = []
     seen: set[str] = set()
     for line, entry in table.nfs_lines():
         configured = Configured(
@@ -115,12 +115,12 @@ def _fstab_mounts(root: str, warnings: list[str]) -> list[tuple[str, Configured]
         if point in seen:
             warnings.append(f"Line {line.number} of {_FSTAB} names {point} once more.")
         seen.add(point)
-        found.append((point, configured))
-    return found
+        entries.append((point, configured))
+    return entries
 
 
 def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
-    """Return mount point to live mount, visible ones only."""
+    """Return the visible live mounts by mount point."""
     try:
         info = mountinfo.read(root)
     except OSError as error:
@@ -129,14 +129,14 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
     rows = info.nfs_rows()
     if not rows:
         return {}
-    noted = utab.read(root)
+    utab_entries = utab.read(root)
     connections = _connections(root)
     active: dict[str, Active] = {}
     for row in rows:
         if not info.is_visible(row):
-            warnings.append(_covered(info, row))
+            warnings.append(_hidden_mount_warning(info, row))
             continue
-        recorded = utab.recorded_options(noted, row)
+        recorded = utab.recorded_options(utab_entries, row)
         active[printable(row.mount_point)] = Active(
             mount_id=row.mount_id,
             device=row.device,
@@ -150,14 +150,14 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
     return active
 
 
-def _covered(info: MountInfo, row: MountRow) -> str:
+def _hidden_mount_warning(info: MountInfo, row: MountRow) -> str:
     upper = info.mount_of_path(row.mount_point)
     cover = f"{upper.source} at {upper.mount_point}" if upper is not None else "another mount"
     return printable(f"The mount of {row.source} at {row.mount_point} is hidden below {cover}.")
 
 
 def _same_share(configured: Configured, live: Active) -> bool:
-    """Whether a mount is of the share that is configured; version 4 shows ``nas:x`` as ``nas:/x``."""
+    """Whether a live mount shows the configured share; NFS version 4 shows ``nas:x`` as ``nas:/x``."""
     wanted = configured.share
     if live.fstype == "nfs4":
         with suppress(ShareError):
@@ -184,7 +184,7 @@ def _merge(point: str, configured: Configured, live: Active | None) -> Mount:
 
 
 def _connections(root: str) -> dict[str, int]:
-    """Return mount point to the number of connections of its client; 0 for a form not understood."""
+    """Return the number of connections of each mount, by mount point; empty without mountstats."""
     try:
         return {stats.mount_point: len(stats.xprts) for stats in read_mountstats(root)}
     except OSError:
@@ -192,7 +192,7 @@ def _connections(root: str) -> dict[str, int]:
 
 
 def read_ahead_of_device(device: str, root: str = "/") -> int | None:
-    """Return the read-ahead of a superblock, KiB, or None if the kernel has no such device."""
+    """Return the readahead of a superblock, KiB, or None if the kernel has no such device."""
     if not _DEVICE.fullmatch(device):
         return None
     try:
@@ -203,16 +203,16 @@ def read_ahead_of_device(device: str, root: str = "/") -> int | None:
 
 
 def plain_path(path: str) -> str:
-    """Return an absolute path without doubled slashes, "." and a slash at its end; links are not followed."""
+    """Return an absolute path without double slashes, "." and trailing slash; links are not followed."""
     return posixpath.normpath("/" + path.lstrip("/")) if path.startswith("/") else path
 
 
-#: The kernel hands the id of a mount out again (mnt_alloc_id, fs/namespace.c), so it is not enough alone.
+#: Key of a mount: id, device and share. The kernel reuses the id alone (mnt_alloc_id, fs/namespace.c).
 _Key = tuple[int, str, str]
 
 
 class RecordedOptions:
-    """What was asked for, mount by mount; of any thread.
+    """Requested options of the mounts that this program made. Methods may be called by any thread.
 
     Args:
         read: returns the mounts of this host.
@@ -220,29 +220,29 @@ class RecordedOptions:
 
     def __init__(self, read: Callable[[], MountTable] = read_table) -> None:
         self._read = read
-        # Held while the table is read: with an older table a mount that was just noted would seem gone.
+        # Held while the table is read: with an older table, a mount recorded meanwhile would seem gone.
         self._lock = threading.Lock()
         self._options: dict[_Key, str] = {}
 
     def note(self, mount_id: int, options: str) -> None:
-        """Remember the options of a mount that is there now; one that is gone already is not noted."""
+        """Record the requested options of a live mount; an unknown mount id is ignored."""
         with self._lock:
             for row in self._read().mounts:
                 if row.active is not None and row.active.mount_id == mount_id:
                     self._options[_key(row.active)] = options
 
     def table(self) -> MountTable:
-        """Return the mounts with what was asked for beside what is in use; forget those that are gone."""
+        """Return the mounts with their recorded options, and drop the records of mounts that are gone."""
         with self._lock:
             table = self._read()
-            there = {_key(row.active) for row in table.mounts if row.active is not None}
-            self._options = {key: text for key, text in self._options.items() if key in there}
-            settings = tuple(read_settings()) if there else ()
+            present = {_key(row.active) for row in table.mounts if row.active is not None}
+            self._options = {key: text for key, text in self._options.items() if key in present}
+            settings = tuple(read_settings()) if present else ()
             rows = [self._with_options(row, settings) for row in table.mounts]
             return msgspec.structs.replace(table, mounts=rows)
 
     def options(self, mount_id: int) -> str | None:
-        """Return the options of a mount that was made here; None for one that somebody else made."""
+        """Return the requested options of a mount; None if this program did not make it."""
         self.table()
         with self._lock:
             return next((text for key, text in self._options.items() if key[0] == mount_id), None)
@@ -259,9 +259,9 @@ def _key(active: Active) -> _Key:
     return active.mount_id, active.device, plain_share(active.share)
 
 
-#: Files that the kernel does not report. They are on the local disk: looking at them cannot hang.
+#: Files and directories to poll, because the kernel does not report them. The local disk cannot hang.
 _POLLED_PATHS = ("etc/fstab", "run/mount/utab", readahead_rule.FOLDER.lstrip("/"), *systemd_units.FOLDERS)
-#: Mounts often come in bursts, and mount.nfs writes utab just after the mount: one look for all of it.
+#: Delay after a report of the kernel, seconds: mounts come in bursts, and mount.nfs writes utab afterwards.
 _SETTLE_S = 0.05
 
 
@@ -273,21 +273,21 @@ def watch_table(
     interval_s: float = 1.0,
     listen: Callable[[Callable[[], None]], AbstractContextManager[object]] | None = None,
 ) -> None:
-    """Emit the table now and again each time that it has changed, until the token is set.
+    """Emit the mount table now and after each change, until the token is set.
 
-    Mounts and unmounts are reported by poll(2) on mountinfo (proc(5)), at once. A change that leaves the
-    table as it was, such as a mount of another file system, emits nothing.
+    poll(2) on mountinfo reports mounts and unmounts at once (proc(5)). A change that does not alter the
+    table, such as a mount of another file system, emits nothing.
 
     Args:
-        token: ends it within milliseconds.
-        emit: called in this thread.
-        root: as for :func:`read_table`.
-        interval_s: how often fstab is looked at, seconds.
-        listen: gives a context in which a function is called, on any thread, when something else is to be
-            told of the mounts: the table is emitted then, whether it changed or not.
+        token: ends the watch within milliseconds.
+        emit: receives the table, in this thread.
+        root: directory that contains the files, see :func:`read_table`.
+        interval_s: interval between two polls of fstab, units and maps, seconds.
+        listen: takes a function and returns a context; while it is open, any thread may call the function to
+            have the table emitted even if it did not change.
 
     Raises:
-        CancelledError: always, at the end.
+        CancelledError: always, when the token is set.
         OSError: if there is no mountinfo.
     """
     wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -300,20 +300,20 @@ def watch_table(
             poll.register(mountinfo, select.POLLPRI | select.POLLERR)
             poll.register(wake_read, select.POLLIN)
             last: MountTable | None = None
-            seen: object = None
-            changed, asked = True, False
+            last_signatures: object = None
+            changed, requested = True, False
             while True:
                 token.check()
                 signatures = _signatures(root)
-                if changed or asked or signatures != seen:
-                    seen = signatures
+                if changed or requested or signatures != last_signatures:
+                    last_signatures = signatures
                     table = read_table(root)
-                    if asked or table != last:
+                    if requested or table != last:
                         last = table
                         emit(table)
                 ready = {fd for fd, _event in poll.poll(interval_s * 1000)}
-                changed, asked = mountinfo in ready, wake_read in ready
-                if asked:
+                changed, requested = mountinfo in ready, wake_read in ready
+                if requested:
                     os.read(wake_read, 4096)
                 if changed:
                     token.wait(_SETTLE_S)
@@ -324,7 +324,7 @@ def watch_table(
 
 
 class _WakePipe:
-    """Writes to a pipe when called; closed once, so that a later call cannot reach another's descriptor."""
+    """Writes to a pipe when called. After close, a call does nothing: the descriptor may be reused."""
 
     def __init__(self, fd: int) -> None:
         self._fd: int | None = fd
@@ -343,14 +343,14 @@ class _WakePipe:
 
 
 def _signatures(root: str) -> list[tuple[int, int, int] | None]:
-    found: list[tuple[int, int, int] | None] = []
-    looked_at = [(Path(root, name), True) for name in _POLLED_PATHS]
-    # A map may be a link to anywhere, also to a share whose server is dead: it is not followed.
-    for path, follow in [*looked_at, *((path, False) for path in autofs.files(root))]:
+    signatures: list[tuple[int, int, int] | None] = []
+    polled = [(Path(root, name), True) for name in _POLLED_PATHS]
+    # A map may be a link to a share whose server is dead, so links of maps are not followed.
+    for path, follow in [*polled, *((path, False) for path in autofs.files(root))]:
         try:
             status = path.stat(follow_symlinks=follow)
         except OSError:
-            found.append(None)
+            signatures.append(None)
         else:
-            found.append((status.st_mtime_ns, status.st_ino, status.st_size))
-    return found
+            signatures.append((status.st_mtime_ns, status.st_ino, status.st_size))
+    return signatures

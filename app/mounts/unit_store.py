@@ -1,7 +1,7 @@
 """systemd unit store: units that save a mount, previewed by the helper's code and written by the helper.
 
-Only units that this program made are changed. What they say is read back into the fields that they were made
-from, so that the helper, which takes fields and no texts, can write them again as they were.
+Only units that this program made are changed. Their settings are parsed back into the fields from which the
+helper built them. The helper accepts only such fields, so this is how it restores a unit.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from app.tasks import CancelToken
 
 FOLDER = "/etc/systemd/system"
+#: Longest wait for the helper, seconds.
 _TIMEOUT_S = 60.0
-#: A unit says these by a setting, or by being there.
+#: Options that a unit expresses by a setting, or by the existence of the automount unit.
 _SET_BY_OTHER_FIELDS = ("auto", "x-systemd.automount", "x-systemd.idle-timeout", "defaults")
 
 
 class UnitPair(NamedTuple):
-    """The mount unit and the automount unit of a mount point; "" for one that is not there."""
+    """Texts of the mount unit and the automount unit of a mount point; "" for a missing unit."""
 
     mount: str
     automount: str
 
     @property
     def sha256(self) -> str:
-        """The checksum by which the helper knows them."""
+        """Checksum of both units, computed as the helper does."""
         texts = (text.encode() or None for text in self)
         return unit_text.pair_sha256(*texts)
 
@@ -45,8 +46,8 @@ class UnitStore:
     """Reads, previews and writes the units of mounts.
 
     Args:
-        helper: of the role "persist".
-        folder: where the units stand; tests have their own.
+        helper: helper of the role "persist".
+        folder: directory of the units; tests use a temporary one.
     """
 
     def __init__(self, helper: HelperClient, folder: str = FOLDER) -> None:
@@ -57,7 +58,7 @@ class UnitStore:
         """Return the names of both units of a mount point.
 
         Raises:
-            AppError: if it has none.
+            AppError: if no unit name exists for the mount point.
         """
         try:
             return unit_text.name(point), unit_text.name(point, "automount")
@@ -65,10 +66,10 @@ class UnitStore:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
 
     def read(self, point: str) -> UnitPair:
-        """Return the units as they are.
+        """Return the present units of a mount point.
 
         Raises:
-            AppError: FSTAB_REFUSED if somebody else made them, or they cannot be read.
+            AppError: FSTAB_REFUSED if another program made them, or if they cannot be read.
         """
         texts: list[str] = []
         for name in self.names(point):
@@ -89,19 +90,19 @@ class UnitStore:
         return UnitPair(*texts)
 
     def wanted(self, args: ApplyArgs) -> UnitPair:
-        """Return the units as they are to be.
+        """Return the units that a request asks for.
 
         Raises:
-            AppError: if no unit can say this.
+            AppError: if a unit cannot express the request.
         """
         wire = _wire(args)
         return self._build(wire)
 
     def reserved(self, args: ApplyArgs) -> str:
-        """Return which of the new words only root may write, and why, in sentences; "" if there is none.
+        """Return sentences on the new options that only root may write, "" for none.
 
         Raises:
-            AppError: if no unit can say this.
+            AppError: if a unit cannot express the request.
         """
         share, words = unit_text.read(self.read(args.mount_point).mount)
         try:
@@ -122,10 +123,10 @@ class UnitStore:
         return result
 
     def check_restorable(self, point: str, before: UnitPair) -> None:
-        """Check that the helper can write these units again as they are.
+        """Check that the helper can restore these units exactly.
 
         Raises:
-            AppError: FSTAB_REFUSED.
+            AppError: FSTAB_REFUSED if it cannot, because another program changed them.
         """
         if before.mount and self._build(_fields(point, before)) != before:
             raise AppError(
@@ -135,7 +136,7 @@ class UnitStore:
             )
 
     def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
-        """Return what writing the units and taking that back would ask of the helper."""
+        """Return the helper requests that write the units and that undo it."""
         before = self.read(args.mount_point)
         back: tuple[str, dict[str, Any]] = ("unit-remove", {"target": args.mount_point, "sha256": ""})
         if before.mount:
@@ -143,20 +144,20 @@ class UnitStore:
         return [("unit-write", {**_wire(args), "sha256": ""}), back]
 
     def share(self, units: UnitPair) -> str:
-        """Return the share that units keep."""
+        """Return the share of the units, "" for none."""
         return _settings(units.mount).get("What", "")
 
     def options(self, units: UnitPair) -> str:
-        """Return the options that units give to mount, "" for none."""
+        """Return the option string of the units, "" for none."""
         return _settings(units.mount).get("Options", "")
 
     def write(
         self, args: ApplyArgs, sha256: str, token: CancelToken, helper: HelperClient | None = None
     ) -> dict[str, Any]:
-        """Write the units in place of those of that checksum; return the helper's answer.
+        """Write the requested units if the present ones have the checksum; return the helper's answer.
 
         Raises:
-            AppError: they are as they were then.
+            AppError: if that failed; the units are unchanged.
         """
         wire = {**_wire(args), "sha256": sha256}
         return (helper or self._helper).call("unit-write", wire, token, _TIMEOUT_S)
@@ -164,10 +165,13 @@ class UnitStore:
     def put(
         self, point: str, units: UnitPair, sha256: str, token: CancelToken, helper: HelperClient | None = None
     ) -> dict[str, Any]:
-        """Let these units stand, or none, in place of those of that checksum; return the helper's answer.
+        """Write these units, or remove them, if the present ones have the checksum.
+
+        Returns:
+            the helper's answer.
 
         Raises:
-            AppError: they are as they were then.
+            AppError: if that failed; the units are unchanged.
         """
         if units.mount:
             wire = {**_fields(point, units), "sha256": sha256}
@@ -178,7 +182,7 @@ class UnitStore:
     def _build(self, wire: dict[str, Any]) -> UnitPair:
         wanted = _new_units(wire)
         try:
-            # Whether root's words need an approval is told beside it; the helper decides.
+            # Reserved options pass here: reserved() reports them, and the helper decides.
             units = unit_text.build(wanted, load(), wanted.words)
         except Refusal as refusal:
             raise explain_refusal(refusal.code, refusal.message, refusal.detail) from refusal
@@ -214,15 +218,15 @@ def _wire(args: ApplyArgs) -> dict[str, Any]:
 
 
 def _fields(point: str, units: UnitPair) -> dict[str, Any]:
-    """Return what units that this program made were made from."""
-    said = _settings(units.mount)
-    words = [word for word in said.get("Options", "").split(",") if word]
-    words += [f"x-systemd.mount-timeout={said['TimeoutSec']}"] if "TimeoutSec" in said else []
-    if not units.automount and not said.keys() & {"WantedBy", "RequiredBy"}:
+    """Return the helper's fields from which units of this program were built."""
+    settings = _settings(units.mount)
+    words = [word for word in settings.get("Options", "").split(",") if word]
+    words += [f"x-systemd.mount-timeout={settings['TimeoutSec']}"] if "TimeoutSec" in settings else []
+    if not units.automount and not settings.keys() & {"WantedBy", "RequiredBy"}:
         words.append("noauto")
     idle = _settings(units.automount).get("TimeoutIdleSec", "")
     return {
-        "share": said.get("What", ""),
+        "share": settings.get("What", ""),
         "target": point,
         "options": words,
         "automount": bool(units.automount),
