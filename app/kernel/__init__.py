@@ -1,1 +1,1 @@
-"""Everything read from the kernel and /etc: mountinfo, mountstats, netlink, utab, fstab, nfsmount.conf."""
+"""Readers of kernel interfaces and /etc: mountinfo, mountstats, netlink, utab, fstab, nfsmount.conf."""

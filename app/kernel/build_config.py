@@ -7,7 +7,7 @@ import re
 import zlib
 from pathlib import Path
 
-#: Where the configuration of a running kernel may be; the last two are the module "configs", not loaded.
+#: Paths of the configuration of a running kernel; the last two are the module "configs", read as a file.
 _CONFIGS = (
     "proc/config.gz",
     "boot/config-{release}",
@@ -15,17 +15,18 @@ _CONFIGS = (
     "lib/modules/{release}/kernel/kernel/configs.ko",
     "usr/lib/uml/modules/{release}/kernel/kernel/configs.ko",
 )
-#: What stands around the compressed configuration inside the kernel (kernel/configs.c).
+#: Marker before the compressed configuration inside the kernel (kernel/configs.c).
 _CONFIG_MARK = b"IKCFG_ST"
 
 
 def udp_support(release: str, root: str = "/") -> tuple[bool | None, str]:
-    """Return whether the kernel's client speaks NFS over UDP, or None, and how it is known.
+    """Return whether the kernel's client supports NFS over UDP, None if unknown, and the source of that fact.
 
-    Linux 5.6 brought CONFIG_NFS_DISABLE_UDP_SUPPORT, on by default (fs/nfs/Kconfig); older ones have UDP.
+    Linux 5.6 introduced CONFIG_NFS_DISABLE_UDP_SUPPORT, on by default (fs/nfs/Kconfig). Older kernels
+    support UDP.
     """
-    for place in _CONFIGS:
-        path = Path(root, place.format(release=release))
+    for pattern in _CONFIGS:
+        path = Path(root, pattern.format(release=release))
         text = _read_config(path)
         if not text:
             continue

@@ -1,8 +1,11 @@
-"""fstab(5), read without loss: every line keeps its bytes.
+"""fstab(5), parsed without loss: every line retains its bytes.
 
-The grammar is libmount's (libmount/src/tab_parse.c): fields between blanks and tabs, the first three needed;
-a line whose first other character is # is a comment; numbers five and six, if there, are whole numbers; what
-follows them is ignored; a backslash and three octal digits stand for the byte of that number.
+The grammar is that of libmount (libmount/src/tab_parse.c):
+
+- Fields are separated by blanks and tabs; the first three are required.
+- A line whose first non-blank character is # is a comment.
+- Fields five and six, if present, are whole numbers; further fields are ignored.
+- A backslash and three octal digits represent the byte of that number.
 """
 
 from __future__ import annotations
@@ -21,15 +24,15 @@ _BLANKS = re.compile(rb"[ \t]+")
 
 @dataclass(frozen=True, slots=True)
 class FstabFields:
-    """The fields of one entry, escapes read; bytes that are not UTF-8 become surrogates.
+    """The fields of one entry, unescaped; bytes that are not UTF-8 become surrogates.
 
     Attributes:
-        source: the share, for NFS.
+        source: source of the mount; the share for NFS.
         target: mount point, as written.
         fstype: file system type.
         options: option string, "" if the line ends before it.
-        freq: for dump(8).
-        passno: for fsck(8).
+        freq: dump frequency, for dump(8).
+        passno: pass number, for fsck(8).
     """
 
     source: str
@@ -41,20 +44,20 @@ class FstabFields:
 
     @property
     def is_nfs(self) -> bool:
-        """Whether it is an NFS mount."""
+        """Whether the entry is an NFS mount."""
         return self.fstype in NFS_TYPES
 
 
 @dataclass(frozen=True, slots=True)
 class FstabLine:
-    """One line.
+    """One line of fstab.
 
     Attributes:
-        raw: its bytes, line end included; the last line may have none.
-        number: from 1.
+        raw: bytes of the line, with its line end; the last line may have none.
+        number: line number, from 1.
         kind: blank, comment, entry or broken.
-        entry: of an entry.
-        problem: of a broken line: what is wrong, as the end of a sentence.
+        entry: fields of an entry, None for other lines.
+        problem: error of a broken line, as the end of a sentence; "" for other lines.
     """
 
     raw: bytes
@@ -66,7 +69,7 @@ class FstabLine:
 
 @dataclass(frozen=True, slots=True)
 class Fstab:
-    """The whole file. ``bytes(fstab)`` is what was read."""
+    """A parsed fstab; ``bytes(fstab)`` returns the content of the file."""
 
     lines: tuple[FstabLine, ...]
 
@@ -78,7 +81,7 @@ class Fstab:
         return [(line, line.entry) for line in self.lines if line.entry is not None and line.entry.is_nfs]
 
     def warnings(self, origin: str = "/etc/fstab") -> list[str]:
-        """Return one sentence for each line that mount cannot read."""
+        """Return one sentence for each line that mount(8) ignores."""
         return [
             f"Line {line.number} of {origin} is ignored by mount: {line.problem}"
             for line in self.lines
@@ -87,10 +90,10 @@ class Fstab:
 
 
 def read(root: str = "/") -> Fstab:
-    """Return /etc/fstab; a missing file is an empty one.
+    """Return the parsed /etc/fstab; a missing file counts as empty.
 
     Raises:
-        OSError: if it is there but cannot be read.
+        OSError: if the file exists and cannot be read.
     """
     try:
         raw = Path(root, "etc/fstab").read_bytes()
@@ -100,7 +103,7 @@ def read(root: str = "/") -> Fstab:
 
 
 def parse(raw: bytes) -> Fstab:
-    """Return the lines of a file; any bytes are accepted."""
+    """Return the parsed content of a file; any bytes are accepted."""
     pieces = raw.split(b"\n")
     ended = [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
     return Fstab(tuple(_parse_line(piece, number) for number, piece in enumerate(ended, 1)))
@@ -116,7 +119,7 @@ def _parse_line(raw: bytes, number: int) -> FstabLine:
     problem = _problem(fields)
     if problem:
         return FstabLine(raw, number, "broken", problem=problem)
-    # An escape may stand for NUL, which ends a text for mount.
+    # An escape may represent NUL, which ends a string for mount(8).
     words = [unescape(field).partition("\0")[0] for field in fields[:4]]
     numbers = [int(field) for field in fields[4:6]]
     entry = FstabFields(words[0], words[1], words[2], words[3] if len(words) > 3 else "", *numbers)
@@ -130,29 +133,29 @@ def _problem(fields: list[bytes]) -> str:
         return "it contains a NUL byte."
     for field, name in zip(fields[4:6], ("fifth", "sixth"), strict=False):
         if not _NUMBER.fullmatch(field):
-            shown = _shown(field)
-            why = _split_field(fields)
+            shown = _decode(field)
+            why = _split_field_note(fields)
             if b"#" in field:
                 why = " (a comment cannot stand behind an entry)"
             return f"its {name} field, “{shown}”, is not a number{why}."
     return ""
 
 
-def _split_field(fields: list[bytes]) -> str:
-    """Return what a blank inside a field has done, where that is to be seen, else ""."""
+def _split_field_note(fields: list[bytes]) -> str:
+    """Return a note in parentheses if a blank has probably split a field, else ""."""
     for field, following in itertools.pairwise(fields[3:]):
         if field.endswith(b",") or following.startswith(b","):
-            return f" (no blank can stand among the options, as in “{_shown(field)} {_shown(following)}”)"
+            return f" (no blank can stand among the options, as in “{_decode(field)} {_decode(following)}”)"
     if fields[3].startswith(b"-"):
         return " (“-o” belongs to the command: here the options stand alone)"
     if fields[2] not in _TYPES and _TYPES & set(fields[3:]):
         pair = fields[:2] if not fields[1].startswith(b"/") else fields[1:3]
-        split = " ".join(map(_shown, pair))
+        split = " ".join(map(_decode, pair))
         return f" (a blank in a share or a mount point is written \\040, here “{split}”)"
     return ""
 
 
-def _shown(field: bytes) -> str:
+def _decode(field: bytes) -> str:
     return field.decode(errors="backslashreplace")
 
 

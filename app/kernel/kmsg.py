@@ -1,9 +1,8 @@
-"""Kernel log, /dev/kmsg: since when the NFS client says that a server does not respond.
+"""Kernel log, /dev/kmsg: servers that the NFS client reports as not responding, and since when.
 
-The NFS client writes "nfs: server NAME not responding, still trying" at a major timeout and "nfs: server
-NAME OK" with the next reply (net/sunrpc/clnt.c). /dev/kmsg (Documentation/ABI/testing/dev-kmsg) tells that
-only those who may read the log; with kernel.dmesg_restrict=1 that is root. It can begin later than the
-silence.
+The NFS client logs "nfs: server NAME not responding, still trying" at a major timeout and "nfs: server NAME
+OK" with the next reply (net/sunrpc/clnt.c). With kernel.dmesg_restrict=1 only root may read /dev/kmsg
+(Documentation/ABI/testing/dev-kmsg). The log may have lost the first message.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ from pathlib import Path
 
 _LINE = re.compile(
     rb"\d+,\d+,(\d+),[^;]*;(?:nfs|nfs4|NFS): server (\S+) (not responding|OK)", re.ASCII
-)  # priority, number, microseconds, flags; text
+)  # priority, sequence number, time in microseconds, flags; text
+#: Largest number of records to read.
 _MAX_RECORDS = 100_000
 
 
 def unresponsive_servers(root: str = "/") -> dict[str, float]:
-    """Return the servers of which the log's last word is that they do not respond, with when (Unix time).
+    """Return the servers that do not respond according to the log, with the Unix time since when.
 
-    They are named as the share names them. Nothing is returned where the log may not be read.
+    Servers have the names used in the shares. The result is empty if this user may not read the log.
     """
     try:
         lines = _records(Path(root, "dev/kmsg"))
@@ -32,40 +32,40 @@ def unresponsive_servers(root: str = "/") -> dict[str, float]:
 
 
 def parse_records(lines: list[bytes], boot: float) -> dict[str, float]:
-    """Return what these records say.
+    """Return the servers that do not respond according to these records, with the Unix time since when.
 
     Args:
-        lines: of the log, each one record.
-        boot: Unix time at which the log's clock was 0.
+        lines: records of the log.
+        boot: Unix time at which the clock of the log was 0, seconds.
     """
-    found: dict[str, float] = {}
+    since: dict[str, float] = {}
     for line in lines:
         match = _LINE.match(line)
         if match is None:
             continue
         server = match[2].decode(errors="replace")
         if match[3] == b"OK":
-            found.pop(server, None)
+            since.pop(server, None)
         else:
-            found.setdefault(server, boot + int(match[1]) / 1e6)
-    return found
+            since.setdefault(server, boot + int(match[1]) / 1e6)
+    return since
 
 
 def _records(path: Path) -> list[bytes]:
-    """Return the records that are there now; each read(2) gives one."""
-    found: list[bytes] = []
+    """Return the present records; each read(2) returns one."""
+    records: list[bytes] = []
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        while len(found) < _MAX_RECORDS:
+        while len(records) < _MAX_RECORDS:
             try:
                 piece = os.read(fd, 8192)
             except BlockingIOError:
                 break
-            except BrokenPipeError:  # overwritten before it was read: go on with the next
+            except BrokenPipeError:  # the record was overwritten: continue with the next one
                 continue
             if not piece:
                 break
-            found += piece.splitlines()
+            records += piece.splitlines()
     finally:
         os.close(fd)
-    return found
+    return records

@@ -1,7 +1,7 @@
 """Mount of an open directory: its row in /proc/self/mountinfo, found by the mount id in /proc/self/fdinfo.
 
-Source: proc(5). Asking the kernel for the mount of a path may hang with a dead server, so the directory is
-opened by children that may hang, and by nobody else.
+Source: proc(5). Opening a directory may hang on a dead server, so only child processes that can be abandoned
+open it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class MountOfPath(msgspec.Struct, frozen=True, kw_only=True):
     """One row of mountinfo.
 
     Attributes:
-        mount_id: first field.
+        mount_id: mount id, the first field.
         device: major:minor.
         mount_point: absolute path.
         share: source, as the kernel prints it.
@@ -37,7 +37,7 @@ class MountOfPath(msgspec.Struct, frozen=True, kw_only=True):
     options: str
 
     def printable(self) -> MountOfPath:
-        """Return the row with nothing in it that JSON cannot carry."""
+        """Return the row with bytes that are not UTF-8 escaped, so that JSON can encode it."""
         return msgspec.structs.replace(
             self,
             mount_point=printable(self.mount_point),
@@ -52,20 +52,20 @@ class MountOfPath(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def values(self) -> dict[str, str]:
-        """The options by name; a bare word has the value ""."""
+        """The options by name; a flag without a value has the value ""."""
         pairs = (word.partition("=") for word in self.options.split(",") if word)
         return {name: value for name, _, value in pairs}
 
     @property
     def server(self) -> tuple[str, int]:
-        """Address and port of the server; the address is "" if the kernel names none."""
+        """Address and port of the server; the address is "" if the kernel shows none."""
         values = self.values
         port = values.get("port", "")
         return values.get("addr", ""), int(port) if port.isdigit() and int(port) else NFS_PORT
 
     @property
     def tcp(self) -> bool:
-        """Whether its requests travel over TCP (netids tcp and tcp6)."""
+        """Whether the mount uses TCP (netids tcp and tcp6)."""
         return self.values.get("proto", "").startswith("tcp")
 
     @property
@@ -75,7 +75,7 @@ class MountOfPath(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mount_of_directory(directory_fd: int, root: str = "/") -> MountOfPath | None:
-    """Return the mount that an open directory is on, by its mount id, or None if it cannot be told."""
+    """Return the mount of an open directory by its mount id, None if it cannot be determined."""
     try:
         info = Path(root, f"proc/self/fdinfo/{directory_fd}").read_text(encoding="ascii", errors="replace")
         table = Path(root, "proc/self/mountinfo").read_bytes().decode(errors="surrogateescape")
@@ -89,7 +89,7 @@ def mount_of_directory(directory_fd: int, root: str = "/") -> MountOfPath | None
 
 
 def mount_by_id(table: str, mount_id: str) -> MountOfPath | None:
-    """Return the row of this id in the text of mountinfo, or None."""
+    """Return the row with this mount id in the text of mountinfo, or None."""
     for line in table.splitlines():
         left, dash, right = line.partition(" - ")
         fields, kind = left.split(" "), right.split(" ")

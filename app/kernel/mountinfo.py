@@ -1,6 +1,6 @@
-"""Mount table of this process, as the kernel has it: /proc/self/mountinfo (proc(5)).
+"""Mount table of this process: /proc/self/mountinfo (proc(5)).
 
-Reading it is safe with a dead server. Paths are looked up in the table alone: nothing here touches a mount.
+Reading it never blocks on a dead server. Paths are resolved by the table alone, so no mount is accessed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 NFS_TYPES = frozenset({"nfs", "nfs4"})
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
-#: Stands for the parent of mounts whose parent is not in the table, such as the root of a chroot.
-_NOWHERE = -1
+#: Id for the parent of a mount whose parent is not in the table, such as the root of a chroot.
+_NO_PARENT = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,16 @@ class MountRow:
     """One line of mountinfo.
 
     Attributes:
-        mount_id: unique while the mount lasts.
-        parent_id: the mount that it sits on.
-        device: major:minor; mounts with the same one share a superblock, and its options and cache.
-        root: the directory inside the file system that is mounted; always / for NFS.
+        mount_id: id of the mount, unique while it exists.
+        parent_id: id of the mount that contains the mount point.
+        device: major:minor; equal for mounts that share a superblock with its options and cache.
+        root: mounted directory inside the file system; always / for NFS.
         mount_point: absolute path, unescaped; bytes that are not UTF-8 become surrogates.
-        mount_options: of this mount alone (ro, nosuid, relatime…).
-        propagation: shared:N, master:N and so on.
+        mount_options: options of this mount only (ro, nosuid, relatime…).
+        propagation: optional fields: shared:N, master:N and others.
         fstype: file system type.
-        source: the share, for NFS.
-        super_options: of the superblock, the NFS options among them.
+        source: source of the mount; the share for NFS.
+        super_options: options of the superblock, which include the NFS options.
     """
 
     mount_id: int
@@ -52,7 +52,7 @@ class MountRow:
 
     @property
     def options(self) -> str:
-        """Mount and superblock options in one string; read-only if either is."""
+        """Mount and superblock options in one string; ro if either of them has ro."""
         words = [*MountOptions.parse(self.mount_options), *MountOptions.parse(self.super_options)]
         access = "ro" if "ro" in words else "rw"
         rest = (word for word in words if word and word not in {"ro", "rw"})
@@ -60,57 +60,64 @@ class MountRow:
 
 
 class MountInfo:
-    """The whole table, and the way the kernel walks it."""
+    """The mount table, with path resolution as in the kernel.
+
+    Args:
+        rows: the rows in the order of the file.
+    """
 
     def __init__(self, rows: Sequence[MountRow]) -> None:
         self.rows = tuple(rows)
         known = {row.mount_id for row in rows}
-        self._at: dict[tuple[int, str], MountRow] = {}
+        self._by_parent_and_point: dict[tuple[int, str], MountRow] = {}
         for row in rows:
-            parent = row.parent_id if row.parent_id in known - {row.mount_id} else _NOWHERE
-            self._at[parent, row.mount_point] = row
+            parent = row.parent_id if row.parent_id in known - {row.mount_id} else _NO_PARENT
+            self._by_parent_and_point[parent, row.mount_point] = row
 
     def nfs_rows(self) -> list[MountRow]:
-        """Return the NFS mounts in the kernel's order, covered ones included."""
+        """Return all NFS mounts in the order of the kernel, including those hidden by other mounts."""
         return [row for row in self.rows if row.fstype in NFS_TYPES]
 
     def mount_of_path(self, path: str) -> MountRow | None:
-        """Return the mount that a path lies on, or None for a path that is not absolute.
+        """Return the mount that contains a path, or None for a path that is not absolute.
 
-        Walks the table as the kernel walks the path, so that covered mounts are passed over. Symbolic links
-        are not followed and the path need not exist: nothing outside the table is looked at.
+        The table is walked as the kernel walks the path, so hidden mounts are skipped. Only the table is
+        read: symbolic links are not followed, and the path need not exist.
         """
         if not path.startswith("/"):
             return None
         current: MountRow | None = None
-        for place in _prefixes(posixpath.normpath("/" + path.lstrip("/"))):
-            found = self._at.get((_NOWHERE, place))
+        for prefix in _prefixes(posixpath.normpath("/" + path.lstrip("/"))):
+            found = self._by_parent_and_point.get((_NO_PARENT, prefix))
             current = found or current
-            while current is not None and (above := self._at.get((current.mount_id, place))) is not None:
+            while (
+                current is not None
+                and (above := self._by_parent_and_point.get((current.mount_id, prefix))) is not None
+            ):
                 current = above
         return current
 
     def is_visible(self, row: MountRow) -> bool:
-        """Whether the mount can be reached by its mount point: no other mount covers it."""
+        """Whether the mount is accessible at its mount point, because no other mount hides it."""
         return self.mount_of_path(row.mount_point) is row
 
 
 def read(root: str = "/") -> MountInfo:
-    """Return the table of this process's mount namespace.
+    """Return the mount table of this process's mount namespace.
 
     Raises:
-        OSError: if there is none.
+        OSError: if /proc/self/mountinfo cannot be read.
     """
     return parse(Path(root, "proc/self/mountinfo").read_bytes())
 
 
 def parse(raw: bytes) -> MountInfo:
-    """Return the table; a line that is not one of mountinfo is passed over."""
+    """Return the parsed table; lines of another format are skipped."""
     return MountInfo([row for line in raw.split(b"\n") if (row := _parse_line(line)) is not None])
 
 
 def _parse_line(line: bytes) -> MountRow | None:
-    # Blanks inside a field are escaped, and the separator cannot be a field: the first one is the right one.
+    # Blanks inside a field are escaped and no field is “-”, so the first “ - ” is the separator.
     head, separator, tail = line.partition(b" - ")
     fields, rest = head.split(b" "), tail.split(b" ")
     if not separator or len(fields) < 6 or len(rest) < 3:
@@ -136,15 +143,15 @@ def _is_number(field: bytes) -> bool:
 
 
 def unescape(field: bytes) -> str:
-    r"""Return a field of mountinfo, fstab or utab with its ``\ooo`` escapes read."""
+    r"""Return a field of mountinfo, fstab or utab with its ``\ooo`` escapes decoded."""
     if b"\\" in field:
         field = _ESCAPE.sub(lambda match: bytes([int(match[1], 8) & 0xFF]), field)
     return field.decode(errors="surrogateescape")
 
 
 def _prefixes(path: str) -> list[str]:
-    places = ["/"]
+    prefixes = ["/"]
     for part in path.split("/"):
         if part:
-            places.append(posixpath.join(places[-1], part))
-    return places
+            prefixes.append(posixpath.join(prefixes[-1], part))
+    return prefixes

@@ -1,9 +1,9 @@
 """NFS client counters of each mount, and their sums: /proc/self/mountstats.
 
 Written by the kernel's ``nfs_show_stats`` (fs/nfs/super.c), ``rpc_clnt_show_stats`` (net/sunrpc/stats.c) and
-the ``print_stats`` of each transport (net/sunrpc/xprtsock.c, net/sunrpc/xprtrdma/transport.c). Names of
-lines and of procedures differ between kernels, so everything is found by name, never by position, and what
-is not known is passed over. Reading the file never blocks on a dead server and needs no privilege.
+the ``print_stats`` of each transport (net/sunrpc/xprtsock.c, net/sunrpc/xprtrdma/transport.c). Lines and
+procedures differ between kernels, so they are matched by name, and unknown ones are skipped. Reading the file
+never blocks on a dead server and needs no privilege.
 """
 
 from __future__ import annotations
@@ -35,10 +35,17 @@ _OPERATION = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9_]*): +(\d[\d ]*)$")
 
 
 class ByteCounters(NamedTuple):
-    """The ``bytes:`` line, in bytes except the last two.
+    """The ``bytes:`` line since the file system was mounted.
 
-    ``normal_*`` and ``direct_*`` are what programs asked for; ``server_*`` is payload on the wire;
-    ``read_pages`` and ``write_pages`` are pages of the cache.
+    Attributes:
+        normal_read: bytes that programs read through the page cache.
+        normal_written: bytes that programs wrote through the page cache.
+        direct_read: bytes that programs read with O_DIRECT.
+        direct_written: bytes that programs wrote with O_DIRECT.
+        server_read: payload bytes received from the server.
+        server_written: payload bytes sent to the server.
+        read_pages: pages read by the page cache.
+        write_pages: pages written by the page cache.
     """
 
     normal_read: int = 0
@@ -52,11 +59,18 @@ class ByteCounters(NamedTuple):
 
 
 class OpCounters(NamedTuple):
-    """One procedure since the file system was mounted.
+    """Counters of one RPC procedure since the file system was mounted.
 
-    ``transmissions`` is never less than ``ops``; the difference is retransmissions. ``timeouts`` are major
-    ones. Bytes include RPC headers. Times are sums in milliseconds. ``errors`` counts replies with any
-    error status, the harmless "no such file" of a look-up included; kernels with statvers 1.0 lack it.
+    Attributes:
+        ops: completed operations.
+        transmissions: transmissions; the excess over ``ops`` is the number of retransmissions.
+        timeouts: major timeouts.
+        bytes_sent: bytes sent, including RPC headers.
+        bytes_received: bytes received, including RPC headers.
+        queue_ms: sum of the waits before transmission, milliseconds.
+        rtt_ms: sum of the round-trip times, milliseconds.
+        execute_ms: sum of the times from request to completion, milliseconds.
+        errors: replies with an error status, including the harmless ENOENT of a lookup; 0 with statvers 1.0.
     """
 
     ops: int = 0
@@ -71,24 +85,24 @@ class OpCounters(NamedTuple):
 
 
 class Xprt(msgspec.Struct, frozen=True, kw_only=True):
-    """One transport of the NFS client, shared by all its mounts; a number that a kind lacks is 0.
+    """One transport of an NFS client, shared by all its mounts; counters that a kind lacks are 0.
 
     Attributes:
-        kind: tcp, udp, rdma, local, or what the kernel calls it.
-        port: local port; 0 where it is not fixed (4.1 and later).
-        bind_count: binds.
-        connect_count: connections made; its growth is reconnections.
-        connect_time_s: seconds spent connecting.
-        idle_time_s: seconds since the last use.
+        kind: tcp, udp, rdma, local, or another name that the kernel prints.
+        port: local port; 0 if it is not fixed (NFS 4.1 and later).
+        bind_count: number of binds.
+        connect_count: number of connections; its growth counts reconnections.
+        connect_time_s: total time spent connecting, seconds.
+        idle_time_s: time since the last use, seconds.
         sends: requests sent.
         receives: replies received.
-        bad_xids: replies that no request waited for.
-        request_u: sum over sends of the requests in flight.
-        backlog_u: sum over sends of the requests without a slot.
-        max_slots: most slots ever used.
-        sending_u: sum over sends of the queue before the socket.
-        pending_u: sum over sends of the requests that wait for a reply.
-        numbers: all numbers of the line in the kernel's order.
+        bad_xids: replies whose transaction id matched no request.
+        request_u: number of requests in flight, summed over all sends.
+        backlog_u: number of requests without a slot, summed over all sends.
+        max_slots: largest number of slots used.
+        sending_u: length of the send queue, summed over all sends.
+        pending_u: number of requests that wait for a reply, summed over all sends.
+        numbers: all numbers of the line in the order of the kernel.
     """
 
     kind: str
@@ -109,21 +123,21 @@ class Xprt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MountStats(msgspec.Struct, frozen=True, kw_only=True):
-    """One NFS mount. Mounts that share a superblock repeat the same numbers.
+    """Statistics of one NFS mount; mounts that share a superblock have the same counters.
 
     Attributes:
         mount_point: absolute path, unescaped.
         share: source as the kernel prints it, unescaped.
         fstype: nfs or nfs4.
         statvers: version of the format.
-        opts: the options in use, defaults of the cache times included.
-        age_s: seconds since the file system was mounted.
-        impl_id: what a 4.1+ server says of itself, or "".
-        rpc_version: 3 or 4, 0 if the block breaks off before it.
-        events: by the names of EVENT_NAMES.
-        bytes: see ByteCounters.
-        xprts: one for each connection of the client.
-        ops: procedure name to counters.
+        opts: options in use, including the default attribute cache times.
+        age_s: time since the file system was mounted, seconds.
+        impl_id: implementation id of an NFS 4.1+ server, "" for none.
+        rpc_version: NFS version of the RPC program, 3 or 4; 0 if the block is truncated.
+        events: event counters, by the names of EVENT_NAMES.
+        bytes: byte counters.
+        xprts: the transports, one for each connection of the client.
+        ops: counters by procedure name.
     """
 
     mount_point: str
@@ -140,6 +154,7 @@ class MountStats(msgspec.Struct, frozen=True, kw_only=True):
     ops: dict[str, OpCounters]
 
 
+#: Names of the numbers of an ``xprt:`` line, by kind of transport.
 _XPRT_FIELDS: dict[str, tuple[str, ...]] = {
     "tcp": ("port", "bind_count", "connect_count", "connect_time_s", "idle_time_s", "sends", "receives",
             "bad_xids", "request_u", "backlog_u", "max_slots", "sending_u", "pending_u"),
@@ -156,31 +171,31 @@ def read_text(root: str = "/") -> str:
     """Return the text of this process's mountstats; bytes that are not UTF-8 become surrogates.
 
     Raises:
-        OSError: if there is none.
+        OSError: if /proc/self/mountstats cannot be read.
     """
     return Path(root, "proc/self/mountstats").read_bytes().decode(errors="surrogateescape")
 
 
 def read_mountstats(root: str = "/") -> list[MountStats]:
-    """Return the counters of every NFS mount, in the kernel's order.
+    """Return the statistics of every NFS mount, in the order of the kernel.
 
     Raises:
-        OSError: if there is no mountstats.
+        OSError: if /proc/self/mountstats cannot be read.
     """
     return parse(read_text(root))
 
 
 def parse(text: str) -> list[MountStats]:
-    """Return every NFS mount that the text describes; other lines and torn blocks are passed over."""
+    """Return the statistics of every NFS mount in the text; other file systems are skipped."""
     return [_parse_block(match, lines) for match, lines in _blocks(text.split("\n"))]
 
 
 def parse_xprts(text: str) -> dict[str, tuple[Xprt, ...]]:
-    """Return mount point to the connections of its client; the procedures are not looked at.
+    """Return the transports by mount point, without parsing the procedures.
 
-    Of mounts stacked on one point the last counts, which is the one that is seen.
+    Of several mounts at one mount point the last one counts, which is the visible one.
     """
-    found: dict[str, tuple[Xprt, ...]] = {}
+    xprts_by_point: dict[str, tuple[Xprt, ...]] = {}
     for block in ("\n" + text).split("\ndevice ")[1:]:
         end = block.find("\n\tper-op")
         lines = (block if end < 0 else block[:end]).split("\n")
@@ -188,12 +203,12 @@ def parse_xprts(text: str) -> dict[str, tuple[Xprt, ...]]:
         if head is not None:
             words = (line.strip().partition(":") for line in lines[1:])
             xprts = [xprt for name, _, value in words if name == "xprt" for xprt in _parse_xprt(value)]
-            found[unescape_path(head[2])] = tuple(xprts)
-    return found
+            xprts_by_point[unescape_path(head[2])] = tuple(xprts)
+    return xprts_by_point
 
 
 def find_block(text: str, mount_point: str) -> str | None:
-    """Return the lines of one NFS mount, or None; of stacked mounts the last, which is the visible one."""
+    """Return the lines of the NFS mount at a mount point, or None; of several, the last and visible one."""
     start = text.rfind(f" mounted on {escape_path(mount_point)} with fstype nfs")
     if start < 0:
         return None
@@ -203,7 +218,7 @@ def find_block(text: str, mount_point: str) -> str | None:
 
 
 def parse_one(text: str, mount_point: str) -> MountStats | None:
-    """Return one mount's counters, or None; the other blocks are not looked at."""
+    """Return the statistics of one mount, or None; other blocks are not parsed."""
     block = find_block(text, mount_point)
     if block is None:
         return None
@@ -219,7 +234,7 @@ def escape_path(path: str) -> str:
 
 
 def unescape_path(text: str) -> str:
-    """Return the path that the kernel printed with octal escapes."""
+    """Return a path of the kernel's output with its octal escapes decoded."""
     if "\\" not in text:
         return text
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
@@ -276,7 +291,7 @@ def _add_operation(ops: dict[str, OpCounters], line: str) -> None:
     if match is None:
         return
     numbers = _numbers(match[2])
-    # A line torn inside would give wrong sums: statvers 1.0 has eight numbers, later ones nine.
+    # A truncated line would give wrong sums: statvers 1.0 has eight numbers, later versions have nine.
     if len(numbers) >= len(OpCounters._fields) - 1:
         ops[match[1]] = OpCounters(*numbers[: len(OpCounters._fields)])
 
@@ -302,7 +317,7 @@ def _parse_xprt(text: str) -> Iterator[Xprt]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Return the leading whole numbers; counters are 64 bits, so longer digits are damage."""
+    """Return the leading whole numbers of a text; one of more than 64 bits ends them as damaged."""
     numbers: list[int] = []
     for word in text.split():
         if not (word.isascii() and word.isdigit() and len(word) <= 20):
@@ -311,25 +326,25 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-#: A 4.2 client of Linux 6.12 and later reads with READ_PLUS where an older one reads with READ.
+#: Procedures that read data; NFS 4.2 clients of Linux 6.12 and later use READ_PLUS.
 READ_OPS = ("READ", "READ_PLUS")
 WRITE_OPS = ("WRITE",)
 COMMIT_OPS = ("COMMIT",)
 
 
 class CounterTotals(NamedTuple):
-    """A mount's counters, summed as a rate needs them; all of them only grow while it stays mounted.
+    """Counters of a mount summed over all procedures; they never decrease while it stays mounted.
 
     Attributes:
-        age_s: seconds since the file system was mounted.
-        server_read: payload bytes from the server.
-        server_written: payload bytes to the server.
-        ops: RPC operations.
-        rtt_ms: sum of their round trips.
-        queue_ms: sum of their waits before sending.
-        timeouts: major time-outs.
-        retransmissions: transmissions minus operations; with NFSv4 it stays 0 while the connection lives.
-        connections: transports.
+        age_s: time since the file system was mounted, seconds.
+        server_read: payload bytes received from the server.
+        server_written: payload bytes sent to the server.
+        ops: completed RPC operations.
+        rtt_ms: sum of the round-trip times, milliseconds.
+        queue_ms: sum of the waits before transmission, milliseconds.
+        timeouts: major timeouts.
+        retransmissions: transmissions minus operations; 0 with NFSv4 unless a connection breaks.
+        connections: number of transports; it may decrease.
     """
 
     age_s: int
@@ -344,7 +359,7 @@ class CounterTotals(NamedTuple):
 
 
 def sum_ops(stats: MountStats, names: Iterable[str] | None = None) -> list[OpCounters]:
-    """Return the counters of these procedures (of all, if None) that the mount has."""
+    """Return the counters of the named procedures that the mount has; of all procedures if None."""
     if names is None:
         return list(stats.ops.values())
     return [stats.ops[name] for name in names if name in stats.ops]
@@ -367,6 +382,6 @@ def totals(stats: MountStats) -> CounterTotals:
 
 
 def counters_restarted(before: CounterTotals, after: CounterTotals) -> bool:
-    """Return whether the counters began anew in between: unmounted and mounted again, or damaged text."""
+    """Return whether a counter decreased, because of a new mount or a damaged text."""
     pairs = zip(before[:-1], after[:-1], strict=True)  # the number of connections may shrink
     return any(new < old for old, new in pairs)

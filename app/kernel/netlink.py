@@ -1,8 +1,8 @@
-"""Netlink (netlink(7)) without root: the route to an address, generic families, the bit rate of a radio.
+"""Netlink (netlink(7)) without root: route to an address, generic families, bit rate of a wireless link.
 
-Messages and attributes are packed and read here for all families. Numbers are those of linux/netlink.h,
-linux/rtnetlink.h, linux/genetlink.h and linux/nl80211.h. The bit rate of a radio comes from the wireless
-stack (nl80211), where the older ioctl is gone.
+This module packs and parses messages and attributes of all families. The numbers are those of
+linux/netlink.h, linux/rtnetlink.h, linux/genetlink.h and linux/nl80211.h. The bit rate comes from the
+wireless stack (nl80211), which replaces the ioctl of older kernels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REQUEST, DUMP, ERROR, DONE = 1, 0x300, 2, 3
 #: struct nlmsghdr, struct nlattr.
 _HEADER, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
-#: NLA_TYPE_MASK: without the bits for nested attributes and for the byte order.
+#: NLA_TYPE_MASK: masks the flags for nested attributes and for the byte order.
 _TYPE = 0x3FFF
 # linux/rtnetlink.h
 _GETROUTE, _NEWROUTE = 26, 24
@@ -30,16 +30,17 @@ _ROUTE = struct.Struct("=8BI")  # struct rtmsg
 #: linux/genetlink.h: NETLINK_GENERIC, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME.
 GENERIC, CONTROL, GET_FAMILY, FAMILY_NAME = 16, 16, 3, 2
 GENERIC_HEADER = struct.Struct("=BBH")  # struct genlmsghdr
+#: Longest wait for an answer of the kernel, seconds.
 ANSWER_S = 0.2
 
 
 def message(kind: int, flags: int, body: bytes, sequence: int = 1) -> bytes:
-    """Return a message to the kernel."""
+    """Return a packed netlink message (struct nlmsghdr and body)."""
     return _HEADER.pack(_HEADER.size + len(body), kind, flags, sequence, 0) + body
 
 
 def messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield type, sequence number and payload of each message; a torn one ends it."""
+    """Yield type, sequence number and payload of each message, up to a truncated one."""
     offset = 0
     while offset + _HEADER.size <= len(data):
         length, kind, _, sequence, _ = _HEADER.unpack_from(data, offset)
@@ -50,25 +51,25 @@ def messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def attribute(name: int, value: bytes) -> bytes:
-    """Return an attribute, filled up to a multiple of four."""
+    """Return a packed attribute, padded to a multiple of four bytes."""
     return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), name) + value + bytes(-len(value) % 4)
 
 
 def attributes(data: bytes) -> dict[int, bytes]:
-    """Return type to value of attributes that follow each other; a torn one ends it."""
-    found: dict[int, bytes] = {}
+    """Return the values of consecutive attributes by type, up to a truncated one."""
+    values: dict[int, bytes] = {}
     offset = 0
     while offset + _ATTRIBUTE.size <= len(data):
         size, name = _ATTRIBUTE.unpack_from(data, offset)
         if size < _ATTRIBUTE.size:
             break
-        found[name & _TYPE] = data[offset + _ATTRIBUTE.size : offset + size]
+        values[name & _TYPE] = data[offset + _ATTRIBUTE.size : offset + size]
         offset += _aligned(size)
-    return found
+    return values
 
 
 def generic_message(family: int, flags: int, command: int, name: int, value: bytes) -> bytes:
-    """Return a message of generic netlink with one attribute."""
+    """Return a packed generic netlink message with one attribute."""
     return message(family, flags, GENERIC_HEADER.pack(command, 1, 0) + attribute(name, value))
 
 
@@ -77,11 +78,11 @@ def _aligned(length: int) -> int:
 
 
 class KernelRoute(NamedTuple):
-    """How the kernel would send to an address.
+    """The kernel's route to an address.
 
     Attributes:
         interface: name of the interface.
-        gateway: whether a router is asked to pass the packets on.
+        gateway: whether the route has a gateway.
     """
 
     interface: str
@@ -89,27 +90,31 @@ class KernelRoute(NamedTuple):
 
 
 def kernel_route(address: str, zone: str = "") -> KernelRoute | None:
-    """Return the way to an address, or None if there is none or the kernel does not say.
+    """Return the kernel's route to an address, None if there is none or the kernel does not answer.
 
     Args:
-        address: without a zone.
-        zone: interface of a link-local address, "" otherwise.
+        address: IPv4 or IPv6 address without a zone.
+        zone: interface of a link-local address, "" for other addresses.
     """
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0) as kernel:
             kernel.settimeout(ANSWER_S)
             kernel.sendto(route_request(address, socket.if_nametoindex(zone) if zone else 0), (0, 0))
-            found = parse_route(kernel.recv(65536))
-            return KernelRoute(socket.if_indextoname(found[0]), found[1]) if found is not None else None
+            route = parse_route(kernel.recv(65536))
+            return KernelRoute(socket.if_indextoname(route[0]), route[1]) if route is not None else None
     except OSError:
         return None
 
 
 def route_request(address: str, index: int = 0) -> bytes:
-    """Return the message that asks for the route to an address.
+    """Return the RTM_GETROUTE message for an address.
+
+    Args:
+        address: IPv4 or IPv6 address.
+        index: index of the interface, 0 for any.
 
     Raises:
-        OSError: if it is no address.
+        OSError: if the text is not an address.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     packed = socket.inet_pton(family, address)
@@ -120,7 +125,7 @@ def route_request(address: str, index: int = 0) -> bytes:
 
 
 def parse_route(answer: bytes) -> tuple[int, bool] | None:
-    """Return the number of the interface and whether there is a gateway, or None for an error."""
+    """Return the index of the interface and whether there is a gateway, None for an error."""
     with contextlib.suppress(struct.error):
         length, kind, *_rest = _HEADER.unpack_from(answer)
         if kind == _NEWROUTE:
@@ -131,10 +136,10 @@ def parse_route(answer: bytes) -> tuple[int, bool] | None:
 
 
 def has_generic_family(name: str) -> bool | None:
-    """Return whether the kernel has a family of generic netlink, or None if it does not say.
+    """Return whether the kernel has a generic netlink family, None if it does not answer.
 
     Args:
-        name: for example "handshake", which Linux 6.4 brought with CONFIG_NET_HANDSHAKE.
+        name: name of the family, for example "handshake" (Linux 6.4, CONFIG_NET_HANDSHAKE).
     """
     request = generic_message(CONTROL, REQUEST, GET_FAMILY, FAMILY_NAME, name.encode() + b"\0")
     try:
@@ -147,7 +152,7 @@ def has_generic_family(name: str) -> bool | None:
 
 
 def parse_family_presence(answer: bytes) -> bool | None:
-    """Return what an answer of the kernel to :func:`has_generic_family` says."""
+    """Return whether the answer to CTRL_CMD_GETFAMILY reports a family, None for an unknown answer."""
     with contextlib.suppress(struct.error):
         _length, kind, *_rest = _HEADER.unpack_from(answer)
         if kind == CONTROL:
@@ -159,14 +164,14 @@ def parse_family_presence(answer: bytes) -> bool | None:
 
 _FAMILY_ID = 1
 _GET_STATION, _INTERFACE, _STATION = 17, 3, 21
-#: What arrives here comes first: reading is what waits for it.
+#: NL80211_STA_INFO_RX_BITRATE, then TX_BITRATE: the receive rate limits reads, so it comes first.
 _RATES = (14, 8)
-#: In 100 kbit/s, of 32 and of 16 bits.
+#: NL80211_RATE_INFO_BITRATE32 and BITRATE: 32 and 16 bits, unit 100 kbit/s.
 _RATE_32, _RATE_16 = 5, 1
 
 
 def station_rate_bps(interface: str) -> float | None:
-    """Return the bit rate from the access point to this radio, bits per second; None if nobody says."""
+    """Return the bit rate from the access point to this interface, bits per second; None if unknown."""
     try:
         index = struct.pack("=I", socket.if_nametoindex(interface))
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, GENERIC) as kernel:
@@ -182,7 +187,7 @@ def station_rate_bps(interface: str) -> float | None:
 
 
 def parse_family_number(answer: bytes) -> int | None:
-    """Return the number of a family that the control family was asked for, or None for an error."""
+    """Return the family number in an answer to CTRL_CMD_GETFAMILY, None for an error."""
     for body in _bodies(answer):
         number = attributes(body).get(_FAMILY_ID, b"")
         if number:
@@ -191,7 +196,7 @@ def parse_family_number(answer: bytes) -> int | None:
 
 
 def parse_station_rate(answer: bytes) -> float | None:
-    """Return the rate of the first station in an answer, bits per second, or None if there is none."""
+    """Return the bit rate of the first station in an answer, bits per second, None if there is none."""
     for body in _bodies(answer):
         station = attributes(attributes(body).get(_STATION, b""))
         for direction in _RATES:
@@ -204,7 +209,7 @@ def parse_station_rate(answer: bytes) -> float | None:
 
 
 def _bodies(answer: bytes) -> Iterator[bytes]:
-    """Yield what stands behind the headers of each message, up to an error or the end."""
+    """Yield the attributes of each message, up to an error or the end of the dump."""
     for kind, _sequence, payload in messages(answer):
         if kind in {ERROR, DONE}:
             return

@@ -1,7 +1,8 @@
-"""TCP connections as the kernel sees them: NETLINK_SOCK_DIAG with INET_DIAG_INFO, without privilege.
+"""Kernel statistics of TCP connections: NETLINK_SOCK_DIAG with INET_DIAG_INFO, without privilege.
 
-NFS over a living TCP connection does not repeat requests, so a lost packet shows only here. Sources:
-sock_diag(7), linux/inet_diag.h (struct inet_diag_req_v2, inet_diag_msg), linux/tcp.h (struct tcp_info).
+NFS does not retransmit requests while its TCP connection lives, so lost packets show only in these counters.
+Sources: sock_diag(7), linux/inet_diag.h (struct inet_diag_req_v2, inet_diag_msg), linux/tcp.h (struct
+tcp_info).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SOCKET_ID_REST = struct.Struct("=III")  # interface and cookie
 _MESSAGE_SIZE = 72  # struct inet_diag_msg
 _RECEIVE_SIZE = 256 * 1024
 
-#: Offsets in struct tcp_info, stable since each field was added; a shorter struct of an older kernel reads 0.
+#: Offsets in struct tcp_info, bytes. They never change; fields that an older kernel lacks read as 0.
 _U8 = {"probes": 3}
 _U32 = {
     "unacked": 24, "last_data_ms": 52, "last_ack_ms": 56, "rtt_us": 68, "cwnd": 80, "total_retrans": 100,
@@ -41,30 +42,29 @@ _U64 = {
 
 
 class TcpConnection(NamedTuple):
-    """One established connection.
+    """Statistics of one established TCP connection (struct tcp_info).
 
     Attributes:
-        cookie: the kernel's identity of the socket, never used again while the machine runs.
+        cookie: the kernel's identifier of the socket, unique until the next boot.
         source_port: local port.
-        destination: the server's address as text.
-        rtt_us: smoothed round trip, microseconds.
+        destination: address of the server as text.
+        rtt_us: smoothed round-trip time, microseconds.
         cwnd: congestion window, segments.
-        total_retrans: segments sent again since it was opened.
+        total_retrans: segments retransmitted since the connection was opened.
         segs_out: segments sent.
-        bytes_acked: bytes that the server has acknowledged.
-        bytes_received: bytes that came from the server.
-        delivery_rate: recent rate, bytes per second.
-        bytes_retrans: bytes sent again.
-        unsent_bytes: bytes that programs have written and TCP has not sent yet.
-        data_segs_in: segments with data received.
-        data_segs_out: segments with data sent.
+        bytes_acked: bytes that the server acknowledged.
+        bytes_received: bytes received from the server.
+        delivery_rate: recent delivery rate, bytes per second.
+        bytes_retrans: bytes retransmitted.
+        unsent_bytes: bytes written by programs and not yet sent.
+        data_segs_in: received segments with data.
+        data_segs_out: sent segments with data.
         disordered: segments received out of order (Linux 5.4).
-        window_us: time in which the other side's window kept TCP from sending, microseconds.
-        unacked: segments sent that the other side has not acknowledged; probes of a closed window are none.
-        probes: sent in a row without an answer, whether the other side is still there (keepalive), or takes
-            data again.
-        last_data_ms: since data came from the server, or the connection was made.
-        last_ack_ms: since anything was acknowledged, a probe too.
+        window_us: time in which the receive window of the server limited sending, microseconds.
+        unacked: segments sent and not acknowledged, without window probes.
+        probes: unanswered keepalive or window probes in a row.
+        last_data_ms: time since data arrived from the server, or since the connection was opened, ms.
+        last_ack_ms: time since the last acknowledgment, including one of a probe, ms.
     """
 
     cookie: int
@@ -90,17 +90,17 @@ class TcpConnection(NamedTuple):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something was sent that nothing has come back for."""
+        """Whether a segment or a probe is not acknowledged."""
         return self.unacked > 0 or self.probes > 0
 
     @property
     def heard_ms(self) -> int:
-        """Time since anything came from the server."""
+        """Time since the last segment from the server, milliseconds."""
         return min(self.last_data_ms, self.last_ack_ms)
 
 
 class SockDiag:
-    """An open netlink socket that is asked again and again; a context manager."""
+    """An open netlink socket for repeated queries; a context manager."""
 
     def __init__(self) -> None:
         """Open the socket.
@@ -127,11 +127,11 @@ class SockDiag:
 
         Args:
             address: IPv4 or IPv6 address as text, without brackets; a zone (``%eth0``) is ignored.
-            port: its TCP port.
+            port: TCP port of the server.
 
         Raises:
-            OSError: if the kernel refuses.
-            ValueError: if it is not an address.
+            OSError: if the kernel refuses the query.
+            ValueError: if the text is not an address.
         """
         wanted = ipaddress.ip_address(address.partition("%")[0])
         family = socket.AF_INET if isinstance(wanted, ipaddress.IPv4Address) else socket.AF_INET6
@@ -150,7 +150,7 @@ class SockDiag:
             data = self._socket.recv(_RECEIVE_SIZE)
             for kind, sequence, payload in messages(data):
                 if sequence != self._sequence:
-                    continue  # the rest of an answer that timed out
+                    continue  # part of an earlier answer that timed out
                 if kind == DONE:
                     return
                 if kind == ERROR:
@@ -163,7 +163,7 @@ class SockDiag:
 
 
 def parse_connection(payload: bytes) -> TcpConnection:
-    """Return the connection of one inet_diag_msg with its attributes."""
+    """Return the connection in one inet_diag_msg with its attributes."""
     source_port, _, _, destination = _SOCKET_ID.unpack_from(payload, 4)
     _, cookie_low, cookie_high = _SOCKET_ID_REST.unpack_from(payload, 4 + _SOCKET_ID.size)
     if payload[0] == socket.AF_INET:
@@ -178,13 +178,13 @@ def parse_connection(payload: bytes) -> TcpConnection:
 
 
 class RetransCounter:
-    """Adds up what the connections to one server sent again, however they come and go.
+    """Sums the retransmissions of all connections to one server, including connections that ended.
 
-    Connections of the first look are the baseline; one that appears later counts from its beginning.
+    The counters of the first update are the baseline. A connection that appears later counts from its start.
 
     Attributes:
-        segments: sent again since the first look.
-        disordered: received out of order since then.
+        segments: segments retransmitted since the first update.
+        disordered: segments received out of order since the first update.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class RetransCounter:
         self.disordered = 0
 
     def update(self, connections: list[TcpConnection]) -> int:
-        """Take a look and return the segments retransmitted since the first one."""
+        """Add the present counters; return the segments retransmitted since the first update."""
         for connection in connections:
             now = connection.total_retrans, connection.disordered
             before = self._seen.get(connection.cookie, (0, 0) if self._started else now)

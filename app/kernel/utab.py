@@ -1,7 +1,7 @@
-"""libmount's record of each mount, /run/mount/utab: the options as they were requested.
+"""libmount's record of mounts, /run/mount/utab: the options as requested.
 
-An entry can be left behind after an unmount, and mounts made by other programs have none, so an entry counts
-only if it agrees with mountinfo.
+An entry may remain after an unmount, and a mount made without libmount has none. So an entry counts only if
+it agrees with mountinfo.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from app.kernel.mountinfo import MountRow, unescape
 
 __all__ = ["UtabEntry", "parse", "plain_share", "read", "recorded_options"]
 
-#: mount.nfs adds these itself.
+#: Options that mount.nfs adds to the requested ones.
 _ADDED = ("addr", "clientaddr")
 
 
 @dataclass(frozen=True, slots=True)
 class UtabEntry:
-    """One entry.
+    """One entry of utab.
 
     Attributes:
-        source: the share, for NFS.
+        source: source of the mount; the share for NFS.
         target: mount point.
-        attributes: options of the file system's own mount program, as asked for, with what it added.
-        options: options that only mount(8) knows, such as _netdev.
-        mount_id: of newer versions of libmount, else None.
+        attributes: options for the mount program of the file system (mount.nfs), with those that it added.
+        options: options that only mount(8) interprets, such as _netdev.
+        mount_id: mount id, None if an older libmount wrote the entry.
     """
 
     source: str
@@ -39,7 +39,7 @@ class UtabEntry:
 
 
 def read(root: str = "/") -> list[UtabEntry]:
-    """Return the entries in order; a file that is missing or cannot be read has none."""
+    """Return the entries in the order of the file; none if it is missing or cannot be read."""
     try:
         return parse(Path(root, "run/mount/utab").read_bytes())
     except OSError:
@@ -47,7 +47,7 @@ def read(root: str = "/") -> list[UtabEntry]:
 
 
 def parse(raw: bytes) -> list[UtabEntry]:
-    """Return the entries in order; lines without a target are passed over."""
+    """Return the entries in the order of the file; lines without a target are skipped."""
     entries: list[UtabEntry] = []
     for line in raw.split(b"\n"):
         pairs = [field.partition(b"=") for field in line.split(b" ")]
@@ -67,7 +67,7 @@ def parse(raw: bytes) -> list[UtabEntry]:
 
 
 def recorded_options(entries: list[UtabEntry], row: MountRow) -> str | None:
-    """Return the options with which this NFS mount was made, or None if no entry agrees with it."""
+    """Return the requested options of an NFS mount, or None if no entry agrees with it."""
     for entry in reversed(entries):
         if entry.target == row.mount_point and _agrees(entry, row):
             options = MountOptions.parse(",".join(text for text in (entry.attributes, entry.options) if text))
@@ -82,7 +82,7 @@ def _agrees(entry: UtabEntry, row: MountRow) -> bool:
         return False
     if plain_share(entry.source) != plain_share(row.source):
         return False
-    noted, live = MountOptions.parse(entry.attributes), MountOptions.parse(row.super_options)
-    return all(noted.get(name) in {None, live.get(name)} for name in ("vers", "addr")) or (
-        noted.get("vers") == "4" and (live.get("vers") or "").startswith("4")
+    recorded, live = MountOptions.parse(entry.attributes), MountOptions.parse(row.super_options)
+    return all(recorded.get(name) in {None, live.get(name)} for name in ("vers", "addr")) or (
+        recorded.get("vers") == "4" and (live.get("vers") or "").startswith("4")
     )

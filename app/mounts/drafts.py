@@ -1,6 +1,6 @@
-"""Drafts of new mounts that were not applied, kept in the person's state directory between two starts.
+"""Drafts of new mounts: unapplied forms, saved in the person's state directory between two starts.
 
-A draft is what was typed into the form. No option that the program knows holds a password or a key.
+No option in the catalogue holds a password or a key, so a draft contains no secret.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _file_lock = threading.Lock()
 
 
 class MountDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """What the form of a new mount holds.
+    """Content of the form of a new mount.
 
     Attributes:
-        host: "" for this computer, else the lab's link.
+        host: "" for this computer, else the name of the lab's link.
         share: as typed.
         mount_point: as typed.
         options: the option string.
@@ -42,23 +42,23 @@ class MountDraft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DraftFile:
-    """Reads and writes the drafts; of any thread."""
+    """Reads and writes the drafts. Methods may be called by any thread."""
 
     def __init__(self) -> None:
         self._written = 0
 
     @property
     def written(self) -> int:
-        """The number of the state that was written last, 0 for none."""
+        """Number of the last written version of the drafts, 0 for none."""
         return self._written
 
     @staticmethod
     def path() -> Path:
-        """Return where the drafts are kept."""
+        """Return the path of the file of drafts."""
         return state_directory() / "drafts.json"
 
     def read(self) -> list[MountDraft]:
-        """Return the drafts of the last start; a file that is damaged counts as empty.
+        """Return the saved drafts; a damaged file counts as empty.
 
         Raises:
             AppError: NOT_RESPONDING or IO if the file cannot be read.
@@ -73,8 +73,8 @@ class DraftFile:
         """Write the drafts, or remove the file if there are none.
 
         Args:
-            drafts: all of them.
-            number: of this state; an older one that comes later is not written.
+            drafts: all drafts.
+            number: version number of the drafts; a lower one than the last written is ignored.
 
         Raises:
             AppError: NOT_RESPONDING or IO if it cannot be written.
@@ -90,7 +90,7 @@ class DraftFile:
 
 
 def _plain(draft: MountDraft) -> MountDraft:
-    """Return a draft as UTF-8 can hold it: half a surrogate pair may have been pasted."""
+    """Return a draft without lone surrogates, which UTF-8 cannot encode; a pasted text may have them."""
 
     def plain(text: str) -> str:
         return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Findings of the lint about a mount of this host: as a list, in words, and as an error."""
+"""Lint findings about a mount of this host: as a list, as text, and as an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from app.mounts.model import Mount
 
-#: What every new entry gets, and this one does without: whoever leaves it out is to know what follows.
+#: Rules whose notes are shown before a write: they report options that every new entry gets by default.
 _SHOWN_NOTES = frozenset({"no-nofail"})
 
 
@@ -29,16 +29,16 @@ def lint_mount(
     mounts: Iterable[Mount] = (),
     facts: Facts | None = None,
 ) -> list[Finding]:
-    """Return the findings, errors first.
+    """Return the lint findings on the options of a mount, errors first.
 
     Args:
-        options: of the mount.
-        saved: whether they stand in an entry of fstab or in a unit; else they are for a mount made now.
+        options: the options.
+        saved: whether they belong to a saved entry (fstab or unit); otherwise to a mount made now.
         share: server:/export.
         mount_point: absolute path.
         fstype: nfs or nfs4.
-        mounts: of this host; those of the same server have opened its connections.
-        facts: what is known of the link, the server and this computer.
+        mounts: the mounts of this host; those of the same server determine its number of connections.
+        facts: facts about the link, the server and this computer; None if unknown.
     """
     context = LintContext(
         place="fstab" if saved else "",
@@ -52,10 +52,10 @@ def lint_mount(
 
 
 def connections_by_version(mounts: Iterable[Mount], share: str, mount_point: str) -> dict[str, int]:
-    """Return NFS version ("4.2") to the connections that other live mounts of the share's server use.
+    """Return the number of connections to the share's server by NFS version, such as "4.2".
 
-    The first mount of a server and version opens them for all later ones (nfs(5), nconnect). What is mounted
-    at the very place goes away before anything else is mounted there.
+    The first mount of a server and version opens them for all later ones (nfs(5), nconnect). A mount at
+    ``mount_point`` is ignored, because it is unmounted before the new mount.
     """
     host = _host(share)
     found: dict[str, int] = {}
@@ -71,19 +71,19 @@ def connections_by_version(mounts: Iterable[Mount], share: str, mount_point: str
 
 
 def merge_findings(first: Iterable[Finding], second: Iterable[Finding]) -> list[Finding]:
-    """Return both, without those of the second that the first has with better facts."""
+    """Return both lists; a finding of the second is dropped if the first has its rule and options."""
     found = list(first)
-    told = {(finding.rule, finding.options) for finding in found}
-    return [*found, *(finding for finding in second if (finding.rule, finding.options) not in told)]
+    known = {(finding.rule, finding.options) for finding in found}
+    return [*found, *(finding for finding in second if (finding.rule, finding.options) not in known)]
 
 
 def findings_before_writing(findings: Iterable[Finding]) -> list[Finding]:
-    """Return what is told before something is written; other notes are left to lint and to the form."""
+    """Return the findings to show before a write: errors, warnings and the notes of _SHOWN_NOTES."""
     return [finding for finding in findings if finding.severity != "info" or finding.rule in _SHOWN_NOTES]
 
 
 def refusal_error(findings: Sequence[Finding], options: str) -> AppError | None:
-    """Return the error of a mount that the kernel is sure to refuse, None if it may be tried."""
+    """Return the error of a mount that the kernel certainly refuses, None if it may succeed."""
     finding = next((one for one in findings if one.before_mount == "refuse"), None)
     if finding is None:
         return None
@@ -98,7 +98,7 @@ def refusal_error(findings: Sequence[Finding], options: str) -> AppError | None:
 
 
 def finding_text(finding: Finding) -> str:
-    """Return what is lacking, why it is needed, and the commands that mend it, a line each."""
+    """Return the title and reason of a finding, and one line for each command that repairs it."""
     return "\n".join([f"{finding.title} {finding.why}", *finding.mend])
 
 

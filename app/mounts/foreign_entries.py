@@ -1,7 +1,7 @@
-"""Foreign entries: units that this program did not make and autofs maps, left alone or imported.
+"""Foreign entries: units that this program did not make, and autofs maps; left alone or imported.
 
-An import writes an entry of this program's own beside it. What the entry cannot say is named, and what only
-root may write is the person's to choose: left out, or approved by an administrator.
+An import writes an additional entry of this program. It lists settings that this entry cannot express. For
+options that only root may write, the person chooses: leave them out, or ask an administrator.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 class ForeignArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``mounts.foreign``: what an import of the entry that others made for a mount point can take over."""
+    """Arguments of ``mounts.foreign``: preview the import of the foreign entry of a mount point."""
 
     mount_point: str
 
 
 class ForeignEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry that others made, as this program can write it.
+    """A foreign entry, translated to an entry of this program.
 
     Attributes:
         share: server:/export.
         mount_point: absolute path.
         fstype: nfs or nfs4.
-        origin: the file in which it stands.
-        options: all that can be written, for fstab.
-        plain_options: the same without what only root may write.
-        reserved: what only root may write, and why, one sentence each.
-        lost: what cannot be written at all, one sentence each.
+        origin: path of the file with the foreign entry.
+        options: option string for fstab with all options that can be written.
+        plain_options: the same without the options that only root may write.
+        reserved: one sentence for each option that only root may write, with the reason.
+        lost: one sentence for each setting that cannot be translated.
     """
 
     share: str
@@ -52,17 +52,19 @@ class ForeignEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing has to be chosen or told before the import."""
+        """Whether the import is complete and needs no decision of the person."""
         return not (self.reserved or self.lost)
 
 
 def foreign_entry(rows: list[Mount], mount_point: str) -> ForeignEntry:
-    """Return what an import can take over.
+    """Return the foreign entry of a mount point, translated to an entry of this program.
 
     Raises:
-        AppError: NOT_MOUNTED if others configure nothing there; USAGE for an entry of many mounts.
+        AppError: NOT_MOUNTED if there is no foreign entry; USAGE if it stands for several mounts.
     """
-    row = next((one for one in rows if one.mount_point == mount_point and one.configured is not None), None)
+    row = next(
+        (mount for mount in rows if mount.mount_point == mount_point and mount.configured is not None), None
+    )
     configured = row.configured if row is not None else None
     if configured is None or configured.ours:
         raise AppError(
@@ -77,28 +79,28 @@ def foreign_entry(rows: list[Mount], mount_point: str) -> ForeignEntry:
             hint="Import a mount of it while it is mounted, or save a new mount with its share.",
         )
     catalogue = load()
-    kept: list[str] = []
+    words: list[str] = []
     plain: list[str] = []
     reserved: list[str] = []
     lost = list(configured.lost)
     for word in MountOptions.parse(configured.options):
         try:
-            why = boot_options.reserved_reason(word, catalogue) if word and word != "defaults" else ""
-            if not why and catalogue.has(word.partition("=")[0]):
+            reason = boot_options.reserved_reason(word, catalogue) if word and word != "defaults" else ""
+            if not reason and catalogue.has(word.partition("=")[0]):
                 catalogue.build([word])
         except Refusal as refusal:
             lost.append(f"{refusal.message} It is left out.")
             continue
         if word in {"", "defaults", *ALWAYS}:
-            continue  # this program adds both of the last to every entry
-        kept.append(word)
-        (reserved if why else plain).append(why or word)
+            continue  # this program adds nosuid and nodev to every entry
+        words.append(word)
+        (reserved if reason else plain).append(reason or word)
     return ForeignEntry(
         share=configured.share,
         mount_point=mount_point,
         fstype=configured.fstype,
         origin=configured.origin,
-        options=",".join(kept),
+        options=",".join(words),
         plain_options=",".join(plain),
         reserved=reserved,
         lost=lost,
@@ -106,20 +108,20 @@ def foreign_entry(rows: list[Mount], mount_point: str) -> ForeignEntry:
 
 
 def check_ownership(args: ApplyArgs, rows: list[Mount], *, mounts: bool) -> None:
-    """Refuse to write over what others keep, and to mount where autofs does.
+    """Check that a change neither overwrites a foreign unit nor mounts where autofs does.
 
     Args:
-        args: of the change.
+        args: the request.
         rows: the mounts of this host.
-        mounts: whether something is to be mounted, for the first time or again.
+        mounts: whether the change mounts the share, for the first time or again.
 
     Raises:
-        AppError: FSTAB_REFUSED, with what to do instead.
+        AppError: FSTAB_REFUSED if it does, with an alternative as the hint.
     """
-    places = {args.mount_point, args.replaces or args.mount_point}
+    points = {args.mount_point, args.replaces or args.mount_point}
     for row in rows:
         configured = row.configured
-        if configured is None or configured.ours or row.mount_point not in places:
+        if configured is None or configured.ours or row.mount_point not in points:
             continue
         if configured.keeper == "unit" and args.keeper == "systemd":
             raise AppError(

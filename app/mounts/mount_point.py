@@ -1,7 +1,7 @@
-"""Mount point: checked before anything else is tried, so that a bad one is told before a bad server.
+"""Mount point: an early check, before the server is contacted.
 
-The helper decides, by the same rules and again by itself. This is only the early answer: it reads the table
-of mounts first, follows no link and enters no file system that might not answer.
+The helper applies the same rules again and decides. This check reads the mount table first, follows no
+symbolic link and enters no file system that might not answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def this_caller() -> callers.Caller:
-    """Return who this process is, as the helper would see it."""
+    """Return the identity of this process as the helper's Caller: user, groups and home directory."""
     home = ""
     with contextlib.suppress(KeyError):
         home = pwd.getpwuid(os.geteuid()).pw_dir
@@ -29,13 +29,13 @@ def this_caller() -> callers.Caller:
 
 
 def check_mount_point(share: str, path: str, *, create: bool, approved: bool = False) -> AppError | None:
-    """Return what is wrong with a mount point, or None if the helper is worth asking.
+    """Return the error of a mount point, None if the helper will probably accept it.
 
     Args:
-        share: server:/export, checked too; fstab may declare a mount point for it.
-        path: as the person wrote it.
-        create: whether a missing directory is to be made.
-        approved: whether an administrator is asked for this mount point alone, whose entries it may hide.
+        share: server:/export; it is checked too, and fstab may declare the mount point for it.
+        path: the mount point as the person typed it.
+        create: whether a missing directory is created.
+        approved: whether an administrator approves this mount point, so that a mount may hide its entries.
     """
     caller = this_caller()._replace(system=approved)
     try:
@@ -47,7 +47,7 @@ def check_mount_point(share: str, path: str, *, create: bool, approved: bool = F
             if caller.uid != 0:
                 policy.check_disks(rows, path)
         except Refusal:
-            # That “/” belongs to the system says more than that it is a mount point.
+            # “A directory of the system” is a better message for “/” than “already a mount point”.
             mount_permission.permit_mount(caller, share, path)
             raise
         state = _inspect_directory(path)
@@ -62,10 +62,12 @@ def check_mount_point(share: str, path: str, *, create: bool, approved: bool = F
 
 
 def _inspect_directory(path: str) -> str:
-    """Walk to the directory without following links; return "empty", "full", "missing" or "unknown".
+    """Return "empty", "full", "missing" or "unknown" for a directory, without following links.
+
+    "unknown" means that this user may not read it; the helper checks it then.
 
     Raises:
-        Refusal: if it is no directory. What this user may not see is left to the helper.
+        Refusal: if the path is not a directory or contains a symbolic link.
     """
     flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open("/", os.O_PATH | flags)

@@ -1,7 +1,7 @@
-"""Option changes: which options change, and whether each takes a write, a remount, a new mount or a boot.
+"""Option changes: which options change, and whether each needs a remount, a new mount or a boot.
 
-A remount changes the flags of the mount point and ro and sync, and nothing else: of the options of NFS it
-refuses most, and takes others without changing anything (fs/nfs/super.c, nfs_compare_remount_data).
+A remount changes only the flags of the mount point, ro and sync. It refuses most NFS options, and accepts
+others without effect (fs/nfs/super.c, nfs_compare_remount_data).
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from app.mounts.saved_readahead import same_readahead
 if TYPE_CHECKING:
     from app.mounts.model import Mount
 
+#: Name of the readahead in a list of option changes.
 READ_AHEAD = "read_ahead_kb"
 _ALREADY_IN_USE = "It is so already."
 _AT_NEXT_MOUNT = "Counts the next time it is mounted."
-#: Of a word for fstab: it is kept, and a live mount has no use for it.
+#: Note on an fstab-only option: it takes effect at the next boot.
 AT_NEXT_BOOT = "Counts from the next start on."
 
 
 def option_changes(
     row: Mount | None, after: MountOptions, read_ahead_kb: int | None, saved_kb: int | None = None
 ) -> list[PlannedOptionChange]:
-    """Return the options that change, in the catalogue's order, the read-ahead last.
+    """Return the options that change, in the order of the catalogue; the readahead comes last.
 
     Args:
-        row: the mount as it is; None for a new one.
-        after: the options as they are to be, with the words for fstab.
-        read_ahead_kb: as it is to be, None to leave it.
-        saved_kb: readahead that is saved for the mount point once the change is made, None for none.
+        row: the mount before the change, None for a new one.
+        after: the options after the change, including fstab-only ones.
+        read_ahead_kb: readahead after the change, KiB; None to leave it.
+        saved_kb: readahead saved for the mount point after the change, KiB; None for none.
     """
     active = row.active if row is not None else None
     before = MountOptions.parse(row.requested if row is not None else "")
@@ -46,12 +47,12 @@ def option_changes(
     changes: list[PlannedOptionChange] = []
     for change in before.diff(after):
         if change.name in {"suid", "dev"} and change.before in {None, NO} and change.after in {None, NO}:
-            continue  # always so when this program mounts
+            continue  # this program always mounts with nosuid and nodev
         takes, note = _required_action(change.name, change.after, live)
         option = catalogue().find(change.name)
         negotiated = option is None or option.default is None
         if guessed and (note == _ALREADY_IN_USE or (change.after is None and negotiated)):
-            continue  # in use, but perhaps nobody asked for it
+            continue  # in use, but probably not requested
         changes.append(
             PlannedOptionChange(
                 name=change.name, before=change.before, after=change.after, takes=takes, note=note
@@ -80,11 +81,11 @@ def _read_ahead_note(read_ahead_kb: int, saved_kb: int | None) -> str:
 
 
 def remount_options(changes: list[PlannedOptionChange], *, back: bool = False) -> list[str]:
-    """Return the words for a remount of what changes by one, spelled out: rw where ro goes.
+    """Return the options of the remount that makes a change, with explicit defaults, such as rw for no ro.
 
     Args:
-        changes: of the plan.
-        back: from the new values to the old ones.
+        changes: the option changes of the plan.
+        back: whether to return the options of the remount that undoes the change.
     """
     words: list[str] = []
     for change in changes:
@@ -97,7 +98,7 @@ def remount_options(changes: list[PlannedOptionChange], *, back: bool = False) -
 
 
 def changes_shared_superblock(change: PlannedOptionChange) -> bool:
-    """Whether a remount changes it for all mounts that share the superblock: sync, and an end of ro there."""
+    """Whether a remount changes an option for all mounts of the same superblock: sync, or ro to rw."""
     return change.name == "sync" or (change.name == "ro" and change.before == "ro")
 
 

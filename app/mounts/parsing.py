@@ -1,4 +1,4 @@
-"""Parsing of a share and of options that a person typed, with the error that says what is wrong."""
+"""Parsing of a typed share and option string, with errors that name the wrong part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from app.errors import AppError, ErrorKind
 
 
 def parse_share(text: str) -> Share:
-    """Return the share, or raise SHARE_INVALID."""
+    """Return the parsed share.
+
+    Raises:
+        AppError: SHARE_INVALID if the text is not server:/export.
+    """
     try:
         return Share.parse(text)
     except ShareError as error:
@@ -20,9 +24,12 @@ def parse_share(text: str) -> Share:
 
 
 def share_to_mount(text: str) -> Share:
-    """Return the share as the privileged helper mounts it, or raise SHARE_INVALID.
+    """Return the parsed share, if the helper can mount it.
 
-    mount.nfs takes a path without a slash too; the helper's grammar does not (app/helper/validate.py).
+    mount.nfs(8) also accepts an export without a leading slash; the helper does not (app/helper/validate.py).
+
+    Raises:
+        AppError: SHARE_INVALID if the text is not server:/export, or its export has no leading slash.
     """
     share = parse_share(text)
     if share == share.absolute:
@@ -36,9 +43,12 @@ def share_to_mount(text: str) -> Share:
 
 
 def parse_options(text: str) -> MountOptions:
-    """Return the options, or raise OPTION_INVALID naming the first bad one.
+    """Return the parsed options.
 
-    An option that this program does not know is no bad one: who may give it is decided elsewhere.
+    Unknown options are accepted here; the helper decides who may use them.
+
+    Raises:
+        AppError: OPTION_INVALID for the first option with a wrong value.
     """
     options = MountOptions.parse(text)
     problems = [problem for problem in check_options(options) if problem.code != "unknown"]

@@ -1,4 +1,7 @@
-"""Reachability of a server, asked before mounting, where mount.nfs would take minutes to say no."""
+"""Reachability of a server: name resolution and a TCP connection before mounting.
+
+mount.nfs(8) takes minutes to fail if the server does not answer; this check takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from app import process
 from app.errors import AppError, ErrorKind
 
 NFS_PORT = 2049
-#: Prints the addresses of argv[1], one a line, or the number and text of the resolver's error. It is a
-#: process of its own because getaddrinfo(3) can hang for minutes and cannot be interrupted.
+#: Prints the addresses of host argv[1], one per line, or the text of the resolver's error. It runs in a
+#: child, because getaddrinfo(3) can hang for minutes and cannot be interrupted.
 _RESOLVE_SCRIPT = """
 import socket, sys
 try:
@@ -24,18 +27,19 @@ except socket.gaierror as error:
     sys.exit(1)
 print("\\n".join(dict.fromkeys(entry[4][0] for entry in found)))
 """
+#: Longest wait for the name service, seconds.
 _RESOLVE_S = 5.0
 
 
 def resolve_host(host: str, timeout_s: float = _RESOLVE_S) -> list[str]:
-    """Return the addresses of a host in the order of the resolver, by a child that can be killed.
+    """Return the addresses of a host in the order of the resolver.
 
     Args:
-        host: a name or an address, an IPv6 one without brackets.
-        timeout_s: how long to wait.
+        host: name or address; an IPv6 address without brackets.
+        timeout_s: longest wait for the name service, seconds.
 
     Raises:
-        AppError: SERVER_UNKNOWN.
+        AppError: SERVER_UNKNOWN if the name does not resolve in time.
     """
     try:
         return [str(ipaddress.ip_address(host))]
@@ -59,14 +63,14 @@ def resolve_host(host: str, timeout_s: float = _RESOLVE_S) -> list[str]:
 
 
 def probe_server(host: str, port: int = NFS_PORT, timeout_s: float = 3.0) -> AppError | None:
-    """Try to connect to a server; return what is wrong, or None if one of its addresses accepts.
+    """Return the error of a TCP connection to a server, None if one of its addresses accepts it.
 
-    An accepted connection does not prove that NFS works there, only that mounting is worth trying.
+    An accepted connection does not prove that NFS works, only that a mount may succeed.
 
     Args:
-        host: a name or an address, with or without the brackets of IPv6.
+        host: name or address; an IPv6 address with or without brackets.
         port: TCP port.
-        timeout_s: for each address.
+        timeout_s: longest wait for each address, seconds.
     """
     try:
         addresses = resolve_host(host.removeprefix("[").removesuffix("]"))
@@ -77,13 +81,13 @@ def probe_server(host: str, port: int = NFS_PORT, timeout_s: float = 3.0) -> App
         number = connect_tcp(address, port, timeout_s)
         if number == 0:
             return None
-        # A refusal says more than silence: the host is up.
+        # A refused connection is more informative than a timeout: the host is up.
         worst = number if worst != errno.ECONNREFUSED else worst
     return _explain(host, port, worst, timeout_s)
 
 
 def connect_tcp(address: str, port: int, timeout_s: float) -> int:
-    """Try one TCP connection and close it again; return 0 or the errno, ETIMEDOUT for silence."""
+    """Open and close one TCP connection; return 0, or the errno, ETIMEDOUT for no answer."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     bare, _, zone = address.partition("%")
     target = (bare, port) if family == socket.AF_INET else (bare, port, 0, _scope(zone))

@@ -1,7 +1,4 @@
-"""Removal of a saved mount from fstab or systemd units, with the readahead that is saved for it.
-
-A preview shows it first.
-"""
+"""Removal of a saved mount and its saved readahead: from fstab or systemd units, previewed or written."""
 
 from __future__ import annotations
 
@@ -31,64 +28,67 @@ if TYPE_CHECKING:
 def remove_saved_mount(
     args: RemoveArgs, token: CancelToken, kept: ConfigStore, saved: ReadaheadStore, start: Start
 ) -> SavedEntryReport:
-    """Take out the entry or the units of a mount point, and the udev rule, or show what would be taken out.
+    """Remove the entry or the units of a mount point and its udev rule, or preview the removal.
 
     Args:
         args: the request.
-        token: cancels it.
-        kept: fstab and units.
-        saved: the rules of readaheads.
-        start: action to a helper for it, and for a system action to one for these requests alone.
+        token: cancels the removal.
+        kept: the stores of saved mounts.
+        saved: the store of saved readaheads.
+        start: starts a helper for an action. A system action also takes the share, the mount point and the
+            list of requests that an administrator approves.
 
     Raises:
-        AppError: NOT_MOUNTED if there is nothing to take out; else all is as it was then.
+        AppError: NOT_MOUNTED if nothing is saved; other kinds if the removal failed and nothing changed.
     """
     point = args.mount_point
-    # One that somebody else changed stays.
+    # A rule that another program changed is left alone.
     is_saved = saved.read(point).read_ahead_kb is not None
-    ahead = saved.change(point, None, None, preview=True, token=token) if is_saved else None
-    if ahead is not None and not kept.is_saved(point):
-        return _only_readahead(ahead, saved, token, preview=args.preview)
+    readahead = saved.change(point, None, None, preview=True, token=token) if is_saved else None
+    if readahead is not None and not kept.is_saved(point):
+        return _only_readahead(readahead, saved, token, preview=args.preview)
     needed = required_approval("", point, keeps=True)
     if args.preview:
         report = kept.forget(args, token)
-        return msgspec.structs.replace(report, approval=needed, readahead=ahead)
+        return msgspec.structs.replace(report, approval=needed, readahead=readahead)
     if needed is not None and not args.approved:
         raise not_approved_error(needed)
     with contextlib.ExitStack() as stack:
         helper: HelperClient | None = None
         if needed is not None:
             share, requests = kept.removal_requests(args)
-            requests += [save_request(point, None, "")] if ahead is not None else []
-            action = "persist-system" if ahead is None else "apply-system"
+            requests += [save_request(point, None, "")] if readahead is not None else []
+            action = "persist-system" if readahead is None else "apply-system"
             helper = stack.enter_context(contextlib.closing(start(action, (share, point, requests))))
-        elif ahead is not None:
-            # One action for both, so that a person is asked once.
+        elif readahead is not None:
+            # One action for the entry and the rule, so that polkit asks only once.
             helper = stack.enter_context(contextlib.closing(start("apply", None)))
         report = kept.forget(args, token, helper)
-        return report if ahead is None else _with_readahead(report, ahead, saved, token, helper)
+        return report if readahead is None else _with_readahead(report, readahead, saved, token, helper)
 
 
 def _only_readahead(
-    ahead: ReadaheadReport, saved: ReadaheadStore, token: CancelToken, *, preview: bool
+    readahead: ReadaheadReport, saved: ReadaheadStore, token: CancelToken, *, preview: bool
 ) -> SavedEntryReport:
     if preview:
-        return SavedEntryReport(diff="", line="", sha256="", readahead=ahead)
-    done = saved.change(ahead.mount_point, None, ahead.sha256, preview=False, token=token)
+        return SavedEntryReport(diff="", line="", sha256="", readahead=readahead)
+    done = saved.change(readahead.mount_point, None, readahead.sha256, preview=False, token=token)
     return SavedEntryReport(diff="", line="", sha256="", written=True, warnings=done.warnings, readahead=done)
 
 
 def _with_readahead(
     report: SavedEntryReport,
-    ahead: ReadaheadReport,
+    readahead: ReadaheadReport,
     saved: ReadaheadStore,
     token: CancelToken,
     helper: HelperClient | None,
 ) -> SavedEntryReport:
-    """Take out the rule of a mount whose entry has gone; one that stays is told, not a failure of all."""
+    """Remove the rule of a mount after its entry; if that fails, the report gets a warning."""
     try:
-        done = saved.change(ahead.mount_point, None, ahead.sha256, preview=False, token=token, helper=helper)
+        done = saved.change(
+            readahead.mount_point, None, readahead.sha256, preview=False, token=token, helper=helper
+        )
     except AppError as error:
-        told = f"The saved readahead of {ahead.mount_point} stays: {error.message}"
-        return msgspec.structs.replace(report, warnings=[*report.warnings, told])
+        warning = f"The saved readahead of {readahead.mount_point} stays: {error.message}"
+        return msgspec.structs.replace(report, warnings=[*report.warnings, warning])
     return msgspec.structs.replace(report, readahead=done, warnings=[*report.warnings, *done.warnings])

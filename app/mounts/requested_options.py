@@ -58,8 +58,8 @@ def with_requested_options(row: Mount, settings: tuple[ConfSetting, ...] = ()) -
     return msgspec.structs.replace(
         row,
         requested=text,
-        added=[AddedOption(item=setting.item, name=setting.name, file=setting.file, section=setting.section, line=setting.line,
-                           beats=setting.beats) for setting in added],
+        added=[AddedOption(item=one.item, name=one.name, file=one.file, section=one.section, line=one.line,
+                           beats=one.beats) for one in added],
         after_boot="gone" if configured is None else _after_boot(configured),
     )  # fmt: skip
 
@@ -181,8 +181,8 @@ def _from_options_in_use(in_use: str, connections: int) -> MountOptions:
     items: list[str] = []
     for item in MountOptions.parse(in_use):
         option, name, value = catalogue().read_item(item)
-        # Options that the helper rejects cannot be requested again and are not NFS options (relatime). Options
-        # outside the catalogue were given by root, except seclabel (security/selinux/hooks.c).
+        # Options that the helper rejects cannot be requested again and are not NFS options (relatime).
+        # Unknown options were given by root, except the kernel's seclabel (security/selinux/hooks.c).
         unknown = option is None and item != "seclabel"
         requestable = (
             option is not None and option.helper and name not in NEGOTIATED and value != option.default

@@ -25,7 +25,7 @@ def test_an_answer_under_way_is_waited_for() -> None:
 
 
 def test_a_silent_server_is_not_waited_for_long(monkeypatch) -> None:
-    monkeypatch.setattr(probe_exclusion, "_ANSWER_S", 0.01)
+    monkeypatch.setattr(probe_exclusion, "_PROBE_END_TIMEOUT_S", 0.01)
     asked = ProbeExclusion()
     assert asked.begin("/mnt/a")
     with asked.without_probes("/mnt/a"):

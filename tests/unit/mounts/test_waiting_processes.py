@@ -28,7 +28,7 @@ def sleeper() -> Iterator[int]:
 @pytest.fixture
 def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Adds a process to the table."""
-    monkeypatch.setattr(mount_users, "_SECOND_LOOK_S", 0.0)
+    monkeypatch.setattr(mount_users, "_SAMPLE_INTERVAL_S", 0.0)
     monkeypatch.setattr(mount_users, "find_holders", lambda _point: [])
     (tmp_path / "proc").mkdir()
 
