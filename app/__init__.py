@@ -1,1 +1,1 @@
-"""What Mountwright does: agent, helper, mounts, facts, tests, lab and command line. No Qt here."""
+"""Application code without Qt: agent, helper, mounts, facts, speed tests, lab and command line."""

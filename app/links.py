@@ -1,4 +1,4 @@
-"""Emulated links: the profiles of ``resources/links.toml``, and links that a person spells out."""
+"""Emulated links of the lab: the profiles of ``resources/links.toml``, and links given by their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from resources import read_toml
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Where the lab's export is mounted when no mount point is named.
+#: Default mount point of the lab's export.
 LAB_MOUNT_POINT = "/mnt/lab"
 
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-z%]*)")
@@ -27,19 +27,19 @@ _EXAMPLE = "rate=37mbit,delay=7ms,loss=0.2%"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A link as it is emulated, the same at both ends but for the rate.
+    """An emulated link; except for the rate, both directions have the same values (tc-netem(8)).
 
     Attributes:
-        name: the profile, or the link spelled out; ``parse_link(name)`` gives the link again.
+        name: name of a profile, or the values of the link; ``parse_link(name)`` returns the same link.
         title: one line for lists.
-        rate_bps: towards the client, bits per second on the wire.
-        up_bps: towards the server.
-        delay_s: one way.
-        jitter_s: how much the delay varies, one way.
+        rate_bps: rate towards the client, bits per second on the wire.
+        up_bps: rate towards the server, bits per second on the wire.
+        delay_s: one-way delay, seconds.
+        jitter_s: variation of the one-way delay, seconds.
         loss: fraction of packets lost in each direction.
-        queue: packets that wait at each end before more are dropped.
-        mtu: bytes.
-        stands_for: the LinkFacts fields of the card and link that it stands for.
+        queue: length of the queue at each end, packets; further packets are dropped.
+        mtu: maximum transmission unit, bytes.
+        stands_for: LinkFacts fields of the network card and link that the profile represents.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Link:
     stands_for: dict[str, str] = field(default_factory=dict[str, str], hash=False)
 
     def facts(self) -> LinkFacts:
-        """Return what the advisor is told of this link: the emulated figures, the card it stands for."""
+        """Return the facts of this link for the advisor: the emulated values and the represented card."""
         emulated = "emulated by netem"
         sources = dict.fromkeys(("rate_bps", "up_bps", "rtt_s", "jitter_s", "loss"), emulated)
         sources |= dict.fromkeys(self.stands_for, f"what the lab's link “{self.name}” stands for")
@@ -87,7 +87,7 @@ class Link:
 
 @cache
 def load_links() -> dict[str, Link]:
-    """Return the profiles by name, in the file's order."""
+    """Return the profiles by name, in the order of the file."""
     links: dict[str, Link] = {}
     for name, table in read_toml("links.toml").items():
         values = _read_fields({key: str(table[key]) for key in _FIELDS if key in table})
@@ -101,10 +101,10 @@ def load_links() -> dict[str, Link]:
 
 
 def parse_link(text: str) -> Link:
-    """Return the link of a profile's name, a spelled-out link, or a profile with changes (``wan,loss=1%``).
+    """Return a link: a profile (``wan``), a profile with changes (``wan,loss=1%``) or values (``rate=…``).
 
     Raises:
-        AppError: LINK_INVALID, naming the profiles or the field that is wrong.
+        AppError: LINK_INVALID with the names of the profiles, or with the wrong field.
     """
     try:
         return _parse(text)
@@ -126,7 +126,7 @@ def _parse(text: str) -> Link:
         raise ValueError(f"there is no link profile “{words[0]}”.")
     given = _split(words)
     values = _read_fields(given)
-    link = _spelled_out(given, values) if base is None else _changed(base, given, values)
+    link = _link_from_values(given, values) if base is None else _changed_profile(base, given, values)
     if link.jitter_s > link.delay_s:
         raise ValueError("its jitter is larger than its delay.")
     return link
@@ -145,34 +145,34 @@ def _split(words: list[str]) -> dict[str, str]:
     return given
 
 
-def _spelled_out(given: dict[str, str], values: dict[str, Any]) -> Link:
+def _link_from_values(given: dict[str, str], values: dict[str, Any]) -> Link:
     if "rate" not in given:
         raise ValueError("it has no rate.")
-    name = _spell(given)
+    name = _link_text(given)
     return Link(**{"up_bps": values["rate_bps"]} | values, name=name, title=f"A link of your own: {name}")
 
 
-def _changed(base: Link, given: dict[str, str], values: dict[str, Any]) -> Link:
+def _changed_profile(base: Link, given: dict[str, str], values: dict[str, Any]) -> Link:
     if not given:
         return base
     if "rate" in given and "up" not in given:
         values["up_bps"] = values["rate_bps"] * base.up_bps / base.rate_bps
-    changes = _spell(given)
+    changes = _link_text(given)
     return dataclasses.replace(
         base, **values, name=f"{base.name},{changes}", title=f"{base.title}; {changes}"
     )
 
 
-def _spell(given: dict[str, str]) -> str:
+def _link_text(given: dict[str, str]) -> str:
     return ",".join(f"{key}={given[key]}" for key in _FIELDS if key in given)
 
 
 def _read_fields(given: dict[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in given.items():
-        name, read = _FIELDS[key]
+        name, parse = _FIELDS[key]
         try:
-            values[name] = read(value)
+            values[name] = parse(value)
         except ValueError as error:
             raise ValueError(f"{key}={value} {error}") from None
     return values
@@ -214,7 +214,7 @@ def _whole(text: str, low: float, high: float, example: str) -> float:
     return _number(text, {"": 1.0}, low, high, example)
 
 
-#: What a person writes: the Link field that it sets, and how it is read.
+#: Keys of a typed link, each with its field of Link and the parser of its value.
 _FIELDS: dict[str, tuple[str, Callable[[str], float]]] = {
     "rate": ("rate_bps", _rate),
     "up": ("up_bps", _rate),

@@ -1,7 +1,7 @@
 """Background work without asyncio: daemon threads, futures and a cancel token.
 
-Threads are daemons on purpose: a ``ThreadPoolExecutor`` joins its workers at exit, and one that is
-stuck behind a dead server would hold the program.
+Threads are daemons on purpose: a ``ThreadPoolExecutor`` joins its workers at exit, so a worker that is
+blocked by a dead server would keep the program from exiting.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ T = TypeVar("T")
 
 
 class CancelledError(AppError):
-    """Raised inside work whose CancelToken was set."""
+    """Raised in work whose CancelToken was set."""
 
     def __init__(self, message: str = "Cancelled.") -> None:
         super().__init__(ErrorKind.CANCELLED, message)
 
 
 class CancelToken:
-    """A flag that one thread sets and the working thread looks at.
+    """Cancellation flag: one thread sets it, the working thread checks it.
 
-    Callbacks added with :meth:`on_cancel` run once, in the thread that cancels; they must be quick
-    (kill a child, close a pipe).
+    Callbacks added with :meth:`on_cancel` run once, in the thread that cancels. They must be quick (kill a
+    child, close a pipe).
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class CancelToken:
         return self._event.is_set()
 
     def cancel(self) -> None:
-        """Set the token and run its callbacks; later calls do nothing."""
+        """Set the token and run its callbacks; further calls do nothing."""
         with self._lock:
             if self._event.is_set():
                 return
@@ -55,17 +55,17 @@ class CancelToken:
 
     @contextlib.contextmanager
     def on_cancel(self, callback: Callable[[], None]) -> Generator[None]:
-        """Run the callback at a cancellation within this context, at once if that is past."""
+        """Run the callback on a cancellation within this context; at once if the token is already set."""
         with self._lock:
-            past = self._event.is_set()
-            if not past:
+            already_set = self._event.is_set()
+            if not already_set:
                 self._callbacks.append(callback)
-        if past:
+        if already_set:
             callback()
         try:
             yield
         finally:
-            # One token serves thousands of trials: what each one held would stay to the end.
+            # One token serves thousands of trials, so each callback is removed at the end of its context.
             with self._lock, contextlib.suppress(ValueError):
                 self._callbacks.remove(callback)
 
@@ -75,23 +75,23 @@ class CancelToken:
             raise CancelledError
 
     def wait(self, seconds: float) -> None:
-        """Sleep this long; raise CancelledError as soon as the token is set."""
+        """Sleep for ``seconds``; raise CancelledError as soon as the token is set."""
         if self._event.wait(seconds):
             raise CancelledError
 
 
 def run_in_thread(name: str, work: Callable[[], T]) -> Future[T]:
-    """Run the work on a daemon thread of its own and return the future of its result."""
+    """Run the work in a new daemon thread with this name; return the future of its result."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
 
-    def body() -> None:
+    def run() -> None:
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001 - it travels to whoever waits for the future
+        except BaseException as error:  # noqa: BLE001 - result() of the future raises it again
             future.set_exception(error)
         else:
             future.set_result(result)
 
-    threading.Thread(target=body, name=name, daemon=True).start()
+    threading.Thread(target=run, name=name, daemon=True).start()
     return future

@@ -1,6 +1,6 @@
-"""Sizes, durations and figures as people write and read them; speeds are in advisor.speeds.
+"""Parsing of sizes, and formatting of sizes, durations and figures; advisor.speeds formats speeds.
 
-Sizes and block sizes are binary (``16M`` is 16 MiB, as dd and fio read it).
+Sizes are binary: ``16M`` is 16 MiB, as in dd(1) and fio(1).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes that a size such as ``65536``, ``64k``, ``16M`` or ``1.5GiB`` stands for.
+    """Return the number of bytes of a size such as ``65536``, ``64k``, ``16M`` or ``1.5GiB``.
 
     Raises:
-        ValueError: if it is not a size, or not a whole number of bytes.
+        ValueError: if the text is not a size, or not a whole number of bytes.
     """
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ValueError(f"“{text}” is not a size; write for example 65536, 64k, 16M or 1G.")
     value = float(match[1]) * 1024 ** _POWERS[match[2].lower()]
-    if value > 2**62 or value != int(value):  # infinity is no int
+    if value > 2**62 or value != int(value):  # checked first: int() of infinity raises
         raise ValueError(f"“{text}” is not a whole number of bytes.")
     return int(value)
 
 
 def format_size(value: float) -> str:
-    """Return a size for people, binary: ``16 MiB``, ``1.5 GiB``, ``300 B``."""
+    """Return a size in binary units: ``16 MiB``, ``1.5 GiB``, ``300 B``."""
     for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB")):
         scaled = value / 1024**power
         if scaled < 1024 or unit == "TiB":
@@ -41,7 +41,7 @@ def format_size(value: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration for people: ``250 µs``, ``0.35 ms``, ``12.3 s``, ``4 min 5 s``."""
+    """Return a duration in a suitable unit: ``250 µs``, ``0.35 ms``, ``12.3 s``, ``4 min 5 s``."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.3g} µs"
     if seconds < 1:
@@ -53,7 +53,13 @@ def format_duration(seconds: float) -> str:
 
 
 def format_figure(figure: str, number: float, speed: SpeedUnit = SpeedUnit.BYTES) -> str:
-    """Return a figure of advisor.experiment.measurements with its unit, speeds in the one given."""
+    """Return a figure with its unit.
+
+    Args:
+        figure: name of the figure in advisor.experiment.measurements.FIGURE_INFO.
+        number: value in the unit of the figure.
+        speed: unit in which to show speeds.
+    """
     unit = FIGURE_INFO[figure].unit if figure in FIGURE_INFO else ""
     if unit == "bytes/s":
         return format_speed(number, speed)

@@ -1,3 +1,3 @@
-"""The program's version, in one place for the command line, the agent and the window."""
+"""Version of the program, shared by the command line, the agent and the window."""
 
 VERSION = "0.1.0"

@@ -1,1 +1,1 @@
-"""The person's files: their directories, the program's state files, and files written by name."""
+"""The user's files: XDG directories, state files of the program, and files that the user names."""

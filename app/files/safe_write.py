@@ -1,4 +1,4 @@
-"""Files that a person names: written and read in a child, because the directory may be on a dead mount."""
+"""Files that the user names: read and written by a child process, because a dead mount would block."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ if TYPE_CHECKING:
 
     from app.process import ProcessOutcome
 
-#: A folder that answers takes milliseconds.
+#: Longest time to read or write a file, seconds; a directory that responds takes milliseconds.
 _TIMEOUT_S = 10.0
-#: "set -C" makes the shell open the file with O_EXCL: nothing is ever overwritten (POSIX sh, 2.7.2).
+#: Writes a new file: “set -C” opens it with O_EXCL, so no file is overwritten (POSIX sh, 2.7.2).
 _SCRIPT = 'set -C && cat > "$1"'
 
 
 def default_folder() -> Path:
-    """Return the folder to offer: the person's home."""
+    """Return the directory that a file dialog shows first: the user's home directory."""
     return home()
 
 
 def save_text(path: str, text: str) -> None:
-    """Write a new file of text; raises as save_file does."""
+    """Write a new text file, UTF-8.
+
+    Raises:
+        AppError: for the reasons of :func:`save_file`.
+    """
     save_file(path, text.encode())
 
 
@@ -33,7 +37,7 @@ def save_file(path: str, data: bytes) -> None:
     """Write a new file.
 
     Raises:
-        AppError: if there is a file already, or it cannot be written, or its folder does not answer.
+        AppError: if the file exists or cannot be written, or if its directory does not respond.
     """
     shell = find_program("sh")
     if shell is None:
@@ -49,14 +53,14 @@ def save_file(path: str, data: bytes) -> None:
 
 
 def read_file(path: str, most: int) -> bytes:
-    """Return what is in a file.
+    """Return the content of a file.
 
     Args:
-        path: of the file.
-        most: bytes that it may have.
+        path: absolute path.
+        most: largest accepted length, bytes.
 
     Raises:
-        AppError: if it cannot be read, or is longer, or its folder does not answer.
+        AppError: if the file cannot be read or is longer, or if its directory does not respond.
     """
     head = find_program("head")
     if head is None:
@@ -77,10 +81,16 @@ def read_file(path: str, most: int) -> bytes:
 
 
 def _run_child(path: str, command: list[str], instead: str, data: bytes = b"") -> ProcessOutcome:
-    """Run what opens a file, and return what came of it.
+    """Run a command that opens a file, and return its outcome.
+
+    Args:
+        path: absolute path of the file.
+        command: the command.
+        instead: hint for a directory that does not respond.
+        data: standard input of the command.
 
     Raises:
-        AppError: if the path is not absolute, or its folder does not answer; ``instead`` is what to do then.
+        AppError: if the path is not absolute, or if its directory does not respond.
     """
     if not path.startswith("/"):
         raise AppError(ErrorKind.USAGE, f"“{path}” is not an absolute path.")

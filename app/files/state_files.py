@@ -1,7 +1,7 @@
-"""State files: read, written and removed in the person's state directory.
+"""State files: read, written and removed in the user's state directory.
 
-The directory may be on a file server that has died. Unless the table of mounts says that it is on this
-computer, this process does not touch it itself: a child with a deadline does.
+The directory may be on a dead file server. This process accesses it only if the mount table shows a local
+file system. Otherwise a child process with a time limit does.
 """
 
 from __future__ import annotations
@@ -18,80 +18,95 @@ from app.process import find_program, run
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: For a folder elsewhere to answer.
+#: Time limit of an access to a directory that is not local, seconds.
 TIMEOUT_S = 1.5
-#: File systems that answer as long as this computer does.
+#: Local file systems, which cannot block.
 _LOCAL = frozenset({
     "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "reiserfs", "tmpfs",
     "xfs", "zfs",
 })  # fmt: skip
-#: As many as the kernel follows (path_resolution(7)).
+#: Largest number of symbolic links in a path, as in the kernel (path_resolution(7)).
 _MAX_LINKS = 40
-#: Renaming makes the change whole or none (rename(2)); only the person may read the files. With -T, a
-#: directory of that name is an error and not a place to move the file to.
+#: Writes a file atomically (rename(2)), readable by the user only. With -T, mv fails if $1 is a directory
+#: instead of moving the file into it.
 _WRITE = (
     'umask 077 && mkdir -p "$(dirname "$1")" && cat > "$1.$$" && mv -fT "$1.$$" "$1"'
     ' || { rm -f "$1.$$"; exit 1; }'
 )
-#: All but the newest $2 files of the folder $1.
+#: Removes all but the newest $2 files of directory $1.
 _REMOVE_OLD = 'cd "$1" && ls -1t | tail -n "+$(($2 + 1))" | while read -r name; do rm -f "./$name"; done'
 
 
 def read_state_file(path: Path, what: str, max_bytes: int) -> str:
-    """Return the beginning of a file, "" if it is not there.
+    """Return the beginning of a file, "" if the file does not exist.
 
     Args:
-        path: below :func:`app.files.user_directories.state_directory`.
-        what: the thing in it, as the subject of an error's sentence.
-        max_bytes: length of the beginning.
+        path: path below :func:`app.files.user_directories.state_directory`.
+        what: subject of an error message, such as “The file of drafts”.
+        max_bytes: largest number of bytes to read.
 
     Raises:
-        AppError: NOT_RESPONDING or IO if it cannot be read.
+        AppError: NOT_RESPONDING or IO if the file cannot be read.
     """
     script = f'[ ! -e "$1" ] || head -c {max_bytes} "$1"'
-    return _do(lambda: _read([path], max_bytes), script, path, f"{what} could not be read.")
+    return _run_locally_or_in_child(
+        lambda: _read([path], max_bytes), script, path, f"{what} could not be read."
+    )
 
 
 def read_state_folder(folder: Path, what: str, max_bytes: int) -> str:
-    """Return the JSON files of a folder, one after the other, as far as that; errors as of a file."""
+    """Return the concatenated JSON files of a directory, "" if the directory does not exist.
+
+    Args:
+        folder: directory below :func:`app.files.user_directories.state_directory`.
+        what: subject of an error message.
+        max_bytes: largest number of bytes to read.
+
+    Raises:
+        AppError: NOT_RESPONDING or IO if the files cannot be read.
+    """
     script = f'[ ! -d "$1" ] || find "$1" -name "*.json" -exec cat {{}} + | head -c {max_bytes}'
-    return _do(
+    return _run_locally_or_in_child(
         lambda: _read(sorted(folder.glob("*.json")), max_bytes), script, folder, f"{what} could not be read."
     )
 
 
 def write_state_file(path: Path, what: str, data: bytes) -> None:
-    """Write a file, in place of an older one, and its folder if need be.
+    """Write or replace a file, and create its directory if necessary.
 
     Raises:
-        AppError: NOT_RESPONDING or IO if it cannot be written.
+        AppError: NOT_RESPONDING or IO if the file cannot be written.
     """
-    _do(lambda: _write(path, data), _WRITE, path, f"{what} could not be written.", input_data=data)
+    _run_locally_or_in_child(
+        lambda: _write(path, data), _WRITE, path, f"{what} could not be written.", input_data=data
+    )
 
 
 def remove_state_file(path: Path, what: str) -> None:
-    """Remove a file, if it is there.
+    """Remove a file if it exists.
 
     Raises:
-        AppError: NOT_RESPONDING or IO if it cannot be removed.
+        AppError: NOT_RESPONDING or IO if the file cannot be removed.
     """
-    _do(lambda: _remove([path]), 'rm -f "$1"', path, f"{what} could not be removed.")
+    _run_locally_or_in_child(lambda: _remove([path]), 'rm -f "$1"', path, f"{what} could not be removed.")
 
 
 def remove_old_state_files(folder: Path, count: int) -> None:
-    """Remove all but the newest files of a folder.
+    """Remove all but the newest ``count`` files of a directory.
 
     Raises:
-        AppError: NOT_RESPONDING or IO if the folder cannot be changed.
+        AppError: NOT_RESPONDING or IO if the files cannot be removed.
     """
     message = f"Old files in {folder} could not be removed."
-    _do(lambda: _remove(_by_age(folder)[count:]), _REMOVE_OLD, folder, message, str(count))
+    _run_locally_or_in_child(
+        lambda: _remove(_by_age(folder)[count:]), _REMOVE_OLD, folder, message, str(count)
+    )
 
 
 def is_local(path: Path) -> bool:
-    """Whether a path, wherever its links lead, is on this computer's own file systems.
+    """Whether a path, with its symbolic links resolved, is on a local file system.
 
-    The table of mounts is asked about each part before it is touched.
+    Each part is looked up in the mount table before it is accessed.
     """
     try:
         table = mountinfo.read()
@@ -104,7 +119,7 @@ def is_local(path: Path) -> bool:
         row = table.mount_of_path(str(current))
         if row is None or row.fstype not in _LOCAL:
             return False
-        with contextlib.suppress(OSError):  # no link, or not there
+        with contextlib.suppress(OSError):  # the part is not a link, or does not exist
             target = current.readlink()
             links += 1
             if links > _MAX_LINKS:
@@ -124,20 +139,20 @@ def _read(paths: list[Path], max_bytes: int) -> str:
 
 def _write(path: Path, data: bytes) -> str:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        draft.touch(0o600)
-        draft.write_bytes(data)
-        draft.replace(path)
+        temporary.touch(0o600)
+        temporary.write_bytes(data)
+        temporary.replace(path)
     except OSError:
         with contextlib.suppress(OSError):
-            draft.unlink()
+            temporary.unlink()
         raise
     return ""
 
 
 def _by_age(folder: Path) -> list[Path]:
-    """Return the files of a folder, the newest first."""
+    """Return the files of a directory, newest first."""
     return sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
 
 
@@ -147,13 +162,30 @@ def _remove(paths: list[Path]) -> str:
     return ""
 
 
-def _do(
-    here: Callable[[], str], script: str, path: Path, message: str, *arguments: str, input_data: bytes = b""
+def _run_locally_or_in_child(
+    function: Callable[[], str],
+    script: str,
+    path: Path,
+    message: str,
+    *arguments: str,
+    input_data: bytes = b"",
 ) -> str:
-    """Do something with a path in this process if that cannot hang, else with a script in a child."""
+    """Run a function on a local path in this process, else an equivalent shell script in a child.
+
+    Args:
+        function: the access in this process.
+        script: the shell script; $1 is the path, followed by ``arguments``.
+        path: path of the file or directory.
+        message: message of an error.
+        arguments: further arguments of the script.
+        input_data: standard input of the script.
+
+    Raises:
+        AppError: NOT_RESPONDING if the child takes too long; IO for another failure.
+    """
     if is_local(path):
         try:
-            return here()
+            return function()
         except OSError as error:
             hint, detail = f"Its place is {path}.", os.strerror(error.errno or 0)
             raise AppError(ErrorKind.IO, message, hint=hint, detail=detail) from error

@@ -1,4 +1,4 @@
-"""Directories of the person's files: the XDG Base Directory Specification, and the home directory."""
+"""Directories of the user: home directory and the directories of the XDG Base Directory Specification."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _NAME = "mountwright"
 
 
 def home() -> Path:
-    """Return the home directory: $HOME, or what the user database has where that is empty or relative.
+    """Return the home directory: $HOME, or that of the user database if $HOME is empty or relative.
 
-    passwd(5) is asked for the effective user, as by $HOME of a login. A user without an entry has "/".
+    The entry of the effective user in passwd(5) counts. The result is "/" for a user without an entry.
     """
     path = Path(os.environ.get("HOME", ""))
     if path.is_absolute():
@@ -24,20 +24,20 @@ def home() -> Path:
 
 
 def state_directory() -> Path:
-    """Return the folder of what is no setting and may be lost."""
+    """Return the directory of state files, such as drafts, which may be lost ($XDG_STATE_HOME)."""
     return _folder("XDG_STATE_HOME", ".local/state")
 
 
 def data_directory() -> Path:
-    """Return the folder of the history."""
+    """Return the directory of the history ($XDG_DATA_HOME)."""
     return _folder("XDG_DATA_HOME", ".local/share")
 
 
 def config_directory() -> Path:
-    """Return the folder of a person's own recipes."""
+    """Return the directory of the user's own recipes ($XDG_CONFIG_HOME)."""
     return _folder("XDG_CONFIG_HOME", ".config")
 
 
 def _folder(variable: str, default: str) -> Path:
-    base = Path(os.environ.get(variable, ""))  # a relative path is ignored, as the specification has it
+    base = Path(os.environ.get(variable, ""))  # the specification ignores relative paths
     return (base if base.is_absolute() else home() / default) / _NAME

@@ -1,1 +1,1 @@
-"""Client of the root helper: started through polkit, with its refusals and mount errors explained."""
+"""Client of the root helper: starts it through polkit, and explains its refusals and mount errors."""

@@ -1,4 +1,4 @@
-"""Client of the root helper: starts it when it is needed, sends requests, and explains its refusals."""
+"""Client of the root helper: starts it on demand, sends requests, and explains its refusals."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ if TYPE_CHECKING:
 
     from app.tasks import CancelToken
 
-#: How long mount.nfs may take, in seconds; of its own it tries a server that drops packets for 72 s and more.
+#: Time limit of mount.nfs, seconds; without one it waits at least 72 s for a server that drops packets.
 MOUNT_TIMEOUT_S = 15.0
-#: Direct start: Python and its imports, slow in the lab's guest.
-_HELLO_S = 30.0
-#: Through pkexec: a person looks for the administrator's password.
+#: Longest wait for a helper started directly, seconds; Python's imports are slow in the lab's guest.
+_START_S = 30.0
+#: Longest wait for a helper started by pkexec, seconds; a person may look for a password.
 _AUTHORIZE_S = 600.0
-#: After asking the helper to cancel or to stop: it has children to kill and directories to remove.
+#: Longest wait for a cancelled request, seconds: the helper kills child processes and removes directories.
 _STOP_S = 10.0
-#: For one that is left alone to end at once, as it mostly does.
-_LEAVE_S = 1.0
+#: Longest wait for the end of a helper that is then left to end alone, seconds.
+_ABANDON_S = 1.0
+#: Largest part of the helper's standard error to store, bytes.
 _MAX_STDERR = 64 * 1024
+#: Largest first message of the helper, bytes.
 _MAX_START = 4096
-#: What these verbs are about ends with the helper: a new one would only ask for a password.
+#: Verbs of a test session, which ends with its helper; a new helper could not continue it.
 _SESSION_VERBS = frozenset({"run", "abort", "close"})
 _FOREGROUND = (
     "The option bg concerns mounting at start-up; this time the share was mounted in the foreground."
@@ -80,12 +82,12 @@ _HINTS = {
 
 
 class ApprovedPlan:
-    """What an administrator is asked to approve: a share, a mount point, and the requests that may follow.
+    """Plan for a system action, to be approved by an administrator: share, mount point and allowed requests.
 
     Args:
-        share: that comes to the mount point, or goes.
+        share: share to mount or to unmount, server:/export.
         target: mount point.
-        requests: verb and arguments, as for :meth:`HelperClient.call`.
+        requests: allowed requests: verb and arguments, as for :meth:`HelperClient.call`.
     """
 
     def __init__(self, share: str, target: str, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
@@ -95,23 +97,23 @@ class ApprovedPlan:
         ]
 
     def words(self) -> list[str]:
-        """Return the arguments of the helper behind the role."""
+        """Return the helper's arguments after the action: share, mount point and digest of the requests."""
         return [self._share, self._target, digest(self.requests)]
 
 
 class HelperClient:
-    """A helper for one action, started again when it has gone. All methods may be called by any thread.
+    """Client of the helper for one action; starts the helper again after its end. Thread-safe.
 
-    A helper ends between two requests when it has nothing to do, or has served for as long or as often as one
-    authorization allows (:class:`app.helper.session.Limits`). The next request then starts another one, for
-    which polkit may ask again; no request is lost.
+    An idle helper ends, and so does one that has reached a limit of its authorization
+    (:class:`app.helper.session.Limits`). The next request then starts another helper, for which polkit may
+    ask again. No request is lost.
 
     Args:
-        action: what an administrator authorizes, one of app.helper.verbs.ACTIONS.
-        command: what to start instead of the helper, for tests.
-        stop_s: None waits until the helper has ended what was cancelled, or has ended itself. Otherwise it is
-            left alone after so many seconds, and clears up by itself.
-        plan: what an administrator is asked to approve, for a system action.
+        action: the action to authorize, one of app.helper.verbs.ACTIONS.
+        command: command to start instead of the helper, for tests.
+        stop_s: longest wait for a cancelled request and for the helper's end, seconds; None waits without
+            limit. A helper that takes longer cleans up alone.
+        plan: the plan to approve, for a system action.
     """
 
     def __init__(
@@ -131,25 +133,26 @@ class HelperClient:
 
     @property
     def running(self) -> bool:
-        """Whether the helper of the last call still runs."""
+        """Whether the helper of the last call is still running."""
         connection = self._connection
         return connection is not None and connection.alive
 
     def call(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
-        """Have the helper carry out a verb.
+        """Send a request to the helper and return its answer.
 
         Args:
-            verb: of a role of the client's action.
-            args: ``options`` is an option string, ``timeout_s`` (seconds) the helper's own limit.
-            token: cancels the request; what was begun is undone by the helper.
-            timeout_s: how long to wait for the answer, authorisation not counted.
+            verb: a verb of one of the roles of the action.
+            args: arguments of the verb; ``options`` is an option string, ``timeout_s`` the helper's time
+                limit, seconds.
+            token: cancels the request; the helper undoes an incomplete change.
+            timeout_s: longest wait for the answer after the authorization, seconds.
 
         Returns:
-            the helper's answer; for ``mount``, ``try`` and ``open`` with ``output``, the lines to show a
-            person; for ``holders`` with the ``user`` of each.
+            the helper's answer. Answers to ``mount``, ``try`` and ``open`` also have ``output``, the lines to
+            show. Each process in an answer to ``holders`` also has ``user``, its user name.
 
         Raises:
-            AppError: with a message for a person.
+            AppError: if the helper refused the request, failed or did not answer.
         """
         wire = _wire_arguments(verb, args, timeout_s)
         try:
@@ -163,36 +166,36 @@ class HelperClient:
         while not self._lock.acquire(timeout=0.1):
             token.check()
         try:
-            # Twice: its session may have ended just as we asked, the request unread.
+            # Two attempts: the helper's session may have ended before it read the request.
             for _attempt in range(2):
-                answer = self._ready(token).ask(self._role_of(verb), verb, wire, token, timeout_s)
+                answer = self._connected(token).ask(self._role_of(verb), verb, wire, token, timeout_s)
                 if "event" not in answer:
                     return _read(verb, wire, answer, token)
-                self._drop()
+                self._close_connection()
                 if verb in _SESSION_VERBS:
-                    raise _session_over()
-            raise _failed("The helper ended twice without an answer.")
+                    raise _session_ended_error()
+            raise _helper_error("The helper ended twice without an answer.")
         finally:
             if self._connection is not None and not self._connection.usable:
-                self._drop()
+                self._close_connection()
             self._lock.release()
 
     def close(self) -> None:
-        """End the helper; a request under way is undone by it."""
+        """End the helper; it undoes a running request."""
         connection = self._connection
         if connection is not None:
-            connection.hang_up()
-        if self._lock.acquire(timeout=-1 if self._stop_s is None else _LEAVE_S):
+            connection.disconnect()
+        if self._lock.acquire(timeout=-1 if self._stop_s is None else _ABANDON_S):
             try:
-                self._drop()
+                self._close_connection()
             finally:
                 self._lock.release()
 
     def _role_of(self, verb: str) -> str:
         return role_of(self._action, verb) or ACTIONS[self._action][0]
 
-    def _ready(self, token: CancelToken) -> _Connection:
-        """Return a connection whose roles have been started, and have the plan if there is one."""
+    def _connected(self, token: CancelToken) -> _Connection:
+        """Return a connection to a started helper whose roles have received the plan, if there is one."""
         if self._connection is None:
             token.check()
             words = self._plan.words() if self._plan is not None else []
@@ -200,55 +203,55 @@ class HelperClient:
             self._connection = connection = _Connection(command, self._action, self._stop_s or _STOP_S)
             connection.wait_for_roles(token)
             if self._plan is not None:
-                # Each role looks at what is there now; what the first one does would change that.
+                # All roles receive the plan first: each checks it against the state before the first request.
                 wire = {"requests": self._plan.requests}
                 for role in ACTIONS[self._action]:
-                    _read("plan", {}, connection.ask(role, "plan", wire, token, _HELLO_S), token)
+                    _read("plan", {}, connection.ask(role, "plan", wire, token, _START_S), token)
         return self._connection
 
-    def _drop(self) -> None:
+    def _close_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        connection.hang_up()
+        connection.disconnect()
         ended = run_in_thread("helper-end", connection.close)
         with contextlib.suppress(TimeoutError):
-            ended.result(None if self._stop_s is None else _LEAVE_S)
+            ended.result(None if self._stop_s is None else _ABANDON_S)
 
 
 class _RoleChannel:
-    """The line to one role: requests go out, and a thread collects what comes."""
+    """Socket to one role of the helper; a thread reads the answers."""
 
     def __init__(self, role: str, line: socket.socket) -> None:
-        self._line = line
-        #: None is the end of the line.
+        self._socket = line
+        #: Answers in order; None marks the end of the connection.
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self.reader = run_in_thread(f"helper-{role}", self._read)
 
     def send(self, request_id: str, verb: str, args: dict[str, Any]) -> None:
-        """Send a request. If the helper is gone, the end of its answers says so."""
+        """Send a request. If the helper has ended, next() returns None."""
         with contextlib.suppress(OSError):
-            self._line.sendall(msgspec.json.encode({"id": request_id, "verb": verb, "args": args}) + b"\n")
+            self._socket.sendall(msgspec.json.encode({"id": request_id, "verb": verb, "args": args}) + b"\n")
 
     def next(self, timeout_s: float) -> dict[str, Any] | None:
-        """Return what comes next, None for the end.
+        """Return the next answer, None at the end of the connection.
 
         Raises:
-            queue.Empty: if nothing comes in this time.
+            queue.Empty: if no answer arrives within ``timeout_s``.
         """
         return self._answers.get(timeout=max(0.0, timeout_s))
 
     def put(self, answer: dict[str, Any]) -> None:
-        """Let this come next, as if the helper had sent it."""
+        """Append an answer to the queue, as if the helper had sent it."""
         self._answers.put(answer)
 
-    def hang_up(self) -> None:
-        """End what the role gets, which ends it."""
+    def disconnect(self) -> None:
+        """Close the sending side, which ends the role."""
         with contextlib.suppress(OSError):
-            self._line.shutdown(socket.SHUT_WR)
+            self._socket.shutdown(socket.SHUT_WR)
 
     def _read(self) -> None:
-        with self._line as line, line.makefile("rb") as answers, contextlib.suppress(OSError):
+        with self._socket as line, line.makefile("rb") as answers, contextlib.suppress(OSError):
             for text in answers:
                 with contextlib.suppress(msgspec.DecodeError):
                     self._answers.put(from_json(text, dict[str, Any]))
@@ -256,10 +259,10 @@ class _RoleChannel:
 
 
 class _Connection:
-    """A running helper, and the lines to its roles.
+    """A running helper process and the sockets to its roles.
 
     Attributes:
-        usable: whether it can be asked again.
+        usable: whether the helper can take another request.
     """
 
     def __init__(self, command: list[str], action: str, stop_s: float) -> None:
@@ -268,9 +271,9 @@ class _Connection:
         try:
             self._child = process.start_connected(command, stderr=process.PIPE)
         except OSError as error:
-            raise _failed("The helper cannot be started.", str(error)) from error
+            raise _helper_error("The helper cannot be started.", str(error)) from error
         self._through_pkexec = Path(command[0]).name == "pkexec"
-        self._lines: dict[str, _RoleChannel] = {}
+        self._channels: dict[str, _RoleChannel] = {}
         self.usable = True
         self._stderr = b""
         self._started: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
@@ -279,42 +282,48 @@ class _Connection:
         ]  # fmt: skip
 
     def wait_for_roles(self, token: CancelToken) -> None:
-        """Wait until the helper has started its roles, which a person may have to authorize.
+        """Wait until the helper has started its roles, which may need an authorization by polkit.
 
         Raises:
-            AppError: if it has not.
+            AppError: if the helper did not start them, or if the token is set.
         """
         give_up: dict[str, Any] = {}
         with token.on_cancel(lambda: self._started.put(give_up)):
             try:
-                told = self._started.get(timeout=_AUTHORIZE_S if self._through_pkexec else _HELLO_S)
+                first_message = self._started.get(timeout=_AUTHORIZE_S if self._through_pkexec else _START_S)
             except queue.Empty:
-                told = give_up
-        if told is None or told is give_up:
+                first_message = give_up
+        if first_message is None or first_message is give_up:
             self.usable = False
-            raise self._ended(token) if told is None else self._timeout_error(token)
-        if told != {"protocol": PROTOCOL, "roles": list(ACTIONS[self._action])}:
+            raise self._ended_error(token) if first_message is None else self._timeout_error(token)
+        if first_message != {"protocol": PROTOCOL, "roles": list(ACTIONS[self._action])}:
             self.usable = False
-            raise _failed("The helper is of another version than this program.", str(told)[:1000])
+            raise _helper_error(
+                "The helper is of another version than this program.", str(first_message)[:1000]
+            )
 
     def ask(
         self, role: str, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float
     ) -> dict[str, Any]:
-        """Send a request to a role and return its answer, or the event that says that it was not read."""
-        line, request_id = self._lines[role], secrets.token_hex(16)
+        """Send a request to a role; return its answer, or an event if the role ended without reading it.
+
+        Raises:
+            AppError: if the helper ended or did not answer in time.
+        """
+        channel, request_id = self._channels[role], secrets.token_hex(16)
         give_up: dict[str, Any] = {"give-up": request_id}
-        line.send(request_id, verb, args)
-        with token.on_cancel(lambda: line.put(give_up)):
+        channel.send(request_id, verb, args)
+        with token.on_cancel(lambda: channel.put(give_up)):
             end = time.monotonic() + timeout_s
             stopping = False
             while True:
                 try:
-                    answer = line.next(end - time.monotonic())
+                    answer = channel.next(end - time.monotonic())
                 except queue.Empty:
                     answer = give_up
                 if answer is None:
                     self.usable = False
-                    raise self._ended(token)
+                    raise self._ended_error(token)
                 if answer.get("id") == request_id or "event" in answer:
                     return answer
                 if answer is give_up:
@@ -323,57 +332,59 @@ class _Connection:
                         raise self._timeout_error(token)
                     stopping = True
                     end = time.monotonic() + self._stop_s
-                    line.send(secrets.token_hex(16), "cancel", {"id": request_id})
+                    channel.send(secrets.token_hex(16), "cancel", {"id": request_id})
 
     @property
     def alive(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the helper process is running."""
         return self._child.poll() is None
 
-    def hang_up(self) -> None:
-        """End the lines to the roles, which ends them; a pkexec that still waits is ended itself."""
+    def disconnect(self) -> None:
+        """Disconnect all roles, which ends them; a pkexec that still waits for a password is killed."""
         self.usable = False
-        lines = [*self._lines.values()]
-        if not lines:
+        channels = [*self._channels.values()]
+        if not channels:
             process.kill_group(self._child)
-        for line in lines:
-            line.hang_up()
+        for channel in channels:
+            channel.disconnect()
         with contextlib.suppress(OSError):
             if self._child.stdin is not None:
                 self._child.stdin.close()
 
     def close(self) -> None:
-        """End the helper and wait for it. One that runs as root cannot be killed by a user."""
-        self.hang_up()
+        """Disconnect and wait for the helper's end; an ordinary user cannot kill a process of root."""
+        self.disconnect()
         try:
             self._child.wait(_STOP_S)
         except process.TimeoutExpired:
             process.kill_group(self._child)
             with contextlib.suppress(process.TimeoutExpired):
                 self._child.wait(1.0)
-        for reader in (*self._readers, *(line.reader for line in self._lines.values())):
+        for reader in (*self._readers, *(channel.reader for channel in self._channels.values())):
             with contextlib.suppress(TimeoutError):
                 reader.result(1.0)
 
     def _read_start(self) -> None:
-        """Take the lines to the roles, which the helper sends when it has started them."""
-        told: dict[str, Any] | None = None
+        """Receive the sockets of the roles, which the helper sends after it has started them."""
+        first_message: dict[str, Any] | None = None
         roles = ACTIONS[self._action]
         if self._child.stdout is not None:
             with self._child.stdout as output, contextlib.suppress(OSError, msgspec.DecodeError):
                 with socket.socket(fileno=os.dup(output.fileno())) as line:
                     data, fds, _flags, _address = socket.recv_fds(line, _MAX_START, len(roles))
                 ends = [socket.socket(fileno=fd) for fd in fds]
-                self._lines = {role: _RoleChannel(role, end) for role, end in zip(roles, ends, strict=False)}
-                told = from_json(data, dict[str, Any])
-        self._started.put(told)
+                self._channels = {
+                    role: _RoleChannel(role, end) for role, end in zip(roles, ends, strict=False)
+                }
+                first_message = from_json(data, dict[str, Any])
+        self._started.put(first_message)
 
     def _read_errors(self) -> None:
         if self._child.stderr is not None:
             with self._child.stderr as pipe, contextlib.suppress(OSError, ValueError):
                 while chunk := pipe.read(4096):
                     self._stderr = (self._stderr + chunk)[:_MAX_STDERR]
-        # One that ended for having nothing to do is not to stay as a zombie until it is needed again.
+        # An idle helper that has ended must not remain a zombie until the next request.
         with contextlib.suppress(process.TimeoutExpired):
             self._child.wait(_STOP_S)
 
@@ -381,28 +392,30 @@ class _Connection:
         process.kill_group(self._child)
         if token.cancelled:
             return CancelledError()
-        return _failed("The helper did not answer in time.", self._stderr_text())
+        return _helper_error("The helper did not answer in time.", self._stderr_text())
 
-    def _ended(self, token: CancelToken) -> AppError:
+    def _ended_error(self, token: CancelToken) -> AppError:
         code: int | None = None
-        for line in self._lines.values():  # the other roles have nothing more to do
-            line.hang_up()
+        for channel in self._channels.values():  # end the other roles, too
+            channel.disconnect()
         with contextlib.suppress(process.TimeoutExpired):
             code = self._child.wait(2.0)
         with contextlib.suppress(TimeoutError):
             self._readers[1].result(1.0)
         if token.cancelled:
             return CancelledError()
-        if self._through_pkexec and not self._lines:
+        if self._through_pkexec and not self._channels:
             return explain_pkexec(code, self._stderr_text(), self._action)
-        return _failed("The helper ended without an answer.", f"exit status {code}\n{self._stderr_text()}")
+        return _helper_error(
+            "The helper ended without an answer.", f"exit status {code}\n{self._stderr_text()}"
+        )
 
     def _stderr_text(self) -> str:
         return self._stderr.decode(errors="backslashreplace").strip()
 
 
 def _wire_arguments(verb: str, args: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-    """Return the arguments as the helper's protocol has them: words for options, whole milliseconds."""
+    """Return the arguments in the form of the protocol: a list of options, times in whole milliseconds."""
     wire = dict(args)
     if verb in {"mount", "unmount", "try", "remount", "open", "close"}:
         limit_s = float(wire.pop("timeout_s", min(MOUNT_TIMEOUT_S, timeout_s)))
@@ -413,28 +426,28 @@ def _wire_arguments(verb: str, args: dict[str, Any], timeout_s: float) -> dict[s
 
 
 def _read(verb: str, wire: dict[str, Any], answer: dict[str, Any], token: CancelToken) -> dict[str, Any]:
-    """Return the result in an answer.
+    """Return the result in an answer, with the additions that HelperClient.call describes.
 
     Raises:
-        AppError: for an error, or for something else than an answer.
+        AppError: if the answer is an error or malformed.
     """
     error, result = answer.get("error"), answer.get("ok")
     if isinstance(error, dict):
         raise _explain(wire, cast("dict[str, Any]", error), token)
     if not isinstance(result, dict):
-        raise _failed("The helper gave an answer that cannot be read.", str(answer)[:1000])
-    found = cast("dict[str, Any]", result)
+        raise _helper_error("The helper gave an answer that cannot be read.", str(answer)[:1000])
+    values = cast("dict[str, Any]", result)
     if verb in {"mount", "try", "open"}:
-        notes = [_FOREGROUND] if "foreground" in found.get("notes", []) else []
-        found["output"] = "\n".join([str(found.get("text", "")).strip(), *notes]).strip()
+        notes = [_FOREGROUND] if "foreground" in values.get("notes", []) else []
+        values["output"] = "\n".join([str(values.get("text", "")).strip(), *notes]).strip()
     if verb == "holders":
-        for holder in cast("list[dict[str, Any]]", found.get("holders", [])):
+        for holder in cast("list[dict[str, Any]]", values.get("holders", [])):
             holder["user"] = _user_name(int(holder.get("uid", 0)))
-    return found
+    return values
 
 
 def _user_name(uid: int) -> str:
-    """Return the name, or the number where it has none. Not asked as root: names may come by network."""
+    """Return the name of a user, or the uid if it has none. The helper must not do this lookup as root."""
     with contextlib.suppress(KeyError):
         return pwd.getpwuid(uid).pw_name
     return str(uid)
@@ -444,7 +457,7 @@ def _explain(wire: dict[str, Any], error: dict[str, Any], token: CancelToken) ->
     code, message = str(error.get("code", "")), str(error.get("message", ""))
     detail, data = str(error.get("detail", "")), error.get("data")
     if code == "cancelled":
-        return CancelledError() if token.cancelled else _failed("The helper did not end in time.")
+        return CancelledError() if token.cancelled else _helper_error("The helper did not end in time.")
     if code == "mount-failed":
         facts: dict[str, Any] = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         return diagnose_mount(
@@ -459,19 +472,25 @@ def _explain(wire: dict[str, Any], error: dict[str, Any], token: CancelToken) ->
             )
         )
     if code in {"busy-helper", "protocol", "usage", "internal"} or code not in set(ErrorKind):
-        return _failed(message or "The helper refused the request.", f"{code}: {detail}")
+        return _helper_error(message or "The helper refused the request.", f"{code}: {detail}")
     return explain_refusal(code, message, detail)
 
 
 def explain_refusal(code: str, message: str, detail: str = "") -> AppError:
-    """Return one of the helper's refusals as an error for a person, with what to do about it."""
+    """Return a refusal of the helper as an AppError with a hint.
+
+    Args:
+        code: code of the refusal, an ErrorKind value.
+        message: message of the helper.
+        detail: raw text for the details.
+    """
     kind = ErrorKind(code)
-    # A part of it is: the command depends on where this program is.
+    # The installation command depends on where this program is installed.
     install = f"Run “{install_command()}” once in a terminal." if kind is ErrorKind.HELPER_MISSING else ""
     return AppError(kind, message, hint=install or _HINTS.get(kind, ""), detail=detail)
 
 
-def _session_over() -> AppError:
+def _session_ended_error() -> AppError:
     return AppError(
         ErrorKind.NOT_MOUNTED,
         "The test mount is gone: the time that one authorization allows for tests is over.",
@@ -479,7 +498,7 @@ def _session_over() -> AppError:
     )
 
 
-def _failed(message: str, detail: str = "") -> AppError:
+def _helper_error(message: str, detail: str = "") -> AppError:
     return AppError(
         ErrorKind.HELPER_FAILED,
         message,

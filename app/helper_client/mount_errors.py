@@ -1,8 +1,8 @@
-"""Mount errors: what the messages of mount.nfs mean, the likely cause, and what to do.
+"""Mount errors: meaning of the messages of mount.nfs(8), with the likely cause and a hint.
 
-Almost every failure of mount.nfs has exit code 32, so the text decides. The texts are those of nfs-utils 2.5
-to 2.9 in the C locale (utils/mount/error.c, stropts.c, network.c, network/resolve) and of strerror(3). From
-2.6.3 on more words follow (" for /mnt/x"), so only the beginning of a message is looked for.
+Almost every failure of mount.nfs has exit code 32, so the rules match the text. The texts are those of
+nfs-utils 2.5 to 2.9 in the C locale (utils/mount/error.c, stropts.c, network.c, network/resolve) and of
+strerror(3). From 2.6.3 on, messages have a suffix (" for /mnt/x"), so the rules match only their beginning.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from app.errors import AppError, ErrorKind
 
 @dataclass(frozen=True, slots=True)
 class MountErrorCause:
-    """What a text means; ``{server}``, ``{export}``… in the sentences are fields of the attempt.
+    """Cause of a failed mount; ``{server}``, ``{export}``… in its texts are fields of MountAttempt.
 
     Attributes:
-        kind: of the error.
-        message: what happened, and the likely cause.
-        hint: what to do.
+        kind: kind of the error.
+        message: the failure and its likely cause.
+        hint: how to solve it.
     """
 
     kind: ErrorKind
@@ -87,8 +87,8 @@ DENIED_SECURITY = MountErrorCause(
     "On the server compare exportfs -v with this computer's address and with sec={security}.",
 )
 
-#: In order: the special before the general. mount.nfs may print several lines; the rule that comes first
-#: here wins, not the line that comes first there.
+#: Pattern and cause of each rule, special rules before general ones. mount.nfs may print several lines: the
+#: first rule that matches any line wins.
 MOUNT_RULES: tuple[tuple[str, MountErrorCause], ...] = (
     (
         r"not in 'host:dir' format",
@@ -240,7 +240,7 @@ MOUNT_RULES: tuple[tuple[str, MountErrorCause], ...] = (
             "Check the cable or the wireless network, the VPN, and the server's address.",
         ),
     ),
-    # EAI_AGAIN and EAGAIN have this text alike; with a name that does not resolve, or a connection.
+    # EAGAIN of a connection; EAI_AGAIN of the resolver has the same text.
     (r"timed out|Resource temporarily unavailable", SILENT),
     (
         r"not installed setuid|failed to apply fstab options|must be (root|superuser)",
@@ -312,22 +312,22 @@ MOUNT_RULES: tuple[tuple[str, MountErrorCause], ...] = (
 )
 
 
-#: What the sentences of a cause may name.
+#: Attributes of MountAttempt that the texts of a cause may contain.
 _FIELDS = ("share", "server", "export", "mount_point", "version", "security", "unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MountAttempt:
-    """A mount that failed, and what is known around it.
+    """A failed mount, with the facts that help to find its cause.
 
     Attributes:
         share: server:/export.
-        mount_point: where.
-        options: the words asked for.
-        text: what mount.nfs printed.
-        exit_code: its status; None if it was killed.
-        timed_out: whether the deadline ended it.
-        timeout_s: the deadline, seconds.
+        mount_point: absolute path.
+        options: requested options, one item each.
+        text: output of mount.nfs.
+        exit_code: exit status of mount.nfs; None if it was killed.
+        timed_out: whether the time limit ended mount.nfs.
+        timeout_s: the time limit, seconds.
         server_answers: whether port 2049 of the server accepted a connection; None if not tried.
     """
 
@@ -342,17 +342,17 @@ class MountAttempt:
 
     @property
     def server(self) -> str:
-        """The server as the share spells it, without brackets."""
+        """Server in the share, without the brackets of an IPv6 address."""
         return server_of(self.share)
 
     @property
     def export(self) -> str:
-        """The exported path, from its first slash."""
+        """Exported path, from its first slash."""
         return self.share[self.share.find(":/") + 1 :]
 
     @property
     def version(self) -> str:
-        """The NFS version asked for, "" if none."""
+        """Requested NFS version, "" for none."""
         for word in self.options:
             name, _, value = word.partition("=")
             if name in {"vers", "nfsvers"}:
@@ -363,12 +363,12 @@ class MountAttempt:
 
     @property
     def unknown(self) -> str:
-        """The first option that the catalogue does not have, "" if it has all."""
+        """Name of the first option that the catalogue lacks, "" for none."""
         return next((word.partition("=")[0] for word in self.options if _is_unknown(word)), "")
 
     @property
     def security(self) -> str:
-        """The security flavour asked for, "" if none."""
+        """Requested security flavor (sec=), "" for none."""
         return next((word[4:] for word in self.options if word.startswith("sec=")), "")
 
 
@@ -385,10 +385,10 @@ def server_of(share: str) -> str:
 
 
 def diagnose_mount(attempt: MountAttempt) -> AppError:
-    """Return the failure of a mount as an error for a person; the raw text is its detail."""
+    """Return a failed mount as an AppError with cause and hint; its detail is the output of mount.nfs."""
     for pattern, cause in MOUNT_RULES:
         if re.search(pattern, attempt.text):
-            return _error(_special(pattern, attempt) or cause, attempt)
+            return _error(_cause_by_options(pattern, attempt) or cause, attempt)
     if attempt.timed_out:
         return _error(UNFINISHED if attempt.server_answers else SILENT, attempt)
     return _error(UNKNOWN, attempt)
@@ -405,8 +405,8 @@ def _error(cause: MountErrorCause, attempt: MountAttempt) -> AppError:
     )
 
 
-def _special(pattern: str, attempt: MountAttempt) -> MountErrorCause | None:
-    """Return the better cause that the options suggest for a text, if any."""
+def _cause_by_options(pattern: str, attempt: MountAttempt) -> MountErrorCause | None:
+    """Return a more specific cause that the options suggest for the matched rule, None for none."""
     if "incorrect mount option" in pattern and (attempt.unknown or attempt.security.startswith("krb5")):
         return UNKNOWN_OPTION if attempt.unknown else KERBEROS
     if pattern.startswith("Protocol not supported") and attempt.version.startswith("4"):

@@ -1,4 +1,4 @@
-"""polkit: the checks before pkexec(1) starts the helper, and what pkexec's failures mean."""
+"""polkit: checks before pkexec(1) starts the helper, and the meaning of pkexec's failures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import app
 from app.errors import AppError, ErrorKind
 from app.process import find_program
 
-#: Where a package has the program (packaging/package_tree.py).
+#: Directory of the program in a distribution package (packaging/package_tree.py).
 PACKAGE = Path("/usr/lib/mountwright")
-#: Where packaging/install_helper.py and packages put the helper; the polkit actions name this very path.
+#: Path of the helper installed by packaging/install_helper.py or a package; the polkit actions name it.
 INSTALLED_HELPER = Path("/usr/libexec/mountwright/mountwright-helper")
-# pkexec(1)
+#: Exit codes of pkexec(1): the dialog was dismissed; the authorization failed.
 _DISMISSED, _REFUSED = 126, 127
 
 
@@ -25,16 +25,16 @@ def helper_command(
 ) -> list[str]:
     """Return the command that starts the helper for an action.
 
-    Root runs the helper of this program's own folder; anybody else the installed one through pkexec.
+    Root runs the helper in the directory of this program. Other users run the installed helper by pkexec.
 
     Args:
         action: one of app.helper.verbs.ACTIONS.
-        words: of a system action: share, mount point and digest, which the prompt may show.
-        euid: of the caller; this process's own by default.
-        helper: the installed launcher.
+        words: arguments of a system action: share, mount point and digest; the prompt may show them.
+        euid: effective user id; that of this process by default.
+        helper: path of the installed helper.
 
     Raises:
-        AppError: HELPER_MISSING, HELPER_UNTRUSTED or PKEXEC_MISSING.
+        AppError: HELPER_MISSING, HELPER_UNTRUSTED or PKEXEC_MISSING if it cannot be started.
     """
     if (os.geteuid() if euid is None else euid) == 0:
         return [
@@ -57,9 +57,9 @@ def helper_command(
 
 
 def install_command() -> str:
-    """Return the command that installs the helper, for a shell in any folder if the program's is known.
+    """Return the shell command that installs the helper.
 
-    A package brings it along: there it is the command that installs the package again, where its file is.
+    A distribution package contains the helper, so there the command reinstalls the package.
     """
     home = Path(app.__file__).parents[1]
     if home == PACKAGE:
@@ -69,14 +69,14 @@ def install_command() -> str:
 
 
 def check_installed(helper: Path) -> None:
-    """Check that the helper is there and that only root can change it or any folder above it.
+    """Check that the helper exists, and that only root can change it or a directory above it.
 
     Raises:
-        AppError: HELPER_MISSING or HELPER_UNTRUSTED.
+        AppError: HELPER_MISSING if it does not exist; HELPER_UNTRUSTED if other users can change it.
     """
     for part in reversed([helper, *helper.parents]):
         try:
-            found = part.lstat()
+            status = part.lstat()
         except OSError as error:
             raise AppError(
                 ErrorKind.HELPER_MISSING,
@@ -84,20 +84,25 @@ def check_installed(helper: Path) -> None:
                 hint=f"Run “{install_command()}” once in a terminal, or let an administrator do so.",
                 detail=str(error),
             ) from error
-        wanted = stat.S_ISREG if part == helper else stat.S_ISDIR
-        if found.st_uid != 0 or found.st_mode & 0o022 or not wanted(found.st_mode):
+        is_expected_type = stat.S_ISREG if part == helper else stat.S_ISDIR
+        if status.st_uid != 0 or status.st_mode & 0o022 or not is_expected_type(status.st_mode):
             raise AppError(
                 ErrorKind.HELPER_UNTRUSTED,
                 f"The helper is not started, because users other than root could change “{part}”.",
                 hint=f"Let an administrator remove it and run “{install_command()}” again.",
-                detail=f"{part}: owner {found.st_uid}, mode {stat.filemode(found.st_mode)}",
+                detail=f"{part}: owner {status.st_uid}, mode {stat.filemode(status.st_mode)}",
             )
 
 
 def explain_pkexec(code: int | None, stderr: str, action: str) -> AppError:
-    """Return what it means that pkexec ended before the helper answered.
+    """Return the error for a pkexec that ended before the helper answered.
 
-    The texts are those of polkit's src/programs/pkexec.c; they are not translated.
+    The matched texts are those of polkit's src/programs/pkexec.c; polkit does not translate them.
+
+    Args:
+        code: exit status of pkexec, None if unknown.
+        stderr: standard error of pkexec.
+        action: the action of the helper.
     """
     detail = f"pkexec: exit status {code}\n{stderr}".strip()
     lower = stderr.lower()

@@ -1,1 +1,1 @@
-"""Mounts: what is configured, what is active, and what mount.nfs means when it fails."""
+"""Mounts: configured and active ones, and the planning, applying and undoing of their changes."""

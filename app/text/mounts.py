@@ -1,4 +1,4 @@
-"""Sentences about mounts: their state, who waits for them, and whether a change interrupts them."""
+"""Sentences about mounts: their state, the processes that wait for them, and interruptions by a change."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount
     from app.mounts.mount_users import WaitingProcesses
 
-#: At most so many names stand in a sentence.
+#: Largest number of process names in one sentence.
 _MAX_NAMES = 4
 
 
 class Remedy(NamedTuple):
-    """What can be done about a mount in trouble.
+    """Possible action for a mount that does not respond or is stale.
 
     Attributes:
-        name: what it is.
-        command: option of the command "umount", "" if it is none.
-        meaning: what comes of it, one sentence.
+        name: short name of the action.
+        command: option of umount(8), "" for another action.
+        meaning: consequence of the action, one or two sentences.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Remedy(NamedTuple):
 
 
 class TroubleText(NamedTuple):
-    """A mount in trouble.
+    """Text about a mount that does not respond or is stale.
 
     Attributes:
-        message: what is wrong, and who waits.
-        choices: what can be done.
+        message: the problem, and the processes that wait.
+        choices: possible actions.
     """
 
     message: str
@@ -43,7 +43,7 @@ class TroubleText(NamedTuple):
 
 
 def lasting_text(seconds: float) -> str:
-    """Return how long something has lasted, in its largest unit: "40 s", "3 min", "2 h", "3 days"."""
+    """Return a duration in its largest unit: "40 s", "3 min", "2 h", "3 days"."""
     if seconds < 60:
         return f"{max(0, int(seconds))} s"
     if seconds < 3600:
@@ -53,17 +53,22 @@ def lasting_text(seconds: float) -> str:
 
 
 def lasted_text(mount: Mount, now: float) -> str:
-    """Return " for 40 s", "" if it is not known since when.
+    """Return the duration of a mount's problem, such as " for 40 s"; "" if its start is unknown.
 
     Args:
-        mount: not responding, or stale.
-        now: Unix time by the clock of the mount's host.
+        mount: a mount that does not respond or is stale.
+        now: Unix time by the clock of the mount's host, seconds.
     """
     return f" for {lasting_text(now - mount.since)}" if mount.since is not None else ""
 
 
 def mount_state_text(mount: Mount, now: float) -> str:
-    """Return the state of a mount in a few words; arguments as of :func:`lasted_text`."""
+    """Return the state of a mount in a few words.
+
+    Args:
+        mount: the mount.
+        now: Unix time by the clock of the mount's host, seconds.
+    """
     return {
         "mounted": "Mounted",
         "not-mounted": "Not mounted",
@@ -74,24 +79,24 @@ def mount_state_text(mount: Mount, now: float) -> str:
 
 
 def trouble_text(mount: Mount, now: float, waiting: WaitingProcesses | None = None) -> TroubleText | None:
-    """Return what is wrong with a mount and what can be done, None if nothing is wrong.
+    """Return the problem of a mount and the possible actions, None for a mount without a problem.
 
     Args:
-        mount: any.
-        now: as of :func:`lasted_text`.
-        waiting: the programs that wait for it, None if that is not known.
+        mount: the mount.
+        now: Unix time by the clock of the mount's host, seconds.
+        waiting: processes that wait for the mount, None if unknown.
     """
     if mount.state == "stale":
         return _stale_text(mount, now)
     if mount.state != "not-responding" or mount.active is None:
         return None
     message = _silence_text(mount, now)
-    if waiting is not None and (who := waiting_text(waiting)):
-        message = f"{message} {who}"
-    gives_up = any(name in {"soft", "softerr"} for name in MountOptions.parse(mount.active.options))
+    if waiting is not None and (waiting_sentence := waiting_text(waiting)):
+        message = f"{message} {waiting_sentence}"
+    is_soft = any(name in {"soft", "softerr"} for name in MountOptions.parse(mount.active.options))
     wait = (
         "Programs get errors until the server answers, and data that they could not write are lost."
-        if gives_up
+        if is_soft
         else "Nothing is lost: programs go on as soon as the server answers."
     )
     return TroubleText(message, [
@@ -104,7 +109,7 @@ def trouble_text(mount: Mount, now: float, waiting: WaitingProcesses | None = No
 
 
 def choices_text(text: TroubleText, mount_point: str) -> list[str]:
-    """Return a line for each thing that can be done, with the command."""
+    """Return one line for each possible action, with its command."""
     return [
         f"{choice.name}{f' (umount {choice.command} {mount_point})' if choice.command else ''}: "
         f"{choice.meaning}"
@@ -115,35 +120,35 @@ def choices_text(text: TroubleText, mount_point: str) -> list[str]:
 def explain_unmount(
     error: AppError, mount: Mount, now: float, waiting: WaitingProcesses, *, force: bool, lazy: bool
 ) -> AppError:
-    """Return the error of an unmount whose server is silent: who holds the mount, and what can be done.
+    """Return the error of a failed unmount, with the mount's problem and the remaining actions if it has one.
 
     Args:
-        error: why it failed.
-        mount: as observed.
-        now: as of :func:`lasted_text`.
-        waiting: the programs that wait for it.
-        force: whether it was tried by force.
-        lazy: whether it was to be detached.
+        error: error of the unmount.
+        mount: the mount.
+        now: Unix time by the clock of the mount's host, seconds.
+        waiting: processes that wait for the mount.
+        force: whether the unmount was forced (umount -f).
+        lazy: whether the unmount was lazy (umount -l).
     """
     text = trouble_text(mount, now, waiting)
     if text is None:
         return error
     tried = {"-f"} if force else set[str]()
     tried |= {"-l"} if lazy else set()
-    left = TroubleText("", [choice for choice in text.choices if choice.command not in tried])
+    remaining = TroubleText("", [choice for choice in text.choices if choice.command not in tried])
     lines = [f"{holder.command} (process {holder.pid}): {holder.use}" for holder in waiting.own]
     known = error.detail.splitlines()
     detail = [*known, *(line for line in lines if line not in known)]
     return AppError(
         error.kind,
         f"{mount.mount_point} could not be unmounted. {text.message}",
-        hint="\n".join(choices_text(left, mount.mount_point)),
+        hint="\n".join(choices_text(remaining, mount.mount_point)),
         detail="\n".join(detail),
     )
 
 
 def waiting_text(waiting: WaitingProcesses) -> str:
-    """Return who waits, as a sentence; "" if nobody is known to."""
+    """Return a sentence about the processes that wait for a mount, "" for none."""
     names = [f"{holder.command} ({holder.pid})" for holder in waiting.own]
     parts = names[:_MAX_NAMES]
     if len(names) > _MAX_NAMES:
@@ -195,16 +200,16 @@ def _stale_text(mount: Mount, now: float) -> TroubleText:
     return TroubleText(message, [Remedy("Remount", "", remount), unmount])
 
 
-def interruption_text(found: Interruption) -> str:
-    """Return what is interrupted, for a person; "" of a change that does nothing."""
-    if found.effect == "interrupts":
+def interruption_text(interruption: Interruption) -> str:
+    """Return a sentence on what a change interrupts, "" for a change without effect."""
+    if interruption.effect == "interrupts":
         return (
-            f"Interrupts {found.mount_point} for about {found.typical_s:g} s. "
-            f"It takes {found.most_s:g} s at most."
+            f"Interrupts {interruption.mount_point} for about {interruption.typical_s:g} s. "
+            f"It takes {interruption.most_s:g} s at most."
         )
     return {
         "nothing": "",
         "at-once": "Changes at once. Nothing is interrupted.",
         "next-mount": "Takes effect at the next mount. Nothing is interrupted.",
         "first-mount": "Nothing is interrupted.",
-    }[found.effect]
+    }[interruption.effect]

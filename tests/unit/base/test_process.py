@@ -148,7 +148,7 @@ def test_a_session_with_the_helper_cannot_be_joined(clients: Callable[[], Helper
         assert [pid, 2] in opened  # what it complains of: no request goes there
         for number in (0, 1):
             assert [pid, number] not in opened
-    ours = [child.stdin, *(line._line for line in client._connection._lines.values())]
+    ours = [child.stdin, *(channel._socket for channel in client._connection._channels.values())]
     for file in ours:
         assert file is not None
         assert [os.getpid(), file.fileno()] not in opened
