@@ -203,13 +203,13 @@ class ApplyPlan(msgspec.Struct, frozen=True, kw_only=True):
         sharing: mount points that share the server's connections, and so keep the settings of these.
         holders: processes that use the mount now.
         warnings: warnings for the person, one sentence each.
-        approval: what an administrator has to approve separately, None for nothing.
+        approval: separate approval by an administrator that the change needs, None for none.
         restricted: whether the mount point is outside the directories for mounts. There the person decides
             whether the computer may boot without the server (nofail).
         asks_nofail: whether the person has to make that decision and has not made it.
         for_safety: options of the entry and the mount that the program adds for safety (nosuid, nodev).
         for_boot: options of the entry that the program adds for the boot (_netdev, nofail).
-        findings: what this computer lacks for the mount, then the lint findings on the options.
+        findings: missing prerequisites of this computer, then the lint findings on the options.
     """
 
     share: str

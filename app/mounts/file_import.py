@@ -70,7 +70,7 @@ class ImportItem(msgspec.Struct, frozen=True, kw_only=True):
         hint: how to solve that error.
         findings: lint findings on the options.
         notes: warnings for the person, one sentence each.
-        approval: what an administrator has to approve separately, None for nothing.
+        approval: separate approval by an administrator that the change needs, None for none.
         chosen: whether the entry is preselected: it is new or differs, and lint finds no error.
     """
 

@@ -290,13 +290,13 @@ class SavedEntryReport(msgspec.Struct, frozen=True, kw_only=True):
         written_sha256: checksum of the written file, "" in a preview.
         backup: path of the copy of the file before the change, "" in a preview.
         warnings: warnings for the person, one sentence each.
-        approval: what an administrator has to approve separately, None for nothing.
+        approval: separate approval by an administrator that the change needs, None for none.
         readahead: change of the readahead saved for the mount point, None if none is saved.
         asks_nofail: whether the person still has to decide if the computer may boot without the server.
         given: the requested options, or those of the live mount, before the program added any.
         for_safety: options of the entry that the program adds for safety (nosuid, nodev).
         for_boot: options of the entry that the program adds for the boot (_netdev, nofail).
-        findings: in a preview, what this computer lacks for the mount, then lint findings on the options.
+        findings: in a preview, missing prerequisites of this computer, then lint findings on the options.
     """
 
     diff: str

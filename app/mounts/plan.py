@@ -60,13 +60,13 @@ class HostView:
         table: returns the mounts of this host.
         kept: previews the change of fstab or of systemd units.
         probe: takes host and port; returns the error of a TCP connection to the server, None if it answers.
-        check_point: takes share and path; returns what is wrong with a new mount point, None if nothing is.
+        check_point: takes share and path; returns the error of a new mount point, None for a valid one.
         holders: takes a mount point; returns the processes that use the mount and that this user may see.
         has_client: takes address and NFS version; returns whether the kernel has a client of that server.
         added: takes share, mount point and options; returns the options that nfsmount.conf adds.
-        approval: takes the request and the live action; returns what needs an administrator's approval.
-        missing_prerequisites: takes share, mount point and options; returns findings on what this computer
-            lacks for such a mount.
+        approval: takes the request and the live action; returns the necessary approval.
+        missing_prerequisites: takes share, mount point and options; returns findings on missing
+            prerequisites of this computer.
         rule: takes a mount point; returns the udev rule that saves its readahead.
     """
 
@@ -100,8 +100,8 @@ class InspectedChange:
         rule: the udev rule that saves the readahead of the mount point, before the change.
         rule_diff: unified diff of that rule, "" if it does not change.
         save_kb: the readahead saved after the change, KiB; None for none.
-        approval: what an administrator has to approve separately, None for nothing.
-        findings: what this computer lacks for the mount.
+        approval: separate approval by an administrator that the change needs, None for none.
+        findings: missing prerequisites of this computer for the mount.
         entry: the options of the saved entry; those of ``args`` are the same.
     """
 

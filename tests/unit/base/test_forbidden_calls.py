@@ -1,8 +1,8 @@
-"""Nothing that waits for a server is called by the window, by what samples, or by the helper.
+"""No call that can block on a server is made by the window, the samplers or the helper.
 
-With a dead server these calls never return: stat(2) and what is made of it, statvfs(2), and the programs that
-make them. Reading the tables of the kernel, and readlink(2) below /proc, ask no server. The source is looked
-through here; what runs is watched by test_no_touch.py, here and in tests/ui.
+On a dead server these calls never return: stat(2) and functions based on it, statvfs(2), and programs that
+use them. Reading the kernel's tables and readlink(2) below /proc never block. This test searches the source;
+test_no_touch.py, here and in tests/ui, watches the running code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 import app
 
 ROOT = Path(app.__file__).parents[1]
-#: The window, what samples, what reads the tables of mounts, and the helper.
+#: Source of the window, the samplers, the readers of mount tables, and the helper.
 PLACES = (
     *(ROOT / "ui").rglob("*.py"),
     *(ROOT / "app/stats").rglob("*.py"),
@@ -46,7 +46,7 @@ CHECKED = "check_table and check_walk have looked in the table of mounts: nothin
 UNITS = "an entry of /etc/systemd/system, or of its like, which is not followed"
 CHILD = "runs in a disposable child with a deadline"
 MAPS = "a part of a path in /etc, which is not followed"
-#: File, function and call, and why it may be there.
+#: Allowed calls (file, function, call), with the reason.
 ALLOWED = {
     ("app/helper/user_entries.py", "contains", "lexists"): STATE,
     ("app/helper/directories.py", "_make", "stat"): CHECKED,
@@ -98,7 +98,7 @@ def calls() -> dict[tuple[str, str, str], int]:
 
 
 def _walk(node: ast.AST, where: str) -> list[tuple[str, ast.AST]]:
-    """Return every node below this one, with the name of the function that it stands in."""
+    """Return every node below this one, with the name of its function."""
     found: list[tuple[str, ast.AST]] = []
     for child in ast.iter_child_nodes(node):
         inner = where

@@ -1,4 +1,4 @@
-"""The lab's links: profiles, links spelled out, and what is said of a wrong one."""
+"""Links of the lab: profiles, links given by their values, and errors of wrong ones."""
 
 import pytest
 from hypothesis import given

@@ -1,6 +1,6 @@
-"""With a mount in the table, nothing below its mount point is touched: by the helper's loop, nor by samples.
+"""Neither the helper's loop nor the samplers access anything at or below a mount point.
 
-The mount's server may be dead: then whoever touches it waits, and may never come back.
+The server of the mount may be dead, so any access could block forever.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ STATS = Path(__file__).parents[2] / "data/mountstats/v42-and-v3-6.12.txt"
 
 @pytest.fixture
 def touched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Touches]:
-    """Watches the mount point."""
+    """Record every access to the mount point."""
     watched = touches.watch(POINT, monkeypatch)
     yield watched
     touches.unwatch(watched)
@@ -55,7 +55,7 @@ def touched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Touches]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    """A root folder whose tables have the mounts."""
+    """A temporary root directory whose tables contain the mounts."""
     for name, text in {
         "proc/self/mountinfo": "\n".join(ROWS) + "\n",
         "proc/self/mountstats": STATS.read_text()
@@ -88,7 +88,7 @@ def test_a_file_that_is_opened_is_seen(touched: Touches) -> None:
 
 
 def sampled(work: Any) -> None:
-    """Run what samples until its second sample."""
+    """Run a sampler until its second sample."""
     token = CancelToken()
     seen: list[Any] = []
 
@@ -118,7 +118,7 @@ def test_what_samples_and_lists_touches_nothing(touched: Touches, root: str) -> 
 
 
 def test_what_watches_servers_touches_nothing(touched: Touches, root: str) -> None:
-    """The child that asks the mounts may: it is another process, and may wait."""
+    """Only its child process probes the mounts; it may block."""
     told = threading.Event()
     monitor = HealthMonitor(root)
     assert set(monitor.check_once()) == {POINT, f"{POINT}/below"}
@@ -145,7 +145,7 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
 def test_the_helper_s_loop_touches_nothing(
     touched: Touches, root: str, monkeypatch: pytest.MonkeyPatch, *, system: bool
 ) -> None:
-    """Its disposable children may wait, and touch what they like: they are other processes."""
+    """Only its disposable child processes access mounts; they may block."""
     rows = mountinfo.parse(Path(root, "proc/self/mountinfo").read_bytes())
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     caller = Caller(os.geteuid(), os.getegid(), system=system)

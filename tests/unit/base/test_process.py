@@ -14,7 +14,7 @@ from app.service.hosts import LocalAgent
 from app.tasks import CancelToken
 
 ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.buffer.flush()"
-#: Another process of the same user opens what it can of a process's descriptors, to read or to write.
+#: Script that tries to reopen the descriptors of another process of the same user, to read or to write.
 ATTACK = """
 import json, os, sys
 opened = []
@@ -69,7 +69,7 @@ def test_programs_are_looked_for_in_sbin_too() -> None:
 
 
 def hijacked(*pids: int) -> list[list[int]]:
-    """Return (process, descriptor) of what another process could open again."""
+    """Return (process, descriptor) of every descriptor that another process can reopen."""
     command = [sys.executable, "-I", "-c", ATTACK, *map(str, pids)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     return json.loads(done.stdout)

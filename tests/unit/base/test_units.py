@@ -74,7 +74,7 @@ def test_a_speed_inside_of_a_sentence_follows_the_unit(value: float, unit: Speed
 
 
 def test_one_module_writes_speeds() -> None:
-    """A speed written elsewhere would not follow the unit that the person chose."""
+    """A speed formatted elsewhere would ignore the unit that the user chose."""
     name = re.compile(r"\s?[kMG]?i?(?:B|bit)/s\b")
     root = Path(__file__).parents[3]
     files = [file for folder in ("advisor", "app", "ui") for file in (root / folder).rglob("*.py")]

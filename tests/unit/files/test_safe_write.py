@@ -1,4 +1,4 @@
-"""A text is written to a new file, and never over an old one."""
+"""A text is written to a new file; an existing file is never overwritten."""
 
 from __future__ import annotations
 

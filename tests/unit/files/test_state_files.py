@@ -1,4 +1,4 @@
-"""Files of the state folder: here where that is safe, else through a child; the same result either way."""
+"""State files: accessed in this process if local, else by a child, with the same result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a person's files are without a home directory of that name."""
+"""Directories of the user if $HOME is empty or relative."""
 
 import os
 import pwd

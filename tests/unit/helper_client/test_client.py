@@ -1,4 +1,4 @@
-"""The agent's side of the helper, against the real helper (as root) and against scripted peers."""
+"""Client of the helper, against the real helper (as root) and against scripted helpers."""
 
 import os
 import sys
@@ -137,7 +137,7 @@ def test_the_helper_s_own_troubles_have_one_kind(client, code):
     assert error.kind is ErrorKind.HELPER_FAILED
 
 
-#: A helper whose session ends before its second request; it notes what it carried out.
+#: A helper whose session ends before its second request; it records the requests that it carried out.
 OVER = """
 notes = open({notes!r}, "a")
 print(request["verb"], file=notes, flush=True)
@@ -152,7 +152,7 @@ answer["ok"] = {{}}
 
 
 def test_a_session_that_ends_in_the_middle_of_a_change_loses_no_request(client, tmp_path):
-    """What comes after the end is asked of a new helper, which may have to be authorized."""
+    """A request after the end starts a new helper, which may need an authorization."""
     notes = tmp_path / "notes"
     helper = client(OVER.format(notes=str(notes)))
     for verb in ("unmount", "mount", "holders"):
@@ -171,7 +171,7 @@ def test_a_session_that_ends_in_the_middle_of_a_change_loses_no_request(client, 
 
 @pytest.mark.parametrize("verb", ["run", "abort", "close"])
 def test_of_a_session_that_is_over_nothing_more_is_asked(client, tmp_path, verb):
-    """A new helper has no test mount: it would ask for a password to say so."""
+    """A new helper has no test mount, so the client does not start one."""
     notes = tmp_path / "notes"
     helper = client(OVER.format(notes=str(notes)))
     helper.call("open", {"share": "nas:/a"}, CancelToken(), 20)

@@ -1,4 +1,4 @@
-"""Every text of mount.nfs that was seen gets its own kind, a sentence, a cause and something to do."""
+"""Every known message of mount.nfs has an error kind, a message with the cause, and a hint."""
 
 from pathlib import Path
 

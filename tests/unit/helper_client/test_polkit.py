@@ -1,4 +1,4 @@
-"""Starting the helper as an ordinary user: what is checked before, and what pkexec's failures mean."""
+"""Start of the helper as an ordinary user: checks before it, and the meaning of pkexec's failures."""
 
 import os
 from pathlib import Path

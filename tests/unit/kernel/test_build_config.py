@@ -1,4 +1,4 @@
-"""The configuration of the kernel: where it is looked for, and what it says of UDP."""
+"""Build configuration of the kernel: its paths, and the support of NFS over UDP."""
 
 import gzip
 from pathlib import Path

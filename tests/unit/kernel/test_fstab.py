@@ -1,4 +1,4 @@
-"""fstab is read as mount(8) reads it, and not a byte is lost."""
+"""fstab is parsed as mount(8) does, without loss of a byte."""
 
 import re
 from pathlib import Path

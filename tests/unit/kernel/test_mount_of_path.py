@@ -1,4 +1,4 @@
-"""Where the directory of a test is, as the kernel tells it."""
+"""Mount of an open directory, according to the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel's table: escapes, odd bytes, stacked mounts, and which mount a path lies on."""
+"""Mount table of the kernel: escapes, unusual bytes, stacked mounts, and the mount of a path."""
 
 from pathlib import Path
 

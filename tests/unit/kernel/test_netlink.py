@@ -1,4 +1,4 @@
-"""The bit rate of a radio, out of messages laid out as nl80211 lays them out."""
+"""Bit rate of a wireless link, from messages in the format of nl80211."""
 
 import struct
 
@@ -17,7 +17,7 @@ def _message(kind: int, body: bytes) -> bytes:
 
 
 def _station(*rates: tuple[int, int, bytes]) -> bytes:
-    """A station with signal strength, and rates of a direction in a field of a size."""
+    """Return a station message with a signal strength and bit rates: direction, attribute and value each."""
     info = _attribute(7, b"\xc8") + b"".join(
         _attribute(direction | 0x8000, _attribute(4, b"") + _attribute(name, value))
         for direction, name, value in rates

@@ -1,4 +1,4 @@
-"""The layers of nfsmount.conf are read from their files, and named as the cause of what is in use."""
+"""The files of nfsmount.conf are read in order, and named as the cause of options in use."""
 
 from pathlib import Path
 

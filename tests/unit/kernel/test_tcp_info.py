@@ -1,4 +1,4 @@
-"""TCP_INFO of real connections, and the sums over connections that come and go."""
+"""TCP_INFO of real connections, and sums over connections that start and end."""
 
 from __future__ import annotations
 

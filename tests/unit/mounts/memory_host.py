@@ -1,4 +1,4 @@
-"""A host that exists in memory: mounts, their server, and a helper that fails when it is told to."""
+"""In-memory host for tests: mounts, their server, and a helper that fails at chosen requests."""
 
 import contextlib
 import hashlib
@@ -53,7 +53,7 @@ def ask(**changes: Any) -> ApplyArgs:
     return ApplyArgs(**{"share": SHARE, "mount_point": POINT, **changes})
 
 
-#: Whether it is mounted before, what is asked for, and the verbs of the helper that it takes.
+#: Classes of changes: whether the share is mounted before, the request, and the helper's verbs in order.
 CLASSES: dict[str, tuple[bool, ApplyArgs, list[str]]] = {
     "new": (False, ask(share="nas:/b", mount_point="/mnt/b", options="vers=4.2"), ["try", "mount"]),
     "new-kept": (
@@ -117,14 +117,15 @@ class Waits:
 
 
 class MemoryHost:
-    """What the helper changes.
+    """In-memory host whose mounts, fstab, units and rules a change modifies.
 
     Attributes:
-        live: mount point to what is mounted there.
-        calls: the verbs that the helper was asked for, in order.
-        fail: verb, and its how manieth call fails: "before" it does anything, or "after" it did it.
-        busy: how many unmounts fail because programs use the mount.
-        silent: whether the server answers no more.
+        live: live mounts by mount point.
+        calls: verbs of the requests to the helper, in order.
+        fail: requests that fail: verb, number of the request with this verb, and whether it fails "before" or
+            "after" its effect.
+        busy: number of unmounts that fail because programs use the mount.
+        silent: whether the server does not answer.
     """
 
     def __init__(self, folder: Path, *, mounted: bool, fstab: bytes = FSTAB) -> None:
@@ -140,7 +141,7 @@ class MemoryHost:
         self.on_event: Callable[[ApplyEvent], None] = lambda _event: None
         self.token = CancelToken()
         self._ids = 100
-        self._asked: dict[int, str] = {}
+        self._requested: dict[int, str] = {}
         self.units = folder / "etc/systemd/system"
         self.units.mkdir(parents=True)
         self.records = ChangeRecords(self.temporaries())
@@ -148,10 +149,10 @@ class MemoryHost:
         self._writer = FstabWriter(str(folder), str(folder / "backups"))
         if mounted:
             self.mount(SHARE, POINT, LIVE.split(","))
-            self._asked[self._ids] = LIVE
+            self._requested[self._ids] = LIVE
             self.tune(POINT, 512)
 
-    # The helper
+    # The helper.
 
     def call(self, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float) -> dict[str, Any]:
         token.check()
@@ -194,10 +195,10 @@ class MemoryHost:
     def mount(self, share: str, point: str, words: list[str]) -> dict[str, Any]:
         if point in self.live:
             raise AppError(ErrorKind.MOUNT_POINT_BUSY, "Something is mounted there.")
-        # The kernel gives the number of a mount that is gone to the next one (fs/namespace.c: mnt_alloc_id).
+        # The kernel reuses the id of a mount that is gone (fs/namespace.c: mnt_alloc_id).
         used = {active.mount_id for active in self.live.values()}
         self._ids = next(number for number in itertools.count(100) if number not in used)
-        # As the helper does, whatever it is asked for.
+        # The helper adds nosuid and nodev to every mount.
         words = [*(word for word in words if word and word not in ALWAYS), *ALWAYS]
         shown = [word for word in words if not word.startswith("nconnect=")]
         options = ",".join(
@@ -206,7 +207,7 @@ class MemoryHost:
         if "ro" in words:
             options = "ro" + options[2:]
         connections = [int(word[9:]) for word in words if word.startswith("nconnect=")]
-        # The first mount of a server decides for all that follow.
+        # The first mount of a server determines nconnect for all later ones.
         connections = [live.nconnect for live in self.live.values()] or connections
         self.live[point] = Active(
             mount_id=self._ids, device=f"0:{self._ids}", share=share, fstype="nfs4",
@@ -240,10 +241,10 @@ class MemoryHost:
     def _change(self, point: str, **changes: Any) -> None:
         self.live[point] = msgspec.structs.replace(self.live[point], **changes)
 
-    # What is looked at
+    # The view of the host.
 
     def temporaries(self) -> list[str]:
-        """Return what a writer that is killed may leave."""
+        """Return the temporary files that a killed helper may leave."""
         return [str(self.root / fstab_writer.TEMPORARY), str(self.units / unit_writer.TEMPORARY)]
 
     def table(self) -> MountTable:
@@ -259,7 +260,7 @@ class MemoryHost:
         for point in sorted({*configured, *self.live}):
             active = self.live.get(point)
             if active is not None:
-                active = msgspec.structs.replace(active, recorded=self._asked.get(active.mount_id))
+                active = msgspec.structs.replace(active, recorded=self._requested.get(active.mount_id))
             share = active.share if active is not None else configured[point].share
             state: MountState = "mounted" if active is not None else "not-mounted"
             rows.append(
@@ -283,7 +284,7 @@ class MemoryHost:
     def probe(self, _host: str, _port: int) -> AppError | None:
         return AppError(ErrorKind.SERVER_SILENT, "No answer.") if self.silent else None
 
-    def around(self) -> HostView:
+    def view(self) -> HostView:
         return HostView(
             table=self.table,
             kept=self.kept(),
@@ -303,7 +304,7 @@ class MemoryHost:
         return read_rule(point, str(self.root))
 
     def unit_files(self) -> dict[str, str]:
-        """Return name and text, or goal, of every unit and link."""
+        """Return the text of every unit and the target of every link, by name."""
         return {
             str(path.relative_to(self.units)): str(path.readlink()) if path.is_symlink() else path.read_text()
             for path in self.units.rglob("*")
@@ -311,7 +312,7 @@ class MemoryHost:
         }
 
     def state(self) -> tuple[Any, ...]:
-        """Return everything that a change may change; numbers that every mount has new are left out."""
+        """Return the state that a change may modify, without the ids that each new mount gets."""
         mounts = {
             point: (live.share, live.options, live.nconnect, live.read_ahead_kb)
             for point, live in self.live.items()
@@ -326,12 +327,12 @@ class MemoryHost:
             self.events.append(event)
             self.on_event(event)
 
-        self.change = ChangeRunner(args, self.around(), self.hands(), self.token, emit, records=self.records)
+        self.change = ChangeRunner(args, self.view(), self.actions(), self.token, emit, records=self.records)
         return self.change.run()
 
-    def hands(self) -> MountActions:
+    def actions(self) -> MountActions:
         helper: Any = self
         return MountActions(
             mount=helper, tune=helper, kept=self.kept(), saved=ReadaheadStore(helper, self.rule),
-            settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._asked.__setitem__,
+            settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._requested.__setitem__,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A change of a mount: all of it, or everything as it was, whatever fails and whenever it is cancelled."""
+"""Applying a change: it is complete or rolled back, after every failure and every cancellation."""
 
 import contextlib
 import threading
@@ -84,7 +84,7 @@ def test_whatever_fails_all_is_as_it_was(tmp_path: Path, name: str, verb: str, w
 
 
 class Counted:
-    """A helper that was authorized by itself, when it was first used."""
+    """A helper that records a password prompt at its first request."""
 
     def __init__(self, world: MemoryHost, prompts: list[str], action: str) -> None:
         self._world, self._prompts, self._action = world, prompts, action
@@ -115,14 +115,14 @@ def test_a_change_with_its_test_and_its_way_back_asks_once(tmp_path: Path, name:
         assert plan is None
         return Counted(world, prompts, action)
 
-    hands = MountActions(
+    actions = MountActions(
         mount=mount, tune=tune, kept=kept, start=start, saved=ReadaheadStore(tune, world.rule),
         settled=lambda _point, _token: contextlib.nullcontext(), note_asked=lambda _number, _options: None,
     )  # fmt: skip
     world.fail = [(verbs[-1], 1, "before")] if fails else []
     with pytest.raises(AppError) if fails else contextlib.nullcontext():
         ChangeRunner(
-            args, world.around(), hands, world.token, world.events.append, records=world.records
+            args, world.view(), actions, world.token, world.events.append, records=world.records
         ).run()
     roles = {next(role for role in ROLES if verb in ROLES[role]) for verb in verbs}
     needed = {"mount" if roles & {"mount", "try"} else "", "persist" if roles & {"persist", "units"} else "",
@@ -133,7 +133,7 @@ def test_a_change_with_its_test_and_its_way_back_asks_once(tmp_path: Path, name:
 def test_a_rule_of_udev_that_sets_it_late_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one of nfs-utils sets the kernel's own value some moments after each mount."""
+    """The udev rule of nfs-utils sets the kernel's default a moment after each mount."""
     world, queue = MemoryHost(tmp_path, mounted=False), tmp_path / "queue"
     queue.touch()
     monkeypatch.setattr(apply_module, "_UDEV_QUEUE", str(queue))
@@ -290,7 +290,7 @@ def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
 
     def apply(args: ApplyArgs, context: Context) -> ApplyReport:
         return ChangeRunner(
-            args, world.around(), world.hands(), context.token, context.emit, records=world.records
+            args, world.view(), world.actions(), context.token, context.emit, records=world.records
         ).run()
 
     def listen(event: ApplyEvent) -> None:
@@ -305,7 +305,7 @@ def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("state", ["failed", "done"])
 def test_what_cannot_be_told_does_not_stop_the_way_back(tmp_path: Path, state: str) -> None:
-    """As an agent cannot tell a text that is not UTF-8."""
+    """The agent cannot send a text that is not UTF-8, for example."""
     mounted, args, _verbs = CLASSES["mount"]
     world = MemoryHost(tmp_path, mounted=mounted)
     before = world.state()

@@ -1,4 +1,4 @@
-"""What a change waits for: programs in the way, and a person's yes, over the protocol too."""
+"""Waits of a change: for programs that use the mount, and for the confirmation; also over the protocol."""
 
 import os
 import threading
@@ -105,7 +105,7 @@ def test_the_first_mount_asks_nothing(tmp_path: Path) -> None:
 
 
 class Served:
-    """A World behind an agent's server, over pipes."""
+    """A MemoryHost behind an agent's server, over pipes."""
 
     def __init__(self, world: MemoryHost) -> None:
         self.world = world
@@ -129,7 +129,7 @@ class Served:
     def _apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
         world = self.world
         change = ChangeRunner(
-            args, world.around(), world.hands(), context.token, context.emit, records=world.records
+            args, world.view(), world.actions(), context.token, context.emit, records=world.records
         )
         self._changes[context.request_id] = change
         try:
@@ -142,14 +142,14 @@ class Served:
         return Empty()
 
     def change(self) -> Call:
-        """Ask for a change, and wait until it asks whether to keep it."""
+        """Request a change, and wait until it waits for its confirmation."""
         asked = Asked()
         call = self.client.submit("mounts.apply", ask(options="vers=4.1", keeper="fstab", keep_s=60.0), asked)
         wait_for(asked, "the question whether to keep the change")
         return call
 
     def close(self) -> None:
-        """Go away, and wait for the agent's end."""
+        """Disconnect, and wait for the agent's end."""
         self.client.close()
         self.over.result(DEADLINE_S)
         assert self.client.join(DEADLINE_S)
@@ -157,7 +157,7 @@ class Served:
 
 
 class Asked(threading.Event):
-    """Set by the question whether to keep the change."""
+    """An event that is set when the change waits for its confirmation."""
 
     def __call__(self, event: ApplyEvent) -> None:
         if event.keep_s:

@@ -1,4 +1,4 @@
-"""What an administrator has to approve by itself: told before, carried out within the approved plan alone."""
+"""Separate approvals by an administrator: shown before, and limited to the approved plan."""
 
 import contextlib
 import dataclasses
@@ -41,7 +41,7 @@ NAMES = [name for name in CLASSES if name != "moved"]
 
 
 class Gated:
-    """A helper for a system action: the real gate before the world's helper."""
+    """Helper of a system action: the real approval gate before the helper of the MemoryHost."""
 
     def __init__(self, world: MemoryHost, action: str, share: str, target: str, requests: list[Any]) -> None:
         self._world = world
@@ -75,7 +75,7 @@ class Gated:
 
 
 class ApprovedWorld(MemoryHost):
-    """A world where everything has to be approved; an ordinary request fails the test."""
+    """A host where every change needs an approval; an ordinary request fails the test."""
 
     def __init__(self, folder: Path, *, mounted: bool) -> None:
         super().__init__(folder, mounted=mounted)
@@ -86,18 +86,18 @@ class ApprovedWorld(MemoryHost):
         self.helpers.append(Gated(self, action, *plan))
         return self.helpers[-1]
 
-    def hands(self) -> MountActions:
+    def actions(self) -> MountActions:
         forbidden: Any = Forbidden()
         return MountActions(
             mount=forbidden, tune=forbidden, kept=self.kept(), start=self._start,
             saved=ReadaheadStore(forbidden, self.rule),
-            settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._asked.__setitem__,
+            settled=lambda _point, _token: contextlib.nullcontext(), note_asked=self._requested.__setitem__,
         )  # fmt: skip
 
     def apply(self, args: ApplyArgs) -> ApplyReport:
-        around = dataclasses.replace(self.around(), approval=lambda _args, _way: ALL)
+        view = dataclasses.replace(self.view(), approval=lambda _args, _way: ALL)
         self.change = ChangeRunner(
-            args, around, self.hands(), self.token, self.events.append, records=self.records
+            args, view, self.actions(), self.token, self.events.append, records=self.records
         )
         return self.change.run()
 
@@ -112,7 +112,7 @@ class Forbidden:
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of this machine takes part in the gate's look at what is mounted and kept."""
+    """Hide the mounts and entries of this computer from the approval gate."""
     rows = [mountinfo.MountRow(1, 0, "0:1", POINT, ("rw",), "nfs4", SHARE, "rw")]
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     monkeypatch.setattr(policy.read_fstab, "__defaults__", (str(tmp_path / "none"),))
@@ -179,7 +179,7 @@ def test_a_move_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[HostVerbs, MemoryHost]]:
-    """The services for an ordinary user, over a world; the ordinary roles fail the test."""
+    """The agent's verbs for an ordinary user, on a MemoryHost; ordinary roles fail the test."""
     world = MemoryHost(tmp_path, mounted=False)
     forbidden: Any = Forbidden()
     services = HostVerbs()

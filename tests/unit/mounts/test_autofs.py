@@ -1,4 +1,4 @@
-"""Mounts of autofs maps are listed with the file they stand in, and nothing outside /etc is opened."""
+"""Mounts of autofs maps are listed with their file, and nothing outside /etc is opened."""
 
 import os
 from collections.abc import Callable

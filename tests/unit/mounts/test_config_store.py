@@ -1,4 +1,4 @@
-"""Taking a mount out of where it is kept: fstab first, else units of our own."""
+"""Removal of a saved mount: from fstab first, else its own units."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POINT = "/srv/a b"
 
 
 class Remover:
-    """The helper's own writer of units, on a folder; the lab has the whole helper (test_unknown_words.py)."""
+    """The helper's unit writer on a temporary directory; test_unknown_words.py (lab) has the whole helper."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

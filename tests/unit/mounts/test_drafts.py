@@ -1,4 +1,4 @@
-"""The drafts of new mounts in the state folder."""
+"""Drafts of new mounts in the state directory."""
 
 import stat
 

@@ -1,4 +1,4 @@
-"""The words for the boot: a new entry gets them, an old one keeps them, and a person may leave them out."""
+"""Options for the boot: a new entry gets them, an old one retains them, and the person may omit them."""
 
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,14 @@ def test_every_way_of_saving_adds_and_tells_them(tmp_path: Path) -> None:
         folder = tmp_path / keeper
         folder.mkdir()
         world = MemoryHost(folder, mounted=False, fstab=b"")
-        plan = make_plan(ask(options="vers=4.2", keeper=keeper), world.around())
+        plan = make_plan(ask(options="vers=4.2", keeper=keeper), world.view())
         assert "vers=4.2,_netdev,nofail,nosuid,nodev" in plan.diff
         assert (plan.for_boot, plan.for_safety) == (list(BOTH), ["nosuid", "nodev"])
         assert [change.name for change in plan.changes] == ["vers", "nofail", "_netdev"]
         world.apply(ask(options="vers=4.2", keeper=keeper))
         saved = world.path.read_text() if keeper == "fstab" else str(world.unit_files())
         assert "vers=4.2,_netdev,nofail,nosuid,nodev" in saved
-        plan = make_plan(ask(options="vers=4.1,_netdev,nofail", keeper=keeper), world.around())
+        plan = make_plan(ask(options="vers=4.1,_netdev,nofail", keeper=keeper), world.view())
         assert (plan.for_boot, plan.for_safety) == ([], [])
 
 
@@ -96,14 +96,14 @@ def test_the_type_of_an_entry_stays(tmp_path: Path) -> None:
     world = MemoryHost(tmp_path, mounted=False, fstab=b"nas:/a /mnt/a nfs4 soft 1 2 # tail\n")
     persisted(world, options="soft,ro")
     assert world.path.read_bytes() == b"nas:/a /mnt/a nfs4 soft,ro 1 2 # tail\n"
-    plan = make_plan(ask(options="vers=4.2", keeper="fstab"), world.around())
+    plan = make_plan(ask(options="vers=4.2", keeper="fstab"), world.view())
     assert "+nas:/a /mnt/a nfs4 vers=4.2 1 2 # tail\n" in plan.diff
 
 
 def test_numbers_out_of_range_are_refused_before_anything(tmp_path: Path) -> None:
     world = MemoryHost(tmp_path, mounted=True)
     for changes in ({"read_ahead_kb": -5}, {"read_ahead_kb": 1 << 30}, {"keep_s": -5.0}):
-        for act in (lambda args: make_plan(args, world.around()), world.apply):
+        for act in (lambda args: make_plan(args, world.view()), world.apply):
             with pytest.raises(AppError) as caught:
                 act(ask(options="vers=4.2", **changes))
             assert caught.value.kind is ErrorKind.USAGE
@@ -111,7 +111,7 @@ def test_numbers_out_of_range_are_refused_before_anything(tmp_path: Path) -> Non
 
 def test_a_plan_says_what_lint_says(tmp_path: Path) -> None:
     world = MemoryHost(tmp_path, mounted=True)
-    plan: ApplyPlan = make_plan(ApplyArgs(share="nas:/a", mount_point=POINT, options="soft"), world.around())
+    plan: ApplyPlan = make_plan(ApplyArgs(share="nas:/a", mount_point=POINT, options="soft"), world.view())
     assert plan.findings[0].rule == "soft-rw"
 
 

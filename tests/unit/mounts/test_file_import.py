@@ -1,4 +1,4 @@
-"""An import: what each entry would change, and what is written of those that were chosen."""
+"""Import of a file of mounts: the plan of each entry, and writing the selected ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def entry(**changes: Any) -> MountEntry:
 
 def planned(world: MemoryHost, *entries: MountEntry, save_in: Any = "") -> ImportPlan:
     args = ImportPlanArgs(entries=list(entries), save_in=save_in)
-    return plan_import(args, world.around(), CancelToken())
+    return plan_import(args, world.view(), CancelToken())
 
 
 def imported(
@@ -60,12 +60,12 @@ def imported(
     on_progress: Callable[[ImportProgress], object] = lambda _event: None,
     **more: Any,
 ) -> ImportReport:
-    """Import what the plan proposes, after something else was changed."""
+    """Import the preselected entries, after another change of the host."""
     shown = planned(world, *entries, save_in=more.get("save_in", ""))
     choices = [ImportChoice(index=n, diff=item.diff) for n, item in enumerate(shown.items) if item.chosen]
     change()
     args = ImportArgs(entries=entries, choices=choices, **more)
-    return run_import(args, world.around(), world.apply, world.token, on_progress)
+    return run_import(args, world.view(), world.apply, world.token, on_progress)
 
 
 def results(report: ImportReport) -> list[str]:
@@ -186,7 +186,7 @@ def test_what_is_saved_in_another_place_is_not_saved_twice(world: MemoryHost) ->
     assert "a second place" in item.error
     # Nor when somebody asks for it all the same.
     args = ImportArgs(entries=[twice], choices=[ImportChoice(index=0, diff="")])
-    report = run_import(args, world.around(), world.apply, world.token, lambda _event: None)
+    report = run_import(args, world.view(), world.apply, world.token, lambda _event: None)
     assert results(report) == ["failed"]
     assert world.unit_files() == {}
     (item,) = planned(world, twice, save_in="fstab").items
@@ -279,12 +279,12 @@ def test_what_needs_an_approval_is_not_written_without_one(
     world: MemoryHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needed = Approval(reasons=["It is a directory of root."], keeps=True)
-    real = world.around
+    real = world.view
 
     def approving() -> HostView:
         return replace(real(), approval=lambda args, _way: needed if args.mount_point == "/mnt/d" else None)
 
-    monkeypatch.setattr(world, "around", approving)
+    monkeypatch.setattr(world, "view", approving)
     entries = [entry(), entry(mount_point="/mnt/d")]
     assert results(imported(world, entries)) == ["written", "failed"]
     assert results(imported(world, entries[1:], approved=True)) == ["written"]
@@ -293,6 +293,6 @@ def test_what_needs_an_approval_is_not_written_without_one(
 def test_a_choice_that_is_no_entry_is_refused(world: MemoryHost) -> None:
     args = ImportArgs(entries=[entry()], choices=[ImportChoice(index=1, diff="")])
     with pytest.raises(AppError) as caught:
-        run_import(args, world.around(), world.apply, world.token, lambda _event: None)
+        run_import(args, world.view(), world.apply, world.token, lambda _event: None)
     assert caught.value.kind is ErrorKind.USAGE
     assert import_status_text(planned(world, entry()).items[0]) == "New"

@@ -1,4 +1,4 @@
-"""Entries that others made, as an import of this program can write them."""
+"""Foreign entries, translated to entries of this program."""
 
 from __future__ import annotations
 

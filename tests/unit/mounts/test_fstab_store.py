@@ -1,4 +1,4 @@
-"""A change of fstab from the agent to the helper: what is shown is what is written."""
+"""Changes of fstab from the agent to the helper: the preview equals the written file."""
 
 import hashlib
 from pathlib import Path
@@ -27,7 +27,7 @@ class Waits:
 
 
 class Direct:
-    """The helper's writer without its process."""
+    """The helper's fstab writer, called in this process."""
 
     def __init__(self, folder: Path) -> None:
         self.writer = FstabWriter(str(folder), str(folder / "backups"))

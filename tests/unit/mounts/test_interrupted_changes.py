@@ -1,4 +1,4 @@
-"""A change that the end of the program interrupted: all is as it was, or the next start says what is not."""
+"""Interrupted changes: nothing remains of one, or the next start reports the differences."""
 
 import os
 import pickle
@@ -24,7 +24,7 @@ FOREIGN = ("other:/x", "/mnt/other")
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No helper of an agent that was killed is still at work here."""
+    """Skip the wait for a helper whose agent was killed."""
     monkeypatch.setattr(interrupted_changes, "_HELPER_S", 0.0)
 
 
@@ -33,7 +33,7 @@ def records() -> list[Path]:
 
 
 class Transitions:
-    """Counts the requests of a change, their answers and its events, and ends the process at one of them."""
+    """Counts the requests, answers and events of a change, and ends the process at one of them."""
 
     def __init__(self, world: MemoryHost, at: int | None = None) -> None:
         self.seen: list[str] = []
@@ -65,7 +65,7 @@ def made(folder: Path, *, mounted: bool) -> MemoryHost:
 
 
 def killed(world: MemoryHost, args: ApplyArgs, at: int) -> None:
-    """Make a change in a process that is killed, and let the world be as that left it."""
+    """Make a change in a process that is killed, and give the host the resulting mounts."""
     child = os.fork()
     if child == 0:
         Transitions(world, at)
@@ -81,7 +81,7 @@ def next_start(world: MemoryHost) -> list[InterruptedChange]:
 
 
 def kept(world: MemoryHost) -> tuple[Any, ...]:
-    """Return all that a change may change, except for the mount of somebody else."""
+    """Return the state that a change may modify, without the mount of another user."""
     fstab, units, live, saved = world.state()
     return fstab, units, saved, {point: row for point, row in live.items() if point != FOREIGN[1]}
 
@@ -178,7 +178,7 @@ def test_one_that_went_back_leaves_no_record(tmp_path: Path) -> None:
 
 
 def record_of(world: MemoryHost, **changes: Any) -> None:
-    """Write the record of a change that a process of this machine did not end."""
+    """Write the record of an incomplete change, with some fields replaced."""
     made_now = ChangeRecords(world.temporaries()).begin([POINT], world.table().mounts)
     (path,) = records()
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(made_now, **changes)))
@@ -208,7 +208,7 @@ def test_records_of_other_machines_and_torn_ones_are_left_alone(tmp_path: Path) 
 
 
 def test_a_helper_that_lost_its_agent_gets_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may still do what it was asked for: a record is not thrown away as long as that may be."""
+    """The helper may still complete the change, so the record is not removed meanwhile."""
     monkeypatch.setattr(interrupted_changes, "_HELPER_S", 1000.0)
     world = made(tmp_path / "world", mounted=True)
     record_of(world, started=0)

@@ -1,4 +1,4 @@
-"""The early look at a mount point: the same kinds as the helper's, before any server is asked."""
+"""Early check of a mount point: the same errors as the helper's, before the server is contacted."""
 
 import os
 

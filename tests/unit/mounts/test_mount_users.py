@@ -1,4 +1,4 @@
-"""Programs that use a mount: who they are, which may be ended; and the kernel's client of a server."""
+"""Processes that use a mount, which of them may be terminated, and the kernel's client of a server."""
 
 import os
 import subprocess

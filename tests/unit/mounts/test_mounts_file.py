@@ -1,4 +1,4 @@
-"""The file of mounts: what is written is read again word by word; a broken one is refused with its line."""
+"""File of mounts: a written file is read back unchanged, and a broken one is refused with its line."""
 
 from __future__ import annotations
 

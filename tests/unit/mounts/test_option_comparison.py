@@ -1,4 +1,4 @@
-"""Asked for against in use, checked with what mounts on Linux 6.1, 6.12 and 7.2 really showed."""
+"""Requested options against options in use, with recorded mounts of Linux 6.1, 6.12 and 7.2."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def by_name(asked: str, options: str = V42) -> dict[str, OptionValue]:
     return {value.name: value for value in compare_options(MountOptions.parse(asked), active(options))}
 
 
-#: Recorded mounts that really are in use with something else than asked for.
+#: Recorded mounts whose options in use differ from the requested ones.
 REAL_DIFFERENCES = {"vers=3,lock,local_lock=flock", "vers=4.2,acregmin=4294967295"}
 
 

@@ -1,4 +1,4 @@
-"""What a change would do: which options take what, what is said of it, and that nothing is touched."""
+"""Plan of a change: required actions, warnings and steps; planning changes nothing."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from app.text.mounts import interruption_text
 
 def plan(world: MemoryHost, **changes: Any) -> ApplyPlan:
     before = world.state()
-    made = make_plan(ApplyArgs(**{"share": SHARE, "mount_point": POINT, **changes}), world.around())
+    made = make_plan(ApplyArgs(**{"share": SHARE, "mount_point": POINT, **changes}), world.view())
     assert (world.state(), world.calls) == (before, [])
     return made
 
@@ -199,7 +199,7 @@ FOREIGN = {
 
 
 def kept_by(world: MemoryHost, monkeypatch: pytest.MonkeyPatch, keeper: Any) -> None:
-    """Let the mount at POINT be kept by what others made, and by no line of fstab."""
+    """Replace the fstab entry of POINT by a foreign entry."""
     world.path.write_bytes(b"")
     configured = Configured(
         origin=FOREIGN[keeper],

@@ -1,4 +1,4 @@
-"""Questions to a mount, and its unmount: neither is in the way of the other."""
+"""Probes of a mount and its unmount exclude each other."""
 
 import threading
 

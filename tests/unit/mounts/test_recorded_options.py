@@ -1,4 +1,4 @@
-"""What was asked for belongs to one mount, not to the number that the kernel hands out again."""
+"""Recorded options belong to one mount, not to its id, which the kernel reuses."""
 
 from app.mounts.model import Active, Mount, MountTable
 from app.mounts.table import RecordedOptions
@@ -10,7 +10,7 @@ def mounted(mount_id: int = 7, device: str = "0:50", share: str = "nas:/a") -> M
 
 
 class Host:
-    """A host with one table after another."""
+    """A host that returns a sequence of mount tables."""
 
     def __init__(self) -> None:
         self.table = mounted()

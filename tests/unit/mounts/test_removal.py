@@ -1,4 +1,4 @@
-"""What is saved of the readahead goes with the entry, after it was shown, and a person is asked once."""
+"""A removal also removes the saved readahead, after a preview and with one authorization."""
 
 import contextlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a mount was requested with, from the kernel's table, utab, our record, its entry and nfsmount.conf."""
+"""Requested options of a mount, from mountinfo, utab, the program's record, the entry and nfsmount.conf."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Options that only root may give: told beforehand, kept where root wrote them, approved where new."""
+"""Options that only root may use: reported before, preserved in entries of root, approved in new ones."""
 
 from __future__ import annotations
 

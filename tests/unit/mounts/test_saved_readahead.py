@@ -1,4 +1,4 @@
-"""What is known of a readahead that is saved, and what a change of it would write."""
+"""Saved readaheads: their state, and the rules that a change writes."""
 
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ def test_nfs_conf_is_read_where_nfs_utils_heeds_it(tmp_path: Path) -> None:
 
 
 class Helper:
-    """Writes the rules of a folder."""
+    """A helper that writes the rules in a temporary directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""Free space of a mount: asked by a child that is killed when the server is silent, and not too often."""
+"""Free space of a mount: queried by a child that is killed after a timeout, and at most once a minute."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def write_mountinfo(root: Path, point: str, mount_id: int, fstype: str = "nfs4")
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A directory that a table of mounts calls a mount of NFS."""
+    """A local directory that the mount table shows as an NFS mount."""
     place = tmp_path / "place"
     place.mkdir()
     write_mountinfo(tmp_path, str(place), mount_id_of(place))
@@ -51,7 +51,7 @@ def here(tmp_path: Path) -> Path:
 
 
 def counting(folder: Path, script: str) -> list[str]:
-    """Return a command that leaves a line in a file each time that it starts, and then does this."""
+    """Return a command that appends a line to a file at each start, and then runs a script."""
     return [sys.executable, "-I", "-S", "-c",
             f"open({str(folder / 'starts')!r}, 'a').write('x')\n{script}"]  # fmt: skip
 

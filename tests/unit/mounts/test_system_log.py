@@ -1,4 +1,4 @@
-"""Lines of the log about one mount and its server, out of what journalctl printed, or of the kernel's log."""
+"""Log lines about one mount and its server, from journalctl or from the kernel's log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from app.tasks import CancelledError, CancelToken, run_in_thread
 RECORDED = Path(__file__).parents[2] / "data/journal/journalctl.json"
 SUBJECT = LogSubject("/mnt/home", frozenset({"nas01", "10.9.0.1"}), frozenset({"nas02", "10.9.0.2"}),
                   ("mnt-home.mount", "mnt-home.automount"))  # fmt: skip
-#: Of the recorded lines those that are about it, oldest first.
+#: The recorded lines about the mount, oldest first.
 OURS = [
     "nfs: server nas01 not responding, still trying",
     "nfs: server nas01 OK",
@@ -42,7 +42,7 @@ OURS = [
 
 
 def journalctl(tmp_path: Path, script: str) -> str:
-    """Return a stand-in that prints what was recorded."""
+    """Return a replacement of journalctl that prints recorded lines."""
     program = tmp_path / "journalctl"
     program.write_text(f"#!{sys.executable} -IS\nimport sys, time\n{script}\n")
     program.chmod(0o755)
@@ -144,7 +144,7 @@ KMSG = (
 
 
 def with_kmsg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let dev/kmsg be a file whose every read is a record, as of the device."""
+    """Replace dev/kmsg by a file whose every read returns one record, like the device."""
     file = tmp_path / "dev/kmsg"
     file.parent.mkdir()
     file.write_text("")

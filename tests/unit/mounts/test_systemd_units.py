@@ -1,4 +1,4 @@
-"""Mounts of systemd units are read as systemd reads them, and nothing outside its folders is opened."""
+"""Mount units are read as systemd reads them, and nothing outside its directories is opened."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""fstab and the kernel's table become one list, without a mount point being touched."""
+"""fstab and the kernel's table are merged without access to a mount point."""
 
 import json
 import os
@@ -21,7 +21,7 @@ Tree = Callable[..., str]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """A root folder with the files given; a Path is copied, a text is written."""
+    """A temporary root directory with files; a Path is copied, a text is written."""
 
     def build(**files: str | bytes | Path) -> str:
         places = {

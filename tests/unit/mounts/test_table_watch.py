@@ -1,4 +1,4 @@
-"""The table is followed: told once, told again only when it changed, ended at once."""
+"""Watch of the mount table: it emits the table once and after each change, and ends at once."""
 
 import queue
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who waits for a mount, found in the tables of processes: a folder of files stands for /proc."""
+"""Processes that wait for a mount, found in a temporary directory in place of /proc."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def sleeper() -> Iterator[int]:
-    """A real process, whose owner can be asked."""
+    """A real process, whose owner can be looked up."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     yield child.pid
     child.communicate(b"\n")
@@ -27,7 +27,7 @@ def sleeper() -> Iterator[int]:
 
 @pytest.fixture
 def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Adds a process to the table."""
+    """Add a process to the directory."""
     monkeypatch.setattr(mount_users, "_SAMPLE_INTERVAL_S", 0.0)
     monkeypatch.setattr(mount_users, "find_holders", lambda _point: [])
     (tmp_path / "proc").mkdir()

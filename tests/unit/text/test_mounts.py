@@ -1,4 +1,4 @@
-"""The state of a mount in words, and what stands in the way of an unmount whose server is silent."""
+"""Texts about the state of a mount and about a failed unmount while the server does not answer."""
 
 from __future__ import annotations
 
