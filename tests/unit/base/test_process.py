@@ -63,7 +63,7 @@ def test_children_get_no_secrets_and_a_c_locale(monkeypatch: pytest.MonkeyPatch)
     assert "LD_PRELOAD" not in env
 
 
-def test_programs_are_looked_for_in_sbin_too() -> None:
+def test_programs_are_found_in_sbin_too() -> None:
     assert find_program("sh")
     assert find_program("no-such-program-here") is None
 
@@ -102,7 +102,7 @@ def test_a_connected_child_ends_with_its_input_and_what_it_wrote_arrives() -> No
 
 
 def test_a_connected_child_that_reads_nothing_is_heard_all_the_same() -> None:
-    # It ends once there is something that it has not read: then the write itself cannot fail.
+    # The child ends with unread input, so the write itself cannot fail.
     script = "import os, select; os.write(1, b'a' * 100_000); select.select([0], [], []); os._exit(3)"
     child = start_connected([sys.executable, "-c", script])
     assert child.stdin is not None
@@ -145,7 +145,7 @@ def test_a_session_with_the_helper_cannot_be_joined(clients: Callable[[], Helper
     opened = hijacked(os.getpid(), child.pid, *roles)
     assert len(roles) == 2
     for pid in (child.pid, *roles):
-        assert [pid, 2] in opened  # what it complains of: no request goes there
+        assert [pid, 2] in opened  # standard error, which carries no request
         for number in (0, 1):
             assert [pid, number] not in opened
     ours = [child.stdin, *(channel._socket for channel in client._connection._channels.values())]
@@ -165,7 +165,7 @@ def test_a_session_with_the_agent_cannot_be_joined() -> None:
         assert child.stdin is not None
         assert [os.getpid(), child.stdin.fileno()] not in opened
         assert [os.getpid(), agent._out.fileno()] not in opened
-        # Its own copy of the output, too: nothing of the agent but its errors is a pipe to us.
+        # Also the agent's copy of its output: only its standard error is a pipe.
         assert link(child.stdin.fileno()).startswith("socket:")
     finally:
         agent.close()

@@ -31,7 +31,7 @@ def test_sizes_are_binary(text: str, value: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "M", "-1", "1.1", "1e6", "12 apples", "1PB", "0x10", "9" * 40, "9" * 400]
 )
-def test_what_is_not_a_size_says_so(text: str) -> None:
+def test_a_wrong_size_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"size|whole number"):
         parse_size(text)
 

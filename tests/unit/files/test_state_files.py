@@ -39,7 +39,7 @@ def folder(request: pytest.FixtureRequest, plain_path: Path, monkeypatch: pytest
     return plain_path / "state" / "files"
 
 
-def test_what_is_written_is_read_and_removed(folder: Path) -> None:
+def test_a_written_file_is_read_back_and_removed(folder: Path) -> None:
     assert read_state_file(folder / "a.json", "It", 100) == ""
     assert read_state_folder(folder, "It", 100) == ""
     write_state_file(folder / "a.json", "It", b"old")
@@ -85,7 +85,7 @@ def test_a_folder_that_is_a_file_is_said(folder: Path) -> None:
         (["31 21 0:50 / /srv/homes rw - nfs4 nas:/home rw"], "/srv/../srv/homes/ann", False),
         (["31 21 0:50 / /srv/homes rw - nfs4 nas:/home rw"], "/srv/others", True),
         (["31 21 0:50 / {base}/nas rw - nfs4 nas:/home rw"], "nas/ann", False),
-        ([], "home", False),  # to itself
+        ([], "home", False),  # a link to itself
     ],
 )
 def test_where_a_path_leads_is_known_before_it_is_touched(

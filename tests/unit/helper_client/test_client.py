@@ -170,7 +170,7 @@ def test_a_session_that_ends_in_the_middle_of_a_change_loses_no_request(client, 
 
 
 @pytest.mark.parametrize("verb", ["run", "abort", "close"])
-def test_of_a_session_that_is_over_nothing_more_is_asked(client, tmp_path, verb):
+def test_an_ended_session_gets_no_more_requests(client, tmp_path, verb):
     """A new helper has no test mount, so the client does not start one."""
     notes = tmp_path / "notes"
     helper = client(OVER.format(notes=str(notes)))
@@ -189,7 +189,7 @@ def test_the_default_deadline_is_fifteen_seconds(client):
     assert found["got"]["timeout_ms"] == 15_000
 
 
-def test_a_helper_that_dies_is_told(client):
+def test_a_helper_that_dies_is_reported(client):
     error = kind_of(
         lambda: client('print("broken", file=sys.stderr); sys.exit(3)').call("unmount", {}, CancelToken(), 20)
     )
@@ -198,7 +198,7 @@ def test_a_helper_that_dies_is_told(client):
     assert "3" in error.detail
 
 
-def test_a_helper_that_cannot_start_is_told():
+def test_a_helper_that_cannot_start_is_reported():
     client = HelperClient("mount", command=["/no/such/program"])
     assert kind_of(lambda: client.call("unmount", {}, CancelToken(), 20)).kind is ErrorKind.HELPER_FAILED
     client.close()
@@ -224,7 +224,7 @@ def test_cancelling_reaches_the_helper(client):
     timer.join()
 
 
-def test_a_late_answer_is_asked_to_stop(client):
+def test_a_late_request_is_cancelled(client):
     error = kind_of(lambda: client(SLOW).call("unmount", {"target": "/mnt/x"}, CancelToken(), 0.3))
     assert error.kind is ErrorKind.HELPER_FAILED
 

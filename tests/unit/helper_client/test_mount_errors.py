@@ -53,13 +53,13 @@ def test_a_deadline_without_a_text_is_a_silent_server():
     assert "accepts connections" in answering.message
 
 
-def test_an_unknown_text_is_kept():
+def test_an_unknown_text_is_in_the_details():
     error = diagnose_mount(attempt("mount.nfs: something new", exit_code=32))
     assert error.kind is ErrorKind.MOUNT_FAILED
     assert "something new" in error.detail
 
 
-def test_an_option_that_nobody_knows_is_named():
+def test_an_unknown_option_is_named():
     text = "mount.nfs: an incorrect mount option was specified"
     options = ("vers=4.2", "nosuchoption=1", "nosuid", "nodev")
     attempt = MountAttempt(share="nas:/a", mount_point="/mnt/a", options=options, text=text, exit_code=32)
@@ -69,7 +69,7 @@ def test_an_option_that_nobody_knows_is_named():
     assert attempt.unknown == "nosuchoption"
 
 
-def test_kerberos_is_suspected_where_it_was_asked_for():
+def test_kerberos_is_suspected_if_requested():
     text = "mount.nfs: an incorrect mount option was specified"
     assert "rpc.gssd" in diagnose_mount(attempt(text, ["sec=krb5i"])).message
     assert "rpc.gssd" not in diagnose_mount(attempt(text, ["sec=sys"])).message
@@ -105,5 +105,5 @@ def test_parts_of_a_share(share, server, export):
         (("ro", "v3"), "3"),
     ],
 )
-def test_the_version_asked_for(options, version):
+def test_requested_version(options, version):
     assert attempt(options=options).version == version

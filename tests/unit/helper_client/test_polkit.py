@@ -48,7 +48,7 @@ def test_root_starts_its_own_helper():
     assert command[3] == "mount"
 
 
-def test_a_missing_helper_is_told():
+def test_a_missing_helper_is_reported():
     with pytest.raises(AppError) as caught:
         polkit.helper_command("mount", euid=1000, helper=Path("/usr/libexec/mountwright-no-such/helper"))
     assert caught.value.kind is ErrorKind.HELPER_MISSING

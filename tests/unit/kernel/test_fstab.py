@@ -38,7 +38,7 @@ def test_the_zoo_has_every_shape(shape: str) -> None:
 
 
 @pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
-def test_every_byte_is_kept(path: Path) -> None:
+def test_every_byte_is_preserved(path: Path) -> None:
     raw = path.read_bytes()
     table = fstab.parse(raw)
     assert bytes(table) == raw

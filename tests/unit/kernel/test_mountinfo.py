@@ -26,7 +26,7 @@ def test_escapes_are_read() -> None:
 def test_propagation_and_all_other_fields_are_read() -> None:
     rows = recorded("trunked").nfs_rows()
     assert [row.propagation for row in rows] == [("shared:12",), ("shared:13",)]
-    # A second address of the same server: the kernel says the first one's.
+    # With a second address of the same server, the kernel shows the first one.
     assert rows[1].source == "127.0.0.2:/srv/c"
     assert rows[1].options.endswith("addr=127.0.0.1")
 

@@ -172,7 +172,7 @@ def test_nfs_utils_reads_the_same_numbers(name: str) -> None:
         for part in re.finditer(r"^([A-Z_]+):\n\t(.*)\n\tavg bytes sent per op: (\d+)", text, re.MULTILINE):
             counts = {words.split()[1]: int(words.split()[0]) for words in re.findall(r"\d+ \w+", part[2])}
             said[part[1]] = (counts["ops"], counts.get("retrans", 0), counts.get("major", 0), int(part[3]))
-        # That program prints time-outs only beside retransmissions.
+        # mountstats(8) prints timeouts only together with retransmissions.
         ours = {
             name: (op.ops, again, op.timeouts if again else 0, op.bytes_sent // op.ops)
             for name, op in mount.ops.items()

@@ -49,5 +49,5 @@ def test_the_rate_of_a_station(answer: bytes, rate: float | None) -> None:
 
 
 @pytest.mark.parametrize("name", ["lo", "nothing0"])
-def test_what_is_no_radio_has_none(name: str) -> None:
+def test_a_wired_interface_has_no_station_rate(name: str) -> None:
     assert station_rate_bps(name) is None

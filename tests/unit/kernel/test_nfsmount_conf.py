@@ -44,4 +44,4 @@ def test_the_file_is_named_as_the_cause(root: str) -> None:
     }
     assert values["hard"] == "Line 2 of /etc/nfsmount.conf adds “soft”, which outdoes “hard”."
     assert values["rsize"] == "Line 3 of /etc/nfsmount.conf.d/a.conf adds “rsize=1024”."
-    assert values["timeo"] == ""  # something else is in use than the file says
+    assert values["timeo"] == ""  # the value in use differs from the file

@@ -82,7 +82,7 @@ def test_what_was_sent_again_before_does_not_count() -> None:
     assert counter.update([connection(1, 103)]) == 3
 
 
-def test_disorder_counts_likewise() -> None:
+def test_segments_out_of_order_are_counted() -> None:
     counter = RetransCounter()
     counter.update([connection(1, 0)._replace(disordered=50)])
     counter.update([connection(1, 0)._replace(disordered=53), connection(2, 1)._replace(disordered=4)])
@@ -124,7 +124,7 @@ def test_when_the_server_was_last_heard_and_what_waits_for_it() -> None:
 
     def found(probes: int, unacked: int) -> TcpConnection:
         info = bytes([1, 0, 0, probes]) + bytes(20) + struct.pack("=I", unacked) + bytes(16)
-        info += struct.pack("=IIII", 8, 0, 40_000, 9_000)  # what was sent, then what came
+        info += struct.pack("=IIII", 8, 0, 40_000, 9_000)  # times since sending data and ACK, then receiving, ms
         return parse_connection(head + struct.pack("=HH", 4 + len(info), 2) + info)
 
     assert found(0, 0).heard_ms == 9_000

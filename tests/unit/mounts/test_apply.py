@@ -31,7 +31,7 @@ FAILURES = [
     for name, (_mounted, _args, verbs) in CLASSES.items()
     for verb in verbs
     for when in ("before", "after")
-    # The writer says in one step what it did; a lost answer is the next test's.
+    # A lost answer of the fstab writer has its own test.
     if (verb, when) not in {("add", "after"), ("change", "after"), ("unit-write", "after")}
 ]
 
@@ -60,7 +60,7 @@ def test_a_change_is_made_in_order(tmp_path: Path, name: str) -> None:
     assert all(live.read_ahead_kb == expected for live in world.live.values())
     if args.replaces:
         return
-    # The same once more: there is nothing left to do.
+    # The same request again changes nothing.
     world.calls.clear()
     assert world.apply(args).plan.steps == []
     assert world.calls == []
@@ -103,7 +103,9 @@ class Counted:
 
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("fails", [False, True], ids=["kept", "taken back"])
-def test_a_change_with_its_test_and_its_way_back_asks_once(tmp_path: Path, name: str, *, fails: bool) -> None:
+def test_a_change_with_test_mount_and_rollback_prompts_once(
+    tmp_path: Path, name: str, *, fails: bool
+) -> None:
     mounted, args, verbs = CLASSES[name]
     world, prompts = MemoryHost(tmp_path, mounted=mounted), list[str]()
     mount: Any = Counted(world, prompts, "mount")
@@ -175,7 +177,7 @@ def test_cancelled_at_any_event_all_is_as_it_was(tmp_path: Path, name: str) -> N
         except AppError as error:
             kind = error.kind
         if kind is None:
-            # Behind the last deed it is too late.
+            # After the last step, a cancellation comes too late.
             assert number >= len(world.events) - 3
         else:
             assert (kind, world.state()) == (ErrorKind.CANCELLED, before)
@@ -220,7 +222,7 @@ def test_units_change_move_and_go_back(tmp_path: Path) -> None:
         world.apply(args)
         assert set(world.unit_files()) == left
         world.live.clear()
-    # Somebody else's units are shown, not changed.
+    # Units of another program are shown and not changed.
     (world.units / "mnt-z.mount").write_text("[Mount]\n")
     with pytest.raises(AppError, match="not made by this program"):
         world.apply(ask(mount_point="/mnt/z", keeper="systemd"))
@@ -244,9 +246,7 @@ def test_what_cannot_be_put_back_is_named(tmp_path: Path) -> None:
     assert [event.kind for event in world.events if event.state == "failed"] == ["mount", "revert", "revert"]
 
 
-def test_a_way_back_that_breaks_does_not_stop_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_undo_does_not_stop_the_rollback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = MemoryHost(tmp_path, mounted=True)
     world.fail = [("tune", 1, "before")]
     real = world.call
@@ -304,7 +304,7 @@ def test_a_listener_that_fails_lets_it_go_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["failed", "done"])
-def test_what_cannot_be_told_does_not_stop_the_way_back(tmp_path: Path, state: str) -> None:
+def test_an_event_that_cannot_be_sent_does_not_stop_the_rollback(tmp_path: Path, state: str) -> None:
     """The agent cannot send a text that is not UTF-8, for example."""
     mounted, args, _verbs = CLASSES["mount"]
     world = MemoryHost(tmp_path, mounted=mounted)
@@ -332,7 +332,7 @@ def test_fstab_changed_since_it_was_shown_is_left_alone(tmp_path: Path) -> None:
     assert (world.state(), world.calls) == (before, [])
 
 
-def test_somebody_else_s_change_of_fstab_is_not_taken_back(tmp_path: Path) -> None:
+def test_a_change_of_fstab_by_another_program_is_not_undone(tmp_path: Path) -> None:
     world = MemoryHost(tmp_path, mounted=True)
 
     def meddle(event: ApplyEvent) -> None:

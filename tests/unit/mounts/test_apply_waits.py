@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("no_waiting")
 # Programs in the way
 
 
-def test_asked_it_fails_and_names_them(tmp_path: Path) -> None:
+def test_busy_ask_fails_and_names_the_processes(tmp_path: Path) -> None:
     world = MemoryHost(tmp_path, mounted=True)
     before = world.state()
     world.busy = 1
@@ -68,7 +68,7 @@ def test_others_are_not_stopped(tmp_path: Path) -> None:
 # Keep these settings?
 
 
-def test_kept_it_stays(tmp_path: Path) -> None:
+def test_a_confirmed_change_stays(tmp_path: Path) -> None:
     world = MemoryHost(tmp_path, mounted=True)
 
     def keep(event: ApplyEvent) -> None:
@@ -164,7 +164,7 @@ class Asked(threading.Event):
             self.set()
 
 
-def test_kept_over_the_protocol_by_the_number_of_the_request(tmp_path: Path) -> None:
+def test_a_change_is_confirmed_over_the_protocol_by_request_number(tmp_path: Path) -> None:
     served = Served(MemoryHost(tmp_path, mounted=True))
     call = served.change()
     served.client.submit("mounts.keep", KeepArgs(id=call.id)).result(DEADLINE_S)

@@ -137,7 +137,7 @@ def test_a_change_stays_within_the_plan(tmp_path: Path, name: str) -> None:
     [(n, v, w) for n in NAMES for v in CLASSES[n][2] for w in ("before", "after")
      if (v, w) not in {("add", "after"), ("change", "after"), ("unit-write", "after")}],
 )  # fmt: skip
-def test_the_way_back_is_part_of_the_plan(tmp_path: Path, name: str, verb: str, when: str) -> None:
+def test_the_rollback_is_part_of_the_approved_plan(tmp_path: Path, name: str, verb: str, when: str) -> None:
     mounted, args, _verbs = CLASSES[name]
     world = ApprovedWorld(tmp_path, mounted=mounted)
     before = world.state()
@@ -228,7 +228,7 @@ def test_an_entry_is_written_and_removed_by_its_own_role(agent: tuple[HostVerbs,
 
 
 @pytest.mark.parametrize("place", ["/mnt/none", "/mnt/none/"])
-def test_without_a_helper_what_is_no_mount_is_called_so(
+def test_without_a_helper_an_invalid_mount_point_is_reported(
     agent: tuple[HostVerbs, MemoryHost], monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     services, _world = agent
@@ -257,7 +257,7 @@ def test_the_system_s_mount_is_unmounted_by_its_own_role(
     assert "belongs to the system" in told.text[0]
 
 
-def test_an_offer_for_a_home_is_told(agent: tuple[HostVerbs, MemoryHost], tmp_path: Path) -> None:
+def test_a_link_is_offered_for_a_home_directory(agent: tuple[HostVerbs, MemoryHost], tmp_path: Path) -> None:
     services, _world = agent
     told = services.get_approval(ApprovalArgs(share="nas:/x", mount_point="/home/ann/nas-x"), context())
     assert told.approval is None
@@ -267,7 +267,7 @@ def test_an_offer_for_a_home_is_told(agent: tuple[HostVerbs, MemoryHost], tmp_pa
     assert str((tmp_path / "nas").readlink()) == "/mnt/nas-x"
 
 
-# What is told, for an ordinary user.
+# Approvals required for an ordinary user.
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def user(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_ordinary_roles_do_where_they_do() -> None:
     for path in ("/mnt/x", "/srv/a/b", "/run/mountwright/1000/x"):
         assert approval.required_approval("nas:/x", path, mounts=True, keeps=True) is None
-    for path in ("mnt", "/mnt/../etc", "", "/d\u202e"):  # others say what is wrong with these
+    for path in ("mnt", "/mnt/../etc", "", "/d\u202e"):  # other checks refuse these
         assert approval.required_approval("nas:/x", path, mounts=True, keeps=True) is None
 
 
@@ -291,7 +291,7 @@ def test_root_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("user")
-def test_what_becomes_hidden_and_who_uses_it_is_told(
+def test_hidden_entries_and_their_users_are_reported(
     plain_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trees = tuple(tree for tree in policy.FORBIDDEN if tree != "/tmp")
@@ -325,7 +325,7 @@ def test_what_becomes_hidden_and_who_uses_it_is_told(
 
 
 @pytest.mark.usefixtures("user")
-def test_a_mount_of_somebody_else_s_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mount_of_another_user_needs_an_approval(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [mountinfo.MountRow(9, 1, "0:9", "/mnt/x", ("rw",), "nfs4", "nas:/x", "rw")]
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     owners = {"uid": 0}
@@ -344,7 +344,7 @@ def test_a_mount_of_somebody_else_s_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("user")
-def test_the_system_s_directories_are_refused_and_not_asked_for() -> None:
+def test_system_directories_are_refused_without_an_approval() -> None:
     for path in ("/usr/bin", "/etc/x", "/root"):
         with pytest.raises(AppError) as caught:
             approval.required_approval("nas:/x", path, mounts=True)
@@ -352,7 +352,7 @@ def test_the_system_s_directories_are_refused_and_not_asked_for() -> None:
 
 
 @pytest.mark.usefixtures("user")
-def test_a_name_that_could_be_misread_is_not_asked_for() -> None:
+def test_an_ambiguous_name_cannot_be_approved() -> None:
     for share, path in (("nas:/x /mnt/x", "/data"), ("nas:/x", "/my data")):
         with pytest.raises(AppError) as caught:
             approval.required_approval(share, path, mounts=True)
@@ -372,7 +372,7 @@ def test_in_a_home_a_link_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert home_link_offer("nas:/x", "/home/ann/nas") == ("/mnt/nas-2", "/home/ann/nas")
     assert home_link_offer("nas:/x", "/data") is None
-    # An entry that is in a home already may go.
+    # An existing entry in a home directory may be removed.
     found = approval.required_approval("", "/home/ann/nas", keeps=True)
     assert found is not None
     assert found.keeps

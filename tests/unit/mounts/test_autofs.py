@@ -119,7 +119,7 @@ def test_fstab_and_a_map_for_one_place(put: Put, tmp_path: Path) -> None:
         ("x\ny\nz", "Lines 1, 2, 3 of /etc/auto.master name nothing that autofs can mount."),
     ],
 )  # fmt: skip
-def test_what_is_not_read_is_named(put: Put, tmp_path: Path, master: str, warning: str) -> None:
+def test_maps_that_are_not_read_are_named(put: Put, tmp_path: Path, master: str, warning: str) -> None:
     put("etc/auto.master", f"{master}\n")
     put("etc/run", "#!/bin/sh\necho nas:/a\n").chmod(0o755)
     put("nfs/auto.l", "a nas:/a\n")

@@ -12,7 +12,7 @@ ONE = MountDraft(share="nas:/a", mount_point="/mnt/a", options="vers=4.2", read_
 TWO = MountDraft(host="wan", share="", mount_point="", options="ro,wat=\u20ac")
 
 
-def test_what_is_written_is_read_and_nobody_else_may_read_it() -> None:
+def test_a_written_file_is_read_back_and_private() -> None:
     file = DraftFile()
     assert file.read() == []
     file.write([ONE, TWO], 1)

@@ -29,7 +29,7 @@ BOTH = ("_netdev", "nofail")
         ("vers=4.2", None, EntryOptions("vers=4.2,_netdev,nofail", BOTH)),
         ("nofail,vers=4.2,", None, EntryOptions("nofail,vers=4.2,_netdev", ("_netdev",))),
         ("nofail,_netdev,", None, EntryOptions("nofail,_netdev,")),
-        # systemd knows it as the opposite of nofail.
+        # systemd has the option “fail”, the opposite of nofail.
         ("fail", None, EntryOptions("fail,_netdev", ("_netdev",))),
         (None, "soft", EntryOptions("soft")),
         ("vers=4.2", "soft", EntryOptions("vers=4.2")),
@@ -89,7 +89,7 @@ def test_persist_adds_keeps_and_tells_them(tmp_path: Path) -> None:
     assert report.line.split()[3] == "vers=4.2,nosuid,nodev"
     assert "no-nofail" in {
         finding.rule for finding in findings_before_writing(report.findings)
-    }  # a note, told all the same
+    }  # a note that is shown before a write
 
 
 def test_the_type_of_an_entry_stays(tmp_path: Path) -> None:

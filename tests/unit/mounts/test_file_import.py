@@ -99,7 +99,7 @@ def test_each_entry_is_new_the_same_different_or_refused(world: MemoryHost) -> N
     assert world.path.read_bytes() == FSTAB
 
 
-def test_what_is_written_is_what_the_file_says_and_nothing_is_mounted(world: MemoryHost) -> None:
+def test_written_entries_equal_the_file_and_nothing_is_mounted(world: MemoryHost) -> None:
     entries = [entry(), entry(share="nas:/c", mount_point="/mnt/c", saved_in="systemd")]
     events: list[ImportProgress] = []
     report = imported(world, entries, on_progress=events.append)
@@ -112,7 +112,10 @@ def test_what_is_written_is_what_the_file_says_and_nothing_is_mounted(world: Mem
     assert "mnt-c.mount" in world.unit_files()
     assert world.live == {}
     assert [(event.number, event.count) for event in events] == [(1, 2), (2, 2)]
-    assert results(imported(world, entries)) == ["not-chosen", "not-chosen"]  # the same by now
+    assert results(imported(world, entries)) == [
+        "not-chosen",
+        "not-chosen",
+    ]  # the plan now has both as “same”
     assert [item.status for item in planned(world, *entries).items] == ["same", "same"]
 
 
@@ -142,7 +145,7 @@ def test_one_that_fails_leaves_the_others(world: MemoryHost) -> None:
     assert "It failed." in import_report_lines(report)[1]
 
 
-def test_a_refused_password_is_asked_for_once(world: MemoryHost, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_authorization_prompts_once(world: MemoryHost, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def refuse(verb: str, *_rest: Any) -> Any:
@@ -179,12 +182,12 @@ def test_what_was_changed_since_it_was_shown_is_not_written_over(world: MemoryHo
     assert b"ro,nosuid" in world.path.read_bytes()
 
 
-def test_what_is_saved_in_another_place_is_not_saved_twice(world: MemoryHost) -> None:
+def test_an_entry_saved_elsewhere_is_not_saved_twice(world: MemoryHost) -> None:
     twice = entry(share="nas:/a", mount_point="/mnt/a", saved_in="systemd")
     (item,) = planned(world, twice).items
     assert (item.status, item.chosen) == ("refused", False)
     assert "a second place" in item.error
-    # Nor when somebody asks for it all the same.
+    # An explicit selection does not change that.
     args = ImportArgs(entries=[twice], choices=[ImportChoice(index=0, diff="")])
     report = run_import(args, world.view(), world.apply, world.token, lambda _event: None)
     assert results(report) == ["failed"]
@@ -193,7 +196,7 @@ def test_what_is_saved_in_another_place_is_not_saved_twice(world: MemoryHost) ->
     assert item.status == "differs"
 
 
-def test_what_was_only_mounted_is_saved_where_it_is_asked_for(world: MemoryHost) -> None:
+def test_an_unsaved_mount_is_saved_where_requested(world: MemoryHost) -> None:
     by_hand = entry(saved_in="nowhere", options="ro,vers=3", readahead_kib=1024)
     (item,) = planned(world, by_hand).items
     assert item.status == "refused"
@@ -204,7 +207,7 @@ def test_what_was_only_mounted_is_saved_where_it_is_asked_for(world: MemoryHost)
     assert "ro,vers=3,_netdev,nofail" in world.path.read_text(errors="replace")
 
 
-def test_it_is_mounted_if_that_is_asked_for(world: MemoryHost) -> None:
+def test_a_written_entry_is_mounted_if_requested(world: MemoryHost) -> None:
     report = imported(world, [entry(readahead_kib=1024)], mount=True)
     assert results(report) == ["written"]
     assert report.outcomes[0].mounted
@@ -224,7 +227,7 @@ def test_a_readahead_is_saved_with_its_entry_and_nothing_is_mounted(world: Memor
     assert (other.status, "/etc/fstab" in other.diff) == ("differs", False)
 
 
-def test_a_readahead_that_cannot_be_saved_is_told(world: MemoryHost) -> None:
+def test_a_readahead_that_cannot_be_saved_is_reported(world: MemoryHost) -> None:
     world.fail.append(("readahead-save", 1, "before"))
     report = imported(world, [entry(readahead_kib=1024)])
     assert results(report) == ["written"]
@@ -251,7 +254,7 @@ def test_a_live_mount_is_left_as_it_is(tmp_path: Path) -> None:
     assert world.live == before
 
 
-def test_findings_of_the_lint_are_told_and_an_error_is_not_proposed(world: MemoryHost) -> None:
+def test_lint_findings_are_shown_and_an_error_is_not_preselected(world: MemoryHost) -> None:
     risky = entry(options="vers=4.2,nconnect=4,soft,nosuid,nodev", mount_point="/mnt/risky")
     (item,) = planned(world, risky).items
     assert item.status == "new"
@@ -260,7 +263,7 @@ def test_findings_of_the_lint_are_told_and_an_error_is_not_proposed(world: Memor
     assert item.chosen == all(finding.severity == "warning" for finding in item.findings)
 
 
-def test_how_often_an_administrator_is_asked(world: MemoryHost) -> None:
+def test_number_of_password_prompts(world: MemoryHost) -> None:
     items = planned(world, entry(), entry(mount_point="/mnt/c"), entry(mount_point="/mnt/d")).items
     assert count_prompts(items, mount=False, root=False) == 1
     assert prompts_text(items, mount=False, root=False) == "An administrator is asked once."

@@ -54,7 +54,7 @@ def fstab(path: Path) -> FstabStore:
     return FstabStore(Direct(path.parent), str(path))  # type: ignore[arg-type]
 
 
-def test_a_preview_writes_nothing_and_shows_what_is_written(fstab: FstabStore, path: Path) -> None:
+def test_a_preview_writes_nothing_and_equals_the_written_file(fstab: FstabStore, path: Path) -> None:
     args = PersistArgs(share="nas:/b", mount_point="/mnt/b c", preview=True)
     shown = fstab.persist(args, CancelToken())
     assert path.read_bytes() == OLD
@@ -95,7 +95,7 @@ def test_an_entry_is_changed_where_it_stands(fstab: FstabStore, path: Path) -> N
         (RemoveArgs(mount_point="/mnt/x"), ErrorKind.NOT_MOUNTED),
     ],
 )
-def test_bad_input_is_told_and_nothing_is_written(
+def test_bad_input_is_refused_and_nothing_is_written(
     fstab: FstabStore, path: Path, args: PersistArgs | RemoveArgs, kind: ErrorKind
 ) -> None:
     carry_out: Any = fstab.persist if isinstance(args, PersistArgs) else fstab.forget

@@ -112,7 +112,7 @@ def test_killed_at_any_moment_nothing_is_passed_over(tmp_path: Path, name: str) 
         (change,) = found
         assert args.mount_point in change.message
         assert len(records()) == 1
-        # Each start says so, until somebody has heard it.
+        # Each start reports the change until it is dismissed.
         assert next_start(world) == found
         later = ChangeRecords(world.temporaries())
         later.dismiss(change.id)
@@ -121,7 +121,7 @@ def test_killed_at_any_moment_nothing_is_passed_over(tmp_path: Path, name: str) 
     assert told
 
 
-def test_what_is_there_and_what_was_is_said(tmp_path: Path) -> None:
+def test_present_and_former_mounts_are_reported(tmp_path: Path) -> None:
     mounted, args, _verbs = CLASSES["mount"]
     world = made(tmp_path / "world", mounted=mounted)
     seen = Transitions(made(tmp_path / "whole", mounted=mounted))
@@ -135,7 +135,7 @@ def test_what_is_there_and_what_was_is_said(tmp_path: Path) -> None:
     assert "nas:/a /mnt/a nfs vers=4.2,x-gvfs-show" in change.detail
     table = msgspec.structs.replace(world.table(), interrupted=[change])
     assert f"{change.message}\n{change.hint}\n{change.detail}" in mounts_text(table)
-    # Made again, it is complete, and there is nothing more to say.
+    # The repeated change is complete, so nothing is reported.
     records_now = ChangeRecords(world.temporaries())
     world.records = records_now
     world.apply(args)
@@ -156,13 +156,13 @@ def test_a_helper_that_was_killed_beside_it_leaves_a_file_that_is_named(tmp_path
     assert next_start(world) == []
 
 
-def test_a_way_back_that_failed_is_told_again(tmp_path: Path) -> None:
+def test_a_failed_rollback_is_reported_again(tmp_path: Path) -> None:
     world = made(tmp_path / "world", mounted=True)
     world.fail = [("mount", 1, "before"), ("mount", 2, "before")]
     with pytest.raises(AppError, match="Not everything is as it was"):
         world.apply(CLASSES["mount"][1])
     (path,) = records()
-    assert next_start(world) == []  # its program lives, and has said so itself
+    assert next_start(world) == []  # its program is running and has reported the change
     record = msgspec.json.decode(path.read_bytes(), type=ChangeRecord)
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, started=0)))
     (change,) = next_start(world)
@@ -184,7 +184,7 @@ def record_of(world: MemoryHost, **changes: Any) -> None:
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(made_now, **changes)))
 
 
-def test_after_another_boot_only_what_is_kept_counts(tmp_path: Path) -> None:
+def test_after_another_boot_only_saved_entries_count(tmp_path: Path) -> None:
     world = made(tmp_path / "world", mounted=True)
     record_of(world, started=0, boot="another")
     world.live.clear()

@@ -59,7 +59,7 @@ def test_the_system_s_directories():
     assert kind_of("/usr/no-such-directory") == "mount-point-system"
 
 
-def test_a_mount_is_told_by_the_table_alone(monkeypatch):
+def test_a_mount_is_found_by_the_table_alone(monkeypatch):
     rows = [mountinfo.MountRow(1, 0, "0:1", "/mnt/dead", ("rw",), "nfs4", "nas:/x", "rw")]
     monkeypatch.setattr(mountinfo, "read", lambda: rows)
     monkeypatch.setattr(

@@ -39,7 +39,7 @@ def test_a_program_of_one_s_own_is_ended(program: subprocess.Popen[bytes], tmp_p
     assert [(holder.use, holder.own) for holder in found] == [("working directory", True)]
     assert terminate_processes(found, patience_s=0.2) == []
     assert program.wait(DEADLINE_S) == code
-    # Gone already: nothing happens.
+    # A process that has ended is ignored.
     terminate_processes(found, patience_s=0.2)
 
 

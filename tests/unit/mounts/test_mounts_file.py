@@ -30,11 +30,11 @@ def plain(entries: list[MountEntry]) -> list[dict[str, object]]:
     saved_in=st.sampled_from(["fstab", "systemd", "autofs", "nowhere"]),
     readahead_kib=st.one_of(st.none(), st.integers(0, 2**31 - 1)),
 ), max_size=3))  # fmt: skip
-def test_what_is_written_is_read_again(entries: list[MountEntry]) -> None:
+def test_a_written_file_is_read_back(entries: list[MountEntry]) -> None:
     assert plain(from_toml(to_toml(entries, "host"), "f")) == plain(entries)
 
 
-def test_unknown_words_are_kept_word_by_word() -> None:
+def test_unknown_options_are_preserved() -> None:
     options = 'rw,,x-odd="a,b",nosuchoption=7,x-gvfs-name=A\\040B,vers=4.2'
     (read,) = from_toml(to_toml([entry(options=options)], "h"), "f")
     assert read.options == options

@@ -59,7 +59,7 @@ def test_what_a_kernel_made_of_the_options_is_no_difference(
 
 
 @pytest.mark.parametrize(("asked", "_fstype", "_mount", "shown"), RECORDED)
-def test_every_value_that_is_not_the_one_asked_for_has_a_note(
+def test_every_value_that_differs_from_the_requested_one_has_a_note(
     asked: str, _fstype: str, _mount: str, shown: str
 ) -> None:
     values = compare_options(MountOptions.parse(asked), active(shown, nconnect=0))
@@ -126,7 +126,7 @@ def test_rounding_again_changes_nothing(size: int) -> None:
 def test_notes_say_why(asked: str, shown: str, name: str, effective: str | None, note: str) -> None:
     old, _, new = shown.partition(">")
     value = by_name(asked, V42.replace(old, new) if old else V42)[name]
-    expected = None if name == "lock" else effective  # version 4 does not show it at all
+    expected = None if name == "lock" else effective  # version 4 does not show the option lock
     assert (value.effective, value.note) == (expected, note)
 
 
@@ -209,11 +209,11 @@ def test_any_texts_can_be_compared(asked: str, shown: str) -> None:
 @pytest.mark.parametrize(("asked", "told"), [
     ("rsize=1000", {"rsize"}),  # rounded
     ("timeo=100", {"timeo"}),  # an earlier mount decides
-    ("intr", {"intr"}),  # of no effect on any version
+    ("intr", {"intr"}),  # no effect in any version
     ("timeo=600,rsize=262144,hard", set()),
     ("vers=4,port=0,addr=10.0.0.1,timeo=01130", set()),  # filled in, agreed upon, or the same number
-    ("noauto,x-systemd.automount,_netdev", set()),  # of meaning in fstab only
-    ("retry=3", set()),  # not shown, so nothing is known
+    ("noauto,x-systemd.automount,_netdev", set()),  # fstab-only options
+    ("retry=3", set()),  # not shown by the kernel
 ])  # fmt: skip
 def test_values_that_are_not_in_use(asked: str, told: set[str]) -> None:
     values = compare_options(MountOptions.parse(asked), active())

@@ -43,7 +43,7 @@ def test_each_option_takes_what_it_takes(world: MemoryHost) -> None:
     assert made.changes[-1].before == "512"
 
 
-def test_words_for_fstab_are_kept_without_a_warning(world: MemoryHost) -> None:
+def test_fstab_only_options_are_preserved_without_a_warning(world: MemoryHost) -> None:
     made = plan(world, options="vers=4.2,retry=2,nofail,x-systemd.mount-timeout=9", keeper="fstab")
     assert {"nofail", "x-systemd.mount-timeout"} <= takes(made).keys()
     assert [text for text in made.warnings if "not changed in the live mount" in text] == [
@@ -91,17 +91,17 @@ def test_who_shares_the_connections_is_named(world: MemoryHost) -> None:
     assert any("what was mounted first decides" in text for text in made.warnings)
 
 
-def test_what_is_already_so_is_mounted_again_only_if_that_is_asked_for(world: MemoryHost) -> None:
+def test_an_unchanged_mount_is_mounted_again_only_if_requested(world: MemoryHost) -> None:
     as_it_is = plan(world, options="vers=4.2").steps
     again = plan(world, options="vers=4.2", again=True)
     assert [step.kind for step in again.steps] == ["verify", "unmount", "mount", "tune", "check"]
     assert "unmount" not in [step.kind for step in as_it_is]
 
 
-def test_what_is_already_so_is_no_change(world: MemoryHost) -> None:
+def test_a_value_in_use_is_no_change(world: MemoryHost) -> None:
     assert plan(world, options="vers=4.2,x-gvfs-show", keeper="fstab").steps == []
     assert plan(world, options=LIVE + ",hard").steps == []
-    # Made by somebody else: what was asked for is not known, and what was negotiated is left as it is.
+    # A mount of another program: its requested options are unknown, and negotiated ones do not change.
     world.live[POINT] = msgspec.structs.replace(
         world.live[POINT], mount_id=7, options="rw,relatime,vers=4.2,rsize=1048576,soft,addr=10.0.0.1"
     )
@@ -110,7 +110,7 @@ def test_what_is_already_so_is_no_change(world: MemoryHost) -> None:
     assert plan(world, options="vers=4.2,soft").steps == []
 
 
-def test_what_is_kept_elsewhere_is_said(world: MemoryHost) -> None:
+def test_effects_on_saved_entries_have_warnings(world: MemoryHost) -> None:
     made = plan(world, options="vers=4.1")
     assert any("is gone after the next start" in text for text in made.warnings)
     made = plan(world, options="vers=4.1", keeper="systemd")
@@ -161,7 +161,7 @@ def test_without_a_readahead_there_is_nothing_to_save(world: MemoryHost) -> None
     assert caught.value.kind is ErrorKind.USAGE
 
 
-def test_a_dead_server_is_told(world: MemoryHost) -> None:
+def test_a_dead_server_is_reported(world: MemoryHost) -> None:
     world.silent = True
     made = plan(world, options="vers=4.1", keeper="fstab")
     assert [step.kind for step in made.steps] == ["back-up", "write"]
@@ -185,7 +185,9 @@ def test_a_dead_server_is_told(world: MemoryHost) -> None:
         ({"keeper": "systemd", "mount_point": "/" + "x" * 300}, ErrorKind.MOUNT_POINT_INVALID),
     ],
 )
-def test_what_is_wrong_is_said_at_once(world: MemoryHost, changes: dict[str, Any], kind: ErrorKind) -> None:
+def test_an_invalid_request_is_refused_at_once(
+    world: MemoryHost, changes: dict[str, Any], kind: ErrorKind
+) -> None:
     with pytest.raises(AppError) as caught:
         plan(world, **changes)
     assert caught.value.kind is kind
@@ -271,7 +273,7 @@ def test_what_others_keep_is_imported_into_fstab(
         ({"options": "vers=4.2,timeo=100", "keeper": "fstab", "busy": "next-boot"}, "next-mount", False),
     ],
 )
-def test_what_is_interrupted_is_told(
+def test_interruption_of_each_change(
     world: MemoryHost, changes: dict[str, Any], effect: str, *, can_wait: bool
 ) -> None:
     made = plan(world, **changes)

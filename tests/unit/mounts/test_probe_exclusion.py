@@ -6,7 +6,7 @@ from app.mounts import probe_exclusion
 from app.mounts.probe_exclusion import ProbeExclusion
 
 
-def test_what_is_left_alone_is_not_asked() -> None:
+def test_an_excluded_mount_is_not_probed() -> None:
     asked = ProbeExclusion()
     with asked.without_probes("/mnt/a"), asked.without_probes("/mnt/a"):
         assert not asked.begin("/mnt/a")

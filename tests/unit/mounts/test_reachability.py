@@ -47,7 +47,7 @@ def test_a_resolver_that_hangs_is_killed():
         reachability.resolve_host("some-name.invalid", timeout_s=0.0)
 
 
-def test_silence_is_told_from_refusal(monkeypatch):
+def test_a_timeout_is_distinguished_from_a_refusal(monkeypatch):
     monkeypatch.setattr(reachability, "connect_tcp", lambda *_args: errno.ETIMEDOUT)
     error = reachability.probe_server("127.0.0.1", timeout_s=3)
     assert error is not None

@@ -26,7 +26,7 @@ def test_it_stands_beside_the_mount_until_that_is_gone() -> None:
     assert (host.asked(requested), requested.options(7)) == (["vers=4.2,hard"], "vers=4.2,hard")
     host.table = MountTable(mounts=[])
     assert requested.options(7) is None
-    # The same share by somebody else: number and device come again.
+    # The same share mounted by another program, with a reused id and device.
     host.table = mounted()
     assert (host.asked(requested), requested.options(7)) == ([None], None)
 
@@ -40,7 +40,7 @@ def test_another_mount_with_its_number_is_not_taken_for_it() -> None:
         assert host.asked(requested) == [None]
 
 
-def test_what_is_gone_already_is_not_noted() -> None:
+def test_a_mount_that_is_gone_is_not_recorded() -> None:
     host = Host()
     requested = RecordedOptions(lambda: host.table)
     requested.note(9, "soft")

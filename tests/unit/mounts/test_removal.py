@@ -72,7 +72,7 @@ def test_an_entry_without_it_goes_as_before(world: MemoryHost) -> None:
     assert (report.readahead, world.calls) == (None, ["remove"])
 
 
-def test_a_rule_that_somebody_changed_stays(world: MemoryHost) -> None:
+def test_a_rule_changed_by_another_program_stays(world: MemoryHost) -> None:
     file = Path(world.root, world.rule(POINT).path.lstrip("/"))
     file.write_bytes(file.read_bytes() + b"# more\n")
     report = ask(world)

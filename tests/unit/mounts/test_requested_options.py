@@ -12,7 +12,7 @@ from app.mounts.option_changes import option_changes
 from app.mounts.option_comparison import configuration_differences
 from app.mounts.requested_options import command_options, live_options, with_requested_options
 
-#: As Linux 6.12 shows them, without those of the mount itself.
+#: Superblock options as Linux 6.12 shows them.
 V42 = (
     "rw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,timeo=600,retrans=2,sec=sys,"
     "clientaddr=10.9.0.2,local_lock=none,addr=10.9.0.1"
@@ -61,20 +61,20 @@ def row(
         ("ro,noexec,relatime," + V42[3:], "vers=4.2,acregmin=9", "vers=4.2,acregmin=9,ro,noexec"),
         ("rw,sync,noatime,nodiratime," + V3[3:], "vers=3", "vers=3,sync,noatime,nodiratime"),
         ("rw,nosymfollow," + V3[3:], "vers=3", "vers=3,nosymfollow,strictatime"),
-        # noac makes writes synchronous by itself.
+        # noac implies synchronous writes.
         ("rw,relatime,sync,noac," + V3[3:], "vers=3,noac", "vers=3,noac"),
-        # A remount leaves the record as it was.
+        # A remount does not change the record.
         ("rw,relatime," + V42[3:], "vers=4.2,ro,noexec", "vers=4.2"),
         ("ro,relatime," + V42[3:], "rw,vers=4.2", "ro,vers=4.2"),
-        # What this program adds itself is nobody's wish; another retry is.
+        # Options that this program adds are not requested; another value of retry is.
         ("rw,nosuid,nodev,relatime," + V42[3:], "vers=4.2,retry=0", "vers=4.2"),
         ("rw,nosuid,nodev,relatime," + V42[3:], "vers=4.2,nosuid,nodev", "vers=4.2"),
         ("rw,relatime," + V42[3:], "vers=4.2,retry=5", "vers=4.2,retry=5"),
-        # mount.nfs records what it made of “vers=4,minorversion=1” beside what was given.
+        # mount.nfs records the derived version in addition to “vers=4,minorversion=1”.
         ("rw,relatime," + V42[3:], "vers=4,soft,vers=4.2", "soft,vers=4.2"),
         ("rw,relatime," + V42[3:], "nfsvers=4,minorversion=2,vers=4.2,a=1,a=2",
          "minorversion=2,vers=4.2,a=1,a=2"),
-        # Words for fstab mean nothing where nothing is saved.
+        # Without a saved entry, fstab-only options have no meaning.
         ("rw,relatime," + V42[3:], "vers=4.2,_netdev,nofail,x-gvfs-show", "vers=4.2"),
     ],
 )  # fmt: skip
@@ -84,7 +84,7 @@ def test_a_live_mount(options: str, recorded: str, requested: str) -> None:
     assert option_changes(mount, MountOptions.parse(requested), None) == []
 
 
-def test_what_is_in_use_stands_in_for_what_nobody_recorded() -> None:
+def test_options_in_use_replace_a_missing_record() -> None:
     text = "ro,noexec,relatime,seclabel,vers=4.2,rsize=262144,namlen=255,soft,proto=tcp,timeo=50,retrans=2"
     assert (
         row(f"{text},addr=::1", nconnect=4).requested
@@ -95,17 +95,17 @@ def test_what_is_in_use_stands_in_for_what_nobody_recorded() -> None:
 @pytest.mark.parametrize(
     ("entry", "recorded", "options", "requested"),
     [
-        # Made from its entry: the entry's own text, which the negotiated version is not part of.
+        # A mount made from its entry: the text of the entry, without the negotiated version.
         ("_netdev,nofail", "vers=4.2", "rw,relatime,", "_netdev,nofail"),
         ("nofail,bg,retry=0,soft", "soft,bg,retry=0,vers=4.2", "rw,relatime,", "nofail,bg,retry=0,soft"),
         ("noexec,ro,nofail,nosuid,nodev", "vers=4.2", "ro,noexec,relatime,", "noexec,ro,nofail"),
         ("user,nofail", "vers=4.2,user", "rw,nosuid,nodev,noexec,relatime,", "user,nofail"),
-        # Somebody wrote them in the middle: they are that person's words.
+        # In the middle of the options, a person wrote them.
         ("nosuid,nodev,nofail", "vers=4.2", "rw,nosuid,nodev,relatime,", "nosuid,nodev,nofail"),
-        # Mounted in another way: what is in use, and when it is mounted.
+        # Mounted with other options: the options in use, and those for the boot.
         ("noauto,bg,retry=7,timeo=50,x-gvfs-show", "vers=4.2,retry=0", "ro,relatime,",
          "vers=4.2,ro,bg,retry=7,noauto,x-gvfs-show"),
-        # Nothing is recorded, and it is as the entry says.
+        # No record, and the mount agrees with its entry.
         ("hard,nofail", None, "rw,noatime,", "hard,nofail,noatime"),
     ],
 )  # fmt: skip
@@ -125,7 +125,7 @@ def test_an_entry_alone() -> None:
     assert theirs.requested == "vers=4.2,nosuid,nodev,noauto"
 
 
-def test_what_nfsmount_conf_adds_is_nobody_s_wish_and_is_told() -> None:
+def test_additions_of_nfsmount_conf_are_listed_and_not_requested() -> None:
     conf = "[ NFSMount_Global_Options ]\nSoft=True\nTimeo=50\n"
     conf += '[ Server "nas" ]\nacregmin=9\n[ Server "other" ]\nrsize=8k\n'
     live = "rw,relatime," + V42[3:].replace("hard", "acregmin=9,soft").replace("timeo=600", "timeo=50")
@@ -135,10 +135,10 @@ def test_what_nfsmount_conf_adds_is_nobody_s_wish_and_is_told() -> None:
         ("acregmin=9", 'Server "nas"', 5), ("soft", "NFSMount_Global_Options", 2),
         ("timeo=50", "NFSMount_Global_Options", 3),
     ]  # fmt: skip
-    # An entry that says so itself keeps its words.
+    # Options in the entry itself are retained.
     mount = row(live, "soft,vers=4.2,timeo=50,acregmin=9", "soft,nofail", settings=conf)
     assert mount.requested == "soft,nofail"
-    # The file was changed after the mount was made: it added nothing to this one.
+    # The file was changed after the mount, so it added nothing.
     mount = row("rw,relatime," + V42[3:], "vers=4.2", settings="[ NFSMount_Global_Options ]\nSoft=True\n")
     assert (mount.requested, mount.added) == ("vers=4.2", [])
 

@@ -46,7 +46,7 @@ def keeping(fstab: Path) -> ConfigStore:
     return ConfigStore(FstabStore(nobody, str(fstab)), UnitStore(nobody, str(folder)))  # type: ignore[arg-type]
 
 
-def test_a_word_that_nobody_knows_is_no_mistake() -> None:
+def test_an_unknown_option_is_no_error() -> None:
     assert list(parse_options("futureopt=7,vers=4.1")) == ["futureopt=7", "vers=4.1"]
     for wrong in ("uid=5", "rsize=1k", "nosoftreval"):
         with pytest.raises(AppError) as caught:
@@ -65,7 +65,7 @@ def test_a_word_that_nobody_knows_is_no_mistake() -> None:
         ("other:/export", "comment=hi", []),
     ],
 )
-def test_what_root_wrote_stays_and_what_is_new_is_named(
+def test_options_written_by_root_stay_and_new_ones_are_named(
     fstab: Path, share: str, options: str | None, named: list[str]
 ) -> None:
     writer = FstabStore(None, str(fstab))  # type: ignore[arg-type] # a preview asks no helper
@@ -74,7 +74,7 @@ def test_what_root_wrote_stays_and_what_is_new_is_named(
     assert [f"“{name}”" in told for name in ("futureopt", "x-systemd.wanted-by", "context")] == [
         name in named for name in ("futureopt", "x-systemd.wanted-by", "context")
     ]
-    # The preview shows it all the same.
+    # The preview shows the entry nevertheless.
     line = writer.persist(args, CancelToken()).line
     assert line.endswith(" 1 2 # tail")
     assert (options or "futureopt=7,vers=4.1,comment=hi") in line
@@ -105,7 +105,7 @@ def test_an_approval_says_which_word_and_why(fstab: Path) -> None:
     assert (found.words, found.keeps, found.reasons) == (True, True, [written])
 
 
-def test_nobody_approves_what_root_wrote(fstab: Path) -> None:
+def test_options_written_by_root_need_no_approval(fstab: Path) -> None:
     assert (
         required_approval(SHARE, POINT, mounts=True, options=MountOptions.parse("futureopt=7,vers=4.1"))
         is None

@@ -29,7 +29,7 @@ def write(root: Path, point: str = POINT, kb: int = 1024, more: bytes = b"") -> 
     return file
 
 
-def test_what_is_saved_is_read(tmp_path: Path) -> None:
+def test_saved_readaheads_are_read(tmp_path: Path) -> None:
     assert read_saved_readaheads(str(tmp_path)) == {}
     write(tmp_path)
     write(tmp_path, "/mnt/b", 0)
@@ -128,7 +128,7 @@ def test_one_that_changed_since_it_was_shown_is_left_alone(helper: Any) -> None:
     assert helper.calls == []
 
 
-def test_a_file_that_somebody_changed_is_named() -> None:
+def test_a_file_changed_by_another_program_is_named() -> None:
     rule = ReadaheadRule("/etc/udev/rules.d/x.rules", readahead_rule.text(POINT, 1) + b"# more\n")
     with pytest.raises(AppError) as caught:
         rule_diff(rule, POINT, None)

@@ -70,20 +70,20 @@ def test_the_numbers_are_those_of_the_file_system(tmp_path: Path, here: Path) ->
     assert 0 <= space.available_bytes <= space.total_bytes
 
 
-def test_another_mount_than_the_one_in_the_table_is_not_asked(tmp_path: Path, here: Path) -> None:
-    # So it is when an automount has expired since the table was read: what is there is autofs.
+def test_another_mount_than_in_the_table_is_not_queried(tmp_path: Path, here: Path) -> None:
+    # An automount may expire after the table was read, so that autofs is at the mount point.
     write_mountinfo(tmp_path, str(here), mount_id_of(here) + 100_000)
     assert SpaceReader(str(tmp_path)).ask(str(here), CancelToken()).state == "not-mounted"
 
 
-def test_what_is_no_nfs_mount_is_not_asked(tmp_path: Path, here: Path) -> None:
+def test_other_file_systems_are_not_queried(tmp_path: Path, here: Path) -> None:
     write_mountinfo(tmp_path, str(here), mount_id_of(here), fstype="autofs")
     asker = SpaceReader(str(tmp_path), command=counting(tmp_path, ""))
     assert asker.ask(str(here), CancelToken()).state == "not-mounted"
     assert starts(tmp_path) == 0
 
 
-def test_the_server_is_asked_once_a_minute(tmp_path: Path, here: Path) -> None:
+def test_the_server_is_queried_once_a_minute(tmp_path: Path, here: Path) -> None:
     clock = Clock()
     command = counting(tmp_path, "print('{\"numbers\": [100, 50, 40, 10, 5]}')")
     asker = SpaceReader(str(tmp_path), clock=clock, command=command)
@@ -98,7 +98,7 @@ def test_the_server_is_asked_once_a_minute(tmp_path: Path, here: Path) -> None:
     assert starts(tmp_path) == 2
 
 
-def test_a_silent_server_is_no_answer_and_is_not_asked_again_at_once(tmp_path: Path, here: Path) -> None:
+def test_a_server_without_answer_is_not_queried_again_at_once(tmp_path: Path, here: Path) -> None:
     command = counting(tmp_path, "import time; time.sleep(600)")
     asker = SpaceReader(str(tmp_path), answer_s=0.3, command=command)
     began = time.monotonic()
@@ -128,7 +128,7 @@ def test_cancelling_ends_the_child(tmp_path: Path, here: Path) -> None:
      ("oops", "failed", "EIO"), ("", "failed", "EIO"),
      ('{"numbers": [0, 0, 0, 0, 0]}', "failed", "ENOSYS")],
 )  # fmt: skip
-def test_errors_are_told_apart(tmp_path: Path, here: Path, said: str, state: str, error: str) -> None:
+def test_errors_are_distinguished(tmp_path: Path, here: Path, said: str, state: str, error: str) -> None:
     asker = SpaceReader(str(tmp_path), command=[sys.executable, "-I", "-S", "-c", f"print({said!r})"])
     space = asker.ask(str(here), CancelToken())
     assert (space.state, space.error) == (state, error)
@@ -156,7 +156,7 @@ def test_inodes_count_where_there_is_a_fixed_number() -> None:
     assert find_shortage(GIB, GIB, 0, 0) == []
 
 
-def test_a_person_reads_what_is_free_and_what_happens_when_it_is_full() -> None:
+def test_text_has_free_space_and_warns_when_nearly_full() -> None:
     known: dict[str, Any] = {"mount_point": "/mnt/a", "state": "known", "total_bytes": 2000 * GIB}
     roomy = space_text(Space(**known, available_bytes=500 * GIB))
     assert roomy == ("500 GiB of 1.953 TiB free (25%)", "")
@@ -177,7 +177,7 @@ def test_it_travels_as_json() -> None:
     assert json.loads(msgspec.json.encode(space))["short"] == ["bytes"]
 
 
-def test_a_server_that_was_silent_is_asked_again_sooner(tmp_path: Path, here: Path) -> None:
+def test_a_server_without_answer_is_queried_again_sooner(tmp_path: Path, here: Path) -> None:
     clock = Clock()
     silent = tmp_path / "silent"
     silent.touch()

@@ -65,7 +65,7 @@ def read(reader: LogReader, **changes: Any) -> MountLog:
     return reader.read(SUBJECT, CancelToken(), **{"since_s": 86400.0, "lines": 200, **changes})
 
 
-def test_of_the_journal_the_lines_of_this_server_and_mount_are_kept(tmp_path: Path) -> None:
+def test_journal_lines_of_this_server_and_mount_are_selected(tmp_path: Path) -> None:
     with_journal(tmp_path)
     log = read(LogReader(str(tmp_path), journalctl=recorded(tmp_path)))
     assert [line.text for line in log.lines] == OURS
@@ -75,7 +75,7 @@ def test_of_the_journal_the_lines_of_this_server_and_mount_are_kept(tmp_path: Pa
     assert log_text(log, "/mnt/home") == []
 
 
-def test_the_newest_lines_are_kept_where_there_are_many(tmp_path: Path) -> None:
+def test_the_newest_of_many_lines_are_returned(tmp_path: Path) -> None:
     with_journal(tmp_path)
     log = read(LogReader(str(tmp_path), journalctl=recorded(tmp_path)), lines=2)
     assert [line.text for line in log.lines] == OURS[-2:]
@@ -83,7 +83,7 @@ def test_the_newest_lines_are_kept_where_there_are_many(tmp_path: Path) -> None:
     assert log_text(log, "/mnt/home") == ["Older lines are left out."]
 
 
-def test_what_is_asked_for_is_bounded_and_named(tmp_path: Path) -> None:
+def test_query_of_the_journal_is_limited_and_selects_programs(tmp_path: Path) -> None:
     words = journal_arguments(SUBJECT, 1000.5)
     assert "--since=@1000" in words
     assert "--reverse" in words
@@ -183,7 +183,7 @@ def test_where_there_is_neither_it_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a file that another user may not read")
-def test_who_may_read_neither_is_told_the_group_and_the_command(
+def test_without_access_the_group_and_the_command_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = with_journal(tmp_path)

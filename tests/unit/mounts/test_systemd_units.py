@@ -104,7 +104,7 @@ def test_escaped_names(put: Put, tmp_path: Path) -> None:
     ["", UNIT.replace("nfs", "cifs"), UNIT.replace("nas:/a", "/dev/sda1").replace("Type=nfs\n", ""),
      "[Unit]\nSourcePath=/etc/fstab\n" + UNIT],
 )  # fmt: skip
-def test_what_is_masked_of_another_type_or_of_fstab_is_left_out(put: Put, tmp_path: Path, text: str) -> None:
+def test_masked_units_other_types_and_fstab_entries_are_left_out(put: Put, tmp_path: Path, text: str) -> None:
     put("etc/systemd/system/mnt-a.mount", text)
     put("usr/lib/systemd/system/mnt-a.mount", UNIT)
     assert systemd_units.read(str(tmp_path)) == systemd_units.MountUnits()

@@ -19,7 +19,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_changes_of_fstab_are_told_and_others_are_not(root: Path) -> None:
+def test_changes_of_fstab_are_emitted_and_others_are_not(root: Path) -> None:
     token = CancelToken()
     tables: queue.Queue[MountTable] = queue.Queue()
     done = run_in_thread("watch", lambda: watch_table(token, tables.put, root=str(root), interval_s=0.01))
@@ -43,7 +43,7 @@ def test_changes_of_fstab_are_told_and_others_are_not(root: Path) -> None:
     assert tables.empty()
 
 
-def test_a_table_that_did_not_change_is_not_told_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_table_is_not_emitted_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = CancelToken()
     reads: queue.Queue[None] = queue.Queue()
     tables: list[MountTable] = []
@@ -71,7 +71,7 @@ def test_cancelling_wakes_it_up(root: Path) -> None:
         done.result(DEADLINE_S)
 
 
-def test_a_token_that_is_set_already_ends_it_before_anything_is_told(root: Path) -> None:
+def test_a_set_token_ends_the_watch_before_the_first_table(root: Path) -> None:
     token = CancelToken()
     token.cancel()
     tables: list[MountTable] = []

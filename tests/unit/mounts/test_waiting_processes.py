@@ -52,7 +52,7 @@ def test_a_process_that_waits_for_nfs_is_named(
     add(50, "S", "rpc_wait_bit_killable")
     add(51, wchan="blkdev_issue_flush")
     add(52, wchan="nfs_wait_bit_killable", parent=2)  # a thread of the kernel
-    add(53, wchan="rpc_wait_bit_killable", parent=os.getpid())  # what asks for us
+    add(53, wchan="rpc_wait_bit_killable", parent=os.getpid())  # a child of this process
     found = find_waiting_processes("/mnt/a", str(tmp_path))
     assert [(one.pid, one.command, one.use) for one in found.own] == [
         (sleeper, "dd", "waits for an NFS server")
@@ -60,11 +60,11 @@ def test_a_process_that_waits_for_nfs_is_named(
     assert found.others == 0
 
 
-def test_what_cannot_be_looked_into_is_counted(add: Callable[..., None], tmp_path: Path) -> None:
+def test_processes_of_other_users_are_counted(add: Callable[..., None], tmp_path: Path) -> None:
     add(60, wchan="0", ours=False)
     add(61, wchan="0")
     assert find_waiting_processes("/mnt/a", str(tmp_path)) == mount_users.WaitingProcesses(others=1)
 
 
-def test_nobody_waits_on_this_computer_for_a_mount_that_is_not_there() -> None:
+def test_no_process_waits_for_a_mount_that_does_not_exist() -> None:
     assert find_waiting_processes("/mnt/mountwright-not-there").own == []

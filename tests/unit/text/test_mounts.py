@@ -85,7 +85,7 @@ def test_a_stale_mount_is_offered_a_remount() -> None:
     assert "Remount" in [choice.name for choice in text.choices]
 
 
-def test_an_unmount_by_force_that_failed_names_who_holds_the_mount_and_what_is_left() -> None:
+def test_a_failed_forced_unmount_names_holders_and_remaining_actions() -> None:
     error = AppError(ErrorKind.BUSY, "The mount is in use.", hint="Close them.", detail="")
     told = explain_unmount(
         error, mount("not-responding"), 1040, WaitingProcesses(own=[VIM]), force=True, lazy=False
