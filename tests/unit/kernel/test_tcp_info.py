@@ -124,7 +124,7 @@ def test_when_the_server_was_last_heard_and_what_waits_for_it() -> None:
 
     def found(probes: int, unacked: int) -> TcpConnection:
         info = bytes([1, 0, 0, probes]) + bytes(20) + struct.pack("=I", unacked) + bytes(16)
-        info += struct.pack("=IIII", 8, 0, 40_000, 9_000)  # times since sending data and ACK, then receiving, ms
+        info += struct.pack("=IIII", 8, 0, 40_000, 9_000)  # ms since data and ACK were sent, received
         return parse_connection(head + struct.pack("=HH", 4 + len(info), 2) + info)
 
     assert found(0, 0).heard_ms == 9_000
