@@ -250,7 +250,7 @@ def predict(
     seconds = sum(waits.values())
 
     def relative_errors(other: _Assumptions) -> list[float]:
-        """Return the relative change of the speed when each group takes its values from ``other``."""
+        """Return how much the time changes with the values of ``other``, for each group of assumptions."""
         changed = [replace(_LIKELY, **{name: getattr(other, name) for name in group}) for group in _GROUPS]
         return [abs(seconds / sum(copy.wait_times(one, measured=measured).values()) - 1) for one in changed]
 

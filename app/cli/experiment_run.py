@@ -244,7 +244,16 @@ def _resume_hint(args: argparse.Namespace, recorder: ExperimentRecorder) -> Gene
 
 
 def _finish_output(text: str, stopped: str, number: int) -> str:
-    """Return the text to print; after failed trials stopped the run, print it and raise UNAVAILABLE."""
+    """Return the report of a run, unless failed trials stopped the run: then print it and raise.
+
+    Args:
+        text: the report.
+        stopped: why the run ended early, "" if it did not.
+        number: number of the saved experiment, 0 if it was not saved.
+
+    Raises:
+        AppError: UNAVAILABLE, if failed trials stopped the run.
+    """
     if "failed" not in stopped:
         return text
     print(text, flush=True)

@@ -148,8 +148,8 @@ class _NamespaceInit:
         """End the workers, write back the data, and unmount.
 
         Args:
-            deadline_s: time limit, s; workers are ended only if one uses the mount. None if the helper has
-                gone: all workers are ended.
+            deadline_s: time limit, s. With a limit, the workers are ended only if one of them uses the
+                mount. None, for an ended helper, ends all workers.
 
         Returns:
             ``sync_ms``, ``unmount_ms``, ``read_ahead_kb`` and ``gone``, as BenchVerbs.close describes them;

@@ -67,7 +67,7 @@ def run_in_background(
         name: name of the thread.
         work: function to call.
         path: directory that the work keeps in use.
-        owner: object to which the work belongs.
+        owner: object that cleanup_owners lists while the work is in progress, None for none.
     """
 
     def body() -> None:
@@ -90,7 +90,7 @@ def wait_unless_cancelled(work: Callable[[], T], token: CancelToken, owner: obje
     Args:
         work: function to call.
         token: cancels waiting.
-        owner: object to which the work belongs.
+        owner: object that cleanup_owners lists while the work is in progress, None for none.
 
     Raises:
         CancelledError: if the token was set before the work finished.

@@ -220,7 +220,10 @@ class TransferSampler:
         self._send(WorkerMessage(event=event))
 
     def _report_alive(self, counters: TransferCounters) -> None:
-        """Send a sign of life, at most once a second, while there is activity; always if not on NFS."""
+        """Send a sign of life, at most once a second, while the counters increase.
+
+        A directory that is not on NFS has no such counters: its sign of life needs no increase.
+        """
         now = time.monotonic()
         # Timeouts and retransmissions also increase while the server is down. The byte counters of an
         # abandoned connection disappear. Therefore only an increase of these counters is a sign of life.

@@ -200,7 +200,7 @@ class RecipeForm(QWidget):
         return findings[0].message if findings else ""
 
     def offered(self) -> list[RecipeFactor]:
-        """Return every factor with all its selected and offered valid levels."""
+        """Return every factor with all its valid levels: those that are selected and those that could be."""
         return [RecipeFactor(name=card.name, levels=levels)
                 for card in self._factors if (levels := card.offered())]  # fmt: skip
 

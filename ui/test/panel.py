@@ -121,7 +121,7 @@ class SpeedTestPanel(QWidget):
             self._show_run()
 
     def set_request(self, request: MountRequest) -> None:
-        """Set the share and options of the form, which a test uses in a private mount."""
+        """Take the share and the options of the settings form: a test mounts them privately."""
         self._request = request
         if self._mount is None or self._mount.active is None:
             self._show_run()
