@@ -24,8 +24,9 @@ from app.experiment.recipes import Recipe, RecipeFactor, RecipeRepeats, RecipeWo
 from ui.common.inputs import NoWheelComboBox, NoWheelSpinBox
 from ui.common.labels import MutedLabel, heading
 from ui.common.layout import PageScrollArea
+from ui.experiments.factor_editor import FactorCard
 from ui.experiments.factor_picker import FactorPicker, choice_of
-from ui.experiments.recipe_cards import FactorCard, WorkloadCard
+from ui.experiments.workload_editor import WorkloadCard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
