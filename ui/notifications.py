@@ -112,7 +112,7 @@ class ServerNotifications(QObject):
         self._silent: dict[str, float | None] | None = None
 
     def reset(self) -> None:
-        """Forget the list, because the window shows another host; its first list causes no notification."""
+        """Forget the last host's mounts: the first list of the next host causes no notification."""
         self._silent = None
 
     def take(self, table: MountTable) -> None:

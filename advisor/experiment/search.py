@@ -83,17 +83,17 @@ class SetEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchConclusion(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a search.
+    """Result of a search for the fastest option set.
 
     Attributes:
-        winner: the best set.
-        runner_up: the second best set, None if only one has values.
-        default: the set of the kernel's defaults, None if it has no values.
-        current: the set of the current setting, None if it has no values.
-        decided: whether no other set is likely to be better by more than 5 %.
+        winner: the fastest option set.
+        runner_up: the second fastest one, None if only one was measured.
+        default: the option set of the kernel's defaults, None if it was not measured.
+        current: the option set that is mounted today, None if it was not measured.
+        decided: whether no other option set is likely to be faster by more than 5 %.
         trials: number of trials.
-        tried: number of tried sets.
-        candidates: number of candidate sets.
+        tried: number of option sets that were tried.
+        candidates: number of option sets that could be tried.
     """
 
     winner: SetEstimate

@@ -639,7 +639,7 @@ class _MatrixSet(NamedTuple):
 
 
 def check_axes(plan: ExperimentPlan, axes: Sequence[str]) -> None:
-    """Check that the axes of a table are two different factors that are varied; no axes are valid too.
+    """Check that the axes of a table are two different factors that are varied, or that none are given.
 
     Raises:
         AppError: USAGE if the axes are not valid.

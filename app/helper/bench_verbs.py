@@ -55,7 +55,7 @@ _TOO_OLD = (
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the handler of each verb of the role, for one caller."""
+    """Return the handlers of the role ``bench``, by verb, for one caller."""
     bench = BenchVerbs(caller)
     return {"open": bench.open, "run": bench.run, "abort": bench.abort, "close": bench.close}
 

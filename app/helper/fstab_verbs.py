@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the handler of each verb of the role, for one caller."""
+    """Return the handlers of the role ``persist``, by verb, for one caller."""
     verbs = FstabVerbs(caller)
     return {"add": verbs.add, "change": verbs.change, "remove": verbs.remove, "restore": verbs.restore}
 

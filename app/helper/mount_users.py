@@ -21,7 +21,8 @@ def find_users(path: str) -> list[dict[str, object]]:
     """Return at most MAX_USERS processes that use a file or directory at or below the path.
 
     Each has ``pid``, ``uid``, ``command`` (its name) and ``use``: "working directory", "root", "program" or
-    "open file". readlink(2) on these links does not wait for the server.
+    "open file". The links below /proc/PID are read with readlink(2),
+    which does not wait for the server.
     """
     found: list[dict[str, object]] = []
     names = os.listdir("/proc")  # noqa: PTH208 - strings, and no stat of the entries

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the handler of each verb of the role, for one caller."""
+    """Return the handlers of the role ``mount``, by verb, for one caller."""
     verbs = MountVerbs(caller)
     return {
         "mount": verbs.mount,

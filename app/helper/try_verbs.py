@@ -21,7 +21,7 @@ _MAX_NAMES = 500
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the handler of each verb of the role, for one caller."""
+    """Return the handlers of the role ``try``, by verb, for one caller."""
     return {"try": TryVerbs(caller).attempt}
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handlers(caller: Caller, writer: ReadaheadWriter | None = None) -> dict[str, Handler]:
-    """Return the handler of each verb of the role, for one caller.
+    """Return the handlers of the role ``tune``, by verb, for one caller.
 
     Args:
         caller: user that asks.

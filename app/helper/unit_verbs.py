@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def handlers(caller: Caller) -> dict[str, Handler]:
-    """Return the handler of each verb of the role, for one caller."""
+    """Return the handlers of the role ``units``, by verb, for one caller."""
     verbs = UnitVerbs(caller)
     return {"unit-write": verbs.write, "unit-remove": verbs.remove}
 

@@ -128,7 +128,7 @@ def _parse_stat(file: Path) -> tuple[str, list[str]]:
 
 
 def _wait(child: Popen[bytes], stop: int) -> None:
-    """Wait until the guest ends, ``stop`` becomes readable, or _GRACE_S after the end of the input."""
+    """Wait until the guest ends, ``stop`` becomes readable, or standard input is closed for _GRACE_S."""
     process = os.pidfd_open(child.pid)
     poll = select.poll()
     poll.register(process, select.POLLIN)

@@ -260,7 +260,12 @@ class ReadaheadStore:
 
 
 def rule_diff(rule: ReadaheadRule, mount_point: str, read_ahead_kb: int | None) -> str:
-    """Return the unified diff of a rule to another readahead, KiB, None for none; "" if it does not change.
+    """Return the unified diff that changes the udev rule of a mount; "" if the rule stays as it is.
+
+    Args:
+        rule: the rule as it stands in its file.
+        mount_point: the mount whose readahead the rule sets.
+        read_ahead_kb: new readahead, KiB; None to remove the rule.
 
     Raises:
         AppError: FSTAB_REFUSED if another program changed the file.

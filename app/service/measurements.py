@@ -209,7 +209,12 @@ class ExperimentVerbs:
             return resume_search(args, experiment, context.token, context.emit)
 
     def _experiment_context(self, share: str, *, facts: bool) -> ExperimentContext:
-        """Return the dependencies of an experiment; ``facts`` also gathers facts, which takes seconds."""
+        """Return the dependencies of an experiment.
+
+        Args:
+            share: the share that is measured.
+            facts: whether to gather the facts of client, link and server, which takes seconds.
+        """
         link = self._lab_link()
         known = gather_facts(share, link_override=link) if facts else Facts(client=ClientFacts(), link=link)
 

@@ -172,7 +172,7 @@ class ApplyChoices(QWidget):
         return True
 
     def set_can_wait(self, *, can_wait: bool) -> bool:
-        """Offer mounting later if it differs from mounting now; return whether that changed the answers."""
+        """Offer to mount later, where that differs from mounting now; return whether a choice changed."""
         before = self.args()
         self._can_wait = can_wait
         self._update_visibility()
