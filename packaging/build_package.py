@@ -1,10 +1,13 @@
-"""Package builder: builds a Debian package for the current system. ``packaging/build`` runs it.
+"""Package builder: builds a package of the program. ``packaging/build`` runs it.
 
-    packaging/build deb [--out FOLDER]   # Debian 12, Debian 13
+    packaging/build deb [--out FOLDER]       # for this system: Debian 12, Debian 13, Ubuntu 24.04
+    packaging/build rpm [--out FOLDER]       # Fedora 43 and 44
+    packaging/build tarball [--out FOLDER]   # every distribution with Python 3.11 to 3.14 and glibc 2.34
 
 A package is for one release of a distribution, because its libraries are compiled for one version of Python.
-It is built from the checkout, uncommitted changes included. With the same files and the same
-SOURCE_DATE_EPOCH (default: time of the last commit), two builds are identical byte for byte.
+The tarball has them for each version. Each is built from the checkout, uncommitted changes included. With the
+same files and the same SOURCE_DATE_EPOCH (default: time of the last commit), two builds are identical byte
+for byte.
 
 Standard library only. The locked libraries and the server programs of the lab are fetched like those of
 ``./run``. The build itself needs no network.
@@ -22,13 +25,25 @@ from pathlib import Path
 ROOT = Path(__file__).absolute().parents[1]
 sys.path.insert(0, str(ROOT / "packaging"))
 
+import build_rpm  # noqa: E402
+import build_tarball  # noqa: E402
 import changes  # noqa: E402
 import package_copyright  # noqa: E402
 import package_tree  # noqa: E402
 from bootstrap import set_up  # noqa: E402
 from environments import CACHE, python_of, version_of  # noqa: E402
 from package_tree import Source  # noqa: E402
-from system_packages import LAB, SETUP, TO_BUILD_DEB, WINDOW, Purpose, SetupError, is_debian, say  # noqa: E402
+from system_packages import (  # noqa: E402
+    LAB,
+    SETUP,
+    TO_BUILD_DEB,
+    TO_BUILD_RPM,
+    WINDOW,
+    Purpose,
+    SetupError,
+    is_debian,
+    say,
+)
 
 WORK = CACHE / "packages"
 DEBIAN = ROOT / "packaging" / "debian"
@@ -153,17 +168,31 @@ def _output(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def build(kind: str, out: Path) -> Path:
+    """Build a package of a kind (deb, rpm, tarball) into a directory; return its path.
+
+    Raises:
+        SetupError: if the system cannot build it, or a tool is missing or fails.
+    """
+    if kind == "deb":
+        return build_deb(out)
+    purposes = (SETUP, WINDOW, TO_BUILD_RPM) if kind == "rpm" else (SETUP, WINDOW)
+    set_up(("run",), purposes)
+    make = build_rpm.build if kind == "rpm" else build_tarball.build
+    return make(out, WORK / kind, epoch())
+
+
 def main(arguments: list[str]) -> int:
     """Carry out the command line."""
     parser = argparse.ArgumentParser(prog="packaging/build", description="Build a package for this system.")
-    parser.add_argument("format", choices=("deb",), help="kind of package")
+    parser.add_argument("format", choices=("deb", "rpm", "tarball"), help="kind of package")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "dist", help="directory for the package (default: dist)"
     )
     options = parser.parse_args(arguments)
     os.umask(0o022)
     try:
-        package = build_deb(options.out.absolute())
+        package = build(options.format, options.out.absolute())
     except SetupError as error:
         say(f"packaging/build: {error}")
         return 1

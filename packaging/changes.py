@@ -56,6 +56,24 @@ def releases(text: str) -> list[Release]:
     return [Release(number, date, tuple(changes)) for number, date, changes in found]
 
 
+def for_rpm(found: list[Release], epoch: int) -> str:
+    """Return the entries of an rpm's %changelog, newest first.
+
+    Args:
+        found: releases, newest first.
+        epoch: time of the build, s since 1970: the date of a version in development.
+    """
+    entries: list[str] = []
+    for release in found:
+        if release.date:
+            day = datetime.fromisoformat(release.date).replace(tzinfo=UTC)
+        else:
+            day = datetime.fromtimestamp(epoch, UTC)
+        lines = "".join(f"- {change.replace('%', '%%')}\n" for change in release.changes)
+        entries.append(f"* {day:%a %b %d %Y} {MAINTAINER} - {release.version}-1\n{lines}")
+    return "\n".join(entries)
+
+
 def for_debian(found: list[Release], suffix: str, epoch: int) -> str:
     """Return debian/changelog (deb-changelog(5)).
 

@@ -43,12 +43,15 @@ class Source:
         python: version of Python that they are installed for, such as "3.13".
         with_lab: whether the lab is included; it needs User-Mode Linux.
         epoch: modification time of every file, s since 1970.
+        builder: Python and its site-packages that run the program during the build, where the libraries in
+            ``site`` are for another Python; None for the system's Python of version ``python`` and ``site``.
     """
 
     site: Path
     python: str
     with_lab: bool
     epoch: int
+    builder: tuple[Path, Path] | None = None
 
 
 def make(folder: Path, source: Source) -> None:
@@ -64,7 +67,7 @@ def make(folder: Path, source: Source) -> None:
     _make_commands(folder, source)
     _make_desktop(folder, source)
     _make_documents(folder)
-    _make_uniform(folder, source.epoch)
+    make_uniform(folder, source.epoch)
 
 
 def libraries(source: Source) -> list[wheel_files.Wheel]:
@@ -83,15 +86,20 @@ def _make_program(folder: Path, source: Source) -> None:
         for path in sorted((ROOT / floor).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith(".pyc"):
                 _copy(path, home / path.relative_to(ROOT))
-    site = home / "lib" / f"python{source.python}" / "site-packages"
-    for name in wheel_files.wanted(source.site, libraries(source)):
-        _copy(source.site / name, site / name)
-    (site / "mountwright.pth").write_text(f"{PRIVATE}\n")
+    make_libraries(home / "lib" / f"python{source.python}" / "site-packages", source)
     (home / "bin").mkdir()
-    (home / "bin" / "python3").symlink_to(f"/usr/bin/python{source.python}")
+    # Relative, as Debian's policy (10.5) wants it inside of /usr.
+    (home / "bin" / "python3").symlink_to(f"../../../bin/python{source.python}")
     (home / "pyvenv.cfg").write_text(
         f"home = /usr/bin\ninclude-system-site-packages = false\nversion = {source.python}\n"
     )
+
+
+def make_libraries(site: Path, source: Source) -> None:
+    """Write the bundled libraries, and the line that makes the program's own modules importable (site)."""
+    for name in wheel_files.wanted(source.site, libraries(source)):
+        _copy(source.site / name, site / name)
+    (site / "mountwright.pth").write_text(f"{PRIVATE}\n")
 
 
 def _make_lab(folder: Path) -> None:
@@ -149,8 +157,9 @@ def _make_commands(folder: Path, source: Source) -> None:
     made = folder / "completions"
     made.mkdir()
     home = private(folder)
-    environment = {"PYTHONPATH": f"{home}:{source.site}", "PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [f"/usr/bin/python{source.python}", "-P", str(PACKAGING / "completions.py"), str(made)]
+    python, site = source.builder or (Path(f"/usr/bin/python{source.python}"), source.site)
+    environment = {"PYTHONPATH": f"{home}:{site}", "PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [str(python), "-P", str(PACKAGING / "completions.py"), str(made)]
     subprocess.run(command, check=True, env=environment)
     share = folder / "usr/share"
     for name, place in (
@@ -197,7 +206,7 @@ def _copy(source: Path, target: Path, mode: int = 0o644) -> None:
     target.chmod(mode)
 
 
-def _make_uniform(folder: Path, epoch: int) -> None:
+def make_uniform(folder: Path, epoch: int) -> None:
     """Set fixed modes of directories and libraries and one modification time of all files."""
     for path in (folder, *folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():

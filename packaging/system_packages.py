@@ -100,6 +100,7 @@ TESTS = Purpose(
     ),
 )
 TO_BUILD_DEB = Purpose("building a package", ("build-essential", "debhelper"))
+TO_BUILD_RPM = Purpose("building a package for Fedora", ("rpm", "binutils"), programs=("rpmbuild", "readelf"))
 TO_RUN = (SETUP, WINDOW, NFS, RIGHTS, LAB)
 TO_TEST = (*TO_RUN, TESTS)
 

@@ -46,6 +46,8 @@ _NEEDLESS = (
 )  # fmt: skip
 #: Labels of a project's home page in the field Project-URL, in lower case.
 _PAGES = {"homepage", "home", "source", "source code", "repository"}
+#: Licenses, as their files say, of projects whose metadata only names a family of licenses.
+_LICENCES = {"colorama": "BSD-3-Clause"}
 #: File of a .dist-info directory that importlib.metadata reads; a package takes no other one.
 _DESCRIPTION = "METADATA"
 
@@ -109,8 +111,9 @@ def _read(info: Path) -> Wheel:
         label, _, address = str(entry).partition(",")
         if not home and label.strip().lower() in _PAGES:
             home = address.strip()
-    licence = str(head["License-Expression"] or head["License"] or "unknown")
-    return Wheel(str(head["Name"]), str(head["Version"]), licence, home, files, licences)
+    name = str(head["Name"])
+    licence = str(head["License-Expression"] or head["License"] or _LICENCES.get(name, "unknown"))
+    return Wheel(name, str(head["Version"]), licence, home, files, licences)
 
 
 def wanted(site: Path, found: list[Wheel]) -> list[str]:

@@ -23,6 +23,25 @@ exec chroot "$root" "$@"
 #: What says how packages are fetched here.
 _NETWORK = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _SETTINGS = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "SOURCE_DATE_EPOCH", "TZ")
+#: Script of an ordinary user: opens the window, takes its picture as /tmp/window.png, ends it, and prints
+#: what it printed. It needs xvfb, xdotool and imagemagick.
+WINDOW = """\
+export XDG_RUNTIME_DIR=/tmp/run-ann DISPLAY=:77
+mkdir -p -m 700 $XDG_RUNTIME_DIR
+cd
+Xvfb :77 -screen 0 1000x700x24 -nolisten tcp >/dev/null 2>&1 &
+screen=$!
+for i in $(seq 100); do [ -e /tmp/.X11-unix/X77 ] && break; sleep 0.2; done
+mountwright >window.log 2>&1 &
+window=$!
+timeout 120 xdotool search --sync --onlyvisible --name Mountwright >/dev/null
+sleep 5
+import -window root /tmp/window.png
+kill -TERM $window
+wait $window
+kill $screen
+cat window.log
+"""
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clean_roots import Root, why_not
+from clean_roots import WINDOW, Root, why_not
 
 ROOT = Path(__file__).parents[2]
 #: Codenames of the releases, and what a package's version says of them.
@@ -35,23 +35,6 @@ pytestmark = [
     pytest.mark.timeout(7200),
     pytest.mark.skipif(bool(why_not()), reason=f"THE PACKAGE IS NOT TRIED IN CLEAN ROOTS: {why_not()}"),
 ]
-WINDOW = """\
-export XDG_RUNTIME_DIR=/tmp/run-ann DISPLAY=:77
-mkdir -p -m 700 $XDG_RUNTIME_DIR
-cd
-Xvfb :77 -screen 0 1000x700x24 -nolisten tcp >/dev/null 2>&1 &
-screen=$!
-for i in $(seq 100); do [ -e /tmp/.X11-unix/X77 ] && break; sleep 0.2; done
-mountwright >window.log 2>&1 &
-window=$!
-timeout 120 xdotool search --sync --onlyvisible --name Mountwright >/dev/null
-sleep 5
-import -window root /tmp/window.png
-kill -TERM $window
-wait $window
-kill $screen
-cat window.log
-"""
 #: polkit says yes to the ordinary user: the prompt itself needs a person.
 RULE = (
     'polkit.addRule(function(action, subject) { if (/^org.mountwright/.test(action.id)) return "yes"; });\n'
