@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +43,9 @@ from app.experiment.model import (
 )
 from app.experiment.proposed_options import OptionProposal  # noqa: TC001 - msgspec reads the annotations
 from app.experiment.recipe_store import find_recipe
-from app.history.experiment_lock import is_experiment_locked, lock_experiment
-from app.history.experiment_store import load_experiment, save_outcome, start_experiment
+from app.history.experiment_lock import is_experiment_locked
+from app.history.experiment_recorder import ExperimentRecorder
+from app.history.experiment_store import load_experiment
 from app.history.store import HistoryStore
 from app.service.protocol import ListArgs
 from app.units import format_figure
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from app.experiment.model import Experiment, ExperimentEvent
-    from app.history.experiment_lock import ExperimentLock
     from app.history.experiment_store import StoredExperiment
     from app.mounts.model import MountTable
     from app.service.protocol import HelloResult
@@ -132,7 +131,7 @@ def run_experiments(ask: Ask, args: argparse.Namespace, lab_share: Callable[[], 
         return _json(plan) if args.json else plan_text(plan)
     print(plan_text(plan), file=sys.stderr, flush=True)
     check_axes(plan, args.axes or ())
-    recorder = ExperimentRecorder(line, off=args.no_history)
+    recorder = _new_recording(line, off=args.no_history)
     recorder.begin(plan)
     report = ExperimentReport(id=recorder.number, plan=plan, result=_EMPTY_RESULT, outcomes=[])
     return _run(ask, args, report, recorder)
@@ -177,14 +176,14 @@ def _best(ask: Ask, args: argparse.Namespace, line: ProgressLine, query: SearchA
     query = msgspec.structs.replace(
         query, options=options, budget_s=args.budget or default_budget_s, budget_bytes=args.bytes
     )
-    return _search(ask, args, ("experiment.best", query), ExperimentRecorder(line, off=args.no_history))
+    return _search(ask, args, ("experiment.best", query), _new_recording(line, off=args.no_history))
 
 
 def _search(
     ask: Ask,
     args: argparse.Namespace,
     request: tuple[str, SearchArgs | ExperimentRunArgs],
-    recorder: ExperimentRecorder,
+    recorder: _Recording,
     done: Sequence[TrialOutcome] = (),
 ) -> str:
     """Start or resume a search, and save its plan and each outcome; return its result as text or JSON.
@@ -207,7 +206,7 @@ def _search(
             recorder.begin(event.plan)
         if event.outcome is not None:
             outcomes[event.outcome.order] = event.outcome
-            recorder.record(event.outcome)
+            recorder.save(event.outcome)
 
     with _resume_hint(args, recorder):
         result: BestSettings = ask(*request, on_event)
@@ -227,20 +226,20 @@ def _search(
 
 
 @contextlib.contextmanager
-def _resume_hint(args: argparse.Namespace, recorder: ExperimentRecorder) -> Generator[None]:
+def _resume_hint(args: argparse.Namespace, recorder: _Recording) -> Generator[None]:
     """Print how to resume the experiment if the body is interrupted or fails."""
+    interrupted = False
     try:
         yield
     except (KeyboardInterrupt, AppError):
-        recorder.line.clear()
-        recorder.close()
-        if recorder.number:
-            lab = f"--lab {args.lab} " if args.lab is not None else ""
-            print(f"Go on with it: mountwright {lab}experiment resume {recorder.number}", file=sys.stderr)
+        interrupted = True
         raise
     finally:
         recorder.line.clear()
         recorder.close()
+        if interrupted and recorder.number:
+            lab = f"--lab {args.lab} " if args.lab is not None else ""
+            print(f"Go on with it: mountwright {lab}experiment resume {recorder.number}", file=sys.stderr)
 
 
 def _finish_output(text: str, stopped: str, number: int) -> str:
@@ -280,12 +279,13 @@ _EMPTY_RESULT = ExperimentResult(done=0, planned=0, failed=0, mismatched=0)
 def _resume(ask: Ask, args: argparse.Namespace, line: ProgressLine) -> str:
     link = _link(ask)
     number = args.number or _unfinished(link)
-    with lock_experiment(number):
-        return _continue_run(ask, args, line, load_experiment(number), link)
+    saved, stored = ExperimentRecorder.resume(number)
+    with contextlib.closing(saved):
+        return _continue_run(ask, args, _Recording(line, saved), stored, link)
 
 
 def _continue_run(
-    ask: Ask, args: argparse.Namespace, line: ProgressLine, stored: StoredExperiment, link: str | None
+    ask: Ask, args: argparse.Namespace, recorder: _Recording, stored: StoredExperiment, link: str | None
 ) -> str:
     if stored.origin:
         raise AppError(
@@ -303,7 +303,6 @@ def _continue_run(
         flush=True,
     )
     check_axes(stored.plan, () if search else args.axes or ())
-    recorder = ExperimentRecorder(line, stored.number)
     if search:
         query = ExperimentRunArgs(plan=stored.plan, done=stored.outcomes, budget_s=args.budget)
         return _search(ask, args, ("experiment.search", query), recorder, stored.outcomes)
@@ -313,7 +312,7 @@ def _continue_run(
     return _run(ask, args, report, recorder)
 
 
-def _run(ask: Ask, args: argparse.Namespace, report: ExperimentReport, recorder: ExperimentRecorder) -> str:
+def _run(ask: Ask, args: argparse.Namespace, report: ExperimentReport, recorder: _Recording) -> str:
     """Run the remaining trials and save each outcome; return the report as text or JSON.
 
     Args:
@@ -329,7 +328,7 @@ def _run(ask: Ask, args: argparse.Namespace, report: ExperimentReport, recorder:
         line.show(event)
         if event.outcome is not None:
             done[event.outcome.order] = event.outcome
-            recorder.record(event.outcome)
+            recorder.save(event.outcome)
 
     query = ExperimentRunArgs(plan=report.plan, done=list(done.values()), budget_s=args.budget)
     with _resume_hint(args, recorder):
@@ -350,18 +349,13 @@ def _link(ask: Ask) -> str | None:
     return hello.link.name if hello.link is not None else None
 
 
-def _link_of_plan(stored: StoredExperiment) -> str | None:
-    environment = stored.plan.environment
-    return environment.emulated_link if environment is not None else None
-
-
 def _check_link(link: str | None, stored: StoredExperiment) -> None:
     """Check that an experiment is resumed over the link that it began on.
 
     Raises:
         AppError: USAGE if the link differs.
     """
-    planned = _link_of_plan(stored)
+    planned = stored.plan.emulated_link
     if link != planned:
         raise AppError(
             ErrorKind.USAGE,
@@ -387,7 +381,7 @@ def _unfinished(link: str | None) -> int:
                 continue
             if is_experiment_locked(number):
                 running = running or number
-            elif _link_of_plan(stored) == link:
+            elif stored.plan.emulated_link == link:
                 return number
             else:
                 on_other_link = on_other_link or number
@@ -404,77 +398,48 @@ def _json(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-class ExperimentRecorder:
-    """Saves the outcomes of one experiment in the history as they arrive; an error does not end the run.
-
-    If another program locks the history, an outcome is saved with the next one or at the end. A new
-    experiment is also locked until the end.
+class _Recording:
+    """Records a run, and prints what cannot be saved.
 
     Args:
         line: progress line, cleared before a message is printed.
-        number: number of the experiment if it is in the history already.
-        off: whether to save nothing.
-
-    Attributes:
-        line: progress line of the run.
-        number: number of the experiment in the history, 0 if it is not saved.
+        recorder: saves the run.
     """
 
-    def __init__(self, line: ProgressLine, number: int = 0, *, off: bool = False) -> None:
+    def __init__(self, line: ProgressLine, recorder: ExperimentRecorder) -> None:
         self.line = line
-        self.number = number
-        self._off = off
-        self._plan: ExperimentPlan | None = None
-        self._lock: ExperimentLock | None = None
-        self._pending: list[TrialOutcome] = []
-        self._error_printed = False
-        #: Guards saving: after a second Ctrl-C, close() may run while the host's thread delivers an outcome.
-        self._save_lock = threading.Lock()
+        self._recorder = recorder
+
+    @property
+    def number(self) -> int:
+        """Number of the experiment in the history, 0 if it is not saved."""
+        return self._recorder.number
 
     def begin(self, plan: ExperimentPlan) -> None:
-        """Save and lock a new experiment."""
-        self._plan = plan
-        self._save()
+        """Save a new experiment."""
+        self._recorder.plan = plan
+        self.save()
 
-    def record(self, outcome: TrialOutcome) -> None:
-        """Save the outcome of a trial."""
-        self._pending.append(outcome)
-        self._save()
+    def save(self, *outcomes: TrialOutcome) -> None:
+        """Save outcomes of trials, and those that could not be saved before."""
+        self._recorder.add(*outcomes)
+        error = self._recorder.save()
+        if error is not None:
+            self._print(f"The trials are not kept for now: {error.message} It is tried again with the next.")
 
     def close(self) -> None:
-        """Save pending outcomes, print how many are lost, and release the lock; may be called again."""
-        if self._pending:
-            self._save()
-        if self._pending and not self._off:
-            self._print(f"{len(self._pending)} trial(s) could not be kept in the history.")
-        self._off = True
-        if self._lock is not None:
-            self._lock.release()
-
-    def _save(self) -> None:
-        with self._save_lock:
-            self._save_pending()
-
-    def _save_pending(self) -> None:
-        if self._off:
-            return
-        try:
-            if not self.number and self._plan is not None:
-                number = start_experiment(self._plan)
-                self._lock = lock_experiment(number)
-                self.number = number
-            while self._pending:
-                save_outcome(self.number, self._pending[0])
-                del self._pending[0]
-        except AppError as error:
-            if not self._error_printed:
-                self._print(
-                    f"The trials are not kept for now: {error.message} It is tried again with the next."
-                )
-            self._error_printed = True
-        else:
-            self._error_printed = False
+        """Save outcomes that are left, print how many are lost, and release the lock."""
+        self._recorder.close()
+        if self._recorder.unsaved:
+            self._print(f"{len(self._recorder.unsaved)} trial(s) could not be kept in the history.")
 
     def _print(self, text: str) -> None:
         self.line.clear()
         print(f"mountwright: {text}", file=sys.stderr, flush=True)
+
+
+def _new_recording(line: ProgressLine, *, off: bool) -> _Recording:
+    recorder = ExperimentRecorder()
+    if off:
+        recorder.close()  # saves nothing
+    return _Recording(line, recorder)

@@ -186,6 +186,11 @@ class ExperimentPlan(msgspec.Struct, frozen=True, kw_only=True):
     today: OptionSet | None = None
 
     @property
+    def emulated_link(self) -> str | None:
+        """Name of the lab's link that the trials run over, None on a real link."""
+        return self.environment.emulated_link if self.environment is not None else None
+
+    @property
     def present(self) -> OptionSet | None:
         """Present settings in a search; None in an experiment."""
         if not self.current:

@@ -1,4 +1,4 @@
-"""Saved experiments: saving, listing, loading, and locking one to resume it.
+"""Saved experiments: saving, listing and loading.
 
 Each call opens and closes the database and may block, so it does not belong in the thread of the window.
 """
@@ -12,7 +12,6 @@ import msgspec
 
 from app.errors import AppError, ErrorKind
 from app.experiment.model import SEARCH_NAME, ExperimentPlan, counted_outcomes
-from app.history.experiment_lock import lock_experiment
 from app.history.store import HistoryStore
 from resources.decoding import from_json
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.experiment.measurements import TrialOutcome
-    from app.history.experiment_lock import ExperimentLock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,20 +156,6 @@ def load_experiment(number: int) -> StoredExperiment:
     return StoredExperiment(
         number=number, started_at=record.started_at, plan=plan, outcomes=record.outcomes, origin=record.origin
     )
-
-
-def lock_and_load(number: int) -> tuple[ExperimentLock, StoredExperiment]:
-    """Lock an experiment, so that it can be resumed, and then load it.
-
-    Raises:
-        AppError: BUSY if a program runs it; USAGE or IO as for :func:`load_experiment`.
-    """
-    lock = lock_experiment(number)
-    try:
-        return lock, load_experiment(number)
-    except BaseException:
-        lock.release()
-        raise
 
 
 def _decode_plan(spec: bytes) -> ExperimentPlan | None:

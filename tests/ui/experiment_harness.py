@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +14,6 @@ from app.errors import AppError, ErrorKind
 from app.experiment.model import SEARCH_NAME, ExperimentEvent, ExperimentResult
 from app.experiment.recipes import Recipe, RecipeWorkload
 from app.history import experiment_store
-from app.history.experiment_lock import ExperimentLock
 from app.history.experiment_store import StoredExperiment
 from app.history.store import HistoryStore
 from app.service.protocol import HelloResult
@@ -70,7 +68,10 @@ class Call(QObject):
 
 
 class ExperimentHarness:
-    """An ExperimentController and its calls; ``kept`` lists the saved trials as (number, order)."""
+    """An ExperimentController and its calls; ``kept`` lists the saved trials as (number, order).
+
+    Locks are real; the experiments are not in the history.
+    """
 
     def __init__(self, parent: QObject, monkeypatch: pytest.MonkeyPatch) -> None:
         HistoryStore.open().close()  # lock files are in the directory of the history
@@ -78,10 +79,13 @@ class ExperimentHarness:
         self.errors: list[str] = []
         self.kept: list[tuple[int, int]] = []
         self.shown = stored_experiment(0)
-        self.lock = ExperimentLock(Path(), None)
+        self.number = 1
+        self.locked = False
         self.now = ExperimentController(self._submit, self._run, parent)  # type: ignore[arg-type]
         self.now.failed.connect(lambda error: self.errors.append(error.message))
         monkeypatch.setattr(experiment_store, "save_outcome", self._keep)
+        monkeypatch.setattr(experiment_store, "start_experiment", self._begin)
+        monkeypatch.setattr(experiment_store, "load_experiment", lambda _number: self.shown)
 
     def _submit(self, verb: str, args: Any) -> Call:
         self.calls.append(Call(verb, args))
@@ -91,8 +95,26 @@ class ExperimentHarness:
         self.calls.append(Call(name, work=work))
         return self.calls[-1]
 
+    def _begin(self, _plan: Any) -> int:
+        if self.locked:
+            raise HELD
+        return self.number
+
     def _keep(self, number: int, outcome: TrialOutcome) -> None:
+        if self.locked:
+            raise HELD
         self.kept.append((number, outcome.order))
+
+    def save_new(self, number: int, save: Call | None = None) -> None:
+        """Let the saving of a new experiment succeed with this number in the history."""
+        self.number = number
+        (save or self.last).do()
+
+    def fail_to_save(self, save: Call | None = None) -> None:
+        """Let another program lock the history during a save, the last call if none is given."""
+        self.locked = True
+        (save or self.last).do()
+        self.locked = False
 
     @property
     def last(self) -> Call:
@@ -107,14 +129,13 @@ class ExperimentHarness:
         facts = LinkFacts(name=link, emulated=True) if link else None
         assert self.last.name == "hello"
         self.last.ok(HelloResult(protocol=1, version="", host="", kernel="", uid=0, link=facts))
-        if lock and self.verbs[-1] == "claim":
+        if lock and self.verbs[-1] == "history" and self.now.number:
             self.grant_lock()
 
     def grant_lock(self, *more: TrialOutcome) -> None:
         """Let the lock succeed; the loaded experiment has these trials of another program in addition."""
-        assert self.last.name == "claim"
-        outcomes = [*self.shown.outcomes, *more]
-        self.last.ok((self.lock, dataclasses.replace(self.shown, outcomes=outcomes)))
+        self.shown = dataclasses.replace(self.shown, outcomes=[*self.shown.outcomes, *more])
+        self.last.do()
 
     def load_stored(self, count: int, number: int = 7, plan: Any = PLAN, origin: str = "") -> None:
         self.now.open(number)

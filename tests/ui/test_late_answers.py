@@ -17,6 +17,7 @@ from advisor.recommend import MeasuredOption
 from app.errors import AppError, ErrorKind
 from app.experiment.model import ExperimentEvent
 from app.history import experiment_store, queries
+from app.history.experiment_lock import is_experiment_locked
 from app.history.experiment_store import ExperimentSummary
 from ui.experiments import results as experiment_results
 from ui.experiments.recipe_dialog import RecipeDialog
@@ -302,9 +303,10 @@ def test_the_trials_of_a_search_that_was_left_are_kept_once_it_is_in_the_history
 ) -> None:
     world = ExperimentHarness(qapp, monkeypatch)
     begin = searched_and_left(world)
-    begin.ok(7)
+    world.save_new(7, begin)
     world.last.do()
     assert world.kept == [(7, 0)]
+    assert not is_experiment_locked(7)
     assert (world.now.number, world.now.plan) == (0, None)
 
 
@@ -314,9 +316,9 @@ def test_a_search_that_was_left_and_could_not_be_kept_is_told_and_stops_no_other
     world = ExperimentHarness(qapp, monkeypatch)
     begin = searched_and_left(world)
     second = world.start_new()
-    begin.fail(HELD)
+    world.fail_to_save(begin)
     assert (world.errors, world.now.state) == ([HELD.message], "running")
-    second.ok(8)
+    world.save_new(8, second)
     assert (world.now.number, world.last.name) == (8, "experiment.run")
 
 

@@ -11,7 +11,8 @@ from PySide6.QtCore import QObject, Signal
 from app.errors import AppError, ErrorKind
 from app.experiment.model import SEARCH_NAME, UNLIMITED_S, ExperimentArgs, ExperimentRunArgs, SearchArgs
 from app.history import experiment_store
-from ui.experiments.recorder import ExperimentLockHolder, ExperimentStart, TrialRecorder
+from app.history.experiment_recorder import ExperimentRecorder
+from ui.experiments.recorder import BackgroundRecorder
 from ui.plots.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -70,19 +71,13 @@ class ExperimentController(QObject):
         super().__init__(parent)
         self._submit = submit
         self._run = run
-        self._recorder = TrialRecorder(run, self)
-        self._recorder.settled.connect(self._on_settled)
-        self._recorder.failed.connect(self.failed)
-        self._lock_holder = ExperimentLockHolder(run)
-        self._start = ExperimentStart(run, self._lock_holder, self)
-        self._start.kept.connect(self._on_saved)
-        self._start.reopened.connect(self._on_reopened)
-        self._start.superseded.connect(self._recorder.save_detached)
-        self._start.failed.connect(self._on_start_failed)
-        self._start.lost.connect(self.failed)
+        #: Saves the experiment that runs, or that ran last.
+        self._recorder: BackgroundRecorder | None = None
         #: Request that the agent works on, and the loading of a saved experiment.
         self._call: BridgeCall | None = None
         self._opening: BridgeCall | None = None
+        #: Locking of a saved experiment, before its trials run.
+        self._locking: BridgeCall | None = None
         self.state: ExperimentState = "idle"
         self.share = ""
         self.number = 0
@@ -110,12 +105,12 @@ class ExperimentController(QObject):
     @property
     def settled(self) -> bool:
         """Whether nothing runs and all finished trials are saved or have failed to be saved."""
-        return not self.busy and not self._recorder.busy
+        return not self.busy and (self._recorder is None or not self._recorder.busy)
 
     @property
     def lost(self) -> int:
         """Number of trials that are not saved in the history."""
-        return self._recorder.unsaved_count
+        return len(self._recorder.unsaved) if self._recorder is not None else 0
 
     @property
     def resumable(self) -> bool:
@@ -236,10 +231,9 @@ class ExperimentController(QObject):
         call.failed.connect(partial(self._on_read_failed, call))
 
     def _clear(self) -> None:
-        self._opening = None
-        self._start.reset()
-        self._recorder.reset()
-        self._lock_holder.release()
+        self._opening = self._locking = None
+        self._finish()
+        self._recorder = None
         self.number = 0
         self.origin = ""
         self.plan = self.result = self.best = self.progress = None
@@ -252,7 +246,7 @@ class ExperimentController(QObject):
             call = self._submit(verb, args)
         except AppError as error:
             self.state = "idle"
-            self._lock_holder.release()
+            self._finish()
             self.failed.emit(error)
             self.changed.emit()
             return
@@ -298,16 +292,12 @@ class ExperimentController(QObject):
         plan = self.plan
         if plan is None or self.stopping:
             return
-        planned_link = plan.environment.emulated_link if plan.environment is not None else None
-        present_link = hello.link.name if hello.link is not None else None
-        if present_link != planned_link:
-            self.failed.emit(self._wrong_link_error(planned_link))
+        if (hello.link.name if hello.link is not None else None) != plan.emulated_link:
+            self.failed.emit(self._wrong_link_error(plan.emulated_link))
             return
         self.state = "running"
-        if self.number:
-            self._start.reopen(self.number)
-        else:
-            self._start.keep(plan, self.outcomes)
+        if self._recorder is None or not self._recorder.busy:  # else _on_saved goes on
+            self._prepare_run(plan)
 
     def _wrong_link_error(self, link: str | None) -> AppError:
         """Return the error that the host does not have the link of the experiment."""
@@ -344,28 +334,54 @@ class ExperimentController(QObject):
         self._on_opened(stored)
         self.resume(budget_s)
 
-    @property
-    def _saving_before_run(self) -> bool:
-        """Whether the experiment is being saved or locked, and its trials start afterwards."""
-        return self.busy and self._call is None
-
-    def _on_saved(self, number: int) -> None:
-        self.number = number
-        if self.busy and not self.stopping:
-            self._lock_holder.hold(number)
-        self._recorder.keep(number, self.outcomes.values())
-        if self._saving_before_run and not self.stopping:
-            self._run_trials()
+    def _prepare_run(self, plan: ExperimentPlan) -> None:
+        """Save a new experiment, or lock a saved one and load its present state; the trials run then."""
+        if not self.number:
+            self._record(ExperimentRecorder(plan))
             return
-        if self._saving_before_run:  # stopped before a request could be canceled
-            self.state = "idle"
-            self.stopping = False
+        call = self._run("history", partial(ExperimentRecorder.resume, self.number))
+        self._locking = call
+        call.succeeded.connect(partial(self._on_locked, call))
+        call.failed.connect(partial(self._on_lock_failed, call))
+
+    def _record(self, recorder: ExperimentRecorder) -> None:
+        """Save with this recorder from now on, also what the one before could not save."""
+        unsaved = self._recorder.unsaved if self._recorder is not None else ()
+        self._recorder = BackgroundRecorder(recorder, self._run, self._on_saved, self.failed.emit)
+        if unsaved or not recorder.number:
+            self._recorder.save(*unsaved)
+
+    def _on_saved(self, recorder: BackgroundRecorder) -> None:
+        if recorder is not self._recorder:
+            return
+        self.number = recorder.number
+        if self.busy and self._call is None and self._locking is None:  # the trials have not begun
+            if self.stopping or not (recorder.number or recorder.closed):
+                self.state = "idle"
+                self.stopping = False
+                self._finish()
+            elif not recorder.closed:
+                self._run_trials()
+            elif self.plan is not None:
+                self._prepare_run(self.plan)
         self.changed.emit()
 
-    def _on_reopened(self, stored: StoredExperiment) -> None:
-        if self.stopping:  # stopped before a request could be canceled
+    def _on_lock_failed(self, call: BridgeCall, error: AppError) -> None:
+        if call is self._locking:
+            self._locking = None
+            self._on_failed(error)
+
+    def _on_locked(self, call: BridgeCall, resumed: tuple[ExperimentRecorder, StoredExperiment]) -> None:
+        recorder, stored = resumed
+        if call is not self._locking or self.stopping:  # stopped before a request could be canceled
+            self._run("history", recorder.close)
+        if call is not self._locking:
+            return
+        self._locking = None
+        if self.stopping:
             self._on_failed(AppError(ErrorKind.CANCELLED, ""))
             return
+        self._record(recorder)
         for outcome in stored.outcomes:  # another program may have added trials since it was loaded
             if outcome.state != "failed" or outcome.order not in self.outcomes:
                 self.outcomes[outcome.order] = outcome
@@ -374,12 +390,6 @@ class ExperimentController(QObject):
                 order: outcome for order, outcome in self.outcomes.items() if outcome.state != "failed"
             }
         self._run_trials()
-
-    def _on_start_failed(self, error: AppError) -> None:
-        if self._saving_before_run:
-            self._on_failed(error)
-        else:
-            self.failed.emit(error)
 
     def _on_event(self, call: BridgeCall, event: ExperimentEvent) -> None:
         if call is not self._call:
@@ -400,21 +410,15 @@ class ExperimentController(QObject):
     def _set_search_plan(self, plan: ExperimentPlan) -> None:
         """Save a search; unlike for an experiment, its plan arrives while it runs."""
         self.plan = plan
-        self._start.keep(plan, self.outcomes)
+        if self._recorder is None:
+            self._record(ExperimentRecorder(plan))
         self.changed.emit()
 
     def _add_outcome(self, outcome: TrialOutcome) -> None:
         self.outcomes[outcome.order] = outcome
-        if self.number:
-            self._recorder.keep(self.number, [outcome])
-        elif self.plan is not None:  # a search that could not be saved: try again with all outcomes
-            self._start.keep(self.plan, self.outcomes)
+        if self._recorder is not None:
+            self._recorder.save(outcome)
         self.changed.emit()
-
-    def _on_settled(self) -> None:
-        if self.settled:
-            self._lock_holder.release()
-            self.changed.emit()
 
     def _on_result(self, result: ExperimentResult) -> None:
         self.result = result
@@ -444,7 +448,6 @@ class ExperimentController(QObject):
         self.changed.emit()
 
     def _finish(self) -> None:
-        """Save what is left, and release the lock once everything is saved."""
-        self._recorder.finish()
-        if self.settled:
-            self._lock_holder.release()
+        """Save what is left, and release the lock."""
+        if self._recorder is not None:
+            self._recorder.close()

@@ -20,6 +20,7 @@ from experiment_harness import (
 from fake_experiments import PLAN
 
 from app.experiment.model import ExperimentEvent
+from app.history.experiment_lock import is_experiment_locked
 from app.speedtest.model import Sample, TestEvent
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def test_a_plan_is_started_over_the_link_that_it_was_made_for(world: ExperimentH
     assert (world.now.busy, world.verbs) == (False, ["experiment.plan", "hello"])
     world.now.start()
     world.answer_hello("gigabit")
-    world.last.ok(1)
+    world.save_new(1)
     assert world.last.name == "experiment.run"
 
 
@@ -92,24 +93,26 @@ def test_a_start_that_another_plan_overtook_starts_nothing(world: ExperimentHarn
     begin = world.start_new()
     world.now.reset()
     world.planned(NEW)
-    asked = len(world.calls)
-    begin.ok(7)
-    assert (world.now.number, world.now.busy, len(world.calls)) == (0, False, asked)
+    world.save_new(7, begin)
+    world.last.do()
+    assert (world.now.number, world.now.busy, "experiment.run" in world.verbs) == (0, False, False)
+    assert not is_experiment_locked(7)
 
 
 def test_a_start_that_could_not_be_kept_ends_no_other_planning(world: ExperimentHarness) -> None:
     begin = world.start_new()
     world.now.reset()
     world.now.make_plan(RECIPE, "nas02:/b", "quick", None)
-    begin.fail(HELD)
+    planning = world.last
+    world.fail_to_save(begin)
     assert world.now.state == "planning"
     world.now.cancel()
-    assert world.last.cancelled
+    assert planning.cancelled
 
 
 def test_a_start_that_cannot_be_kept_is_given_up(world: ExperimentHarness) -> None:
     world.start_new()
-    world.last.fail(HELD)
+    world.fail_to_save()
     assert (world.now.busy, world.errors) == (False, [HELD.message])
 
 
@@ -135,7 +138,7 @@ def test_stop_counts_as_the_plan_comes(world: ExperimentHarness) -> None:
 def test_stop_counts_before_the_first_trial_too(world: ExperimentHarness) -> None:
     world.start_new()
     world.now.cancel()  # while the experiment is being saved
-    world.last.ok(1)
+    world.save_new(1)
     assert (world.now.busy, world.now.number, world.now.resumable) == (False, 1, True)
     assert "experiment.run" not in world.verbs
 
@@ -146,6 +149,7 @@ def test_how_an_earlier_part_ended_is_not_said_of_a_later_one(world: ExperimentH
     world.now.resume(None)
     world.answer_hello()
     world.last.ok(msgspec.structs.replace(WHOLE, done=10, stopped="The time is over."))
+    world.last.do()
     world.now.resume(None)
     world.answer_hello()
     world.now.cancel()

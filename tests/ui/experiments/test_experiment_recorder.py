@@ -36,11 +36,12 @@ def world(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> ExperimentHarn
 def test_a_trial_that_could_not_be_kept_is_kept_with_the_next_one(world: ExperimentHarness) -> None:
     run = resume_stored(world, 16)
     world.finish_trial(run, 16)
-    world.last.fail(HELD)
+    world.fail_to_save()
     assert world.errors == [HELD.message]
     world.finish_trial(run, 17)
     world.last.do()
     run.ok(WHOLE)
+    world.last.do()
     assert world.kept == [(7, 16), (7, 17)]
     assert (world.now.settled, world.now.lost) == (True, 0)
 
@@ -64,16 +65,19 @@ def test_what_could_not_be_kept_is_tried_once_more_and_told(world: ExperimentHar
     keep = world.last
     if ended:
         run.ok(WHOLE)
-        keep.fail(HELD)
+        world.fail_to_save(keep)
     else:
-        keep.fail(HELD)
+        world.fail_to_save(keep)
         run.ok(WHOLE)
     assert not world.now.settled
     asked = len(world.calls)
-    world.last.fail(HELD)
-    assert (world.now.settled, world.now.lost, world.verbs[asked:]) == (True, 1, ["release"])
+    world.fail_to_save()
+    assert (world.now.settled, world.now.lost, len(world.calls)) == (True, 1, asked)
+    assert not is_experiment_locked(7)
     assert world.errors == [HELD.message]
     world.load_stored(17)
+    world.last.do()  # a last time, as another one is shown
+    assert world.kept == [(7, 17)]
     assert (world.now.lost, world.now.resumable) == (0, True)
 
 
@@ -84,11 +88,10 @@ def test_what_waits_to_be_kept_is_kept_though_another_is_planned(world: Experime
     world.finish_trial(run, 17)
     run.ok(WHOLE)
     world.now.make_plan(RECIPE, "nas02:/b", "quick", None)
-    (rest,) = [call for call in world.calls[-3:] if call.name == "history"]
-    rest.do()
-    slow.fail(HELD)
+    world.fail_to_save(slow)
+    world.last.do()
     assert world.kept == [(7, 16), (7, 17)]
-    assert (world.now.lost, world.errors) == (0, [])
+    assert (world.now.lost, world.errors) == (0, [HELD.message])
 
 
 def searching(world: ExperimentHarness) -> Call:
@@ -96,20 +99,18 @@ def searching(world: ExperimentHarness) -> Call:
     world.now.search("nas:/x", "", 300.0, None)
     search = world.last
     search.progressed.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=SEARCHED))
-    world.last.fail(HELD)
+    world.fail_to_save()
     for place in range(5):
         world.finish_trial(search, place)
-        if world.last is not search:
-            world.last.fail(HELD)
+        world.fail_to_save()
     return search
 
 
 def test_a_search_that_could_not_be_kept_is_kept_with_its_next_trial(world: ExperimentHarness) -> None:
     search = searching(world)
     world.finish_trial(search, 5)
-    world.last.ok(9)
-    world.last.do()
-    assert world.now.number == 9
+    world.save_new(9)
+    assert (world.now.number, world.errors) == (9, [HELD.message])
     assert world.kept == [(9, place) for place in range(6)]
 
 
@@ -117,13 +118,13 @@ def test_a_search_that_could_not_be_kept_is_kept_as_it_is_started_again(world: E
     search = searching(world)
     world.now.cancel()
     search.fail(CANCELLED)
+    world.fail_to_save()
+    assert (world.now.number, world.now.lost) == (0, 5)
     world.now.start()
     world.answer_hello()
-    world.last.ok(9)
+    world.save_new(9)
     assert world.last.name == "experiment.search"
     assert len(world.last.args.done) == 5
-    (keep,) = [call for call in world.calls[-2:] if call.work is not None]
-    keep.do()
     assert world.kept == [(9, place) for place in range(5)]
 
 
@@ -140,7 +141,7 @@ def test_what_another_program_runs_is_not_gone_on_with(world: ExperimentHarness)
         with pytest.raises(AppError) as caught:
             world.last.work()
     world.last.fail(caught.value)
-    assert (world.now.busy, world.now.resumable, world.last.name) == (False, True, "claim")
+    assert (world.now.busy, world.now.resumable, "experiment.run" in world.verbs) == (False, True, False)
     assert "Experiment 7 is running" in world.errors[0]
 
 
@@ -153,15 +154,12 @@ def test_trials_that_another_program_has_added_are_not_run_again(world: Experime
 
 
 def test_others_may_go_on_with_it_once_all_is_kept(world: ExperimentHarness) -> None:
-    world.lock = lock_experiment(7)
     run = resume_stored(world, 17)
     world.finish_trial(run, 17)
     keep = world.last
     run.ok(WHOLE)
-    assert is_experiment_locked(7)
-    assert "release" not in world.verbs
     keep.do()
-    assert world.last.name == "release"
+    assert is_experiment_locked(7)
     world.last.do()
     assert not is_experiment_locked(7)
 
@@ -172,13 +170,11 @@ def test_a_new_one_is_claimed_as_soon_as_it_has_a_number(world: ExperimentHarnes
         world.now.search("nas:/x", "", 300.0, None)
         run = world.last
         run.progressed.emit(ExperimentEvent(phase="warm-up", number=0, total=0, plan=plan))
-        world.last.ok(9)
+        world.save_new(9)
     else:
         world.start_new()
-        world.last.ok(9)
+        world.save_new(9)
         run = world.last
-    (held,) = [call for call in world.calls if call.name == "claim"]
-    held.do()
     assert is_experiment_locked(9)
     world.now.cancel()
     run.fail(CANCELLED)
@@ -192,10 +188,21 @@ def test_a_claim_that_comes_too_late_is_given_up(world: ExperimentHarness, how: 
     world.now.resume(None)
     world.answer_hello(lock=False)
     asked = world.last
-    world.lock = lock_experiment(7)
     world.now.cancel() if how == "stop" else world.now.reset()
-    world.calls.append(asked)
-    world.grant_lock()
+    asked.do()
+    assert is_experiment_locked(7)
     assert (world.now.busy, world.verbs.count("experiment.run"), world.errors) == (False, 0, [])
     world.last.do()
     assert not is_experiment_locked(7)
+
+
+def test_what_ran_goes_on_once_its_lock_is_released(world: ExperimentHarness) -> None:
+    run = resume_stored(world, 10)
+    run.fail(CANCELLED)
+    release = world.last
+    world.now.resume(None)
+    world.answer_hello(lock=False)
+    release.do()
+    world.grant_lock()
+    assert (world.last.name, world.errors) == ("experiment.run", [])
+    assert is_experiment_locked(7)

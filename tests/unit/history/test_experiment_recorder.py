@@ -1,4 +1,4 @@
-"""Recording of trials by the command line, interrupted by Ctrl-C."""
+"""Experiment recorder: trials are saved in the order they end, also when Ctrl-C interrupts the saving."""
 
 import threading
 
@@ -6,9 +6,8 @@ import pytest
 from waiting import DEADLINE_S, wait_for
 
 from advisor.experiment.measurements import TrialOutcome
-from app.cli import experiment_run
-from app.cli.experiment_run import ExperimentRecorder
-from app.cli.experiment_text import ProgressLine
+from app.history import experiment_store
+from app.history.experiment_recorder import ExperimentRecorder
 from app.tasks import run_in_thread
 
 OUTCOME = TrialOutcome(levels={"rsize": "4096"}, workload="1 MB", block=0, order=0)
@@ -25,9 +24,11 @@ def test_close_waits_for_an_outcome_that_is_being_saved(monkeypatch: pytest.Monk
             begun.set()
             wait_for(go_on, "the test to let the saving end")
 
-    monkeypatch.setattr(experiment_run, "save_outcome", save)
-    recorder = ExperimentRecorder(ProgressLine(quiet=True), 7)
-    recording = run_in_thread("recording", lambda: recorder.record(OUTCOME))
+    monkeypatch.setattr(experiment_store, "save_outcome", save)
+    recorder = ExperimentRecorder()
+    recorder.number = 7
+    recorder.add(OUTCOME)
+    recording = run_in_thread("recording", recorder.save)
     wait_for(begun, "the work to begin")
     closing = run_in_thread("closing", recorder.close)
     threading.Event().wait(0.1)
