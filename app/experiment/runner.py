@@ -23,7 +23,7 @@ from app.speedtest.cleanup import wait_unless_cancelled
 from app.tasks import CancelledError, CancelToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from app.experiment.context import ExperimentContext, OpenMount
     from app.experiment.model import ExperimentPhase, ExperimentRunArgs, OptionSet, WorkloadSpec
@@ -57,7 +57,113 @@ def run_experiment(
     return _ExperimentRun(args, context, token, emit).result()
 
 
-class _ExperimentRun:
+class NextTrial(NamedTuple):
+    """Trial to run next.
+
+    Attributes:
+        phase: phase of the run that it belongs to.
+        number: number of the trial in its phase, from 1.
+        total: number of trials of its phase, 0 if unknown.
+        option_set: option set; its options in use are checked if they are known.
+        work: workload to run.
+        outcome: outcome without figures.
+    """
+
+    phase: ExperimentPhase
+    number: int
+    total: int
+    option_set: OptionSet
+    work: WorkloadSpec
+    outcome: TrialOutcome
+
+
+class TrialLoop:
+    """Runs trials one after the other and reports them; a subclass chooses the next trial.
+
+    Args:
+        context: access to mounts, facts and clock.
+        token: cancels the run.
+        emit: receives progress, samples and outcomes.
+        done: outcomes of earlier parts of the run.
+    """
+
+    def __init__(
+        self,
+        context: ExperimentContext,
+        token: CancelToken,
+        emit: Callable[[ExperimentEvent], None],
+        done: Sequence[TrialOutcome],
+    ) -> None:
+        self._context = context
+        self._token = token
+        self._emit = emit
+        self._outcomes = list(done)
+        self._began = context.now()
+        #: Why the run ended early, "" if it did not.
+        self._stopped = ""
+
+    def _next(self) -> NextTrial | None:
+        """Return the trial to run next, None at the end."""
+        raise NotImplementedError
+
+    def _finished(self, trial: NextTrial, outcome: TrialOutcome) -> TrialOutcome:
+        """Note that a trial has ended, before its outcome is reported; return the outcome to report."""
+        raise NotImplementedError
+
+    def _good_trial(self) -> NextTrial:
+        """Return the last trial that succeeded, as a warm-up."""
+        raise NotImplementedError
+
+    def _eta_s(self) -> float:
+        """Return the estimated time to the end of the run, s."""
+        raise NotImplementedError
+
+    def _run_trials(self) -> None:
+        """Run trials until there is no next one, or the server seems not to answer."""
+        failed = 0
+        while not self._stopped and (trial := self._next()) is not None:
+            self._token.check()
+            outcome = self._finished(trial, self._run_one(trial))
+            self._outcomes.append(outcome)
+            self._report(trial, outcome=outcome)
+            failed = failed + 1 if outcome.state == "failed" else 0
+            # Repeating a trial that succeeded distinguishes failing sets from a failing server.
+            if failed == MAX_FAILURES_IN_A_ROW:
+                if self._run_one(self._good_trial()).state == "failed":
+                    self._stopped = (
+                        f"{failed} trials failed one after the other, the last one so: {outcome.note}"
+                    )
+                failed = 0
+
+    def _run_one(self, trial: NextTrial) -> TrialOutcome:
+        """Run a trial; return its outcome."""
+        return self._run(trial, lambda _event: False)
+
+    def _run(self, trial: NextTrial, give_up: Callable[[TestEvent], bool]) -> TrialOutcome:
+        def watch(event: TestEvent) -> bool:
+            self._report(trial, test=event)
+            return give_up(event)
+
+        self._report(trial)
+        return run_trial(trial, self._context, self._token, watch)
+
+    def _report(
+        self, trial: NextTrial, *, test: TestEvent | None = None, outcome: TrialOutcome | None = None
+    ) -> None:
+        event = ExperimentEvent(
+            phase="done" if outcome is not None else trial.phase,
+            number=trial.number,
+            total=trial.total,
+            eta_s=self._eta_s(),
+            levels=trial.option_set.levels,
+            workload=trial.work.name,
+            test=test,
+            outcome=outcome,
+        )
+        self._emit(event)
+
+
+class _ExperimentRun(TrialLoop):
     """One run from start to end."""
 
     def __init__(
@@ -67,163 +173,94 @@ class _ExperimentRun:
         token: CancelToken,
         emit: Callable[[ExperimentEvent], None],
     ) -> None:
+        super().__init__(context, token, emit, args.done)
         self._plan = args.plan
         self._budget_s = args.budget_s
-        self._context = context
-        self._token = token
-        self._emit = emit
         self._trials = schedule_trials(args.plan)
-        self._outcomes = list(args.done)
         orders = {outcome.order for outcome in args.done}
         last = max(orders, default=-1)
         self._remaining = [trial for trial in self._trials if trial.order not in orders]
         # Trials missing before the last finished one have failed; they are repeated after all others.
         self._remaining.sort(key=lambda trial: trial.order < last)
-        self._began = context.now()
         #: Planned and actual duration of the trials of this part of the run, s.
         self._planned_s = self._took_s = 0.0
 
     def result(self) -> ExperimentResult:
-        stopped = ""
         if self._remaining:
-            self._warm_up()
-            stopped = self._run_remaining()
+            for work in range(len(self._plan.experiment.workloads)):
+                self._run_one(self._trial(Trial(-1, 0, 0, work, baseline=True), "warm-up"))
+            self._run_trials()
         outcomes = self._outcomes
         return ExperimentResult(
             done=len(outcomes),
             planned=len(self._trials),
             failed=sum(outcome.state == "failed" for outcome in outcomes),
             mismatched=sum(outcome.state == "mismatch" for outcome in outcomes),
-            stopped=stopped,
+            stopped=self._stopped,
             drift=baseline_drifts(outcomes, (measurements.WRITE, measurements.READ)),
             seconds=self._context.now() - self._began,
         )
 
-    def _warm_up(self) -> None:
-        """Run each workload once with the baseline, and discard the measurements."""
-        for work in range(len(self._plan.experiment.workloads)):
-            trial = Trial(-1, 0, 0, work, baseline=True)
-            self._report(trial, "warm-up")
-            self._run_timed(trial, "warm-up")
-
-    def _run_remaining(self) -> str:
-        """Run the remaining trials; return why not all were run, or ""."""
-        failed = 0
-        while self._remaining:
-            trial = self._remaining[0]
-            self._token.check()
-            if self._budget_s is not None and not self._fits(trial, self._budget_s):
-                return "The time that was allowed is over; it can be resumed."
-            self._report(trial, "trial")
-            outcome = self._run_timed(trial, "trial")
-            self._outcomes.append(outcome)
-            del self._remaining[0]
-            self._report(trial, "done", outcome=outcome)
-            failed = failed + 1 if outcome.state == "failed" else 0
-            if failed == MAX_FAILURES_IN_A_ROW:
-                if not self._server_answers():
-                    return f"{failed} trials failed one after the other, the last one so: {outcome.note}"
-                failed = 0
-        return ""
-
-    def _server_answers(self) -> bool:
-        """Repeat the last successful trial, to distinguish failing sets from a failing server."""
-        last_ok = next((one.order for one in reversed(self._outcomes) if one.state == "ok"), None)
-        trial = self._trials[0 if last_ok is None else last_ok]
-        self._report(trial, "warm-up")
-        return self._run_timed(trial, "warm-up").state != "failed"
-
-    def _run_timed(self, trial: Trial, phase: ExperimentPhase) -> TrialOutcome:
-        began = self._context.now()
-        outcome = self._run(trial, phase)
-        if outcome.state != "failed":
-            self._took_s += self._context.now() - began
-            self._planned_s += self._expected_s(trial)
-        return outcome
-
-    def _run(self, trial: Trial, phase: ExperimentPhase) -> TrialOutcome:
+    def _trial(self, trial: Trial, phase: ExperimentPhase) -> NextTrial:
+        option_set = self._plan.sets[trial.set]
         work = self._plan.experiment.workloads[trial.work]
-        empty_outcome = TrialOutcome(
-            levels=self._plan.sets[trial.set].levels,
+        outcome = TrialOutcome(
+            levels=option_set.levels,
             workload=work.name,
             block=trial.block,
             order=trial.order,
             baseline=trial.baseline,
         )
+        return NextTrial(phase, len(self._outcomes) + 1, len(self._trials), option_set, work, outcome)
 
-        def tell(event: TestEvent) -> None:
-            self._report(trial, phase, test=event)
+    def _next(self) -> NextTrial | None:
+        if not self._remaining:
+            return None
+        trial = self._remaining[0]
+        spent = self._context.now() - self._began
+        if (
+            self._budget_s is not None
+            and spent + self._slowdown() * self._plan.sets[trial.set].seconds[trial.work] > self._budget_s
+        ):
+            self._stopped = "The time that was allowed is over; it can be resumed."
+            return None
+        return self._trial(trial, "trial")
 
-        return run_trial(
-            self._plan.sets[trial.set], work, empty_outcome, TrialContext(self._context, self._token, tell)
-        )
+    def _run_one(self, trial: NextTrial) -> TrialOutcome:
+        outcome = super()._run_one(trial)
+        if outcome.state != "failed":
+            self._took_s += outcome.figures[measurements.TRIAL_S]
+            work = self._plan.experiment.workloads.index(trial.work)
+            self._planned_s += trial.option_set.seconds[work]
+        return outcome
 
-    def _report(
-        self,
-        trial: Trial,
-        phase: ExperimentPhase,
-        *,
-        test: TestEvent | None = None,
-        outcome: TrialOutcome | None = None,
-    ) -> None:
-        event = ExperimentEvent(
-            phase=phase,
-            number=len(self._outcomes) + (phase != "done"),
-            total=len(self._trials),
-            eta_s=self._eta_s(),
-            levels=self._plan.sets[trial.set].levels,
-            workload=self._plan.experiment.workloads[trial.work].name,
-            test=test,
-            outcome=outcome,
-        )
-        self._emit(event)
+    def _finished(self, trial: NextTrial, outcome: TrialOutcome) -> TrialOutcome:
+        del self._remaining[0]
+        return outcome
 
-    def _expected_s(self, trial: Trial) -> float:
-        return self._plan.sets[trial.set].seconds[trial.work]
+    def _good_trial(self) -> NextTrial:
+        last_ok = next((one.order for one in reversed(self._outcomes) if one.state == "ok"), 0)
+        return self._trial(self._trials[last_ok], "warm-up")
 
     def _slowdown(self) -> float:
         """Return the ratio of actual to planned duration of the trials."""
         return self._took_s / self._planned_s if self._planned_s else 1.0
 
     def _eta_s(self) -> float:
-        return self._slowdown() * sum(self._expected_s(trial) for trial in self._remaining)
-
-    def _fits(self, trial: Trial, budget_s: float) -> bool:
-        spent = self._context.now() - self._began
-        return spent + self._slowdown() * self._expected_s(trial) <= budget_s
-
-
-def continue_always(_event: TestEvent) -> bool:
-    """Continue every trial: a `give_up` function that always returns False."""
-    return False
-
-
-class TrialContext(NamedTuple):
-    """Environment of a trial.
-
-    Attributes:
-        context: access to mounts, facts and clock.
-        token: cancels the trial.
-        tell: receives the events of the test.
-        give_up: receives the same events, and returns True to stop the trial early.
-    """
-
-    context: ExperimentContext
-    token: CancelToken
-    tell: Callable[[TestEvent], None]
-    give_up: Callable[[TestEvent], bool] = continue_always
+        expected_s = sum(self._plan.sets[trial.set].seconds[trial.work] for trial in self._remaining)
+        return self._slowdown() * expected_s
 
 
 def run_trial(
-    option_set: OptionSet, work: WorkloadSpec, empty_outcome: TrialOutcome, trial_context: TrialContext
+    trial: NextTrial, context: ExperimentContext, token: CancelToken, watch: Callable[[TestEvent], bool]
 ) -> TrialOutcome:
     """Run a trial.
 
     Args:
-        option_set: option set; its options in use are checked if they are known.
-        work: workload to run.
-        empty_outcome: outcome without figures.
-        trial_context: experiment, token and listeners.
+        trial: option set, workload, and outcome without figures.
+        context: access to mounts, facts and clock.
+        token: cancels the trial.
+        watch: receives the events of the test, and returns True to stop the trial early.
 
     Returns:
         the outcome, with the state "skipped" if the trial was stopped early.
@@ -231,28 +268,31 @@ def run_trial(
     Raises:
         CancelledError: if the token is set; unmounting then continues in the background.
     """
-    began = trial_context.context.now()
-    empty_outcome = msgspec.structs.replace(
-        empty_outcome, started_at=datetime.now(UTC).isoformat(timespec="seconds")
+    began = context.now()
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    outcome = _run_trial(
+        trial._replace(outcome=msgspec.structs.replace(trial.outcome, started_at=started_at)),
+        context,
+        token,
+        watch,
     )
-    outcome = _run_trial(option_set, work, empty_outcome, trial_context)
-    took_s = trial_context.context.now() - began
+    took_s = context.now() - began
     return msgspec.structs.replace(outcome, figures=outcome.figures | {measurements.TRIAL_S: took_s})
 
 
 def _run_trial(
-    option_set: OptionSet, work: WorkloadSpec, empty_outcome: TrialOutcome, trial_context: TrialContext
+    trial: NextTrial, context: ExperimentContext, token: CancelToken, watch: Callable[[TestEvent], bool]
 ) -> TrialOutcome:
-    context, token = trial_context.context, trial_context.token
+    option_set = trial.option_set
     try:
         mount = context.open(option_set.options, option_set.read_ahead_kb, token)
     except CancelledError:
         raise
     except AppError as error:
-        return _failed_outcome(empty_outcome, error)
+        return _failed_outcome(trial.outcome, error)
     mismatch = _mismatch_text(option_set, mount)
     outcome = msgspec.structs.replace(
-        empty_outcome,
+        trial.outcome,
         effective=mount.effective,
         figures={measurements.MOUNT_S: mount.mount_s},
         state="mismatch" if mismatch else "ok",
@@ -261,15 +301,13 @@ def _run_trial(
     test_token = CancelToken()
 
     def handle_event(event: TestEvent) -> None:
-        trial_context.tell(event)
-        if trial_context.give_up(event):
+        if watch(event):
             test_token.cancel()
 
     try:
         with token.on_cancel(test_token.cancel):
-            result = mount.run_test(
-                trial_spec(work, option_set.levels), test_token, handle_event, context.link, round_trip=False
-            )
+            spec = trial_spec(trial.work, option_set.levels)
+            result = mount.run_test(spec, test_token, handle_event, context.link, round_trip=False)
     except AppError as error:
         if token.cancelled:
             mount.abandon()

@@ -39,7 +39,7 @@ from advisor.experiment.measurements import TrialOutcome
 from advisor.facts import ClientFacts, Facts
 from app.experiment.context import ExperimentContext
 from app.experiment.model import OptionSet, WorkloadSpec
-from app.experiment.runner import TrialContext, run_trial
+from app.experiment.runner import NextTrial, run_trial
 from app.lab import init, supervisor, syscalls, xstate
 from app.lab.serial_line import open_terminal
 from app.lab.server import SHARE
@@ -64,15 +64,16 @@ def trial(version: str, hands: ExperimentContext, size: int) -> dict[str, float]
     """Carry out one trial; return the milliseconds of each part, and of the whole."""
     begun: list[float] = []
 
-    def tell(event: TestEvent) -> None:
+    def watch(event: TestEvent) -> bool:
         if event.phase == "prepare":
             begun.append(time.monotonic())
+        return False
 
     option_set = OptionSet(levels={"vers": version}, options=f"vers={version}", whole=False)
     work = WorkloadSpec(name="file", size=size)
     outcome = TrialOutcome(order=0, block=0, levels=option_set.levels, workload=work.name)
     start = time.monotonic()
-    outcome = run_trial(option_set, work, outcome, TrialContext(hands, CancelToken(), tell))
+    outcome = run_trial(NextTrial("trial", 1, 1, option_set, work, outcome), hands, CancelToken(), watch)
     whole = time.monotonic() - start
     if outcome.state != "ok":
         raise SystemExit(outcome.note)
