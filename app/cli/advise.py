@@ -16,7 +16,7 @@ from advisor.speeds import format_speed
 from app.cli.text import link_text
 from app.errors import AppError, ErrorKind
 from app.service.advice import AdviceArgs, headline, missing_facts_hint
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -20,8 +20,9 @@ from app.mounts.change_model import ApplyArgs, ApplyPlan, ApplyReport, BusyChoic
 from app.mounts.entry_options import added_sentences, with_nofail
 from app.mounts.findings import findings_before_writing
 from app.service.protocol import ListArgs
+from app.text.message import message_text
 from app.text.mounts import interruption_text
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     import argparse
@@ -189,7 +190,8 @@ def apply_text(result: ApplyPlan | ApplyReport) -> str:
     if result.report is not None and result.plan.steps:
         lines.append(report_text(result.report))
     lines += [f"The file as it was: {result.backup}"] if result.backup else []
-    return "\n".join([*lines, *result.warnings, *_volatile_lines(result.plan)])
+    lines += [*result.plan.warnings, *result.warnings, *map(message_text, result.differences)]
+    return "\n".join([*lines, *_volatile_lines(result.plan)])
 
 
 def _plan_text(plan: ApplyPlan) -> str:
@@ -230,4 +232,4 @@ def _volatile_lines(plan: ApplyPlan) -> list[str]:
 def _change_cells(change: PlannedOptionChange, *, unmounts: bool) -> list[str]:
     before, after = ("—" if value is None else value or "yes" for value in (change.before, change.after))
     takes = _STEP_TEXTS[change.takes] if unmounts or change.takes != "mount" else "mount"
-    return [change.name, before, after, takes, change.note]
+    return [change.name, before, after, takes, message_text(change.note)]

@@ -27,7 +27,7 @@ from app.experiment.recipe_store import (
 from app.experiment.recipes import Recipe, RecipeFactor, RecipeRepeats, RecipeWorkload, recipe_toml
 from app.experiment.search import search_result_to_date
 from app.history.experiment_store import load_experiment
-from app.units import format_figure, format_size, parse_size
+from app.text.units import format_figure, format_size, parse_size
 
 if TYPE_CHECKING:
     import argparse

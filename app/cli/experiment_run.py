@@ -48,7 +48,7 @@ from app.history.experiment_recorder import ExperimentRecorder
 from app.history.experiment_store import load_experiment
 from app.history.store import HistoryStore
 from app.service.protocol import ListArgs
-from app.units import format_figure
+from app.text.units import format_figure
 
 if TYPE_CHECKING:
     import argparse

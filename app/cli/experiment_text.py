@@ -15,7 +15,7 @@ from app.experiment.analysis import analyze_search, level_rows, search_rows, set
 from app.experiment.factors import FILE_SIZE, factor_label, level_label
 from app.experiment.feasibility import levels_text
 from app.experiment.proposed_options import propose_options
-from app.units import format_duration, format_figure, format_size
+from app.text.units import format_duration, format_figure, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

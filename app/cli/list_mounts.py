@@ -12,7 +12,7 @@ from app.errors import AppError, ErrorKind
 from app.mounts.space import Space, SpaceArgs, space_text
 from app.mounts.table import plain_path
 from app.service.protocol import ListArgs
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     import argparse

@@ -41,7 +41,7 @@ from app.speedtest import leftover_files
 from app.speedtest.cleanup import CANCEL_TIMEOUT_S
 from app.stats.model import StatsSample, WatchArgs
 from app.tasks import CancelledError
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     import argparse

@@ -25,7 +25,7 @@ from app.cli.test import is_share
 from app.cli.tunables import add_arguments as add_tunables
 from app.cli.watch import add_arguments as add_watch
 from app.speedtest.model import ACCESS_PATTERNS, DEFAULT_SIZE, DEFAULT_SMALL_SIZE
-from app.units import format_size, parse_size
+from app.text.units import format_size, parse_size
 from app.version import VERSION
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from app.speedtest.model import (
     TestPlanArgs,
     TestSpec,
 )
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 
 if TYPE_CHECKING:
     import argparse

@@ -8,8 +8,9 @@ from advisor.speeds import format_rate, format_speed
 from app.cli.table import table
 from app.cli.test import bottleneck_lines, figures_lines, grid_rows
 from app.speedtest.analysis import unmeasured_effects
+from app.text.message import message_text
 from app.text.mounts import choices_text, mount_state_text, trouble_text
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
@@ -82,7 +83,8 @@ def report_text(report: MountReport) -> str:
     """Return the messages of a mount, and a table of requested options and those in use."""
     rows = [["OPTION", "ASKED FOR", "IN USE", ""]]
     rows += [
-        [value.name, _plain(value.requested), _plain(value.effective), value.note] for value in report.values
+        [value.name, _plain(value.requested), _plain(value.effective), message_text(value.note)]
+        for value in report.values
     ]
     heading = f"Mounted {report.mount.share} at {report.mount.mount_point}."
     return "\n".join([heading, *report.messages, "", table(rows)])

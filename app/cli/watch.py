@@ -12,7 +12,7 @@ from app.errors import AppError
 from app.service.protocol import MountArgs
 from app.speedtest.model import TestSpec
 from app.stats.rates import MIN_INTERVAL_S
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -84,7 +84,7 @@ from advisor.text.experiment import (
 from app.errors import AppError, ErrorKind
 from app.experiment.factors import FILE_SIZE, READ_AHEAD, TEST_FACTORS
 from app.experiment.model import SEARCH_NAME
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from advisor.catalogue import YES
 from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, check_options
 from advisor.text.experiment import FactorNames
 from app.speedtest.model import TestSpec
-from app.units import format_size, parse_size
+from app.text.units import format_size, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -40,6 +40,7 @@ from app.mounts.option_comparison import difference_reason
 from app.speedtest.cleanup import wait_unless_cancelled
 from app.speedtest.model import TestSpec, block_size_problem, file_count_problem
 from app.tasks import CancelledError, CancelToken
+from app.text.message import message_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -372,7 +373,7 @@ def same_set_reason(differing: Levels, options: str, result: SetProbeResult) -> 
             "unmount it to vary this."
         )
     elif notes:
-        text += f" {notes[0]}"
+        text += f" {message_text(notes[0])}"
     return text
 
 

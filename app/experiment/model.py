@@ -17,7 +17,7 @@ from advisor.experiment.search import (
 )
 from advisor.transfer_sizes import CP_CALL_SIZE
 from app.speedtest.model import Direction, Environment, TestEvent, WorkloadKind  # noqa: TC001 - msgspec reads it
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -39,7 +39,7 @@ from app.experiment.feasibility import (
 )
 from app.experiment.model import SEARCH_NAME, ExcludedSet, ExperimentPlan, OptionSet
 from app.mounts.parsing import share_to_mount
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

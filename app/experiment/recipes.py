@@ -20,7 +20,7 @@ from app.errors import AppError, ErrorKind
 from app.experiment.factors import normalized_level
 from app.experiment.model import SEARCH_NAME, Experiment, Factor, Strategy, WorkloadSpec
 from app.speedtest.model import Direction, WorkloadKind, block_size_problem, file_count_problem
-from app.units import parse_size
+from app.text.units import parse_size
 from resources.decoding import converted
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from app.experiment.model import (
 )
 from app.experiment.plan import MAX_SETS, fit_plan, option_sets
 from app.mounts.parsing import parse_options, share_to_mount
-from app.units import format_duration
+from app.text.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

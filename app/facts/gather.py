@@ -17,7 +17,7 @@ from app.facts.route import NFS_PORT, RoundTrip, Route, find_route, measure_roun
 from app.facts.server import ServerMounts, VersionQuery, server_mounts, with_identity
 from app.mounts.reachability import resolve_host
 from app.tasks import run_in_thread
-from app.units import format_duration
+from app.text.units import format_duration
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -18,7 +18,7 @@ from app.errors import AppError, ErrorKind
 from app.history.model import read_is_cached
 from app.speedtest.model import SPEED_FIGURES
 from app.speedtest.result_comparison import FigureComparison, compare_results
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -32,6 +32,7 @@ from app.mounts.option_comparison import compare_options, configuration_differen
 from app.mounts.plan import UNMOUNT_TIMEOUT_S, build_plan, inspect_change, mount_options_now
 from app.mounts.requested_options import live_options
 from app.tasks import CancelledError, CancelToken
+from app.text.message import Message, message_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +91,7 @@ class ChangeRunner:
         self._confirmed = threading.Event()
         self._undo_stack: list[tuple[str, int, Callable[[], None]]] = []
         self._warnings: list[str] = []
+        self._differences: list[Message] = []
         #: One sentence for each step that could not be undone.
         self._problems: list[str] = []
         self._backup = ""
@@ -111,7 +113,6 @@ class ChangeRunner:
         self._args = inspected.args
         plan = build_plan(inspected, [])
         _check_reversible(inspected)
-        self._warnings = list(plan.warnings)
         points = list(dict.fromkeys([self._args.mount_point, inspected.old_point]))
         record = self._records.begin(points, self._view.table().mounts) if plan.steps else None
         self._actions.begin(
@@ -143,7 +144,12 @@ class ChangeRunner:
             self._problems = self._roll_back()
             raise self._with_rollback_result(error, self._problems) from error
         return ApplyReport(
-            plan=plan, report=report, backup=self._backup, diff=plan.diff, warnings=self._warnings
+            plan=plan,
+            report=report,
+            backup=self._backup,
+            diff=plan.diff,
+            warnings=self._warnings,
+            differences=self._differences,
         )
 
     def _do(self, inspected: InspectedChange, step: ApplyStep) -> None:
@@ -295,17 +301,14 @@ class ChangeRunner:
         if inspected.live_action == "none":
             return ""
         requested = Configured(
-            origin="the request",
+            origin="",
             line=0,
             share=self._args.share,
             fstype=self._args.fstype,
             options=str(mount_options_now(inspected)),
         )
-        differences = [
-            sentence[0].upper() + sentence[1:] for sentence in configuration_differences(requested, active)
-        ]
-        self._warnings += differences
-        return " ".join(differences)
+        self._differences = configuration_differences(requested, active)
+        return " ".join(map(message_text, self._differences))
 
     def _wait_for_confirmation(self, _found: InspectedChange) -> str:
         end = time.monotonic() + self._args.keep_s

@@ -13,6 +13,7 @@ import msgspec
 from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
 from app.helper_client.client import MOUNT_TIMEOUT_S
 from app.mounts.model import Approval, Holder, MountReport  # noqa: TC001 - msgspec reads them at run time
+from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time
 
 #: Where a mount is saved: nowhere (it ends at the unmount or shutdown), in fstab, or in systemd units.
 SaveTarget = Literal["nowhere", "fstab", "systemd"]
@@ -145,14 +146,15 @@ class PlannedOptionChange(msgspec.Struct, frozen=True, kw_only=True):
         before: plain value before the change, None if the option was not requested.
         after: plain value after the change, None if the option is not requested.
         takes: how the change takes effect.
-        note: one sentence for the person, "" for none.
+        note: when it takes effect, or why not at once; None for nothing to say. Its code is a
+            :class:`app.mounts.option_changes.ChangeNote`.
     """
 
     name: str
     before: str | None
     after: str | None
     takes: RequiredAction
-    note: str = ""
+    note: Message | None = None
 
 
 class ApplyStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -261,7 +263,8 @@ class ApplyReport(msgspec.Struct, frozen=True, kw_only=True):
         report: the mount after the change, with requested and effective options; None if nothing is mounted.
         backup: path of the copy of the file before the change, "" if no file changed.
         diff: unified diff that was written, "" for none.
-        warnings: warnings for the person, one sentence each.
+        warnings: warnings in addition to those of the plan, one sentence each.
+        differences: options whose value in use differs from the requested one.
     """
 
     plan: ApplyPlan
@@ -269,6 +272,7 @@ class ApplyReport(msgspec.Struct, frozen=True, kw_only=True):
     backup: str = ""
     diff: str = ""
     warnings: list[str] = []
+    differences: list[Message] = []
 
 
 class DismissArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

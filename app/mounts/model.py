@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
+from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time
 
 MountState = Literal["mounted", "not-mounted", "not-responding", "stale", "differs"]
 #: Reason of "not-responding": the server is "silent", has "refused" the connection or is "unreachable", or
@@ -123,7 +124,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
             server does not answer); stale (the server no longer has the directory).
         configured: the saved entry, None if no file configures the mount.
         active: the live mount, None if not mounted.
-        differences: with state "differs": one sentence per option.
+        differences: with state "differs": one message per option.
         requested: options that recreate this mount, with the fstab-only options of its entry. Options that
             the program, mount.nfs and nfsmount.conf add automatically are left out.
         added: options that nfsmount.conf adds.
@@ -138,7 +139,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     state: MountState
     configured: Configured | None = None
     active: Active | None = None
-    differences: list[str] = []
+    differences: list[Message] = []
     requested: str = ""
     added: list[AddedOption] = []
     after_boot: AfterBoot = "gone"
@@ -186,13 +187,14 @@ class OptionValue(msgspec.Struct, frozen=True, kw_only=True):
         name: canonical option name.
         requested: requested value, "" for a flag without a value, None if not requested.
         effective: value in use, "" for a flag without a value, None if the kernel shows none.
-        note: why they differ (rounded, limited by the server, not shown by the kernel), "" if they agree.
+        note: why they differ, or where the value comes from, None if they agree; its code is an
+            :class:`app.mounts.option_comparison.OptionNote`.
     """
 
     name: str
     requested: str | None
     effective: str | None
-    note: str = ""
+    note: Message | None = None
 
 
 class MountReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,12 +21,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from app.errors import AppError
 from app.helper import mount_users as links
 from app.helper.inheritance import real_user
 from app.mounts.model import Holder
+from app.text.mounts import TroubleText, choices_text, trouble_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from app.mounts.model import Mount
 
 #: Time between SIGTERM and SIGKILL, seconds.
 TERMINATE_S = 5.0
@@ -181,6 +185,36 @@ class _Process(NamedTuple):
 
     pid: int
     started: int
+
+
+def explain_unmount(
+    error: AppError, mount: Mount, now: float, waiting: WaitingProcesses, *, force: bool, lazy: bool
+) -> AppError:
+    """Return the error of a failed unmount, with the mount's problem and the remaining actions if it has one.
+
+    Args:
+        error: error of the unmount.
+        mount: the mount.
+        now: Unix time by the clock of the mount's host, seconds.
+        waiting: processes that wait for the mount.
+        force: whether the unmount was forced (umount -f).
+        lazy: whether the unmount was lazy (umount -l).
+    """
+    text = trouble_text(mount, now, waiting)
+    if text is None:
+        return error
+    tried = {"-f"} if force else set[str]()
+    tried |= {"-l"} if lazy else set()
+    remaining = TroubleText("", [choice for choice in text.choices if choice.command not in tried])
+    lines = [f"{holder.command} (process {holder.pid}): {holder.use}" for holder in waiting.own]
+    known = error.detail.splitlines()
+    detail = [*known, *(line for line in lines if line not in known)]
+    return AppError(
+        error.kind,
+        f"{mount.mount_point} could not be unmounted. {text.message}",
+        hint="\n".join(choices_text(remaining, mount.mount_point)),
+        detail="\n".join(detail),
+    )
 
 
 def find_waiting_processes(mount_point: str, root: str = "/") -> WaitingProcesses:

@@ -6,6 +6,7 @@ others without effect (fs/nfs/super.c, nfs_compare_remount_data).
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from advisor.options import NO, MountOptions, Option, catalogue
@@ -13,16 +14,24 @@ from app.mounts.change_model import PlannedOptionChange, RequiredAction
 from app.mounts.option_comparison import values_in_use
 from app.mounts.requested_options import is_request_known
 from app.mounts.saved_readahead import same_readahead
+from app.text.message import Message, message
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount
 
 #: Name of the readahead in a list of option changes.
 READ_AHEAD = "read_ahead_kb"
-_ALREADY_IN_USE = "It is so already."
-_AT_NEXT_MOUNT = "Counts the next time it is mounted."
-#: Note on an fstab-only option: it takes effect at the next boot.
-AT_NEXT_BOOT = "Counts from the next start on."
+
+
+class ChangeNote(StrEnum):
+    """When a change of an option takes effect."""
+
+    IN_USE = "change.in-use"
+    NEXT_MOUNT = "change.next-mount"
+    NEXT_BOOT = "change.next-boot"
+    READAHEAD_SAVED = "change.readahead-saved"
+    READAHEAD_VOLATILE = "change.readahead-volatile"
+    READAHEAD_THEN_SAVED = "change.readahead-then-saved"
 
 
 def option_changes(
@@ -51,7 +60,8 @@ def option_changes(
         takes, note = _required_action(change.name, change.after, live)
         option = catalogue().find(change.name)
         negotiated = option is None or option.default is None
-        if guessed and (note == _ALREADY_IN_USE or (change.after is None and negotiated)):
+        is_in_use = note is not None and note.code == ChangeNote.IN_USE
+        if guessed and (is_in_use or (change.after is None and negotiated)):
             continue  # in use, but probably not requested
         changes.append(
             PlannedOptionChange(
@@ -72,12 +82,12 @@ def option_changes(
     return changes
 
 
-def _read_ahead_note(read_ahead_kb: int, saved_kb: int | None) -> str:
+def _read_ahead_note(read_ahead_kb: int, saved_kb: int | None) -> Message:
     if saved_kb is None:
-        return "KiB, until unmounted."
+        return message(ChangeNote.READAHEAD_VOLATILE)
     if same_readahead(saved_kb, read_ahead_kb):
-        return "KiB. It is saved: the mount has it whenever the share is mounted."
-    return f"KiB, until unmounted: then {saved_kb} KiB, which is saved."
+        return message(ChangeNote.READAHEAD_SAVED)
+    return message(ChangeNote.READAHEAD_THEN_SAVED, saved_kb=saved_kb)
 
 
 def remount_options(changes: list[PlannedOptionChange], *, back: bool = False) -> list[str]:
@@ -102,17 +112,21 @@ def changes_shared_superblock(change: PlannedOptionChange) -> bool:
     return change.name == "sync" or (change.name == "ro" and change.before == "ro")
 
 
-def _required_action(name: str, after: str | None, live: dict[str, str] | None) -> tuple[RequiredAction, str]:
+def _required_action(
+    name: str, after: str | None, live: dict[str, str] | None
+) -> tuple[RequiredAction, Message | None]:
     option = catalogue().find(name)
     if option is None:
-        return ("boot", AT_NEXT_BOOT) if name.startswith(("x-", "X-")) else ("mount", "")
+        if name.startswith(("x-", "X-")):
+            return "boot", message(ChangeNote.NEXT_BOOT)
+        return "mount", None
     if option.scope == "fstab":
-        return "boot", AT_NEXT_BOOT
+        return "boot", message(ChangeNote.NEXT_BOOT)
     if live is not None and _is_in_use(option, after, live):
-        return "live", _ALREADY_IN_USE
+        return "live", message(ChangeNote.IN_USE)
     if live is None or option.change != "boot":
-        return option.change if live is not None else "mount", ""
-    return "boot", _AT_NEXT_MOUNT
+        return option.change if live is not None else "mount", None
+    return "boot", message(ChangeNote.NEXT_MOUNT)
 
 
 def _is_in_use(option: Option, after: str | None, live: dict[str, str]) -> bool:

@@ -25,7 +25,7 @@ from app.mounts.change_model import MAX_KEEP_S, ApplyPlan, ApplyStep, Interrupti
 from app.mounts.entry_options import EntryOptions, options_of_entry
 from app.mounts.findings import lint_mount, merge_findings
 from app.mounts.foreign_entries import check_ownership
-from app.mounts.option_changes import AT_NEXT_BOOT, changes_shared_superblock, option_changes, remount_options
+from app.mounts.option_changes import ChangeNote, changes_shared_superblock, option_changes, remount_options
 from app.mounts.option_comparison import values_in_use
 from app.mounts.parsing import parse_options, parse_share, share_to_mount
 from app.mounts.saved_readahead import (
@@ -35,6 +35,7 @@ from app.mounts.saved_readahead import (
     rule_diff,
     same_readahead,
 )
+from app.text.message import message_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -519,10 +520,10 @@ def _warnings(inspected: InspectedChange) -> list[str]:
         if (
             change.takes in {"host", "boot"}
             and inspected.is_live
-            and change.note
-            and change.note != AT_NEXT_BOOT
+            and change.note is not None
+            and change.note.code != ChangeNote.NEXT_BOOT
         ):
-            result.append(f"{change.name} is not changed in the live mount. {change.note}")
+            result.append(f"{change.name} is not changed in the live mount. {message_text(change.note)}")
     nothing = not inspected.is_live and not inspected.args.mount and not inspected.args.save_read_ahead
     if inspected.args.read_ahead_kb is not None and nothing:
         result.append("The readahead is a property of a live mount, and nothing is mounted.")

@@ -21,7 +21,7 @@ from app.errors import printable
 from app.kernel import mountinfo
 from app.kernel.mountstats import parse_one, read_text
 from app.mounts.probe_exclusion import ProbeExclusion
-from app.units import format_size
+from app.text.units import format_size
 from resources.decoding import from_json
 
 if TYPE_CHECKING:

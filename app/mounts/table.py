@@ -28,8 +28,9 @@ from app.kernel.nfsmount_conf import read_settings
 from app.kernel.utab import plain_share
 from app.mounts import autofs, saved_readahead, systemd_units
 from app.mounts.model import Active, Configured, Mount, MountState, MountTable
-from app.mounts.option_comparison import configuration_differences
+from app.mounts.option_comparison import Difference, configuration_differences
 from app.mounts.requested_options import with_requested_options
+from app.text.message import Message, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,18 +169,22 @@ def _same_share(configured: Configured, live: Active) -> bool:
 def _merge(point: str, configured: Configured, live: Active | None) -> Mount:
     if live is None:
         return Mount(mount_point=point, share=configured.share, state="not-mounted", configured=configured)
-    sentences: list[str] = []
+    differences: list[Message] = []
     if not _same_share(configured, live):
-        sentences.append(f"{configured.origin} says {configured.share}, mounted is {live.share}.")
-    sentences += configuration_differences(configured, live)
-    state: MountState = "differs" if sentences else "mounted"
+        differences.append(
+            message(
+                Difference.SHARE, origin=configured.origin, configured=configured.share, mounted=live.share
+            )
+        )
+    differences += configuration_differences(configured, live)
+    state: MountState = "differs" if differences else "mounted"
     return Mount(
         mount_point=point,
         share=live.share,
         state=state,
         configured=configured,
         active=live,
-        differences=sentences,
+        differences=differences,
     )
 
 

@@ -25,7 +25,7 @@ from app.experiment.search import search_result_to_date
 from app.report.html_page import environment_line, html_document, html_table
 from app.report.svg_plot import PlotStrip, strip_plot
 from app.report.tables import trials_table
-from app.units import format_figure
+from app.text.units import format_figure
 from app.version import VERSION
 from resources.decoding import from_json
 

@@ -14,7 +14,7 @@ from app.report.html_page import environment_line, html_document, html_table
 from app.report.svg_plot import PlotCurve, PlotStrip, curve_plot, strip_plot
 from app.speedtest.analysis import bottleneck_text, unmeasured_effects
 from app.speedtest.model import SPEED_FIGURES
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 from app.version import VERSION
 
 if TYPE_CHECKING:

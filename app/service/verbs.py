@@ -48,7 +48,7 @@ from app.mounts.fstab_store import FstabStore
 from app.mounts.interrupted_changes import ChangeRecords
 from app.mounts.model import Mount, MountReport, MountTable, ReadaheadReport, SavedEntryReport
 from app.mounts.mount_point import check_mount_point
-from app.mounts.mount_users import find_holders, find_waiting_processes
+from app.mounts.mount_users import explain_unmount, find_holders, find_waiting_processes
 from app.mounts.option_comparison import compare_options
 from app.mounts.parsing import parse_options, share_to_mount
 from app.mounts.plan import HostView, make_plan
@@ -85,7 +85,6 @@ from app.speedtest.unmount_wait import flushed_before_unmount
 from app.stats.health_monitor import HealthMonitor, with_trouble
 from app.stats.rates import watch_rates
 from app.stats.speeds import watch_speeds
-from app.text.mounts import explain_unmount
 from app.version import VERSION
 
 if TYPE_CHECKING:

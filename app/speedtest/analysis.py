@@ -18,7 +18,7 @@ from advisor.speeds import format_rate, format_speed
 from advisor.text.use_cases import use_case_texts
 from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS, SPEED_FIGURES, CacheReport, Figure
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

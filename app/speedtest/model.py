@@ -17,7 +17,7 @@ from advisor.bottleneck import (  # noqa: TC001 - msgspec reads it at run time
 )
 from advisor.facts import LinkFacts  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE
-from app.units import format_size
+from app.text.units import format_size
 
 TestPhase = Literal[
     "prepare",

@@ -15,7 +15,7 @@ from advisor.speeds import format_rate
 from app.speedtest.model import TestPlan
 from app.speedtest.network_measurement import STREAM_S
 from app.speedtest.testdir import SPACE_RESERVE
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.experiment.intervals import MIN_INTERVAL_VALUES
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

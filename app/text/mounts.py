@@ -1,19 +1,73 @@
 """Sentences about mounts: their state, the processes that wait for them, and interruptions by a change."""
 
+# ruff: noqa: D102 - the attributes are described in the classes of app.mounts
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from advisor.options import MountOptions
-from app.errors import AppError
 
 if TYPE_CHECKING:
-    from app.mounts.change_model import Interruption
-    from app.mounts.model import Mount
-    from app.mounts.mount_users import WaitingProcesses
+    from collections.abc import Sequence
 
 #: Largest number of process names in one sentence.
 _MAX_NAMES = 4
+
+
+class ActiveMount(Protocol):
+    """Part of :class:`app.mounts.model.Active` that the texts need."""
+
+    @property
+    def options(self) -> str: ...
+
+
+class MountStatus(Protocol):
+    """Part of :class:`app.mounts.model.Mount` that the texts need."""
+
+    @property
+    def mount_point(self) -> str: ...
+    @property
+    def share(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def active(self) -> ActiveMount | None: ...
+    @property
+    def since(self) -> float | None: ...
+    @property
+    def reason(self) -> str: ...
+
+
+class WaitingProcess(Protocol):
+    """Part of :class:`app.mounts.model.Holder` that the texts need."""
+
+    @property
+    def command(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+
+
+class Waiting(Protocol):
+    """Part of :class:`app.mounts.mount_users.WaitingProcesses` that the texts need."""
+
+    @property
+    def own(self) -> Sequence[WaitingProcess]: ...
+    @property
+    def others(self) -> int: ...
+
+
+class ChangeInterruption(Protocol):
+    """Part of :class:`app.mounts.change_model.Interruption` that the texts need."""
+
+    @property
+    def effect(self) -> str: ...
+    @property
+    def mount_point(self) -> str: ...
+    @property
+    def typical_s(self) -> float: ...
+    @property
+    def most_s(self) -> float: ...
 
 
 class Remedy(NamedTuple):
@@ -52,7 +106,7 @@ def lasting_text(seconds: float) -> str:
     return f"{hours} h" if hours < 48 else f"{hours // 24} days"
 
 
-def lasted_text(mount: Mount, now: float) -> str:
+def lasted_text(mount: MountStatus, now: float) -> str:
     """Return the duration of a mount's problem, such as " for 40 s"; "" if its start is unknown.
 
     Args:
@@ -62,7 +116,7 @@ def lasted_text(mount: Mount, now: float) -> str:
     return f" for {lasting_text(now - mount.since)}" if mount.since is not None else ""
 
 
-def mount_state_text(mount: Mount, now: float) -> str:
+def mount_state_text(mount: MountStatus, now: float) -> str:
     """Return the state of a mount in a few words.
 
     Args:
@@ -78,7 +132,7 @@ def mount_state_text(mount: Mount, now: float) -> str:
     }[mount.state]
 
 
-def trouble_text(mount: Mount, now: float, waiting: WaitingProcesses | None = None) -> TroubleText | None:
+def trouble_text(mount: MountStatus, now: float, waiting: Waiting | None = None) -> TroubleText | None:
     """Return the problem of a mount and the possible actions, None for a mount without a problem.
 
     Args:
@@ -117,37 +171,7 @@ def choices_text(text: TroubleText, mount_point: str) -> list[str]:
     ]
 
 
-def explain_unmount(
-    error: AppError, mount: Mount, now: float, waiting: WaitingProcesses, *, force: bool, lazy: bool
-) -> AppError:
-    """Return the error of a failed unmount, with the mount's problem and the remaining actions if it has one.
-
-    Args:
-        error: error of the unmount.
-        mount: the mount.
-        now: Unix time by the clock of the mount's host, seconds.
-        waiting: processes that wait for the mount.
-        force: whether the unmount was forced (umount -f).
-        lazy: whether the unmount was lazy (umount -l).
-    """
-    text = trouble_text(mount, now, waiting)
-    if text is None:
-        return error
-    tried = {"-f"} if force else set[str]()
-    tried |= {"-l"} if lazy else set()
-    remaining = TroubleText("", [choice for choice in text.choices if choice.command not in tried])
-    lines = [f"{holder.command} (process {holder.pid}): {holder.use}" for holder in waiting.own]
-    known = error.detail.splitlines()
-    detail = [*known, *(line for line in lines if line not in known)]
-    return AppError(
-        error.kind,
-        f"{mount.mount_point} could not be unmounted. {text.message}",
-        hint="\n".join(choices_text(remaining, mount.mount_point)),
-        detail="\n".join(detail),
-    )
-
-
-def waiting_text(waiting: WaitingProcesses) -> str:
+def waiting_text(waiting: Waiting) -> str:
     """Return a sentence about the processes that wait for a mount, "" for none."""
     names = [f"{holder.command} ({holder.pid})" for holder in waiting.own]
     parts = names[:_MAX_NAMES]
@@ -162,7 +186,7 @@ def waiting_text(waiting: WaitingProcesses) -> str:
     return f"{listed} {'waits' if len(names) + waiting.others == 1 else 'wait'} for it."
 
 
-def _silence_text(mount: Mount, now: float) -> str:
+def _silence_text(mount: MountStatus, now: float) -> str:
     server, since = mount.share.partition(":/")[0], lasted_text(mount, now)
     if mount.reason == "refused":
         does = f"has refused connections{since}" if since else "refuses connections"
@@ -183,7 +207,7 @@ def _silence_text(mount: Mount, now: float) -> str:
     return f"{server} has not answered{since}." if since else f"{server} does not answer."
 
 
-def _stale_text(mount: Mount, now: float) -> TroubleText:
+def _stale_text(mount: MountStatus, now: float) -> TroubleText:
     server, since = mount.share.partition(":/")[0], lasted_text(mount, now)
     unmount = Remedy("Unmount", "", "Programs with open files there keep it busy.")
     if mount.reason == "withdrawn":
@@ -200,7 +224,7 @@ def _stale_text(mount: Mount, now: float) -> TroubleText:
     return TroubleText(message, [Remedy("Remount", "", remount), unmount])
 
 
-def interruption_text(interruption: Interruption) -> str:
+def interruption_text(interruption: ChangeInterruption) -> str:
     """Return a sentence on what a change interrupts, "" for a change without effect."""
     if interruption.effect == "interrupts":
         return (

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from pairs import Comparison, PairArgs, compare
 
 from advisor.speeds import format_speed
-from app.units import format_size, parse_size
+from app.text.units import format_size, parse_size
 
 POINT = "/mnt/benchmark"
 

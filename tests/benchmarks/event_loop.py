@@ -34,7 +34,7 @@ from advisor.speeds import format_speed
 from app.links import load_links
 from app.service.protocol import FaultArgs
 from app.speedtest.model import TestSpec
-from app.units import format_size, parse_size
+from app.text.units import format_size, parse_size
 from ui.common import theme
 from ui.common.session import lab_links, open_host
 from ui.main_window import MainWindow

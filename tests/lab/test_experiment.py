@@ -29,7 +29,7 @@ from app.mounts.change_model import ApplyArgs
 from app.service.protocol import FactsArgs, MountArgs, UnmountArgs
 from app.speedtest.model import TestSpec
 from app.tasks import run_in_thread
-from app.units import format_figure
+from app.text.units import format_figure
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest
@@ -323,7 +323,7 @@ def test_sizes_that_the_server_lowers_to_the_same_are_struck_out(lab: "LabGuest"
     values = [one.effective["rsize"] for one in made.sets]
     assert len(set(values)) == len(values)
     assert len(made.sets) + len(made.struck) == 3
-    assert all("Limited by the server" in one.reason for one in made.struck)
+    assert all("The server limited it" in one.reason for one in made.struck)
 
 
 @pytest.mark.parametrize("moment", ["trying", "trial"])

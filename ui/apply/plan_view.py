@@ -15,6 +15,7 @@ from advisor.options import catalogue
 from app.mounts.approval import approval_sentences
 from app.mounts.entry_options import added_sentences
 from app.mounts.findings import finding_text, findings_before_writing
+from app.text.message import message_text
 from ui.common import theme
 from ui.common.labels import MutedLabel, enlarge, plain_label
 from ui.common.message_list import MessageList
@@ -248,7 +249,7 @@ class PlanView(QWidget):
             "host": self.tr("for the whole computer"),
             "boot": self.tr("takes effect at the next start"),
         }[change.takes]
-        note = f" {change.note}" if change.note and change.takes != "boot" else ""
+        note = f" {message_text(change.note)}" if change.note is not None and change.takes != "boot" else ""
         before, after = (
             self.tr("not given") if value is None else value_label(change.name, value)
             for value in (change.before, change.after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.units import format_figure
+from app.text.units import format_figure
 from ui.common.speed_units import SPEED_UNITS, speed_text
 from ui.common.translation import tr
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QHBoxLayout, QLineEdit, QSpinBox, QWidget
 
 from advisor.catalogue import NO, YES
-from app.units import parse_size
+from app.text.units import parse_size
 from ui.common.option_text import is_plain_number, size_item, value_text
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QLocale
 
 from advisor.catalogue import NO, YES
-from app.units import format_size
+from app.text.units import format_size
 from ui.common.translation import tr
 
 if TYPE_CHECKING:

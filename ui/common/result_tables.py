@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 from ui.common import theme
 from ui.common.figure_text import interval_text, interval_title, kind_text
 from ui.common.speed_units import speed_text

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from advisor.options import catalogue
 from advisor.speeds import format_rate
 from app.mounts.option_comparison import overridden_options
-from app.units import format_duration
+from app.text.message import message_text
+from app.text.units import format_duration
 from ui.common.option_text import value_text
 from ui.common.translation import tr
 
@@ -79,21 +80,20 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
             path=point, files=files
         )
     values = overridden_options(report.report.values) if report.report is not None else []
-    # Omit warnings that the plan has shown, and those about values that the sentences below mention.
+    names = {value.name for value in values}
     warnings = [
-        text
-        for text in report.warnings
-        if text not in report.plan.warnings and not any(f"“{value.name}" in text for value in values)
+        *report.warnings,
+        *(message_text(one) for one in report.differences if one.params.get("option") not in names),
     ]
     for value in values:
         requested = value_label(value.name, value.requested)
         if value.effective is None:
             sentence = tr("{name}: {asked} was asked for. {note}").format(
-                name=value.name, asked=requested, note=value.note)  # fmt: skip
+                name=value.name, asked=requested, note=message_text(value.note))  # fmt: skip
         else:
             used = value_label(value.name, value.effective)
             sentence = tr("{name}: {asked} was asked for, {used} is in use. {note}").format(
-                name=value.name, asked=requested, used=used, note=value.note
+                name=value.name, asked=requested, used=used, note=message_text(value.note)
             )
         warnings.append(sentence.strip())
     details = [tr("The file as it was: {path}").format(path=report.backup)] if report.backup else []

@@ -11,7 +11,7 @@ from advisor.experiment.measurements import sorted_levels
 from advisor.text.experiment import set_text
 from app.experiment.factors import DISPLAY_NAMES, factor_label, level_label
 from app.experiment.model import SEARCH_NAME
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 from ui.common.labels import MutedLabel, heading, plain_label
 from ui.common.layout import CollapsibleSection
 from ui.common.message_list import MessageList

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from app.units import format_duration
+from app.text.units import format_duration
 from ui.common.labels import MutedLabel, plain_label
 from ui.experiments.plan_view import levels_text
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.units import format_size
+from app.text.units import format_size
 from ui.common.inputs import NoWheelComboBox
 from ui.common.labels import plain_label, plain_tip
 from ui.common.status_text import local_time

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.experiment.recipes import CP_BLOCK_SIZE, RecipeWorkload
-from app.units import format_size, parse_size
+from app.text.units import format_size, parse_size
 from ui.common.inputs import NoWheelComboBox, NoWheelSpinBox
 from ui.common.labels import ProblemLabel
 

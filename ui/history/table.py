@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
-from app.units import format_size
+from app.text.units import format_size
 from ui.common.labels import plain_tip
 from ui.common.speed_units import SPEED_UNITS, speed_text
 from ui.common.status_text import local_time

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.errors import AppError, ErrorKind
 from app.stats.model import WatchArgs
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 from ui.common.bridge import LatestCall, ignore
 from ui.common.labels import MutedLabel, enlarge, heading, plain_label
 from ui.common.speed_units import SPEED_UNITS, SpeedUnitBox, speed_text

@@ -10,7 +10,7 @@ from app.errors import AppError, ErrorKind
 from app.history.model import link_name
 from app.speedtest.model import DEFAULT_SIZE, TestSpec
 from app.speedtest.result_comparison import TESTS_PER_SIDE, compare_results, measured_recommendations
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 from ui.common.dialogs import confirm
 from ui.common.translation import tr
 

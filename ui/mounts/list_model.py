@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer
 
+from app.text.message import message_text
 from app.text.mounts import mount_state_text
 from ui.common.labels import plain_tip
 from ui.common.status_text import boot_text
@@ -116,7 +117,9 @@ def export_of(share: str) -> str:
 
 
 def _tip(mount: Mount) -> str:
-    return plain_tip("\n".join([f"{mount.share} → {mount.mount_point}", *mount.differences]))
+    return plain_tip(
+        "\n".join([f"{mount.share} → {mount.mount_point}", *map(message_text, mount.differences)])
+    )
 
 
 def _rows_of(mounts: Iterable[Mount]) -> list[_Row]:

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.mounts.change_model import ReadaheadArgs
-from app.units import format_size
+from app.text.units import format_size
 from ui.common.bridge import LatestCall
 from ui.common.dialogs import add_buttons, fit_to_text
 from ui.common.labels import heading, plain_label

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.options import catalogue
 from advisor.tunables import tunables
-from app.units import format_size
+from app.text.units import format_size
 from ui.common.option_text import value_text
 from ui.common.speed_units import speed_text
 from ui.common.translation import tr

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from advisor.facts import FACT_LABELS, unknown_facts
 from advisor.identify import network_cards, server_kinds
 from advisor.speeds import format_rate
-from app.units import format_duration
+from app.text.units import format_duration
 from ui.common.labels import MutedLabel, heading, plain_label, plain_tip
 from ui.common.translation import tr
 

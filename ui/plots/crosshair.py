@@ -9,7 +9,7 @@ import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtWidgets import QFrame, QLabel
 
-from app.units import format_duration
+from app.text.units import format_duration
 from ui.common.labels import plain_label
 from ui.common.speed_units import speed_text
 from ui.common.translation import tr

@@ -14,7 +14,7 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 
 from advisor.speeds import speed_scale
-from app.units import format_size
+from app.text.units import format_size
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
 from ui.plots.axes import color_axes

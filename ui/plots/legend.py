@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.units import format_duration
+from app.text.units import format_duration
 from ui.common import theme
 from ui.common.labels import MutedLabel, plain_label
 from ui.common.speed_units import SpeedUnitBox, speed_text

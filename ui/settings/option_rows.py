@@ -11,7 +11,8 @@ from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
-from app.units import format_size
+from app.text.message import message_text
+from app.text.units import format_size
 from ui.common import theme
 from ui.common.inputs import NoWheelComboBox, make_editor
 from ui.common.labels import ElidedLabel, plain_label, plain_tip
@@ -405,7 +406,7 @@ class OptionRow(QObject):
 
     def _show_note(self) -> None:
         value, refused = self._in_use_and_refused
-        note = value.note if value is not None else ""
+        note = message_text(value.note) if value is not None else ""
         if self._problem:
             self.cells.show_note(f"✖ {self._problem}", "error")
         elif refused and value is not None and value.effective is None:

@@ -15,7 +15,7 @@ from advisor.tunables import tunables
 from app.errors import AppError, ErrorKind
 from app.mounts.findings import lint_mount
 from app.mounts.option_comparison import compare_options, overridden_options
-from app.units import format_size
+from app.text.units import format_size
 from ui.common.labels import MutedLabel, plain_label, plain_tip
 from ui.common.mount_request import MountRequest
 from ui.common.option_search import find_options

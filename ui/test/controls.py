@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QPushBu
 
 from app.files.safe_write import default_folder
 from app.speedtest.model import ACCESS_PATTERNS, DEFAULT_SIZE, Grid, TestPlanArgs, TestSpec
-from app.units import format_size
+from app.text.units import format_size
 from ui.common import theme
 from ui.common.labels import enlarge, plain_tip
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.errors import AppError, ErrorKind
 from app.speedtest.planning import plan_test
-from app.units import format_duration, format_size
+from app.text.units import format_duration, format_size
 from ui.common.bridge import LatestCall
 from ui.common.translation import tr
 

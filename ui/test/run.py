@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.share import Share, ShareError
-from app.units import format_size
+from app.text.units import format_size
 from ui.common.translation import tr
 
 if TYPE_CHECKING:

@@ -21,7 +21,9 @@ from PySide6.QtWidgets import (
 
 from app.errors import AppError, ErrorKind
 from app.mounts.model import OptionValue
+from app.mounts.option_comparison import OptionNote
 from app.mounts.requested_options import with_requested_options
+from app.text.message import message
 from ui.apply.dialog import ApplyDialog
 from ui.apply.questions import BusyDialog, KeepDialog
 from ui.common.message_list import MessageList
@@ -283,9 +285,14 @@ def test_cancel_while_applying(driver: Driver, fake: FakeHost) -> None:
 def test_values_not_in_use_are_reported(driver: Driver, fake: FakeHost) -> None:
     fake.kept.set()
     fake.values = [
-        OptionValue(name="rsize", requested="1000", effective="4096", note="Rounded by the kernel to 4096."),
+        OptionValue(
+            name="rsize",
+            requested="1000",
+            effective="4096",
+            note=message(OptionNote.KERNEL_ROUNDED, used=4096),
+        ),
         OptionValue(name="timeo", requested="100", effective="100"),
-        OptionValue(name="intr", requested="", effective=None, note="Has no effect."),
+        OptionValue(name="intr", requested="", effective=None, note=message(OptionNote.NO_EFFECT)),
     ]
     dialog = open_apply(driver)
     do(dialog, "apply-do")
@@ -293,7 +300,7 @@ def test_values_not_in_use_are_reported(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: driver.message() != "")
     text = driver.window._banner.accessibleName()
     assert text.startswith("Warning")
-    assert "rsize: 1000 was asked for, 4096 (4 KiB) is in use. Rounded by the kernel to 4096." in text
+    assert "rsize: 1000 was asked for, 4096 (4 KiB) is in use. The kernel rounded it to 4096." in text
     assert "intr" in text
     assert "timeo" not in text
 

@@ -75,7 +75,7 @@ def test_values_in_use_are_legible_in_the_dark_theme(qapp: QApplication, panel: 
 
 def test_a_value_not_in_use_has_a_symbol_and_a_reason(panel: SettingsPanel) -> None:
     panel.show_mount(mounted(requested="rsize=1048576,local_lock=all,nconnect=4"), keep_edits=False)
-    assert row(panel, "rsize").cells._note.text() == "≠ Not as asked for: Limited by the server to 262144."
+    assert row(panel, "rsize").cells._note.text() == "≠ Not as asked for: The server limited it to 262144."
     assert row(panel, "local_lock").cells._note.text() == "⊘ Ignored: Has no effect on version 4.2."
     assert row(panel, "wsize").cells._note.text() == ""
     assert row(panel, "wsize").cells._used.text() == "262144 (256 KiB)"

@@ -11,10 +11,12 @@ from advisor.facts import ClientFacts, Facts, LinkFacts
 from app.cli import main as cli
 from app.errors import AppError, ErrorKind
 from app.mounts.model import Active, Mount, MountReport, MountTable, OptionValue
+from app.mounts.option_comparison import OptionNote
 from app.service.client import Call
 from app.service.protocol import CheckResult, HelloResult, UnmountResult
 from app.speedtest import leftover_files
 from app.speedtest.model import CacheReport, Sample, TestResult, TestSpec, Transfer
+from app.text.message import message
 
 MOUNT = Mount(
     mount_point="/mnt/lab",
@@ -55,7 +57,14 @@ RESULT = TestResult(
 )
 REPORT = MountReport(
     mount=MOUNT,
-    values=[OptionValue(name="rsize", requested="1000", effective="4096", note="Rounded by the kernel.")],
+    values=[
+        OptionValue(
+            name="rsize",
+            requested="1000",
+            effective="4096",
+            note=message(OptionNote.KERNEL_ROUNDED, used=4096),
+        )
+    ],
     command="mount -t nfs -o rsize=1000 10.9.0.1:/ /mnt/lab",
 )
 ANSWERS: dict[str, Any] = {
@@ -104,7 +113,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
     [
         (["list"], ["10.9.0.1:/", "/mnt/lab", "Mounted", "rw,vers=4.2", "line 3"]),
         (["facts"], ["client kernel", "6.1", "uname"]),
-        (["mount", "a:/b", "/mnt/lab"], ["Mounted 10.9.0.1:/ at /mnt/lab", "1000", "4096", "Rounded"]),
+        (["mount", "a:/b", "/mnt/lab"], ["Mounted 10.9.0.1:/ at /mnt/lab", "1000", "4096", "rounded"]),
         (["umount", "/mnt/lab"], ["Unmounted /mnt/lab."]),
         (["test", "/mnt/lab"], ["11.7 MB/s", "16 MiB", "came from the server", "100 Mbit/s"]),
     ],

@@ -13,7 +13,7 @@ from app.errors import AppError
 from app.experiment.analysis import analyze, analyze_main_figures, level_rows, measured_options, parts_of_plan
 from app.experiment.model import Experiment, ExperimentPlan, Factor, OptionSet, Strategy, WorkloadSpec
 from app.experiment.recipe_store import find_recipe
-from app.units import format_figure
+from app.text.units import format_figure
 
 _WORK = "files"
 

@@ -92,7 +92,7 @@ def test_refused_and_equivalent_sets_are_excluded() -> None:
     }  # fmt: skip
     assert "refuses hard" in found[("hard", "hard"),]
     assert "the same as" in found[("transfer_size", "1048576"),]
-    assert "Limited by the server to 262144" in found[("transfer_size", "1048576"),]
+    assert "The server limited it to 262144" in found[("transfer_size", "1048576"),]
     assert [one.levels for one in made.sets] == [
         {"hard": "soft", "transfer_size": "65536"}, {"hard": "soft", "transfer_size": "262144"},
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from advisor.options import MountOptions
 from app.kernel.nfsmount_conf import added_to, read_settings
 from app.mounts.model import Active
 from app.mounts.option_comparison import compare_options
+from app.text.message import message_text
 
 
 @pytest.fixture
@@ -40,8 +41,9 @@ def test_the_file_is_named_as_the_cause(root: str) -> None:
     live = Active(mount_id=1, device="0:1", share="nas:/a", fstype="nfs4", nconnect=1,
                   options="rw,vers=4.2,rsize=1024,soft,proto=tcp,timeo=600")  # fmt: skip
     values = {
-        one.name: one.note for one in compare_options(asked, live, added_to("nas:/a", "/home", asked, root))
+        one.name: message_text(one.note)
+        for one in compare_options(asked, live, added_to("nas:/a", "/home", asked, root))
     }
-    assert values["hard"] == "Line 2 of /etc/nfsmount.conf adds “soft”, which outdoes “hard”."
+    assert values["hard"] == "Line 2 of /etc/nfsmount.conf adds “soft”, which overrides “hard”."
     assert values["rsize"] == "Line 3 of /etc/nfsmount.conf.d/a.conf adds “rsize=1024”."
     assert values["timeo"] == ""  # the value in use differs from the file

@@ -24,6 +24,7 @@ from app.mounts.unit_store import UnitStore
 from app.service.hosts import InProcessHost
 from app.service.server import Context
 from app.tasks import CancelToken
+from app.text.message import message_text
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 FAILURES = [
@@ -192,7 +193,7 @@ def test_what_nfsmount_conf_adds_is_named_as_the_cause(tmp_path: Path) -> None:
     (tmp_path / "etc/nfsmount.conf").write_text("[ NFSMount_Global_Options ]\nvers=4.2\n")
     report = world.apply(ask(options="")).report
     assert report is not None
-    notes = {value.name: value.note for value in report.values}
+    notes = {value.name: message_text(value.note) for value in report.values}
     assert notes["vers"] == "Line 2 of /etc/nfsmount.conf adds “vers=4.2”."
 
 
@@ -373,8 +374,9 @@ def test_what_did_not_take_is_said(tmp_path: Path) -> None:
     world = MemoryHost(tmp_path, mounted=True)
     world.mount("nas:/b", "/mnt/b", ["vers=4.2"])
     report = world.apply(ask(options="vers=4.2,nconnect=8"))
-    assert "The request says “nconnect=8”, in use is “nconnect=1”." in report.warnings
-    assert world.events[-1].text == "The request says “nconnect=8”, in use is “nconnect=1”."
+    text = "“nconnect=8” was requested, in use is “nconnect=1”."
+    assert [message_text(one) for one in report.differences] == [text]
+    assert world.events[-1].text == text
 
 
 def test_a_dead_mount_is_left_alone(tmp_path: Path) -> None:

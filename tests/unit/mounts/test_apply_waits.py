@@ -51,7 +51,7 @@ def test_detached_it_is_mounted_again(tmp_path: Path) -> None:
     world = MemoryHost(tmp_path, mounted=True)
     world.busy = 10**6
     report = world.apply(ask(options="vers=4.1", busy="lazy"))
-    assert any("lives on" in warning for warning in report.warnings)
+    assert any("lives on" in warning for warning in report.plan.warnings)
     assert any("umount --lazy" in step.command for step in report.plan.steps)
 
 

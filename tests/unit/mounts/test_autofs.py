@@ -9,6 +9,7 @@ import pytest
 from app.mounts import autofs
 from app.mounts.model import Mount
 from app.mounts.table import read_table
+from app.text.message import message_text
 
 Put = Callable[[str, str], Path]
 ROOT = "27 1 254:1 / / rw,relatime - ext4 /dev/vda rw\n30 27 0:30 / /home rw - autofs /etc/auto.home rw\n"
@@ -76,7 +77,8 @@ def test_what_autofs_mounted_belongs_to_its_map(put: Put, tmp_path: Path) -> Non
         "/home/alice": "mounted", "/home/bob": "mounted", "/home/carl": "differs", "/home/dora": "mounted",
         "/home/emil": "mounted", "/home/*": "not-mounted",
     }  # fmt: skip
-    assert mounts["/home/carl"].differences == ["/etc/auto.home says nas:/carl, mounted is nas:/other."]
+    (difference,) = mounts["/home/carl"].differences
+    assert message_text(difference) == "/etc/auto.home says nas:/carl, mounted is nas:/other."
     assert origin(mounts["/home/dora"]) == "/etc/auto.home"
     assert origin(mounts["/home/emil"]) == ""
     assert mounts["/home/bob"].share == "b:/pc/bob"

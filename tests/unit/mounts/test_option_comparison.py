@@ -10,11 +10,13 @@ from advisor.options import MountOptions
 from advisor.transfer_sizes import kernel_number, rounded_io_size
 from app.mounts.model import Active, Configured, OptionValue
 from app.mounts.option_comparison import (
+    OptionNote,
     compare_options,
     configuration_differences,
     overridden_options,
     values_in_use,
 )
+from app.text.message import Message, message_text
 
 RECORDED = [
     line.split("\t")
@@ -23,6 +25,7 @@ RECORDED = [
     .splitlines()
     if not line.startswith("#")
 ]
+
 V42 = (
     "rw,relatime,vers=4.2,rsize=262144,wsize=262144,namlen=255,hard,proto=tcp,timeo=600,retrans=2,sec=sys,"
     "clientaddr=127.0.0.1,local_lock=none,addr=127.0.0.1"
@@ -38,6 +41,10 @@ def active(options: str = V42, nconnect: int = 1) -> Active:
 
 def configured(options: str, fstype: str = "nfs") -> Configured:
     return Configured(origin="/etc/fstab", line=1, share="nas:/a", fstype=fstype, options=options)
+
+
+def texts(messages: list[Message]) -> list[str]:
+    return [message_text(one) for one in messages]
 
 
 def by_name(asked: str, options: str = V42) -> dict[str, OptionValue]:
@@ -95,25 +102,31 @@ def test_rounding_again_changes_nothing(size: int) -> None:
 @pytest.mark.parametrize(
     ("asked", "shown", "name", "effective", "note"),
     [
-        ("rsize=1000", "rsize=262144>rsize=4096", "rsize", "4096", "Rounded by the kernel to 4096."),
-        ("rsize=1048576", "", "rsize", "262144", "Limited by the server to 262144."),
+        ("rsize=1000", "rsize=262144>rsize=4096", "rsize", "4096", "The kernel rounded it to 4096."),
+        ("rsize=1048576", "", "rsize", "262144", "The server limited it to 262144."),
         (
             "rsize=4194304",
             "rsize=262144>rsize=1048576",
             "rsize",
             "1048576",
-            "Limited by the kernel to 1048576.",
+            "The kernel limited it to 1048576.",
         ),
-        ("timeo=9000", "timeo=600>timeo=6000", "timeo", "6000", "Limited by the kernel to 600 s."),
+        (
+            "timeo=9000",
+            "timeo=600>timeo=6000",
+            "timeo",
+            "6000",
+            "The kernel limited it to 600 s (timeo=6000).",
+        ),
         ("timeo=100", "", "timeo", "600", "An earlier mount of the same server file system decides."),
         ("timeo=0600", "timeo=600>timeo=384", "timeo", "384", "The kernel reads “0600” as 384."),
         ("nconnect=4", "", "nconnect", "1", "The first mount of this server and version decides."),
         ("vers=4", "", "vers", "4.2", "Agreed with the server."),
-        ("bg", "", "bg", None, "Not shown by the kernel."),
-        ("_netdev", "", "_netdev", None, "Of meaning in fstab only."),
+        ("bg", "", "bg", None, "The kernel does not show it."),
+        ("_netdev", "", "_netdev", None, "Has a meaning in fstab only."),
         ("nolock", "", "lock", "", "Has no effect on version 4.2."),
         ("intr", "", "intr", None, "Has no effect."),
-        ("x-foo", "", "x-foo", None, "Of meaning in fstab only."),
+        ("x-foo", "", "x-foo", None, "Has a meaning in fstab only."),
         ("", "relatime>nosuid", "suid", "no", "Always so when this program mounts."),
         ("cto", "", "cto", "", ""),
         ("lookupcache=none", "", "lookupcache", "all", "The kernel uses another value."),
@@ -127,14 +140,14 @@ def test_notes_say_why(asked: str, shown: str, name: str, effective: str | None,
     old, _, new = shown.partition(">")
     value = by_name(asked, V42.replace(old, new) if old else V42)[name]
     expected = None if name == "lock" else effective  # version 4 does not show the option lock
-    assert (value.effective, value.note) == (expected, note)
+    assert (value.effective, message_text(value.note)) == (expected, note)
 
 
 def test_without_a_mount_nothing_is_in_use() -> None:
     values = compare_options(MountOptions.parse("vers=4.2,rsize=1"), None)
     assert [(v.name, v.requested, v.effective, v.note) for v in values] == [
-        ("vers", "4.2", None, ""),
-        ("rsize", "1", None, ""),
+        ("vers", "4.2", None, None),
+        ("rsize", "1", None, None),
     ]
 
 
@@ -170,7 +183,7 @@ def test_effective_values_are_canonical() -> None:
 def test_differences_between_fstab_and_the_mount(written: str, shown: str, sentences: list[str]) -> None:
     old, _, new = shown.partition(">")
     assert (
-        configuration_differences(configured(written), active(V42.replace(old, new) if old else V42))
+        texts(configuration_differences(configured(written), active(V42.replace(old, new) if old else V42)))
         == sentences
     )
 
@@ -178,7 +191,7 @@ def test_differences_between_fstab_and_the_mount(written: str, shown: str, sente
 def test_nfs4_means_version_4() -> None:
     v3 = V42.replace("vers=4.2", "vers=3")
     assert configuration_differences(configured("", "nfs4"), active()) == []
-    assert configuration_differences(configured("", "nfs4"), active(v3)) == [
+    assert texts(configuration_differences(configured("", "nfs4"), active(v3))) == [
         "/etc/fstab says “vers=4”, in use is “vers=3”."
     ]
 
@@ -222,6 +235,8 @@ def test_values_that_are_not_in_use(asked: str, told: set[str]) -> None:
 
 def test_a_tag_of_fsc_that_the_kernel_does_not_show_is_not_laid_to_an_earlier_mount() -> None:
     value = by_name("fsc=x1,lookupcache=positive", f"{V42},fsc")["fsc"]
-    assert value.note == "Kernels before 6.12 show fsc without its tag."
+    assert message_text(value.note) == "Kernels before 6.12 show fsc without its tag."
     assert value.name not in {other.name for other in overridden_options([value])}
-    assert "earlier mount" in by_name("fsc=x1", f"{V42},fsc=other")["fsc"].note
+    note = by_name("fsc=x1", f"{V42},fsc=other")["fsc"].note
+    assert note is not None
+    assert note.code == OptionNote.SAME_FILESYSTEM

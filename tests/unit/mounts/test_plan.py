@@ -11,6 +11,7 @@ from app.errors import AppError, ErrorKind
 from app.mounts.change_model import ApplyArgs, ApplyPlan, Interruption
 from app.mounts.model import Configured, MountTable
 from app.mounts.plan import make_plan
+from app.text.message import message_text
 from app.text.mounts import interruption_text
 
 
@@ -47,7 +48,7 @@ def test_fstab_only_options_are_preserved_without_a_warning(world: MemoryHost) -
     made = plan(world, options="vers=4.2,retry=2,nofail,x-systemd.mount-timeout=9", keeper="fstab")
     assert {"nofail", "x-systemd.mount-timeout"} <= takes(made).keys()
     assert [text for text in made.warnings if "not changed in the live mount" in text] == [
-        "retry is not changed in the live mount. Counts the next time it is mounted."
+        "retry is not changed in the live mount. Takes effect at the next mount."
     ]
 
 
@@ -128,7 +129,7 @@ def test_what_an_unmount_would_lose_is_said(world: MemoryHost) -> None:
     later = {"mount_point": "/mnt/n", "mount": False, "keeper": "fstab", "read_ahead_kb": 64}
     assert plan(world, **later).volatile_kb == 64
     assert plan(world, **later, save_read_ahead=True).volatile_kb is None
-    notes = [change.note for change in plan(world, read_ahead_kb=64).changes]
+    notes = [message_text(change.note) for change in plan(world, read_ahead_kb=64).changes]
     assert notes[-1] == "KiB, until unmounted."
 
 
@@ -141,7 +142,7 @@ def test_a_readahead_that_is_saved_is_shown_as_it_is_written(world: MemoryHost) 
     assert [step.kind for step in made.steps] == ["tune", "save", "check"]
     assert 'ATTR{read_ahead_kb}="64"' in made.rule_diff
     assert '# Mount point: "/mnt/a"' in made.rule_diff
-    assert "It is saved" in made.changes[-1].note
+    assert "It is saved" in message_text(made.changes[-1].note)
     made = plan(world, options="vers=4.2", save_read_ahead=True)
     assert [step.kind for step in made.steps] == ["save"]
     assert 'ATTR{read_ahead_kb}="512"' in made.rule_diff
@@ -152,7 +153,7 @@ def test_another_readahead_than_the_saved_one_lasts_until_unmounted(world: Memor
     assert plan(world).volatile_kb is None
     made = plan(world, read_ahead_kb=64)
     assert (made.volatile_kb, made.rule_diff) == (64, "")
-    assert "then 512 KiB, which is saved" in made.changes[-1].note
+    assert "Then the saved 512 KiB apply" in message_text(made.changes[-1].note)
 
 
 def test_without_a_readahead_there_is_nothing_to_save(world: MemoryHost) -> None:

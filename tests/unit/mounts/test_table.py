@@ -12,6 +12,7 @@ import pytest
 
 from app.mounts.model import Mount, MountTable
 from app.mounts.table import read_table
+from app.text.message import message_text
 
 DATA = Path(__file__).parents[2] / "data" / "mounts"
 ROOT = "27 1 254:1 / / rw,relatime - ext4 /dev/vda rw\n"
@@ -90,8 +91,10 @@ def test_states(tree: Tree) -> None:
         "/c": "not-mounted",
         "/d": "differs",
     }
-    assert find(table, "/b").differences == ["/etc/fstab says “soft”, in use is “hard”."]
-    assert find(table, "/d").differences[0] == "/etc/fstab says nas:/d, mounted is nas:/other."
+    (difference,) = find(table, "/b").differences
+    assert message_text(difference) == "/etc/fstab says “soft”, in use is “hard”."
+    difference = find(table, "/d").differences[0]
+    assert message_text(difference) == "/etc/fstab says nas:/d, mounted is nas:/other."
     assert [mount.share for mount in table.mounts] == sorted(mount.share for mount in table.mounts)
 
 

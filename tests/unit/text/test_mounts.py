@@ -6,8 +6,8 @@ import pytest
 
 from app.errors import AppError, ErrorKind
 from app.mounts.model import Active, Holder, Mount
-from app.mounts.mount_users import WaitingProcesses
-from app.text.mounts import explain_unmount, lasting_text, mount_state_text, trouble_text, waiting_text
+from app.mounts.mount_users import WaitingProcesses, explain_unmount
+from app.text.mounts import lasting_text, mount_state_text, trouble_text, waiting_text
 
 VIM = Holder(pid=4711, command="vim", user="ann", use="open file", own=True)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.speeds import SpeedUnit, convert_speeds, format_rate, format_speed, speed_scale
-from app.units import format_duration, format_size, parse_size
+from app.text.units import format_duration, format_size, parse_size
 
 
 @pytest.mark.parametrize(

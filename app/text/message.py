@@ -1,0 +1,90 @@
+"""Messages as data: a code with values, and its sentence in the language of the user.
+
+Logic makes and compares codes. The tables of this package have the sentences, which are made for display.
+"""
+
+from __future__ import annotations
+
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from advisor.speeds import SpeedUnit, format_rate, format_speed
+from app.text.mount_messages import MOUNT_MESSAGES
+from app.text.translate import gettext
+from app.text.units import format_duration, format_size
+from resources.decoding import converted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+#: Sentences by code. Placeholders name values; a format such as {used:speed} is a key of _FORMATS.
+MESSAGES: Mapping[str, str] = {**MOUNT_MESSAGES}
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A statement for the user as data.
+
+    Attributes:
+        code: key of its sentence in MESSAGES.
+        params: values for the placeholders of the sentence.
+    """
+
+    code: str
+    params: dict[str, Any] = {}
+
+
+def message(code: str, **params: Any) -> Message:
+    """Return a message with the values for its placeholders."""
+    return Message(code, params)
+
+
+def message_text(item: Message | None, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+    """Return the sentence of a message, "" for None.
+
+    Args:
+        item: code and values.
+        unit: unit in which to show speeds.
+    """
+    if item is None:
+        return ""
+    return fill(gettext(MESSAGES[item.code]), item.params, unit)
+
+
+def fill(template: str, params: Mapping[str, Any], unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+    """Return a sentence with its values.
+
+    Args:
+        template: sentence with placeholders, such as {path} or {used:speed}.
+        params: values by name; a nested message becomes its sentence.
+        unit: unit in which to show speeds.
+    """
+    return _ValueFormatter(unit).vformat(template, (), params)
+
+
+class _ValueFormatter(Formatter):
+    """Formatter of placeholders: {limit:duration} is a duration with its unit."""
+
+    def __init__(self, unit: SpeedUnit) -> None:
+        self._unit = unit
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "speed":
+            return format_speed(value, self._unit)
+        if format_spec in _FORMATS:
+            return _FORMATS[format_spec](value)
+        if isinstance(value, dict):  # a message that was sent as JSON
+            value = converted(value, Message)
+        if isinstance(value, Message):
+            return message_text(value, self._unit)
+        return str(super().format_field(value, format_spec))
+
+
+_FORMATS: dict[str, Callable[[Any], str]] = {
+    "rate": format_rate,
+    "size": format_size,
+    "duration": format_duration,
+    "percent": lambda value: f"{value:.0%}",
+    "list": ", ".join,
+}
