@@ -70,6 +70,8 @@ class ChangeRunner:
         token: cancels the change, which then rolls back.
         emit: receives the ApplyEvents.
         records: records of changes, by which the next start of the program reports an interrupted change.
+        decide: returns whether the change of a live mount stays, in place of a person's confirmation; it is
+            called once, has ``keep_s`` of the request, and may raise an AppError, which rolls back too.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class ChangeRunner:
         emit: Callable[[ApplyEvent], None],
         *,
         records: ChangeRecords,
+        decide: Callable[[], bool] | None = None,
     ) -> None:
         self._args = args
         self._view = view
@@ -88,6 +91,7 @@ class ChangeRunner:
         self._token = token
         self._emit = emit
         self._records = records
+        self._decide = decide
         self._confirmed = threading.Event()
         self._undo_stack: list[tuple[str, int, Callable[[], None]]] = []
         self._warnings: list[str] = []
@@ -102,6 +106,11 @@ class ChangeRunner:
     def keep(self) -> None:
         """Confirm the change: it stays."""
         self._confirmed.set()
+
+    @property
+    def rollback_problems(self) -> tuple[str, ...]:
+        """One sentence for each step that the rollback could not undo."""
+        return tuple(self._problems)
 
     def run(self) -> ApplyReport:
         """Apply the change and return its report.
@@ -311,6 +320,10 @@ class ChangeRunner:
         return " ".join(map(message_text, self._differences))
 
     def _wait_for_confirmation(self, _found: InspectedChange) -> str:
+        if self._decide is not None:
+            if self._decide():
+                return "The change stays."
+            raise CancelledError("The change does not stay.")
         end = time.monotonic() + self._args.keep_s
         with self._token.on_cancel(self._confirmed.set):
             while (left := end - time.monotonic()) > 0:

@@ -11,8 +11,16 @@ from advisor.confidence import limit_confidence
 from advisor.facts import FACT_LABELS, ClientFacts, FactGroup, Facts, LinkFacts, ServerFacts
 from advisor.identify import find_card, network_cards, server_kinds
 from advisor.lint_rules import LintContext
-from advisor.options import MountOptions, implied_values
-from advisor.recommend import Advice, MeasuredOption, NotRecommended, Recommendation, SystemWarning, recommend
+from advisor.options import MountOptions, catalogue, implied_values
+from advisor.recommend import (
+    Advice,
+    MeasuredOption,
+    NotRecommended,
+    Recommendation,
+    SystemWarning,
+    group_recommendations,
+    recommend,
+)
 from advisor.rules import WORKLOADS, Workload
 from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, Direction, Prediction, predict
 from advisor.throughput_curve import COPY_BYTES, PredictedCurve, predicted_curve
@@ -130,6 +138,9 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
         curve: predicted speed over the limiting quantity, None where the link is not known.
         read_ahead_state: what happens to the mount's readahead at the next mount; "" if not mounted.
         lacking: unknown facts that may hide further recommendations, by group and field.
+        gains: predicted speeds of single groups of recommendations (advisor.recommend.group_recommendations),
+            each applied alone, by the first option of the group: the figure that gains most.
+        tried: options whose recommended value a test of one's own compared without a proven difference.
     """
 
     facts: Facts
@@ -145,6 +156,8 @@ class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
     curve: PredictedCurve | None = None
     read_ahead_state: ReadAheadState = ""
     lacking: tuple[str, ...] = ()
+    gains: dict[str, Expected] = {}
+    tried: tuple[str, ...] = ()
 
 
 def headline(result: AdviceResult) -> str:
@@ -218,13 +231,8 @@ def advise(
     advised = advice.options
     read_ahead, advised_read_ahead = _read_aheads(tunables, advice)
     expected = {
-        figure: Expected(
-            figure=figure,
-            call_size=call_size(size, advised.values()),
-            now=_predict(options, facts, _copy_spec(direction, size, options), read_ahead),
-            advised=_predict(advised, facts, _copy_spec(direction, size, advised), advised_read_ahead),
-        )
-        for figure, (direction, size) in _FIGURES.items()
+        figure: _expected(figure, facts, (options, read_ahead), (advised, advised_read_ahead))
+        for figure in _FIGURES
     }
     return AdviceResult(
         facts=facts,
@@ -248,7 +256,62 @@ def advise(
         if mount is not None and mount.active is not None
         else "",
         lacking=advice.lacking,
+        gains=_single_gains(facts, advice, options, read_ahead),
+        tried=tuple(
+            item.option
+            for item in advice.recommendations
+            if any(
+                (result.option, result.value, result.status) == (item.option, item.proposed, "untested")
+                for result in args.measured
+            )
+        ),
     )
+
+
+def _expected(
+    figure: ExpectedFigure, facts: Facts, now: tuple[MountOptions, int], then: tuple[MountOptions, int]
+) -> Expected:
+    """Return the predictions of one figure for two pairs of options and readahead (bytes)."""
+    direction, size = _FIGURES[figure]
+    before, after = (
+        _predict(options, facts, _copy_spec(direction, size, options), read_ahead)
+        for options, read_ahead in (now, then)
+    )
+    return Expected(figure=figure, call_size=call_size(size, then[0].values()), now=before, advised=after)
+
+
+def _single_gains(
+    facts: Facts, advice: Advice, options: MountOptions, read_ahead: int
+) -> dict[str, Expected]:
+    """Return the largest predicted gain of each group of recommendations that gains anything alone."""
+    found: dict[str, Expected] = {}
+    for group in group_recommendations(advice.recommendations):
+        changed, changed_read_ahead = options.copy(), read_ahead
+        for item in group:
+            if item.option == "read_ahead_kb":
+                changed_read_ahead = int(item.proposed or 0) * 1024
+            elif item.proposed is None:
+                changed.remove(item.option)
+            elif catalogue().find(item.option) is not None:
+                changed.set(item.option, item.proposed)
+        if changed == options and changed_read_ahead == read_ahead:
+            continue
+        figures = [
+            _expected(figure, facts, (options, read_ahead), (changed, changed_read_ahead))
+            for figure in _FIGURES
+        ]
+        best = max(figures, key=predicted_ratio)
+        if predicted_ratio(best) > 1:
+            found[group[0].option] = best
+    return found
+
+
+def predicted_ratio(expected: Expected) -> float:
+    """Return the predicted speed with the recommendations divided by the present one, 0 if unknown."""
+    now, advised = expected.now, expected.advised
+    if now is None or advised is None or now.unpredictable or advised.unpredictable:
+        return 0.0
+    return advised.bytes_per_s / now.bytes_per_s
 
 
 def _context(args: AdviceArgs, facts: Facts, mount: Mount | None, mounts: Iterable[Mount]) -> LintContext:

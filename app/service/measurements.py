@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from app.mounts.model import MountTable
     from app.mounts.table import RecordedOptions
     from app.service.server import Context, Handler
-    from app.speedtest.model import TestPlan, TestPlanArgs, TestResult, TestSpec
+    from app.speedtest.model import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec
     from app.speedtest.mount_session import MountSession
 
 
@@ -96,6 +96,14 @@ class TestVerbs:
         """Run a copy test in a worker process."""
         with self._measurement_lock.acquire("A test is running", context.token):
             return self._run_test(args, context)
+
+    def run_mounted_test(
+        self, spec: TestSpec, token: CancelToken, emit: Callable[[TestEvent], None]
+    ) -> TestResult:
+        """Run a copy test on a mount; the caller holds the measurement lock."""
+        table = self._requested.table
+        result = run_test(spec, token, emit, link=self._lab_link(), table=table)
+        return with_environment(result, readahead_of_result(result, table()))
 
     def _run_test(self, args: TestSpec, context: Context) -> TestResult:
         link = self._lab_link()
@@ -238,6 +246,7 @@ def _read_ahead_kb(table: MountTable, share: str) -> int | None:
 Measurement = Literal[
     "A test is running",
     "A test is being planned",
+    "A before-and-after test is running",
     "An experiment is running",
     "The option sets of an experiment are being tried",
 ]

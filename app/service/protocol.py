@@ -50,11 +50,13 @@ from app.mounts.change_model import (
 )
 from app.mounts.file_import import ImportArgs, ImportPlan, ImportPlanArgs, ImportProgress, ImportReport
 from app.mounts.foreign_entries import ForeignArgs, ForeignEntry
-from app.mounts.model import Approval, MountReport, MountTable, ReadaheadReport, SavedEntryReport
+from app.mounts.model import Approval, Mount, MountReport, MountTable, ReadaheadReport, SavedEntryReport
 from app.mounts.mount_users import WaitingArgs, WaitingProcesses
+from app.mounts.restore import RestoreArgs
 from app.mounts.space import Space, SpaceArgs
 from app.mounts.system_log import LogArgs, MountLog
 from app.service.advice import AdviceArgs, AdviceResult
+from app.service.before_after import BeforeAfterArgs, BeforeAfterEvent, BeforeAfterPlan, BeforeAfterReport
 from app.speedtest.model import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 
@@ -398,7 +400,10 @@ VERBS: dict[str, Verb] = {
     "mounts.plan": Verb(ApplyArgs, ApplyPlan),
     "mounts.apply": Verb(ApplyArgs, ApplyReport, ApplyEvent),
     "mounts.keep": Verb(KeepArgs, Empty),
+    "mounts.restore": Verb(RestoreArgs, Mount),
     "mounts.dismiss": Verb(DismissArgs, Empty),
+    "before-after.plan": Verb(AdviceArgs, BeforeAfterPlan),
+    "before-after.run": Verb(BeforeAfterArgs, BeforeAfterReport, BeforeAfterEvent),
     "mounts.space": Verb(SpaceArgs, Space),
     "mounts.log": Verb(LogArgs, MountLog),
     "mounts.waiting": Verb(WaitingArgs, WaitingProcesses),

@@ -55,6 +55,7 @@ from app.mounts.plan import HostView, make_plan
 from app.mounts.probe_exclusion import ProbeExclusion
 from app.mounts.reachability import probe_server
 from app.mounts.removal import remove_saved_mount
+from app.mounts.restore import restore_settings
 from app.mounts.saved_readahead import ReadaheadStore
 from app.mounts.space import SpaceReader
 from app.mounts.system_log import LogReader, log_subject
@@ -62,6 +63,7 @@ from app.mounts.table import RecordedOptions, plain_path, watch_table
 from app.mounts.unit_store import UnitStore
 from app.process import find_program
 from app.service.advice import advise
+from app.service.before_after import BeforeAfterTest, before_after_settings, plan_before_after
 from app.service.measurements import ExperimentVerbs, MeasurementLock, TestVerbs
 from app.service.protocol import (
     PROTOCOL,
@@ -104,6 +106,7 @@ if TYPE_CHECKING:
     from app.mounts.approval import ApprovalChange
     from app.mounts.change_model import (
         ApplyArgs,
+        ApplyEvent,
         ApplyPlan,
         ApplyReport,
         DismissArgs,
@@ -116,9 +119,11 @@ if TYPE_CHECKING:
     from app.mounts.foreign_entries import ForeignArgs, ForeignEntry
     from app.mounts.model import Holder
     from app.mounts.mount_users import WaitingArgs, WaitingProcesses
+    from app.mounts.restore import RestoreArgs
     from app.mounts.space import Space, SpaceArgs
     from app.mounts.system_log import LogArgs, MountLog
     from app.service.advice import AdviceArgs, AdviceResult
+    from app.service.before_after import BeforeAfterArgs, BeforeAfterPlan, BeforeAfterReport
     from app.service.server import Context, Handler
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
     from app.tasks import CancelToken
@@ -193,7 +198,10 @@ class HostVerbs:
             "mounts.plan": self.plan,
             "mounts.apply": self.apply,
             "mounts.keep": self.keep,
+            "mounts.restore": self.restore,
             "mounts.dismiss": self.dismiss,
+            "before-after.plan": self.plan_before_after,
+            "before-after.run": self.run_before_after,
             "mounts.space": self.get_space,
             "mounts.log": self.get_log,
             "mounts.waiting": self.get_waiting,
@@ -435,14 +443,7 @@ class HostVerbs:
     def apply(self, args: ApplyArgs, context: Context) -> ApplyReport:
         """Apply a change of a mount; roll it back if a step fails or the user does not confirm it."""
         with self._exclusive_change():
-            change = ChangeRunner(
-                args,
-                self._host_view(),
-                self._mount_actions(),
-                context.token,
-                context.emit,
-                records=self._records,
-            )
+            change = self._change_runner(args, context.token, context.emit)
             self._changes[context.request_id] = change
             try:
                 report = change.run()
@@ -451,6 +452,58 @@ class HostVerbs:
             if report.report is not None:
                 _add_recent_server(args.share)
             return report
+
+    def restore(self, args: RestoreArgs, context: Context) -> Mount:
+        """Restore the settings of a mount from before a change that was kept."""
+        token = context.token
+        with self._exclusive_change():
+            return restore_settings(
+                args,
+                find=lambda point: _find(self._table(), point),
+                apply=lambda change: self._change_runner(change, token, lambda _event: None).run(),
+                remove=lambda removal: remove_saved_mount(
+                    removal, token, self._configs, self._readaheads, self._start_helper
+                ),
+                save_readahead=lambda point, kb: self._readaheads.change(
+                    point, kb, None, preview=False, token=token
+                ),
+            )
+
+    def plan_before_after(self, args: AdviceArgs, context: Context) -> BeforeAfterPlan:
+        """Return the plan of a before-and-after test of a mount's recommendations."""
+        context.token.check()
+        mount = _find(self._table(), args.mount_point)
+        return plan_before_after(
+            mount, self.get_advice(args, context), lambda change: make_plan(change, self._host_view())
+        )
+
+    def run_before_after(self, args: BeforeAfterArgs, context: Context) -> BeforeAfterReport:
+        """Test a mount, change it, test it again; keep the change only if it is proven faster."""
+        settings = before_after_settings(_find(self._table(), args.change.mount_point))
+        lock = self._measurement_lock.acquire("A before-and-after test is running", context.token)
+        with self._exclusive_change(), lock:
+            return BeforeAfterTest(
+                args,
+                settings,
+                context.token,
+                context.emit,
+                run_test=self._test_verbs.run_mounted_test,
+                make_change=lambda change, emit, decide: self._change_runner(
+                    change, context.token, emit, decide=decide
+                ),
+            ).run()
+
+    def _change_runner(
+        self,
+        change: ApplyArgs,
+        token: CancelToken,
+        emit: Callable[[ApplyEvent], None],
+        *,
+        decide: Callable[[], bool] | None = None,
+    ) -> ChangeRunner:
+        """Return the runner of one change; ``decide`` takes the place of a person's confirmation."""
+        view, actions = self._host_view(), self._mount_actions()
+        return ChangeRunner(change, view, actions, token, emit, records=self._records, decide=decide)
 
     @contextlib.contextmanager
     def _exclusive_change(self) -> Generator[None]:
@@ -478,9 +531,7 @@ class HostVerbs:
         """Write the chosen entries of a file; an entry that fails is rolled back."""
 
         def apply(change: ApplyArgs) -> ApplyReport:
-            view, actions = self._host_view(), self._mount_actions()
-            ignore: Callable[[object], None] = lambda _event: None  # noqa: E731 - no one listens to the steps
-            return ChangeRunner(change, view, actions, context.token, ignore, records=self._records).run()
+            return self._change_runner(change, context.token, lambda _event: None).run()
 
         with self._exclusive_change():
             return run_import(args, self._host_view(), apply, context.token, context.emit)

@@ -12,13 +12,13 @@ import msgspec
 
 from advisor.facts import payload_rate_bps
 from advisor.speeds import format_rate
-from app.speedtest.model import TestPlan
+from app.speedtest.model import SMALL_READS, TestPlan
 from app.speedtest.network_measurement import STREAM_S
 from app.speedtest.testdir import SPACE_RESERVE
 from app.text.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from advisor.bottleneck import TransferDirection
     from advisor.facts import LinkFacts
@@ -142,6 +142,19 @@ def _repeat_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
     else:
         copying = _crossings_per_repeat(spec) * spec.size / speed
     return copying / (1 - _OVERHEAD)
+
+
+def predicted_seconds(spec: TestSpec, speeds: Mapping[str, float]) -> float:
+    """Return the duration of a test of one file, s, from predicted speeds.
+
+    Args:
+        spec: the test.
+        speeds: bytes per second by figure; figures that the test does not measure are ignored.
+    """
+    figures = [figure for figure in ("write", "read") if spec.direction in {"both", figure}]
+    figures += [SMALL_READS] if spec.reads_again else []
+    copying = sum(spec.size / speeds[figure] for figure in figures if speeds.get(figure))
+    return spec.rounds * copying / (1 - _OVERHEAD)
 
 
 def _file_s(spec: TestSpec, speed: float, rtt_s: float) -> float:

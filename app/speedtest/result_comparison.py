@@ -21,11 +21,16 @@ if TYPE_CHECKING:
     from app.speedtest.model import TestResult
 
 ComparisonVerdict = Literal["faster", "slower", "same", "unknown"]
+#: Verdict on a change: "faster" if a figure rose and none fell, "slower" if one fell and none rose, "mixed"
+#: if both, "same" without a significant difference, "unknown" if nothing can be compared.
+ChangeVerdict = Literal["faster", "slower", "mixed", "same", "unknown"]
 
 #: Minimum number of tests on each side to show a difference between tests.
 TESTS_PER_SIDE = MIN_SAMPLE_SIZE
 #: Options that affect the throughput of large files, which a quick test measures.
-_SPEED_OPTIONS = frozenset({"rsize", "wsize", "nconnect", "read_ahead_kb", "proto", "timeo"})
+_SPEED_OPTIONS = frozenset(
+    {"rsize", "wsize", "nconnect", "read_ahead_kb", "proto", "timeo", "ac", "actimeo", "sync"}
+)
 #: Compared figures with their phrases for display.
 _FIGURE_NAMES = {
     "write": "to the server",
@@ -106,6 +111,16 @@ def compare_results(before: Sequence[TestResult], after: Sequence[TestResult]) -
         if old and new and all(old) and all(new):
             comparisons.append(_compare_figure(figure, old, new))
     return comparisons
+
+
+def change_verdict(comparisons: Iterable[FigureComparison]) -> ChangeVerdict:
+    """Return the verdict on a change; only "faster" proves a gain."""
+    verdicts = {item.verdict for item in comparisons} - {"unknown"}
+    if not verdicts:
+        return "unknown"
+    if {"faster", "slower"} <= verdicts:
+        return "mixed"
+    return next((verdict for verdict in ("faster", "slower") if verdict in verdicts), "same")
 
 
 def measured_recommendations(
