@@ -1,14 +1,16 @@
 """Sentences of a mount's headline, and of the result of a before-and-after test."""
 
+# ruff: noqa: D102 - the attributes are described in the class of app.speedtest
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from advisor.options import catalogue
 from advisor.speeds import format_rate, format_speed
 from advisor.tunables import tunables
 from app.text.mounts import trouble_text
-from app.units import format_size
+from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,14 +18,29 @@ if TYPE_CHECKING:
     from advisor.bottleneck import BottleneckKind
     from advisor.facts import LinkFacts
     from advisor.headline import Headline, PossibleGain, SettingChange, SpeedFigure
-    from app.mounts.model import Mount
-    from app.mounts.mount_users import WaitingProcesses
-    from app.speedtest.result_comparison import ChangeVerdict, FigureComparison
+    from app.text.mounts import MountStatus, Waiting
 
 #: Factors from which a gain is called "twice", and from which it is given in whole times.
 _TWICE, _WHOLE_TIMES = (1.75, 2.4), 2.4
 #: Factor up to which a gain is given in percent.
 _PERCENT_BELOW = 1.75
+
+
+class FigureComparison(Protocol):
+    """Part of :class:`app.speedtest.result_comparison.FigureComparison` that the texts need."""
+
+    @property
+    def figure(self) -> str: ...
+    @property
+    def change(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def confidence(self) -> float: ...
+    @property
+    def verdict(self) -> str: ...
 
 
 class HeadlineText(NamedTuple):
@@ -34,7 +51,7 @@ class HeadlineText(NamedTuple):
 
 
 def headline_text(
-    headline: Headline, mount: Mount, now: float, waiting: WaitingProcesses | None = None
+    headline: Headline, mount: MountStatus, now: float, waiting: Waiting | None = None
 ) -> HeadlineText:
     """Return the headline of a mount in words.
 
@@ -201,8 +218,13 @@ def link_text(link: LinkFacts) -> str:
     return format_rate(link.rate_bps) if link.rate_bps is not None else ""
 
 
-def verdict_text(verdict: ChangeVerdict, comparisons: Iterable[FigureComparison]) -> HeadlineText:
-    """Return the result of a before-and-after test as a title and one sentence on what was done."""
+def verdict_text(verdict: str, comparisons: Iterable[FigureComparison]) -> HeadlineText:
+    """Return the result of a before-and-after test as a title and one sentence on what was done.
+
+    Args:
+        verdict: one of app.speedtest.result_comparison.ChangeVerdict.
+        comparisons: the compared figures.
+    """
     items = list(comparisons)
     if verdict == "faster":
         best = max((item for item in items if item.verdict == "faster"), key=lambda item: item.change)
