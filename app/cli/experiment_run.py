@@ -40,6 +40,7 @@ from app.experiment.model import (
     ExperimentResult,
     ExperimentRunArgs,
     SearchArgs,
+    StopReason,
 )
 from app.experiment.proposed_options import OptionProposal  # noqa: TC001 - msgspec reads the annotations
 from app.experiment.recipe_store import find_recipe
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from app.history.experiment_store import StoredExperiment
     from app.mounts.model import MountTable
     from app.service.protocol import HelloResult
+    from app.text.message import Message
 
 if TYPE_CHECKING:
     #: Sends a request to the host (verb, arguments, handler of events) and returns the answer.
@@ -242,25 +244,25 @@ def _resume_hint(args: argparse.Namespace, recorder: _Recording) -> Generator[No
             print(f"Go on with it: mountwright {lab}experiment resume {recorder.number}", file=sys.stderr)
 
 
-def _finish_output(text: str, stopped: str, number: int) -> str:
+def _finish_output(text: str, stopped: Message | None, number: int) -> str:
     """Return the report of a run, unless failed trials stopped the run: then print it and raise.
 
     Args:
         text: the report.
-        stopped: why the run ended early, "" if it did not.
+        stopped: why the run ended early, None if it did not.
         number: number of the saved experiment, 0 if it was not saved.
 
     Raises:
         AppError: UNAVAILABLE, if failed trials stopped the run.
     """
-    if "failed" not in stopped:
+    if stopped is None or stopped.code != StopReason.FAILURES:
         return text
     print(text, flush=True)
     raise AppError(
         ErrorKind.UNAVAILABLE,
-        "It broke off before its end: trials failed one after the other.",
-        hint="See to the cause that the trials tell."
-        + (f" Then go on: “experiment resume {number}”." if number else ""),
+        "The run ended early because trials in a row failed.",
+        hint="Solve the problem that the trials report."
+        + (f" Then resume with “experiment resume {number}”." if number else ""),
     )
 
 

@@ -15,6 +15,7 @@ from app.experiment.analysis import analyze_search, level_rows, search_rows, set
 from app.experiment.factors import FILE_SIZE, factor_label, level_label
 from app.experiment.feasibility import levels_text
 from app.experiment.proposed_options import propose_options
+from app.text.message import message_text
 from app.text.units import format_duration, format_figure, format_size
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def best_text(result: BestSettings, number: int) -> str:
     lines += _proposal_lines(proposal_of(result), result.plan.experiment.share)
     lines.append(f"{answer.trials} trials of {answer.tried} of {answer.candidates} sets.{saved}")
     lines += [f"No candidate: {levels_text(one.levels)}. {one.reason}" for one in result.struck]
-    return "\n".join([*lines, *([result.stopped] if result.stopped else [])])
+    return "\n".join([*lines, *([message_text(result.stopped)] if result.stopped else [])])
 
 
 def proposal_of(result: BestSettings) -> OptionProposal | None:
@@ -206,7 +207,7 @@ def ending_text(result: ExperimentResult, outcomes: Sequence[TrialOutcome], numb
     if number:
         lines[0] += f" They are in the history as experiment {number}."
     if result.stopped:
-        lines.append(result.stopped)
+        lines.append(message_text(result.stopped))
     for state, text in (("failed", "failed"), ("mismatch", "ran with other values than planned")):
         notes = [outcome.note for outcome in outcomes if outcome.state == state]
         if notes:

@@ -5,6 +5,7 @@ The field names are those of the JSON output and of the history's database.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -17,6 +18,7 @@ from advisor.experiment.search import (
 )
 from advisor.transfer_sizes import CP_CALL_SIZE
 from app.speedtest.model import Direction, Environment, TestEvent, WorkloadKind  # noqa: TC001 - msgspec reads it
+from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time
 from app.text.units import format_size
 
 if TYPE_CHECKING:
@@ -251,6 +253,13 @@ class ExperimentEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     plan: ExperimentPlan | None = None
 
 
+class StopReason(StrEnum):
+    """Why a run ended early; "failures" has the parameters count and problem."""
+
+    TIME_LIMIT = "stop.time-limit"
+    FAILURES = "stop.failures"
+
+
 class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a run; its outcomes were reported as events.
 
@@ -259,7 +268,7 @@ class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
         planned: number of planned trials.
         failed: number of failed trials.
         mismatched: number of trials whose options in use differed from the plan.
-        stopped: why it ended before the last trial, or "".
+        stopped: why it ended before the last trial, a StopReason with its values; None if it did not.
         drift: drift of the baseline, for each figure.
         seconds: duration of this part of the run, s.
         notes: sentences for display.
@@ -269,7 +278,7 @@ class ExperimentResult(msgspec.Struct, frozen=True, kw_only=True):
     planned: int
     failed: int
     mismatched: int
-    stopped: str = ""
+    stopped: Message | None = None
     drift: list[BaselineDrift] = []
     seconds: float = 0.0
     notes: list[str] = []
@@ -308,7 +317,7 @@ class BestSettings(msgspec.Struct, frozen=True, kw_only=True):
         answer: winner, runner-up, default and present settings with their intervals, bytes per second.
         options: mount options of the winner.
         read_ahead_kb: readahead of the winner, KiB; None for the kernel's default.
-        stopped: why it ended before its time limit, or "".
+        stopped: why it ended before its time limit, a StopReason with its values; None if it did not.
         seconds: duration of the search, or of this part of it, s.
         struck: candidates excluded during the search, with reasons.
         retest: alternating re-test of the winner and the present settings; None if they are the same, or it
@@ -320,7 +329,7 @@ class BestSettings(msgspec.Struct, frozen=True, kw_only=True):
     options: str
     read_ahead_kb: int | None
     retest: Retest | None = None
-    stopped: str = ""
+    stopped: Message | None = None
     seconds: float = 0.0
     struck: list[ExcludedSet] = []
 

@@ -18,9 +18,10 @@ from app.errors import AppError
 from app.experiment.design import Trial, schedule_trials
 from app.experiment.factors import trial_spec
 from app.experiment.feasibility import VOLATILE_OPTIONS
-from app.experiment.model import ExperimentEvent, ExperimentResult
+from app.experiment.model import ExperimentEvent, ExperimentResult, StopReason
 from app.speedtest.cleanup import wait_unless_cancelled
 from app.tasks import CancelledError, CancelToken
+from app.text.message import Message, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,8 +100,8 @@ class TrialLoop:
         self._emit = emit
         self._outcomes = list(done)
         self._began = context.now()
-        #: Why the run ended early, "" if it did not.
-        self._stopped = ""
+        #: Why the run ended early, None if it did not.
+        self._stopped: Message | None = None
 
     def _next(self) -> NextTrial | None:
         """Return the trial to run next, None at the end."""
@@ -130,9 +131,7 @@ class TrialLoop:
             # Repeating a trial that succeeded distinguishes failing sets from a failing server.
             if failed == MAX_FAILURES_IN_A_ROW:
                 if self._run_one(self._good_trial()).state == "failed":
-                    self._stopped = (
-                        f"{failed} trials failed one after the other, the last one so: {outcome.note}"
-                    )
+                    self._stopped = message(StopReason.FAILURES, count=failed, problem=outcome.note)
                 failed = 0
 
     def _run_one(self, trial: NextTrial) -> TrialOutcome:
@@ -222,7 +221,7 @@ class _ExperimentRun(TrialLoop):
             self._budget_s is not None
             and spent + self._slowdown() * self._plan.sets[trial.set].seconds[trial.work] > self._budget_s
         ):
-            self._stopped = "The time that was allowed is over; it can be resumed."
+            self._stopped = message(StopReason.TIME_LIMIT)
             return None
         return self._trial(trial, "trial")
 

@@ -24,6 +24,7 @@ from app.experiment.model import (
 from app.experiment.runner import NextTrial, TrialLoop
 from app.experiment.search_space import plan_search
 from app.experiment.search_state import max_search_trials, max_trials, replay, retest_share, search_figures
+from app.text.message import message_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,7 +143,7 @@ class _SearchRun(TrialLoop):
         except ValueError as error:
             raise AppError(
                 ErrorKind.UNAVAILABLE,
-                f"No trial gave a result. {self._stopped or self._last_note}".strip(),
+                f"No trial gave a result. {message_text(self._stopped) or self._last_note}".strip(),
                 hint="See to the cause if one is told; otherwise allow more time.",
             ) from error
         return BestSettings(

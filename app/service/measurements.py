@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,6 +26,7 @@ from app.speedtest.planning import plan_test
 from app.speedtest.private_mount import PrivateMount
 from app.speedtest.runner import inspect_target, run_test
 from app.tasks import CancelToken
+from app.text.message import message, message_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -81,7 +83,7 @@ class TestVerbs:
         """Return the files a test will copy and its expected duration; a preset chooses the file sizes."""
         if args.spec.share:
             # Even a short test mount needs the lock: a mount made at the same time shares its connections.
-            planned = self._measurement_lock.acquire("A test is being planned", context.token)
+            planned = self._measurement_lock.acquire(Measurement.TEST_PLAN, context.token)
             with planned, self._private_mount(args.spec, context) as mount:
                 target = mount.look_at(args.spec, context.token)
         else:
@@ -94,7 +96,7 @@ class TestVerbs:
 
     def run_test(self, args: TestSpec, context: Context) -> TestResult:
         """Run a copy test in a worker process."""
-        with self._measurement_lock.acquire("A test is running", context.token):
+        with self._measurement_lock.acquire(Measurement.TEST, context.token):
             return self._run_test(args, context)
 
     def run_mounted_test(
@@ -179,9 +181,7 @@ class ExperimentVerbs:
 
     def plan(self, args: ExperimentArgs, context: Context) -> ExperimentPlan:
         """Mount every option set once; return those that can be measured and the expected duration."""
-        with self._measurement_lock.acquire(
-            "The option sets of an experiment are being tried", context.token
-        ):
+        with self._measurement_lock.acquire(Measurement.SET_PROBES, context.token):
             experiment = self._experiment_context(args.experiment.share, facts=True)
             plan = plan_experiment(args, experiment, context.token, context.emit)
             environment = environment_of(args.experiment.share, experiment.facts.link, plan.sets[0].effective)
@@ -189,13 +189,13 @@ class ExperimentVerbs:
 
     def run(self, args: ExperimentRunArgs, context: Context) -> ExperimentResult:
         """Run the trials of a plan that have no outcome yet; send each outcome as an event."""
-        with self._measurement_lock.acquire("An experiment is running", context.token):
+        with self._measurement_lock.acquire(Measurement.EXPERIMENT, context.token):
             experiment = self._experiment_context(args.plan.experiment.share, facts=False)
             return run_experiment(args, experiment, context.token, context.emit)
 
     def best(self, args: SearchArgs, context: Context) -> BestSettings:
         """Search for the best settings within a time limit; send candidates and outcomes as events."""
-        with self._measurement_lock.acquire("An experiment is running", context.token):
+        with self._measurement_lock.acquire(Measurement.EXPERIMENT, context.token):
             experiment = replace(
                 self._experiment_context(args.share, facts=True),
                 read_ahead_kb=_read_ahead_kb(self._table(), args.share),
@@ -212,7 +212,7 @@ class ExperimentVerbs:
 
     def search(self, args: ExperimentRunArgs, context: Context) -> BestSettings:
         """Resume an interrupted search; send each outcome as an event."""
-        with self._measurement_lock.acquire("An experiment is running", context.token):
+        with self._measurement_lock.acquire(Measurement.EXPERIMENT, context.token):
             experiment = self._experiment_context(args.plan.experiment.share, facts=False)
             return resume_search(args, experiment, context.token, context.emit)
 
@@ -242,14 +242,14 @@ def _read_ahead_kb(table: MountTable, share: str) -> int | None:
     )
 
 
-#: Running measurement, as the beginning of the message that refuses a second one.
-Measurement = Literal[
-    "A test is running",
-    "A test is being planned",
-    "A before-and-after test is running",
-    "An experiment is running",
-    "The option sets of an experiment are being tried",
-]
+class Measurement(StrEnum):
+    """Running measurement; a second one is refused."""
+
+    TEST = "measurement.test"
+    TEST_PLAN = "measurement.test-plan"
+    GAIN_TRIAL = "measurement.gain-trial"
+    EXPERIMENT = "measurement.experiment"
+    SET_PROBES = "measurement.set-probes"
 
 
 #: Interval at which a waiting request checks its own cancellation, s.
@@ -277,11 +277,11 @@ class MeasurementLock:
         """
         with self._changed:
             while self._running is not None:
-                if not self._token.cancelled and self._running != "A test is being planned":
+                if not self._token.cancelled and self._running is not Measurement.TEST_PLAN:
                     raise AppError(
                         ErrorKind.BUSY,
-                        f"{self._running} here already.",
-                        hint="Two at once would measure each other. Wait for it, or cancel it.",
+                        message_text(message(self._running)),
+                        hint="Two at once would distort each other. Wait until it ends, or cancel it.",
                     )
                 token.check()
                 self._changed.wait(_POLL_INTERVAL_S)

@@ -64,7 +64,7 @@ from app.mounts.unit_store import UnitStore
 from app.process import find_program
 from app.service.advice import advise
 from app.service.before_after import BeforeAfterTest, before_after_settings, plan_before_after
-from app.service.measurements import ExperimentVerbs, MeasurementLock, TestVerbs
+from app.service.measurements import ExperimentVerbs, Measurement, MeasurementLock, TestVerbs
 from app.service.protocol import (
     PROTOCOL,
     ApprovalArgs,
@@ -480,7 +480,7 @@ class HostVerbs:
     def run_before_after(self, args: BeforeAfterArgs, context: Context) -> BeforeAfterReport:
         """Test a mount, change it, test it again; keep the change only if it is proven faster."""
         settings = before_after_settings(_find(self._table(), args.change.mount_point))
-        lock = self._measurement_lock.acquire("A before-and-after test is running", context.token)
+        lock = self._measurement_lock.acquire(Measurement.GAIN_TRIAL, context.token)
         with self._exclusive_change(), lock:
             return BeforeAfterTest(
                 args,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("bench")
 
 #: State of the first attempt to remove files.
-RemovalState = Literal["under way", "failed", "done"]
+RemovalState = Literal["running", "failed", "done"]
 
 #: Interval of polling the mount table while leftover files exist, s.
 _POLL_INTERVAL_S = 5.0
@@ -153,7 +153,7 @@ def record_leftover(leftover: LeftoverFiles, removal: Callable[[], RemovalState]
         if state == "done":
             return False
         _leftovers[leftover.run] = leftover
-        if state == "under way":
+        if state == "running":
             _in_removal.add(leftover.run)
         _write_record(leftover)
     if state == "failed":

@@ -303,7 +303,7 @@ class _WorkerRun:
         self._messages: queue.SimpleQueue[WorkerMessage | None] = queue.SimpleQueue()
         self._handle = handle
         #: State of the removal of a killed worker's files.
-        self._removal: RemovalState = "under way"
+        self._removal: RemovalState = "running"
         _check_utf8_names(spec)
         self._child: Child = start_program("worker", handle)
         threading.Thread(target=self._read_messages, name="bench-run", daemon=True).start()

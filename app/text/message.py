@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from advisor.speeds import SpeedUnit, format_rate, format_speed
+from app.text.experiment_messages import EXPERIMENT_MESSAGES
 from app.text.mount_messages import MOUNT_MESSAGES
 from app.text.translate import gettext
 from app.text.units import format_duration, format_size
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 #: Sentences by code. Placeholders name values; a format such as {used:speed} is a key of _FORMATS.
-MESSAGES: Mapping[str, str] = {**MOUNT_MESSAGES}
+MESSAGES: Mapping[str, str] = {**MOUNT_MESSAGES, **EXPERIMENT_MESSAGES}
 
 
 class Message(msgspec.Struct, frozen=True):

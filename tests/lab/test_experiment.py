@@ -21,6 +21,7 @@ from app.experiment.model import (
     ExperimentRunArgs,
     Factor,
     SearchArgs,
+    StopReason,
     WorkloadSpec,
 )
 from app.experiment.recipe_store import readable_recipes
@@ -29,6 +30,7 @@ from app.mounts.change_model import ApplyArgs
 from app.service.protocol import FactsArgs, MountArgs, UnmountArgs
 from app.speedtest.model import TestSpec
 from app.tasks import run_in_thread
+from app.text.message import message, message_text
 from app.text.units import format_figure
 
 if TYPE_CHECKING:
@@ -100,12 +102,12 @@ def test_each_study_s_quick_size_runs_to_its_end(lab: "LabGuest", recipe: Any) -
         outcomes += more
         if result.done == result.planned:
             break
-        assert "can be resumed" in result.stopped
+        assert result.stopped == message(StopReason.TIME_LIMIT)
     check(made, result, outcomes)
 
 
 def check(made: ExperimentPlan, result: ExperimentResult, outcomes: list[TrialOutcome]) -> None:
-    assert (result.failed, result.mismatched, result.stopped) == (0, 0, "")
+    assert (result.failed, result.mismatched, result.stopped) == (0, 0, None)
     assert result.done == result.planned == made.trials == len(outcomes)
     for outcome in outcomes:
         assert outcome.state == "ok"
@@ -361,7 +363,7 @@ def test_trials_that_fail_are_told_and_end_the_run(lab: "LabGuest", lab_fault: C
     result, outcomes = run(lab, made)
     assert [outcome.state for outcome in outcomes] == ["failed"] * 3
     assert "read-only" in outcomes[0].note
-    assert "3 trials failed" in result.stopped
+    assert "3 trials in a row failed" in message_text(result.stopped)
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from app.experiment.model import SEARCH_NAME
 from app.experiment.recipe_store import RecipeCollection, delete_recipe, read_recipes, recipe_source
 from app.experiment.recipes import Recipe, RecipeWorkload
 from app.history import experiment_store
+from app.text.message import message_text
 from ui.common.dialogs import confirm
 from ui.common.history_actions import HistoryActions
 from ui.common.labels import MutedLabel, Separator, plain_label, plain_tip
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from app.experiment.recipes import RecipeSize, Study
     from app.history.experiment_store import ExperimentSummary
     from app.report.export import ExportFormat
+    from app.text.message import Message
     from ui.common.bridge import BridgeCall, RunInThread
 
 
@@ -225,16 +227,16 @@ class ExperimentPanel(QWidget):
         if controller.plan.experiment.recipe == SEARCH_NAME:
             text = self.tr("Search {number} of the history: {done} trials on {share}.")
             text = text.format(number=controller.number, done=done, share=controller.share)
-            return self._with_end_reason(text, controller.best.stopped if controller.best is not None else "")
+            return self._with_end_reason(text, controller.best.stopped if controller.best else None)
         text = self.tr("Experiment {number} of the history: {done} of {planned} trials on {share}.").format(
             number=controller.number, done=done, planned=controller.plan.trials, share=controller.share
         )
-        return self._with_end_reason(text, controller.result.stopped if controller.result is not None else "")
+        return self._with_end_reason(text, controller.result.stopped if controller.result else None)
 
-    def _with_end_reason(self, text: str, stopped: str) -> str:
+    def _with_end_reason(self, text: str, stopped: Message | None) -> str:
         """Add the reason of the end, the origin of an import, and the number of unsaved trials."""
         controller = self._controller
-        parts = [text, stopped]
+        parts = [text, message_text(stopped)]
         if controller.origin:
             origin = self.tr(
                 "It was imported from {file}: here it is only looked at. Plan its recipe to measure on this "

@@ -70,10 +70,10 @@ _WORKLOADS: dict[str, type[SingleFileWorkload | ManyFilesWorkload | StreamsWorkl
 
 def main() -> int:
     """Run the test that standard input describes; return the exit status, 2 for an invalid job."""
-    return 2 if run_job() == "not understood" else 0
+    return 2 if run_job() == "invalid" else 0
 
 
-def run_job() -> Literal["done", "broken off", "not understood"]:
+def run_job() -> Literal["done", "interrupted", "invalid"]:
     """Run the test that standard input describes; return how it ended."""
     output = _MessageWriter()
     progress = TransferProgress()
@@ -91,10 +91,10 @@ def run_job() -> Literal["done", "broken off", "not understood"]:
                 AppError(ErrorKind.USAGE, "The test is not described as it should be.", detail=str(error))
             )
         )
-        return "not understood"
+        return "invalid"
     finished = threading.Event()
     threading.Thread(target=_watch_input, args=(progress, finished), name="bench-input", daemon=True).start()
-    ending: Literal["done", "broken off"] = "broken off"
+    ending: Literal["done", "interrupted"] = "interrupted"
     try:
         result = execute(job, progress, output.send)
     except StoppedError:

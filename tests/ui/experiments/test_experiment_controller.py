@@ -19,9 +19,10 @@ from experiment_harness import (
 )
 from fake_experiments import PLAN
 
-from app.experiment.model import ExperimentEvent
+from app.experiment.model import ExperimentEvent, StopReason
 from app.history.experiment_lock import is_experiment_locked
 from app.speedtest.model import Sample, TestEvent
+from app.text.message import message
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -148,7 +149,7 @@ def test_how_an_earlier_part_ended_is_not_said_of_a_later_one(world: ExperimentH
     world.load_stored(10, plan=plan)
     world.now.resume(None)
     world.answer_hello()
-    world.last.ok(msgspec.structs.replace(WHOLE, done=10, stopped="The time is over."))
+    world.last.ok(msgspec.structs.replace(WHOLE, done=10, stopped=message(StopReason.TIME_LIMIT)))
     world.last.do()
     world.now.resume(None)
     world.answer_hello()

@@ -199,7 +199,7 @@ def test_failed_trials_are_tried_again(recipe: str, capsys: pytest.CaptureFixtur
     text = capsys.readouterr().out
     assert "0 of 8 trials are done" in text
     assert "3 trial(s) failed. The first: The file system has stopped answering." in text
-    assert "3 trials failed one after the other" in text
+    assert "3 trials in a row failed" in text
     world.dead, world.before_test = False, lambda _world: None
     assert "8 of 8 trials are done" in run(ask, "resume")
     with HistoryStore.open() as store:

@@ -20,12 +20,14 @@ from app.experiment.model import (
     ExperimentResult,
     ExperimentRunArgs,
     Factor,
+    StopReason,
     WorkloadSpec,
 )
 from app.experiment.plan import plan_experiment
 from app.experiment.runner import run_experiment
 from app.speedtest.cleanup import wait_for_cleanups
 from app.tasks import CancelledError, CancelToken
+from app.text.message import message
 
 if TYPE_CHECKING:
     from advisor.experiment.measurements import TrialOutcome
@@ -58,7 +60,7 @@ def test_every_trial_has_a_fresh_mount_and_its_own_times() -> None:
     assert [outcome.order for outcome in outcomes] == [trial.order for trial in order]
     assert [outcome.levels for outcome in outcomes] == [plan.sets[trial.set].levels for trial in order]
     assert len(world.opened) == world.closed == len(order) + 1  # the warm-up
-    assert (result.done, result.planned, result.failed, result.stopped) == (len(order), len(order), 0, "")
+    assert (result.done, result.planned, result.failed, result.stopped) == (len(order), len(order), 0, None)
     assert outcomes[0].figures == {
         measurements.MOUNT_S: 0.1,
         measurements.WRITE: 1e6,
@@ -114,7 +116,7 @@ def test_no_trial_begins_that_would_end_too_late() -> None:
     result, outcomes = run(world, plan, budget_s=40.0)
     assert 0 < len(outcomes) < result.planned
     assert world.time < 41
-    assert "can be resumed" in result.stopped
+    assert result.stopped == message(StopReason.TIME_LIMIT)
     assert run(world, plan, outcomes)[0].done == result.planned
 
 
@@ -160,7 +162,9 @@ def test_a_failing_server_ends_the_run() -> None:
     result, outcomes = run(world, plan)
     assert [outcome.state for outcome in outcomes] == ["ok"] * 3 + ["failed"] * 3
     assert "stopped answering" in outcomes[3].note
-    assert "3 trials failed" in result.stopped
+    assert result.stopped is not None
+    assert result.stopped.code == StopReason.FAILURES
+    assert result.stopped.params["count"] == 3
     # The last two trials, and the one that tested whether the server answers, could not be mounted.
     assert world.closed == len(world.opened) - 3
     world.dead, world.before_test = False, lambda _world: None
@@ -186,7 +190,7 @@ def test_one_failure_does_not_end_it() -> None:
     context = world.context()
     object.__setattr__(context, "open", revive)
     result = run_experiment(ExperimentRunArgs(plan=plan), context, CancelToken(), lambda _event: None)
-    assert (result.failed, result.done, result.stopped) == (1, result.planned, "")
+    assert (result.failed, result.done, result.stopped) == (1, result.planned, None)
 
 
 def over_quota(monkeypatch: pytest.MonkeyPatch, *fails: str) -> None:
@@ -210,7 +214,7 @@ def test_failing_sets_are_distinguished_from_a_failing_server(
     factor = Factor(name="rsize", levels=["4096", "65536", "131072"])
     plan = planned(world, factors=[factor], repeats=4, seed=seed)
     result, outcomes = run(world, plan)
-    assert (result.stopped, result.done, result.failed) == ("", plan.trials, 8)
+    assert (result.stopped, result.done, result.failed) == (None, plan.trials, 8)
     assert len(outcomes) == plan.trials
 
 

@@ -23,6 +23,7 @@ from app.errors import AppError, ErrorKind
 from app.experiment.model import ExperimentPlan
 from app.experiment.search import search_result_to_date
 from app.history.experiment_store import is_unfinished
+from app.text.message import message_text
 
 if TYPE_CHECKING:
     from app.tasks import CancelToken
@@ -32,7 +33,7 @@ def test_a_failing_server_ends_the_search_with_a_result() -> None:
     server = world()
     fail_after(server, 20)
     result, _ = search(server)
-    assert "3 trials failed" in result.stopped
+    assert "3 trials in a row failed" in message_text(result.stopped)
     assert result.answer.trials == 20  # failures of the server do not count against their sets
 
 
@@ -75,7 +76,7 @@ def test_transient_failures_of_the_best_set_are_tolerated(hiccups: int) -> None:
     assert [outcomes[order].levels["nconnect"] for order in failed] == ["8"] * hiccups
     assert result.answer.winner.levels == {"nconnect": "8"}
     assert any(one.levels["nconnect"] == "8" for one in outcomes[failed[-1] + 1 :])
-    assert (result.stopped, result.struck) == ("", [])
+    assert (result.stopped, result.struck) == (None, [])
     assert result.answer.trials == len(search_outcomes(outcomes))
 
 
@@ -89,7 +90,7 @@ def test_a_set_that_fails_repeatedly_is_given_up() -> None:
     assert len(outcomes) > failed[-1] + 3
     assert result.answer.winner.levels == {"nconnect": "4"}
     assert [one.levels for one in result.struck] == [{"nconnect": "8"}]
-    assert result.stopped == ""
+    assert result.stopped is None
 
 
 def test_many_infeasible_sets_do_not_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +99,7 @@ def test_many_infeasible_sets_do_not_end_the_search(monkeypatch: pytest.MonkeyPa
     refuse_options(server, "rsize", "nconnect")
     result, events = search(server)
     assert sum(one.state == "failed" for one in told(events)[1]) > 3
-    assert result.stopped == ""
+    assert result.stopped is None
 
 
 def test_no_result_at_all_is_an_error() -> None:
@@ -262,7 +263,7 @@ def test_a_failing_server_leaves_the_retest_for_later() -> None:
     fail_after(server, count)
     result, events = search(server, options="nconnect=2")
     plan, outcomes = told(events)
-    assert "3 trials failed" in result.stopped
+    assert "3 trials in a row failed" in message_text(result.stopped)
     assert result.answer == whole.answer
     assert is_unfinished(plan, outcomes)
     server.before_test, server.dead = lambda _world: None, False

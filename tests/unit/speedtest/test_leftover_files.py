@@ -91,7 +91,7 @@ def files(path: Path) -> Path:
 
 
 def under_way() -> RemovalState:
-    return "under way"
+    return "running"
 
 
 def test_the_next_program_removes_recorded_files(tmp_path: Path, state: Path) -> None:

@@ -3,11 +3,13 @@
 import pytest
 
 from advisor.speeds import SpeedUnit
+from app.experiment.model import StopReason
 from app.mounts.option_changes import ChangeNote
 from app.mounts.option_comparison import Difference, OptionNote
+from app.service.measurements import Measurement
 from app.text.message import MESSAGES, fill, message, message_text
 
-CODES = [*OptionNote, *Difference, *ChangeNote]
+CODES = [*OptionNote, *Difference, *ChangeNote, *StopReason, *Measurement]
 
 
 def test_every_code_has_a_sentence_and_every_sentence_a_code() -> None:
