@@ -33,7 +33,7 @@ from advisor.speeds import SpeedUnit
 from app.errors import internal_error
 from app.tasks import run_in_thread
 from app.version import VERSION
-from ui.common import theme
+from ui.common import fonts, style
 from ui.common.session import LOCAL, lab_links, open_host
 from ui.common.speed_units import SPEED_UNITS
 from ui.common.theme import Appearance
@@ -63,18 +63,18 @@ def open_window(lab: str | None = None) -> int:
     app = _make_application()
     settings = QSettings()
     appearance = _stored_appearance(settings)
-    theme.apply_appearance(app, appearance)
+    style.apply_appearance(app, appearance)
     SPEED_UNITS.choose(_stored_unit(settings))
     SPEED_UNITS.changed.connect(lambda: settings.setValue("speed-unit", str(SPEED_UNITS.unit)))
 
     def follow(_scheme: Qt.ColorScheme) -> None:
-        theme.apply_appearance(app, _stored_appearance(settings))
+        style.apply_appearance(app, _stored_appearance(settings))
 
     QGuiApplication.styleHints().colorSchemeChanged.connect(follow)
 
     def choose(chosen: Appearance) -> None:
         settings.setValue("appearance", str(chosen))
-        theme.apply_appearance(app, chosen)
+        style.apply_appearance(app, chosen)
 
     window = MainWindow(open_host, lab_links(), appearance, choose)
     window.notify_switch.setChecked(_stored_notify(settings))
@@ -106,6 +106,7 @@ def _make_application() -> QApplication:
     QApplication.setApplicationVersion(VERSION)
     QGuiApplication.setDesktopFileName(DESKTOP_NAME)
     app = QApplication(sys.argv[:1])
+    fonts.use_default_size(app)
     QGuiApplication.setWindowIcon(program_icon())
     translator = QTranslator(app)
     if translator.load(

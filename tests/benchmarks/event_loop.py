@@ -35,7 +35,7 @@ from app.links import load_links
 from app.service.protocol import FaultArgs
 from app.speedtest.model import TestSpec
 from app.text.units import format_size, parse_size
-from ui.common import theme
+from ui.common import style, theme
 from ui.common.session import lab_links, open_host
 from ui.main_window import MainWindow
 
@@ -140,7 +140,7 @@ def _dark(hand: Photographer, stalls: Stalls, tabs: QTabWidget) -> str:
     shown = tabs.currentIndex()
     stalls.begin()
     for appearance in (theme.Appearance.DARK, theme.Appearance.LIGHT):
-        theme.apply_appearance(app, appearance)
+        style.apply_appearance(app, appearance)
         hand.pause(1)
         for page in range(tabs.count()):
             tabs.setCurrentIndex(page)
@@ -185,7 +185,7 @@ def main() -> int:
         # What is measured here is no part of the person's history.
         os.environ.update(XDG_DATA_HOME=home, XDG_CONFIG_HOME=home)
         app = QApplication([])
-        theme.apply_appearance(app, theme.Appearance.LIGHT)
+        style.apply_appearance(app, theme.Appearance.LIGHT)
         window = MainWindow(open_host, lab_links())
         window.resize(1240, 860)
         window.show()

@@ -4,8 +4,9 @@
 
 Both programs are started in turn, so that whatever else the computer does meets both alike. Each figure is
 from the start of the process to the end of the first paint of a top-level widget; the ratio is that of each
-pair. The resident size is read at that moment, and again when the window has been idle for ``--idle``
-seconds (the plots are loaded by then).
+pair. The processor time of the window until then depends least on other programs. The resident size is
+read at that moment, and again when the window has been idle for ``--idle`` seconds (the plots are loaded by
+then).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class FirstPaint(QObject):
         return False
 
     def tell(self):
-        print(time.monotonic(), resident(), flush=True)
+        print(time.monotonic(), resident(), time.process_time(), flush=True)
         QTimer.singleShot(int(float(sys.argv[-1]) * 1000), last)
 
 watch = FirstPaint()
@@ -71,18 +72,21 @@ main([])
 )
 
 
-def measure(code: str, idle_s: float, env: dict[str, str]) -> tuple[float, int, int]:
-    """Start a program; return seconds to its first paint, resident bytes then and after the idle time."""
+def measure(code: str, idle_s: float, env: dict[str, str]) -> tuple[float, int, int, float]:
+    """Start a program; return seconds to its first paint, resident bytes then and after the idle time.
+
+    The last value is the processor time until the first paint, in seconds: other programs hardly change it.
+    """
     began = time.monotonic()
     child = subprocess.Popen(
         [sys.executable, "-P", "-c", code, str(idle_s)], stdout=subprocess.PIPE, text=True, env=env,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert child.stdout is not None
-    painted, resident = child.stdout.readline().split()
+    painted, resident, processor = child.stdout.readline().split()
     later = int(child.stdout.readline())
     child.wait()
-    return float(painted) - began, int(resident), later
+    return float(painted) - began, int(resident), later, float(processor)
 
 
 def main() -> None:
@@ -92,7 +96,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--idle", type=float, default=3.0, help="seconds (default: 3)")
     args = parser.parse_args()
-    window, bare, ratios, memory, idle = [], [], [], [], []
+    window, bare, ratios, memory, idle, processor = [], [], [], [], [], []
     with tempfile.TemporaryDirectory() as home:
         env = {
             **os.environ,
@@ -113,8 +117,10 @@ def main() -> None:
             ratios.append(first[0] / second[0])
             memory.append(first[1] / 1e6)
             idle.append(first[2] / 1e6)
+            processor.append(first[3])
     for what, values, unit in (
         ("window, first paint", window, "s"),
+        ("window, processor time until then", processor, "s"),
         ("bare QWidget, first paint", bare, "s"),
         ("ratio of a pair", ratios, ""),
         ("window, resident at the first paint", memory, "MB"),

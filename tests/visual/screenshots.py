@@ -196,7 +196,7 @@ def make(folder: Path, link: str, *, dark: bool, every: bool) -> list[Path]:
     from PySide6.QtGui import QFont
     from PySide6.QtWidgets import QApplication
 
-    from ui.common import theme
+    from ui.common import style, theme
     from ui.common.session import lab_links, open_host
     from ui.main_window import MainWindow
 
@@ -204,7 +204,7 @@ def make(folder: Path, link: str, *, dark: bool, every: bool) -> list[Path]:
     app = QApplication.instance() or QApplication([])
     assert isinstance(app, QApplication)
     app.setFont(QFont("DejaVu Sans", 10))
-    theme.apply_appearance(app, theme.Appearance.DARK if dark else theme.Appearance.LIGHT)
+    style.apply_appearance(app, theme.Appearance.DARK if dark else theme.Appearance.LIGHT)
     window = MainWindow(open_host, lab_links())
     window.resize(*_SIZE)
     window.show()

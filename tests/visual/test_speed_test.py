@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMessageBox, Q
 
 import resources
 from app.speedtest.model import Grid
-from ui.common import theme
+from ui.common import style, theme
 from ui.test import controls
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def look(person: WindowUser, name: str) -> None:
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     for appearance in (theme.Appearance.DARK, theme.Appearance.LIGHT):
-        theme.apply_appearance(app, appearance)
+        style.apply_appearance(app, appearance)
         person.look(person.window, f"{name}-{appearance.name.lower()}")
 
 

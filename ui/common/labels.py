@@ -8,10 +8,11 @@ from __future__ import annotations
 import html
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPalette
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ui.common import theme
+from ui.common.fonts import scale_font
 from ui.common.speed_units import SPEED_UNITS, convert_to_chosen_unit
 
 
@@ -43,12 +44,8 @@ def heading(text: str, *, scale: float = 1.15) -> QLabel:
 
 
 def enlarge(widget: QWidget, scale: float, *, bold: bool = False) -> None:
-    """Scale the font of a widget by a factor, and optionally make it bold."""
-    font = widget.font()
-    font.setPointSizeF(font.pointSizeF() * scale)
-    if bold:
-        font.setWeight(QFont.Weight.DemiBold)
-    widget.setFont(font)
+    """Scale the font of a widget in relation to the application's, and optionally make it bold."""
+    scale_font(widget, scale, bold=bold)
 
 
 class MutedLabel(QLabel):
@@ -207,25 +204,43 @@ class UnitAwareLabel(QLabel):
         self.setText(convert_to_chosen_unit(self._source_text))
 
 
-class ProblemLabel(QLabel):
+class TintedLabel(QLabel):
+    """Label whose text has a color of the theme, also after a change of the theme."""
+
+    def __init__(self, text: str = "", color: str = "text") -> None:
+        super().__init__(text)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self._color = color
+        self._tint()
+
+    def set_color(self, color: str) -> None:
+        """Set the color, a field name of :class:`ui.common.theme.Colors`."""
+        self._color = color
+        self._tint()
+
+    def _tint(self) -> None:
+        color = QColor(getattr(theme.colors(), self._color))
+        if self.palette().color(QPalette.ColorRole.WindowText) != color:
+            theme.tint(self, color.name())
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: follow a change of the palette."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_color"):
+            self._tint()
+
+
+class ProblemLabel(TintedLabel):
     """Problem in the error color; hidden without one."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setTextFormat(Qt.TextFormat.PlainText)
+        super().__init__(color="error")
         self.setWordWrap(True)
-        theme.tint(self, theme.colors().error)
         self.hide()
 
     def show_problem(self, text: str) -> None:
         """Show a problem; "" hides the label."""
         self.setText(text)
         self.setVisible(bool(text))
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark; an equal palette causes no further event."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            theme.tint(self, theme.colors().error)

@@ -1,10 +1,11 @@
-"""Layout widgets: vertically scrolling page, collapsible section, list splitter, tab bar."""
+"""Layout widgets: scrolling page, column of a page, collapsible section, list splitter, tab bar."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QFontInfo
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -16,6 +17,8 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+
+from ui.common.icons import icon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +57,43 @@ class PageScrollArea(QScrollArea):
         return super().eventFilter(watched, event)
 
 
+#: Largest width of a page's content at a font of 15 px, px.
+_COLUMN_WIDTH, _COLUMN_FONT = 880, 15
+
+
+class PageColumn(QWidget):
+    """Content of a page, centered and not wider than what is easy to read.
+
+    Attributes:
+        body: layout of the content.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._column = QWidget()
+        self.body = QVBoxLayout(self._column)
+        self.body.setContentsMargins(0, 0, 0, 0)
+        self.body.setSpacing(16)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(24, 16, 24, 16)
+        layout.addStretch(1)
+        layout.addWidget(self._column, 1000)  # everything up to its largest width
+        layout.addStretch(1)
+        self._limit_width()
+
+    def _limit_width(self) -> None:
+        scale = max(1.0, QFontInfo(self.font()).pixelSize() / _COLUMN_FONT)
+        self._column.setMaximumWidth(round(_COLUMN_WIDTH * scale))
+
+    # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: grow with the font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_column"):
+            self._limit_width()
+
+
 class CollapsibleSection(QWidget):
     """Section with a title button that shows or hides its content; initially closed.
 
@@ -64,13 +104,12 @@ class CollapsibleSection(QWidget):
 
     def __init__(self, name: str, parts: Sequence[QWidget]) -> None:
         super().__init__()
-        self._title = ""
         self._button = QPushButton()
         self._button.setObjectName(name)
         self._button.setFlat(True)
         self._body = QWidget()
         body = QVBoxLayout(self._body)
-        body.setContentsMargins(14, 2, 0, 4)
+        body.setContentsMargins(24, 2, 0, 4)
         for part in parts:
             body.addWidget(part)
         top = QHBoxLayout()
@@ -87,8 +126,7 @@ class CollapsibleSection(QWidget):
 
     def set_title(self, title: str) -> None:
         """Set the title."""
-        self._title = title
-        self._show()
+        self._button.setText(title)
 
     def set_open(self, *, on: bool) -> None:
         """Open or close the section."""
@@ -99,7 +137,7 @@ class CollapsibleSection(QWidget):
         self.set_open(on=not self._open)
 
     def _show(self) -> None:
-        self._button.setText(f"{'▾' if self._open else '▸'} {self._title}")
+        self._button.setIcon(icon("chevron-down" if self._open else "chevron-right"))
         self._body.setVisible(self._open)
 
 

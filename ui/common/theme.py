@@ -1,4 +1,4 @@
-"""Theme: a light and a dark palette, and a table of colors by meaning for each.
+"""Theme: light, dark and high-contrast palettes, and a table of colors by meaning for each.
 
 The program ships its palettes, because not every platform follows a color scheme: Qt's xcb and offscreen
 plug-ins ignore it without a desktop theme.
@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication, QStyleFactory
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
@@ -24,6 +22,7 @@ class Appearance(StrEnum):
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
+    HIGH_CONTRAST = "high-contrast"
 
 
 #: Fields of :class:`Colors` that are used on plots.
@@ -38,15 +37,24 @@ class Colors:
         window: background of the window.
         base: background of fields, lists and plots.
         raised: background of buttons.
+        card: background of cards.
         text: ordinary text.
         muted: secondary text.
-        border: separators and outlines.
-        accent: selection, and the most important button.
+        border: separators.
+        card_border: outline of cards, a hairline that only decorates.
+        input_border: outline of fields and buttons, at least 3:1 against every background.
+        accent: selection, focus, and the most important button.
         on_accent: text on the accent color.
+        accent_tint: background of the card or row that matters most.
         ok: mounted, good.
         warn: warnings.
         error: failed, not responding.
         info: neutral information.
+        lab: mark of the lab, which nobody is to take for a real computer.
+        ok_tint: background of a card about a success.
+        warn_tint: background of a card about a warning.
+        error_tint: background of a card about a failure.
+        lab_tint: background of the mark of the lab.
         write: curve and figures of the direction to the server.
         read: curve and figures of the direction from the server.
         trip: curve of the round-trip time.
@@ -55,31 +63,54 @@ class Colors:
     window: str
     base: str
     raised: str
+    card: str
     text: str
     muted: str
     border: str
+    card_border: str
+    input_border: str
     accent: str
     on_accent: str
+    accent_tint: str
     ok: str
     warn: str
     error: str
     info: str
+    lab: str
+    ok_tint: str
+    warn_tint: str
+    error_tint: str
+    lab_tint: str
     write: str
     read: str
     trip: str
 
 
 LIGHT = Colors(
-    window="#f4f5f7", base="#ffffff", raised="#fbfbfc", text="#1c2127", muted="#59626e", border="#d3d8df",
-    accent="#1a5fb4", on_accent="#ffffff", ok="#14713a", warn="#875300", error="#b3261e", info="#1a5fb4",
-    write="#0067a3", read="#b34700", trip="#7b3fa0",
+    window="#f4f5f7", base="#ffffff", raised="#ffffff", card="#ffffff", text="#1c2127", muted="#555e6a",
+    border="#d3d8df", card_border="#dde1e7", input_border="#7d8591", accent="#1a5fb4", on_accent="#ffffff",
+    accent_tint="#e9f1fb", ok="#14713a", warn="#7d4c00", error="#b3261e", info="#1a5fb4", lab="#6a3d9a",
+    ok_tint="#e8f5ec", warn_tint="#fdf3df", error_tint="#fdecea", lab_tint="#f1eaf8",
+    write="#0067a3", read="#ad4400", trip="#7b3fa0",
 )  # fmt: skip
 
 DARK = Colors(
-    window="#1f2227", base="#17191d", raised="#2b2f36", text="#e7e9ec", muted="#a6aeb9", border="#3b414a",
-    accent="#7ab0f5", on_accent="#0d1a2b", ok="#5fcb80", warn="#e8b34b", error="#ff8f85", info="#7ab0f5",
+    window="#1f2227", base="#17191d", raised="#2b2f36", card="#262a30", text="#e7e9ec", muted="#a9b1bc",
+    border="#3b414a", card_border="#363c45", input_border="#7f8894", accent="#7ab0f5", on_accent="#0d1a2b",
+    accent_tint="#213043", ok="#5fcb80", warn="#e8b34b", error="#ff8f85", info="#7ab0f5", lab="#c9a6f2",
+    ok_tint="#1d3125", warn_tint="#352c1a", error_tint="#3a2422", lab_tint="#31273f",
     write="#5bb8ec", read="#f0a53a", trip="#c9a0f0",
 )  # fmt: skip
+
+HIGH_CONTRAST = Colors(
+    window="#000000", base="#000000", raised="#000000", card="#000000", text="#ffffff", muted="#e0e0e0",
+    border="#ffffff", card_border="#ffffff", input_border="#ffffff", accent="#ffd60a", on_accent="#000000",
+    accent_tint="#1f1a00", ok="#5cf08c", warn="#ffc233", error="#ff9a91", info="#8cc8ff", lab="#dcb8ff",
+    ok_tint="#001f0c", warn_tint="#211700", error_tint="#290402", lab_tint="#1c0830",
+    write="#6cc8ff", read="#ffb347", trip="#dfb3ff",
+)  # fmt: skip
+
+_PALETTES = (LIGHT, DARK, HIGH_CONTRAST)
 
 
 def contrast(first: str, second: str) -> float:
@@ -146,25 +177,12 @@ def colors() -> Colors:
     It follows the palette of the application: the palette of a widget changes later than that of its parent,
     and may contain tints.
     """
-    dark = QGuiApplication.palette().color(QPalette.ColorRole.Base).lightness() < 128
-    return DARK if dark else LIGHT
-
-
-def apply_appearance(app: QApplication, appearance: Appearance) -> None:
-    """Set the Fusion style, and the palette of the appearance, for the whole application."""
-    scheme = {
-        Appearance.SYSTEM: Qt.ColorScheme.Unknown,
-        Appearance.LIGHT: Qt.ColorScheme.Light,
-        Appearance.DARK: Qt.ColorScheme.Dark,
-    }[appearance]
-    hints = QGuiApplication.styleHints()
-    hints.setColorScheme(scheme)
-    if app.style().objectName().lower() != "fusion":
-        app.setStyle(QStyleFactory.create("Fusion"))
-    dark = appearance is Appearance.DARK or (
-        appearance is Appearance.SYSTEM and hints.colorScheme() == Qt.ColorScheme.Dark
-    )
-    app.setPalette(make_palette(DARK if dark else LIGHT))
+    base = QGuiApplication.palette().color(QPalette.ColorRole.Base)
+    name = base.name()
+    for table in _PALETTES:
+        if table.base == name:
+            return table
+    return DARK if base.lightness() < 128 else LIGHT
 
 
 def tint(widget: QWidget, color: str, *roles: QPalette.ColorRole) -> None:

@@ -27,7 +27,7 @@ from advisor.recommend import MeasuredOption
 from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
 from ui.apply.dialog import ApplyDialog
-from ui.common import theme
+from ui.common import style, theme
 from ui.common.speed_units import SPEED_UNITS
 from ui.overview.facts_card import fact_rows
 from ui.plots.expected_plot import ExpectedPlot
@@ -318,8 +318,8 @@ def test_the_expected_curve_is_drawn_when_visible(driver: Driver, fake: FakeHost
     driver.wait(lambda: driver.sees("expected-plot"))
     plot = driver.find(QWidget, "expected-plot")
     assert "Readahead" in plot.accessibleName()
-    theme.apply_appearance(app(), theme.Appearance.DARK)
-    theme.apply_appearance(app(), theme.Appearance.LIGHT)
+    style.apply_appearance(app(), theme.Appearance.DARK)
+    style.apply_appearance(app(), theme.Appearance.LIGHT)
     driver.click("refresh-facts")
     driver.wait(lambda: driver.sees("expected-plot") and driver.find(QWidget, "expected-plot") is not plot)
 

@@ -13,7 +13,7 @@ from settings_steps import keys, part, raw, row, seen
 from waiting import DEADLINE_MS
 
 from advisor.catalogue import catalogue
-from ui.common import theme
+from ui.common import style, theme
 from ui.common.theme import Appearance
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ def test_values_in_use_are_legible_in_the_dark_theme(qapp: QApplication, panel: 
     label = row(panel, "rsize").cells._used
     try:
         for appearance, colors in ((Appearance.DARK, theme.DARK), (Appearance.LIGHT, theme.LIGHT)):
-            theme.apply_appearance(qapp, appearance)
+            style.apply_appearance(qapp, appearance)
             qapp.processEvents()
             assert label.palette().color(label.foregroundRole()).name() == colors.text
     finally:
-        theme.apply_appearance(qapp, Appearance.LIGHT)
+        style.apply_appearance(qapp, Appearance.LIGHT)
 
 
 def test_a_value_not_in_use_has_a_symbol_and_a_reason(panel: SettingsPanel) -> None:

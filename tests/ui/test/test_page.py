@@ -18,7 +18,7 @@ from app.history.store import HistoryStore
 from app.speedtest.analysis import outlier_notes
 from app.speedtest.model import Figure, GridCell, GridRun, NetworkThroughput, Sample, TestEvent
 from app.speedtest.network_measurement import network_notes
-from ui.common import theme
+from ui.common import style, theme
 from ui.common.message_list import MessageList
 from ui.common.result_tables import GridCellTable, ResultTable
 from ui.common.speed_units import SPEED_UNITS
@@ -374,7 +374,7 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
     driver.wait(lambda: driver.sees("results"))
     try:
         for appearance in (theme.Appearance.DARK, theme.Appearance.LIGHT):
-            theme.apply_appearance(qapp, appearance)
+            style.apply_appearance(qapp, appearance)
             QApplication.processEvents()
             colors = theme.colors()
             image = driver.window._detail.quick_test._plot.plot.grab().toImage()
@@ -387,7 +387,7 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
             assert colors.write in seen
             assert colors.read in seen
     finally:
-        theme.apply_appearance(qapp, theme.Appearance.LIGHT)
+        style.apply_appearance(qapp, theme.Appearance.LIGHT)
 
 
 def test_the_baselines_are_offered_for_a_thorough_test(driver: Driver, fake: FakeHost) -> None:
