@@ -23,6 +23,7 @@ from advisor.options import (
     is_comment,
     size_in_bytes,
 )
+from advisor.share import is_share
 from advisor.transfer_sizes import kernel_number, rounded_io_size
 
 if TYPE_CHECKING:
@@ -195,15 +196,12 @@ def _address_family(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch
     """Match a netid in proto whose address family differs from that of the server's address."""
     item = situation.written.get("proto", [""])[-1]
     key, _, netid = item.partition("=")
-    try:
-        version = ipaddress.ip_address(situation.host.partition("%")[0]).version
-    except ValueError:
+    server = _address(situation.host)
+    if server is None or key != "proto" or netid not in catalogue()["proto"].values:
         return
-    if key != "proto" or netid not in catalogue()["proto"].values:
-        return
-    fitting = netid.removesuffix("6") + ("6" if version == 6 else "")
+    fitting = netid.removesuffix("6") + ("6" if server.version == 6 else "")
     if netid != fitting:
-        yield LintMatch(("proto",), {"netid": netid, "fitting": fitting, "family": f"IPv{version}"})
+        yield LintMatch(("proto",), {"netid": netid, "fitting": fitting, "family": f"IPv{server.version}"})
 
 
 def _other_nconnect(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -298,23 +296,110 @@ def _obsolete_flavor(situation: LintInput, _rule: LintRule) -> Iterator[LintMatc
 
 
 def _mixed_address_families(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Match proto and mountproto of different address families."""
-    written = [situation.written.get(name, [""])[-1] for name in ("proto", "mountproto")]
-    if all("=" in item for item in written) and written[0].endswith("6") is not written[1].endswith("6"):
-        netid = situation.values["mountproto"].removesuffix("6") + ("6" if written[0].endswith("6") else "")
-        words = {"first": written[0], "second": written[1]}
+    """Match a mountproto of another address family than proto, or than the server's address."""
+    mountproto = situation.written.get("mountproto", [""])[-1]
+    first, version = _requested_family(situation)
+    if "=" not in mountproto or version is None:
+        return
+    netid = situation.values["mountproto"].removesuffix("6") + ("6" if version == 6 else "")
+    if netid != situation.values["mountproto"]:
+        words = {"first": first, "second": mountproto}
         yield LintMatch(("mountproto", "proto"), words, Fix(set=(f"mountproto={netid}",)))
 
 
+def _requested_family(situation: LintInput) -> tuple[str, int | None]:
+    """Return what decides on the address family, as written, and the IP version: 4, 6 or None if open."""
+    proto = situation.written.get("proto", [""])[-1]
+    if "=" in proto:
+        return proto, 6 if proto.endswith("6") else 4
+    server = _address(situation.host)
+    return situation.host, server.version if server is not None else None
+
+
+def _client_family(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
+    """Match addresses in options that are of another family than the connection to the server."""
+    first, version = _requested_family(situation)
+    for name in rule.options:
+        address = _address(situation.values.get(name, ""))
+        if address is not None and version not in {None, address.version}:
+            words = {"item": situation.written[name][-1], "first": first, "version": f"IPv{version}"}
+            yield LintMatch((name,), words, Fix((name,)))
+
+
 def _callback_address(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Match a clientaddr that no server can reach: loopback or link-local."""
+    """Match a clientaddr that no server can reach: loopback, link-local, multicast, or the server's own."""
     value = situation.values.get("clientaddr", "")
-    try:
-        address = ipaddress.ip_address(value)
-    except ValueError:
+    address = _address(value)
+    if address is None:
         return
-    if address.is_link_local or address.is_loopback:
+    if (
+        address.is_link_local
+        or address.is_loopback
+        or address.is_multicast
+        or address == _address(situation.host)
+    ):
         yield LintMatch(("clientaddr",), {"address": value})
+
+
+def _mount_host(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a mounthost that is neither a name nor an address."""
+    value = situation.values.get("mounthost", "")
+    if not value or _address(value) is not None:
+        return
+    # A share accepts brackets around an address, and a path after the colon.
+    if value.startswith("[") or ":" in value or not is_share(f"{value}:/"):
+        yield LintMatch(("mounthost",), {"host": value})
+
+
+#: Ports of other services (IANA; 635, 4045: mountd and lock service of NetApp, nlockmgr of Solaris).
+_OTHER_SERVICES = {
+    21: "FTP", 22: "SSH", 80: "HTTP", 111: "rpcbind", 139: "SMB", 443: "HTTPS", 445: "SMB", 548: "AFP",
+    873: "rsync", 3260: "iSCSI",
+}  # fmt: skip
+_SIDE_SERVICES = {635: "mountd", 4045: "the lock service", 20048: "mountd"}
+
+
+def _other_service_port(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match ports that belong to another service than NFS (port) or mountd (mountport)."""
+    shared = situation.values.get("port") == situation.values.get("mountport")
+    services = {
+        "port": _OTHER_SERVICES | _SIDE_SERVICES,
+        "mountport": _OTHER_SERVICES if shared else _OTHER_SERVICES | {2049: "NFS"},
+    }
+    for name, known in services.items():
+        service = known.get(kernel_number(situation.values.get(name, "")) or 0)
+        if service is not None:
+            words = {"item": situation.written[name][-1], "service": service}
+            yield LintMatch((name,), words, Fix((name,)))
+
+
+_TRUE_WORDS = frozenset({"yes", "on", "true", "1", "y", "enable", "enabled"})
+_FALSE_WORDS = frozenset({"no", "off", "false", "0", "n", "none", "disable", "disabled"})
+
+
+def _cache_tag(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a tag of fsc that is meant to switch the cache on or off."""
+    tag = situation.values.get("fsc", "").lower()
+    if tag in _TRUE_WORDS:
+        yield LintMatch(("fsc",), _template_values(situation, "fsc"), Fix(set=("fsc",)))
+    elif tag in _FALSE_WORDS and "=" in situation.written["fsc"][-1]:
+        yield LintMatch(("fsc",), _template_values(situation, "fsc"), Fix(("fsc",)))
+
+
+def _context_form(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a security context with fewer parts than user, role and type."""
+    for name in sorted(_CONTEXTS):
+        label = situation.values.get(name, "").strip('"')
+        if label and label.count(":") < 2 and not label.startswith("@"):
+            yield LintMatch((name,), _template_values(situation, name))
+
+
+def _items_in_force(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
+    """Match each item of the rule's condition ``any`` that is in force."""
+    for item in rule.when.any:
+        if situation.in_force(item):
+            name = catalogue().read_item(item)[1]
+            yield LintMatch((name,), _template_values(situation, name), Fix((name,)))
 
 
 def _not_remountable(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -413,11 +498,15 @@ def _server_by_address(situation: LintInput, rule: LintRule) -> Iterator[LintMat
 
 
 def _is_address(host: str) -> bool:
+    return _address(host) is not None
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address in a text, which may have a zone; None for other texts."""
     try:
-        ipaddress.ip_address(host.partition("%")[0])
+        return ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
-        return False
-    return True
+        return None
 
 
 LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
@@ -450,6 +539,12 @@ LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
     "flavor-gone": _obsolete_flavor,
     "families": _mixed_address_families,
     "callback-address": _callback_address,
+    "client-family": _client_family,
+    "mount-host": _mount_host,
+    "service-port": _other_service_port,
+    "cache-tag": _cache_tag,
+    "context-form": _context_form,
+    "in-force": _items_in_force,
     "remount": _not_remountable,
     "remount-both": _remount_both,
     "context-comma": _context_comma,

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from advisor.lint_rules import LintInput, LintRule, NeighborEntry
 
 _NFS_TYPES = frozenset({"nfs", "nfs4"})
+_EFS_ID = re.compile(r"fs-[0-9a-f]{8,17}")
 _BARE_IPV6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*(?:%[\w.-]+)?):(/.*)", re.DOTALL)
-_URL = re.compile(r"(?:nfs4?|https?|s?ftp|ssh)://([^/:\[]+|\[[^\]]+\])(?::[0-9]+)?(/.*)", re.DOTALL)
+_URL = re.compile(r"(?!smb:|cifs:)[a-z][a-z0-9+.-]*://([^/:\[]+|\[[^\]]+\])(?::[0-9]+)?(/.*)", re.DOTALL)
 _CIFS = re.compile(r"(?://|\\\\|smb://|cifs://)([^/\\]+)[/\\]+(.*)", re.DOTALL)
 _PORT = re.compile(r"([\w.-]+):[0-9]{1,5}:(/.*)", re.DOTALL)
 _RELATIVE_EXPORT = re.compile(r"([\w.-]+):((?:[^/:].*)?)", re.DOTALL)
@@ -33,13 +34,19 @@ _NO_COLON = re.compile(r"([A-Za-z0-9][\w.-]*)(/.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$|&")
 #: File system types that cannot be right for an NFS share: local ones, CIFS, misspelled ones, options.
 _WRONG_TYPE = re.compile(
-    r"ext[234]|xfs|btrfs|zfs|f2fs|vfat|msdos|exfat|ntfs(-?3g|3)?|iso9660|udf|tmpfs|swap|bind|cifs|smb[123]?|"
-    r"smbfs|sshfs|n[fs]{2}[\w.,-]+|nsf[34]?|nf|ns|mfs|none|(?i:NFS[\w.-]*)|/.*|defaults\b.*|r[ow]\b.*"
+    r"ext[234]|xfs|jfs|reiserfs|btrfs|bcachefs|zfs|f2fs|ufs|hfs(plus)?|minix|vfat|fat(16|32)?|msdos|exfat|"
+    r"ntfs(-?3g|3)?|iso9660|udf|tmpfs|ramfs|squashfs|overlay|fuse|swap|bind|cifs|smb[123]?|smbfs|sshfs|"
+    r"n[fs]{2}[\w.,-]+|nsf[34]?|nf|ns|mfs|none|network|netfs|remote|share|(?i:NFS[\w.:,-]*)|/.*|defaults\b.*|"
+    r"r[ow]\b.*"
 )
-_OTHER_NFS = frozenset({"nfsd", "nfs", "nfs4"})
 _KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")
 #: System directories that must not be hidden by a mount over the network (hier(7)).
-_SYSTEM_PLACES = frozenset({"/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/run", "/boot"})
+_SYSTEM_PLACES = frozenset(
+    {"/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/lib/modules", "/run", "/run/user", "/run/systemd",
+     "/boot", "/boot/efi", "/root", "/tmp",  # noqa: S108
+     "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/var/run", "/var/lock",
+     "/var/tmp", "/var/lib/systemd", "/var/lib/dpkg", "/var/lib/rpm"}  # noqa: S108
+)  # fmt: skip
 #: Boolean settings of mount units, and the words for true and false (systemd.syntax(7)).
 _SWITCHES = frozenset(
     {"LazyUnmount", "ForceUnmount", "SloppyOptions", "ReadWriteOnly", "DefaultDependencies"}
@@ -157,15 +164,85 @@ def _share_unreadable(situation: LintInput, _rule: LintRule) -> Iterator[LintMat
         yield LintMatch((), {"share": share, "problem": str(error)})
 
 
+def _azure_path(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a path on Azure that does not begin with the storage account and go on below it."""
+    share, account = situation.context.share, situation.host.partition(".")[0]
+    parts = [part for part in share.partition(":")[2].split("/") if part]
+    if account and (parts[:1] != [account] or len(parts) < 2):
+        better = {"share": f"{situation.host}:/{account}/{parts[0]}"} if len(parts) == 1 else {}
+        yield LintMatch(
+            (), {"share": share, "account": account}, fields={} if parts[:1] == [account] else better
+        )
+
+
+def _efs_short_name(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match the id of an EFS file system in the place of a server's name."""
+    if _EFS_ID.fullmatch(situation.host) and situation.context.fstype in _NFS_TYPES:
+        yield LintMatch((), {"share": situation.context.share, "id": situation.host})
+
+
+#: Escapes of other programs for a blank, or for any character: shell, C, udev, URL; and octal numbers that
+#: are too short for fstab.
+_BLANK_ESCAPE = re.compile(r"%20|&nbsp;|\\x20|\\040|\\40(?![0-7])|\\s|\\(?= )")
+_OTHER_ESCAPE = re.compile(r"\\x[0-9A-Fa-f]{2}|\\[tn](?![A-Za-z])|\\[0-7]{1,2}(?![0-9A-Za-z])|\\0[0-7]{2}")
+
+
 def _share_escape(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    """Match quotation marks and %20, as copied from a shell or from a URL."""
-    for field, text in (("share", situation.context.share), ("mount point", situation.context.mount_point)):
-        if "%20" in text:
-            better = text.replace("%20", " ")
-            yield LintMatch((), {"text": text, "what": "%20"}, fields={field: better})
+    """Match quotation marks and escapes that fstab or a unit takes literally."""
+    context = situation.context
+    for field, text in (("share", context.share), ("mount point", context.mount_point)):
+        escape = _BLANK_ESCAPE.search(text) or _OTHER_ESCAPE.search(text)
+        if escape and ("%" in escape[0] or context.place in {"fstab", "unit"}):
+            better = re.sub(" +", " ", _BLANK_ESCAPE.sub(" ", text))
+            what = escape[0] if escape[0] != "\\" else "backslash"
+            yield LintMatch(
+                (), {"text": text, "what": what}, fields={field: better} if better != text else {}
+            )
         elif '"' in text or (text.startswith("'") and text.endswith("'")):
             better = text.replace('"', "").strip("'")
             yield LintMatch((), {"text": text, "what": "quotation mark"}, fields={field: better})
+
+
+#: Options after a share or a mount point: a word after a colon, as in Docker, or a list after a comma.
+_TRAILING_OPTIONS = re.compile(
+    r"(.*/[^:,]*)(?::(?:r[ow](?:,\w+)*)?|,((?:[\w.-]+(?:=[^,/]*)?,?)+))\Z", re.DOTALL
+)
+
+
+def _options_in_field(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match mount options at the end of the share or of the mount point."""
+    context = situation.context
+    for field, text in (("share", context.share), ("mount point", context.mount_point)):
+        match = _TRAILING_OPTIONS.fullmatch(text)
+        if match is None or (field == "share" and ":/" not in match[1]):
+            continue
+        items = [item for item in (match[2] or "").split(",") if item]
+        if match[2] and not all(check_item(item, catalogue()) is None for item in items):
+            continue
+        rest = text[len(match[1]) :]
+        yield LintMatch((), {"text": text, "rest": rest}, fields={field: match[1]})
+
+
+def _share_address(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match an address that no server has: unspecified, multicast, broadcast or reserved."""
+    address = _parse_address(situation.host)
+    if address is None:
+        return
+    broadcast = isinstance(address, ipaddress.IPv4Address) and address.is_reserved
+    if address.is_unspecified or address.is_multicast or broadcast:
+        yield LintMatch((), {"share": situation.context.share, "address": str(address)})
+
+
+#: Variables, wildcards, placeholders of manuals, and the key of an autofs map.
+_UNEXPANDED = re.compile(r"\$\{?[A-Za-z_]\w*\}?|\*|<[^<>]*>|\{\{.*?\}\}|(?<=/)&(?=/|\Z)")
+
+
+def _not_expanded(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match variables and wildcards in a share or a mount point."""
+    for text in (situation.context.share, situation.context.mount_point):
+        match = _UNEXPANDED.search(text)
+        if match is not None:
+            yield LintMatch((), {"text": text, "found": match[0]})
 
 
 def _point_relative(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -182,11 +259,13 @@ def _point_dots(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _point_missing(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    keys = {key for section, key, value in situation.context.settings if section == "Mount" and value}
-    if any(section == "Mount" for section, _, _ in situation.context.settings):
-        for key in ("What", "Where"):
-            if key not in keys:
-                yield LintMatch((), {"key": key})
+    settings = situation.context.settings
+    given = {(section, key) for section, key, value in settings if value}
+    for section, keys in (("Mount", ("What", "Where")), ("Automount", ("Where",))):
+        if any(section == one for one, _, _ in settings):
+            for key in keys:
+                if (section, key) not in given:
+                    yield LintMatch((), {"key": key})
 
 
 def _point_of_kernel(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -203,7 +282,7 @@ def _point_of_system(situation: LintInput, _rule: LintRule) -> Iterator[LintMatc
 
 def is_wrong_type(fstype: str) -> bool:
     """Whether a file system type is certainly wrong for an NFS share."""
-    if fstype in _OTHER_NFS:
+    if fstype in _NFS_TYPES:
         return False
     return _WRONG_TYPE.fullmatch(fstype) is not None or _is_options(fstype)
 
@@ -459,8 +538,10 @@ def _ordering_cycle(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch
         after = key == "After" or (key == "Requires" and context.place == "fstab")
         if after and value in _AFTER_REMOTE and must_wait:
             cycle = f"systemd starts {value} after the network file systems, and this mount is one of them."
-        elif key in _AFTER_SETTINGS and value in _BEFORE_MOUNT and context.unit_file.endswith(".automount"):
+        elif key in _AFTER_SETTINGS and value in _BEFORE_MOUNT and _is_automount(situation):
             cycle = f"Automount units come before the local file systems are complete, {value} after that."
+        elif _is_automount(situation):
+            continue
         elif (key in _BEFORE_SETTINGS and value in _BEFORE_NETWORK) or (
             key == "Before" and value in _BEFORE_MOUNT
         ):
@@ -560,10 +641,24 @@ def _unit_setting(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
             reported.add(section)
             continue
         known = _UNIT_SETTINGS[section]
+        suffix = situation.context.unit_file.rpartition(".")[2]
+        if (
+            section in {"Mount", "Automount"}
+            and suffix in {"mount", "automount"}
+            and suffix != section.lower()
+        ):
+            if section not in reported:
+                problem = (
+                    f"“[{section}]” belongs in a unit of its own, whose name ends in .{section.lower()}."
+                )
+                yield LintMatch((), {"problem": problem})
+            reported.add(section)
+            continue
         if key in known or key in reported or key.startswith("X-") or _is_condition(section, key):
             continue
         reported.add(key)
-        close = _closest_spelling(key, known)
+        close = _SETTING_SYNONYMS.get(key.lower(), "") if section == "Mount" else ""
+        close = close or _closest_spelling(key, known)
         elsewhere = next((name for name, keys in _UNIT_SETTINGS.items() if key in keys), "")
         if elsewhere:
             problem = f"“{key}=” belongs to the section [{elsewhere}], not to [{section}]."
@@ -572,6 +667,16 @@ def _unit_setting(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
             hint = f" Did you mean “{close}=”?" if close else ""
             problem = f"“{key}=” is no setting of [{section}].{hint}"
             yield LintMatch((), {"problem": problem}, fields={key: close} if close else {})
+
+
+#: Words of other programs for settings of [Mount].
+_SETTING_SYNONYMS = {
+    **dict.fromkeys(("device", "source", "server", "share", "export", "url"), "What"),
+    **dict.fromkeys(("mountpoint", "target", "path", "directory", "dest", "destination"), "Where"),
+    **dict.fromkeys(("fstype", "filesystem", "vfstype"), "Type"),
+    **dict.fromkeys(("mountoptions", "opts", "opt", "mountopts", "flags"), "Options"),
+    **dict.fromkeys(("timeout", "timeoutstartsec", "timeoutstopsec", "mounttimeout"), "TimeoutSec"),
+}
 
 
 def _is_condition(section: str, key: str) -> bool:
@@ -626,10 +731,114 @@ def _unit_type(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _unit_not_enabled(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a unit that no other unit starts: [Install] is missing or names nothing."""
     context = situation.context
     sections = {section for section, _, _ in context.settings}
-    if context.place == "unit" and sections and sections.isdisjoint({"Install", "Automount"}):
-        yield LintMatch((), {})
+    wanted = any(section == "Install" and value for section, _, value in context.settings)
+    both = {"Mount", "Automount"} <= sections
+    if context.place == "unit" and sections and not wanted and not both:
+        yield LintMatch((), {"suffix": ".automount" if "Automount" in sections else ".mount"})
+
+
+def _depends_on_itself(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a dependency of the mount on itself."""
+    context = situation.context
+    if not context.mount_point.startswith("/"):
+        return
+    try:
+        own = {unit_name(context.mount_point), context.mount_point}
+    except UnitNameError:
+        return
+    for name, key, value, item in _dependencies(situation):
+        is_path = key in {"RequiresMountsFor", "WantsMountsFor"}
+        below = value.startswith(f"{context.mount_point.rstrip('/')}/")
+        if not _is_automount(situation) and (value in own or (is_path and below)):
+            yield LintMatch((name,) if name else (), {"item": item})
+
+
+def _dependencies(situation: LintInput) -> Iterator[tuple[str, str, str, str]]:
+    """Yield option ("" in a unit), setting, value and text of each dependency on a unit or path."""
+    if situation.context.place == "unit":
+        for _, key, value in situation.context.settings:
+            if key in _UNIT_LIST_SETTINGS or key.endswith("MountsFor"):
+                yield "", key, value, f"{key}={value}"
+        return
+    for item in situation.options:
+        name, _, value = item.partition("=")
+        if name in _DEPENDENCY_OPTIONS and value:
+            yield name, _DEPENDENCY_OPTIONS[name], value, item
+
+
+#: Options for systemd, and the settings of a unit that they stand for (systemd.mount(5)).
+_DEPENDENCY_OPTIONS = {
+    "x-systemd.requires": "Requires", "x-systemd.after": "After", "x-systemd.before": "Before",
+    "x-systemd.wants": "Wants", "x-systemd.wanted-by": "WantedBy", "x-systemd.required-by": "RequiredBy",
+    "x-systemd.requires-mounts-for": "RequiresMountsFor", "x-systemd.wants-mounts-for": "WantsMountsFor",
+}  # fmt: skip
+#: Targets of systemd.special(7), of nfs-utils and of rpcbind.
+_KNOWN_TARGETS = (
+    "basic", "boot-complete", "cryptsetup", "default", "emergency", "first-boot-complete", "getty",
+    "getty-pre", "graphical", "halt", "initrd", "initrd-fs", "local-fs", "local-fs-pre", "multi-user",
+    "network", "network-online", "network-pre", "nfs-client", "nss-lookup", "nss-user-lookup", "paths",
+    "poweroff", "reboot", "remote-cryptsetup", "remote-fs", "remote-fs-pre", "remote-veritysetup", "rescue",
+    "rpc_pipefs", "rpcbind", "shutdown", "sleep", "slices", "sockets", "swap", "sysinit", "system-update",
+    "time-set", "time-sync", "timers", "umount", "veritysetup",
+)  # fmt: skip
+
+
+def _unit_misspelled(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match the name of a target that is close to a well-known one."""
+    for name, _, value, item in _dependencies(situation):
+        target, suffix = value.removesuffix(".target"), value.endswith(".target")
+        close = difflib.get_close_matches(target.lower(), _KNOWN_TARGETS, n=1, cutoff=0.87) if suffix else []
+        if close and target not in _KNOWN_TARGETS and "@" not in target:
+            better = f"{close[0]}.target"
+            yield LintMatch(
+                (name,) if name else (),
+                {"item": item, "value": value, "better": better},
+                _unit_fix(item, better),
+            )
+
+
+def _unit_fix(item: str, value: str) -> Fix | None:
+    """Return the change of an option for systemd to another value, None for a setting of a unit."""
+    key = item.partition("=")[0]
+    return Fix(set=(f"{key}={value}",)) if key in _DEPENDENCY_OPTIONS else None
+
+
+def _unit_list(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match commas, semicolons and quotes in a list of units."""
+    for _, key, value in situation.context.settings:
+        if key in _UNIT_LIST_SETTINGS and set(value) & set(",;\"'"):
+            yield LintMatch((), {"item": f"{key}={value}"})
+
+
+def _unit_comment(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a comment after the value of a setting."""
+    for _, key, value in situation.context.settings:
+        match = _COMMENT.search(value)
+        if match is not None and key not in {"Description", "Documentation"}:
+            yield LintMatch((), {"key": key, "comment": match[1]}, fields={key: value[: match.start()]})
+
+
+#: A comment after a value; as a word of its own, since a path may contain # and ;.
+_COMMENT = re.compile(r"\s+([#;].*)\Z", re.DOTALL)
+
+
+def _unit_path(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match settings for paths with a relative path."""
+    for _, key, value in situation.context.settings:
+        relative = any(not word.startswith(("/", "%", '"')) for word in value.split())
+        if key in {"RequiresMountsFor", "WantsMountsFor"} and relative:
+            yield LintMatch((), {"item": f"{key}={value}"})
+
+
+def _unit_read_only(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match ReadWriteOnly=yes beside the option ro."""
+    settings = situation.context.settings
+    on = any(key == "ReadWriteOnly" and value.lower() in _ON for _, key, value in settings)
+    if on and situation.in_force("ro"):
+        yield LintMatch(("ro",), {})
 
 
 def _map_wildcard(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -652,6 +861,17 @@ ENTRY_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = 
     "share-link-local": _share_link_local,
     "share-unreadable": _share_unreadable,
     "share-escape": _share_escape,
+    "options-in-field": _options_in_field,
+    "share-address": _share_address,
+    "not-expanded": _not_expanded,
+    "depends-on-itself": _depends_on_itself,
+    "unit-misspelled": _unit_misspelled,
+    "unit-list": _unit_list,
+    "unit-comment": _unit_comment,
+    "unit-path": _unit_path,
+    "unit-read-only": _unit_read_only,
+    "azure-path": _azure_path,
+    "efs-short-name": _efs_short_name,
     "point-relative": _point_relative,
     "point-dots": _point_dots,
     "point-missing": _point_missing,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from advisor.lint import LintContext, apply_fix, lint
@@ -17,6 +19,9 @@ EFS = LintContext(share="fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/", mo
 AZURE = LintContext(share="acct.file.core.windows.net:/acct/share", mount_point="/files")
 ALIBABA = LintContext(share="0123-x1.cn-hangzhou.nas.aliyuncs.com:/", mount_point="/nas")
 BLOB = LintContext(share="acct.blob.core.windows.net:/acct/container", mount_point="/blob")
+OCI = LintContext(share="fss1.sub1.vcn1.oraclevcn.com:/fs1", mount_point="/fss")
+IPV4 = LintContext(share="192.0.2.7:/a", mount_point="/mnt/a")
+IPV6 = LintContext(share="[2001:db8::7]:/a", mount_point="/mnt/a")
 
 #: rule, options with the mistake, context, options after the fix (None without a fix)
 CASES = [
@@ -54,9 +59,30 @@ CASES = [
     ("rdma-port", "proto=rdma,port=2049", NOW, "proto=rdma,port=20049"),
     ("rdma-port-without-rdma", "port=20049,hard", NOW, None),
     ("other-service-port", "vers=4.2,port=111", NOW, "vers=4.2"),
+    ("other-service-port", "vers=4.1,port=445", NOW, "vers=4.1"),
+    ("other-service-port", "vers=4.1,port=22", NOW, "vers=4.1"),
+    ("other-service-port", "vers=3,mountport=111", NOW, "vers=3"),
+    ("other-service-port", "vers=3,mountport=2049", NOW, "vers=3"),
+    ("mount-host", "vers=3,mounthost=nas1:/export", NOW, "vers=3"),
+    ("mount-host", "vers=3,mounthost=10.0.0.300", NOW, "vers=3"),
+    ("mount-host", "vers=3,mounthost=[2001:db8::9]", NOW, "vers=3"),
+    ("client-family", "vers=4.0,clientaddr=2001:db8::9", IPV4, "vers=4.0"),
+    ("client-family", "vers=4.0,clientaddr=192.0.2.9", IPV6, "vers=4.0"),
+    ("client-family", "vers=4.0,proto=tcp6,clientaddr=192.0.2.9", NOW, "vers=4.0,proto=tcp6"),
+    ("client-family", "vers=3,mountaddr=2001:db8::9", IPV4, "vers=3"),
+    ("cache-tag", "fsc=yes", NOW, "fsc"),
+    ("cache-tag", "ro,fsc=1", NOW, "ro,fsc"),
+    ("cache-tag", "fsc=off,ro", NOW, "ro"),
+    ("read-only-anyway", "ro,x-systemd.rw-only", NOW, "ro"),
+    ("context-form", "context=httpd_sys_content_t", NOW, None),
+    ("context-form", "fscontext=system_u", NOW, None),
     ("transport-families", "vers=3,proto=tcp6,mountproto=udp", NOW, "vers=3,proto=tcp6,mountproto=udp6"),
+    ("transport-families", "vers=3,mountproto=udp6", IPV4, "vers=3,mountproto=udp"),
+    ("transport-families", "vers=3,mountproto=tcp", IPV6, "vers=3,mountproto=tcp6"),
     ("callback-address", "vers=4.0,clientaddr=127.0.0.1", NOW, "vers=4.0"),
     ("callback-address", "vers=4.0,clientaddr=fe80::7", NOW, "vers=4.0"),
+    ("callback-address", "vers=4.0,clientaddr=224.0.0.1", NOW, "vers=4.0"),
+    ("callback-address", "vers=4.0,clientaddr=192.0.2.7", IPV4, "vers=4.0"),
     ("minorversion-beside-minor", "vers=4.2,minorversion=1", NOW, "vers=4.2"),
     ("migration-settles", "vers=4,migration", NOW, "vers=4"),
     ("mountd-means-v3", "mountport=635", NOW, "mountport=635,vers=3"),
@@ -79,6 +105,18 @@ CASES = [
     ("efs-connections", "vers=4.1,noresvport,nconnect=4", EFS, "vers=4.1,noresvport"),
     ("efs-sizes", "rsize=65536,noresvport", EFS, "rsize=1048576,noresvport"),
     ("azure-files-security", "vers=4.1,sec=krb5p", AZURE, "vers=4.1,sec=sys"),
+    ("azure-files-version", "vers=4,minorversion=2,nconnect=4", AZURE, "vers=4.1,nconnect=4"),
+    ("azure-files-connections", "vers=4.1,nconnect=8", AZURE, "vers=4.1,nconnect=4"),
+    ("azure-path", "vers=4.1", replace(AZURE, share="acct.file.core.windows.net:/share"), None),
+    ("azure-path", "vers=3,nolock", replace(BLOB, share="acct.blob.core.windows.net:/container"), None),
+    ("azure-blob-security", "vers=3,nolock,sec=krb5", BLOB, "vers=3,nolock,sec=sys"),
+    ("cloud-transport", "vers=4.1,rdma", AZURE, "vers=4.1"),
+    ("cloud-transport", "vers=4.1,noresvport,xprtsec=tls", EFS, "vers=4.1,noresvport"),
+    ("cloud-transport", "vers=4.1,noresvport,proto=rdma", EFS, "vers=4.1,noresvport"),
+    ("cloud-transport", "vers=3,nolock,proto=udp", BLOB, "vers=3,nolock"),
+    ("cloud-port", "vers=4.1,port=20490", AZURE, "vers=4.1"),
+    ("oci-version", "vers=4.1", OCI, "vers=3"),
+    ("efs-short-name", "nfsvers=4.1", replace(EFS, share="fs-0123456789abcdef0:/"), None),
     ("efs-source-port", "vers=4.1", EFS, "vers=4.1,noresvport"),
     ("azure-files-version", "vers=3", AZURE, "vers=4.1"),
     ("azure-blob-version", "vers=4.1,nolock", BLOB, "vers=3,nolock"),
@@ -119,6 +157,22 @@ RIGHT = [
     ("vers=4,minorversion=1,sec=sys,nconnect=4", AZURE),
     ("sec=sys,vers=3,nolock,proto=tcp,nconnect=16", BLOB),
     ("addr=nas01.example.org", NOW),
+    ("vers=3,port=2049,mountport=20048,proto=tcp", NOW),
+    ("vers=3,port=11111,mountport=11111,proto=tcp", NOW),
+    ("vers=3,mounthost=nas2.example.org", NOW),
+    ("vers=3,mounthost=2001:db8::9", IPV6),
+    ("vers=3,mountaddr=192.0.2.8,mountproto=tcp", IPV4),
+    ("vers=3,mountproto=tcp6,proto=tcp6", IPV6),
+    ("vers=4.0,clientaddr=192.0.2.8", IPV4),
+    ("ro,fsc=projects", NOW),
+    ("ro,fsc", NOW),
+    ("rw,x-systemd.rw-only", NOW),
+    ("context=system_u:object_r:httpd_sys_content_t:s0", NOW),
+    ("context=system_u:object_r:httpd_sys_content_t", NOW),
+    ('context="system_u:object_r:nfs_t:s0:c1,c2"', NOW),
+    ("vers=4.1,sec=sys,nconnect=4,noresvport,actimeo=30", AZURE),
+    ("vers=4.1", replace(AZURE, share="acct.file.core.windows.net:/acct/share/team")),
+    ("nosuid,resvport,vers=3", OCI),
     ("rw,bg,hard,nointr,rsize=32768,wsize=32768,tcp,vers=3,timeo=600,actimeo=0", NOW),
 ]
 
