@@ -154,6 +154,13 @@ def _share_link_local(situation: LintInput, _rule: LintRule) -> Iterator[LintMat
         yield LintMatch((), {"share": situation.context.share, "address": match[1], "path": match[2]})
 
 
+def _swapped(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a share in the place of the mount point, and a path in the place of the share."""
+    share, point = situation.context.share, situation.context.mount_point
+    if share.startswith("/") and ":" not in share and looks_like_share(point):
+        yield LintMatch((), {"share": share, "point": point}, fields={"share": point, "mount point": share})
+
+
 def _share_unreadable(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     share = situation.context.share
     if not share or _VARIABLE.search(share) or situation.context.fstype not in _NFS_TYPES:
@@ -860,6 +867,7 @@ ENTRY_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = 
                     "share-relative")},
     "share-link-local": _share_link_local,
     "share-unreadable": _share_unreadable,
+    "swapped": _swapped,
     "share-escape": _share_escape,
     "options-in-field": _options_in_field,
     "share-address": _share_address,

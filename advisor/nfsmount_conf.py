@@ -26,7 +26,11 @@ _SECTION = re.compile(r'\[\s*([^\s"\]]+)\s*((?:"[^"]*"|[^"\]])*)\]')
 _QUOTED = re.compile(r'"([^"]*)"')
 _SIZE_SUFFIX = re.compile(r"([0-9]+)([kmgKMG])\Z")
 _SIZE_FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30}
-_SECOND_SETTING = re.compile(r"^[^\"]*[,;]\s*\w+\s*=")
+#: A second setting after the first one, or a second option in its value or key (sec= takes colons only).
+_SECOND_SETTING = re.compile(r"^[^\"]*[,;]\s*\w+\s*(?:=|\Z)")
+#: A semicolon without a blank before it, as between settings; after a blank it begins a comment.
+_GLUED_SETTING = re.compile(r"\S;\s*\w+\s*=")
+_WILDCARDS = frozenset("*?")
 _ODD_TRUTHS = frozenset({"yes", "no", "on", "off", "1", "0", "y", "n", "t", "f"})
 _OPTION_WORDS = {"background": "bg", "foreground": "fg", "sloppy": "sloppy"}
 #: Keys that set the start of the negotiation instead of an option.
@@ -99,7 +103,7 @@ def conf_problems(text: str) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     section = ""
     for number, raw in enumerate(text.splitlines(), 1):
-        line = _without_comment(raw)
+        line = raw.strip() if _GLUED_SETTING.search(raw.partition("#")[0]) else _without_comment(raw)
         header = _SECTION.match(line)
         if header:
             section = header[1].lower()
@@ -140,10 +144,19 @@ def _header_problem(header: re.Match[str]) -> str:
     if not subject:
         named = header[2].strip() or "NAME"
         return f'The name of the section stands in quotes: [ {titles[name]} "{named}" ].'
-    if name == "mountpoint":
-        return _mount_point_problem(subject)
-    if name == "server" and "/" in subject:
+    if len(_QUOTED.findall(header[2])) > 1:
+        return f"Only the first name counts, “{subject}”: a section has one."
+    if _WILDCARDS & set(subject):
+        return f"“{subject}” never fits: names are compared as they are written, without wildcards."
+    return _mount_point_problem(subject) if name == "mountpoint" else _server_problem(subject)
+
+
+def _server_problem(subject: str) -> str:
+    """Return why the subject of a section is no valid server, "" if it is valid."""
+    if "/" in subject:
         return f"“{subject}” never fits: the section names the server alone, without a path."
+    if "," in subject or " " in subject.strip():
+        return f"“{subject}” never fits: a section has one server."
     return ""
 
 
@@ -159,11 +172,19 @@ def _mount_point_problem(subject: str) -> str:
 def _line_problem(line: str) -> str:
     """Return why a line does not set the option that it seems to set, "" if it is valid."""
     key, value = (part.strip() for part in line.split("=", 1))
-    if _SECOND_SETTING.search(value):
+    if not key:
+        return f"“{line}” has no name before the equals sign."
+    if "," in key or _has_second_setting(key, value):
         return f"“{line}” has more than one setting: each stands in a line of its own."
     if _is_odd_truth(key.lower(), value):
         return f"“{line}” switches nothing: write {key}=True or {key}=False."
     return _default_problem(key, value)
+
+
+def _has_second_setting(key: str, value: str) -> bool:
+    """Whether the value of a key contains another setting or option; a security context may have commas."""
+    plain = key.lower() in {"context", "fscontext", "defcontext", "rootcontext", "sec"}
+    return not plain and _SECOND_SETTING.search(value) is not None
 
 
 def _is_odd_truth(key: str, value: str) -> bool:
@@ -188,7 +209,7 @@ def section_options(settings: list[ConfSetting]) -> list[tuple[int, str, str, st
     found: dict[tuple[str, str], list[ConfSetting]] = {}
     for setting in settings:
         key, _, value = setting.item.partition("=")
-        odd = _SECOND_SETTING.search(value) is not None or _is_odd_truth(key, value)
+        odd = "," in key or _has_second_setting(key, value) or _is_odd_truth(key, value)
         if setting.key not in _NOT_OPTIONS and not odd:  # conf_problems reports odd lines
             found.setdefault((setting.section, setting.subject), []).append(setting)
     return [

@@ -148,6 +148,32 @@ def parse_unit(text: str) -> UnitSettings:
     return settings
 
 
+def unit_problems(text: str) -> list[tuple[int, str]]:
+    """Return the lines of a unit file that systemd ignores: line number, and the reason as a sentence."""
+    found: list[tuple[int, str]] = []
+    section = continued = False
+    for number, raw in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        line = raw.strip()
+        if not line or line.startswith(("#", ";")):
+            continue
+        if continued:
+            problem = ""
+        elif line.startswith("["):
+            closed = line.endswith("]")
+            section = section or closed
+            problem = "" if closed else f"“{line}” is no section: the bracket is not closed."
+        elif not section:
+            problem = f"“{line}” stands before the first section."
+        elif not line.partition("=")[0].strip():
+            problem = f"“{line}” has no name before the equals sign."
+        else:
+            problem = "" if "=" in line else f"“{line}” has no equals sign."
+        continued = raw.endswith("\\")
+        if problem:
+            found.append((number, problem))
+    return found
+
+
 def _logical_lines(text: str) -> Iterator[str]:
     """Yield logical lines without surrounding blanks; comments are removed, also between continued lines."""
     continued = ""

@@ -22,6 +22,7 @@ _UNIT_FILE = re.compile(r".+\.(mount|automount)")
 _NFSMOUNT_CONF = re.compile(r"^\s*\[\s*(?:NFSMount_\w+|Server|MountPoint)\b", re.MULTILINE | re.IGNORECASE)
 #: Map entry with its options after the share, where autofs does not read them.
 _OPTIONS_AFTER_SHARE = re.compile(r"^[^#]*\s\S+:/\S*\s+-[a-z][\w=,.-]*\s*$")
+_OCTAL_ESCAPE = re.compile(r"\\0[0-7]{2}")
 #: Field with a file system type, which only a line of fstab has.
 _TYPE_FIELD = re.compile(r"^[^#\n]*\s(?:nfs|nfs4)(?:\s|$)", re.MULTILINE)
 _COMMAND_LINE = re.compile(
@@ -65,14 +66,27 @@ def read_entries(name: str, raw: bytes) -> tuple[list[FileEntry], list[str]]:
         return _command_entries(name, text)
     table = fstab.parse(raw)
     entries = _fstab_entries(table)
-    named_as_map = base.startswith("auto")
+    if _MASTER_MAP.search(name) and (warnings := _shares_in_master_map(name, text)):
+        return [], warnings
+    named_as_map = base.startswith("auto") or base.endswith(".autofs")
     if not entries and (named_as_map or not _TYPE_FIELD.search(text)):
         found, warnings = _master_map_entries(name, text) if named_as_map else ([], [])
         if not found:
             found, warnings = _map_entries(name, text, sure=named_as_map)
         if found or (named_as_map and warnings):
             return found, warnings
-    return entries, table.warnings(name)
+    return entries, [*table.warnings(name), *_trailing_fields(table, name)]
+
+
+def _trailing_fields(table: fstab.Fstab, name: str) -> list[str]:
+    """Return a warning for each NFS line with words after its sixth field that are no comment."""
+    found: list[str] = []
+    for line in table.lines:
+        rest = line.raw.split()[6:] if line.entry is not None and line.entry.is_nfs else []
+        if rest and not rest[0].startswith(b"#"):
+            words = printable(b" ".join(rest).decode(errors="surrogateescape"))
+            found.append(f"Line {line.number} of {name}: mount ignores “{words}” after the sixth field.")
+    return found
 
 
 def _fstab_entries(table: fstab.Fstab) -> list[FileEntry]:
@@ -150,7 +164,11 @@ def _unit_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
         unit_file=base if _UNIT_FILE.fullmatch(base) else "",
         settings=settings,
     )
-    return [FileEntry(0, mount.get("Options", ""), context)], []
+    warnings = [
+        f"Line {number} of {name} is ignored by systemd: {printable(problem)}"
+        for number, problem in systemd.unit_problems(text)
+    ]
+    return [FileEntry(0, mount.get("Options", ""), context)], warnings
 
 
 def _master_map_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
@@ -183,6 +201,27 @@ def _master_map_entries(name: str, text: str) -> tuple[list[FileEntry], list[str
     return entries, warnings
 
 
+def _shares_in_master_map(name: str, text: str) -> list[str]:
+    """Return a warning for each line of a master map with a share in the place of its map."""
+    warnings: list[str] = []
+    for line in autofs.read_master(text)[0]:
+        kind, path = line.map.kind, line.map.name
+        if kind not in _MAP_KINDS or (not kind and ":/" in path):
+            share = printable(f"{kind}:{path}" if kind else path)
+            warnings.append(
+                f"Line {line.number} of {name}: “{share}” is a share, and a map stands here, "
+                "such as /etc/auto.home."
+            )
+    return warnings
+
+
+#: Usual names of master maps (auto.master(5)).
+_MASTER_MAP = re.compile(r"(?:\A|/)auto[._]master\Z|\.autofs\Z")
+#: Types of maps (auto.master(5)); "" stands for a name without a type.
+_MAP_KINDS = frozenset(
+    {"", "file", "program", "yp", "nisplus", "hesiod", "ldap", "ldaps", "sss", "hosts", "null", "multi",
+     "dir", "amd", "userhome"}
+)  # fmt: skip
 _MASTER_FLAG = re.compile(r"(?<=\s)(--[\w-]+)[=\s]?(\S*)")
 _MASTER_FLAGS = frozenset({"--timeout", "--negative-timeout", "--ghost", "--verbose", "--debug", "--mode"})
 
@@ -195,11 +234,20 @@ def _map_entries(name: str, text: str, *, sure: bool) -> tuple[list[FileEntry], 
     for number, line in enumerate(text.splitlines(), 1):
         if _OPTIONS_AFTER_SHARE.search(line):
             warnings.append(f"Line {number} of {name}: the options stand behind the share, not before it.")
+        octal = _OCTAL_ESCAPE.search(line.partition("#")[0])
+        if octal:
+            warnings.append(
+                f"Line {number} of {name}: autofs has no escapes with digits, as in “{octal[0]}”: "
+                "a backslash stands right before the blank."
+            )
     direct = _DIRECT.search(posixpath.basename(name)) is not None
     for entry in found.entries:
         fstype = autofs.entry_fstype(entry, None)
         # Locations without a colon come first, so that the lint checks a malformed share before the others.
         shares = [*(item for item in entry.locations if ":" not in item), *autofs.entry_shares(entry)]
+        if entry.fstype in NFS_TYPES and not shares:
+            place = printable(entry.locations[0])
+            warnings.append(f"Line {entry.number} of {name}: “{place}” has no server before the colon.")
         wrong_type = is_wrong_type(fstype) and bool(shares) and looks_like_share(shares[0])
         if not wrong_type and (fstype not in NFS_TYPES or not _is_meant_as_map(entry, shares, sure=sure)):
             continue
@@ -274,9 +322,19 @@ def _entry_problems(entry: autofs.MapEntry, shares: list[str]) -> list[str]:
 
 
 def _has_nfs_options(items: list[str]) -> bool:
-    """Return whether an item is an option of the NFS client, which other file systems hardly have."""
+    """Return whether an item is an option of the NFS client, which local file systems do not have."""
     options = (catalogue().read_item(item)[0] for item in ",".join(items).split(","))
-    return any(option is not None and option.scope == "client" for option in options)
+    return any(
+        option is not None and option.scope in {"client", "superblock"} and option.name not in _LOCAL_OPTIONS
+        for option in options
+    )
+
+
+#: Options that local file systems have, too (mount(8), ext4(5)).
+_LOCAL_OPTIONS = frozenset(
+    {"ro", "sync", "dirsync", "lazytime", "iversion", "mand", "silent", "acl", "posix", "bsize", "atime",
+     "diratime", "context", "fscontext", "defcontext", "rootcontext"}
+)  # fmt: skip
 
 
 def _command_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
@@ -292,6 +350,11 @@ def _command_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
             if command.program not in LINUX_PROGRAMS:
                 continue
             items, fstype, _, share, point = read_mount_flags(command)
+            if any(word.startswith(("-O", "--test-opts")) for word in command.words):
+                warnings.append(
+                    f"Line {number} of {name}: -O chooses among the entries of fstab; the options of a mount "
+                    "stand after -o."
+                )
         except DialectError as error:
             if "nfs" in line or any(map(looks_like_share, line.split())):
                 warnings.append(f"Line {number} of {name} is not judged: {error}")

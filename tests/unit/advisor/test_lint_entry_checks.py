@@ -60,6 +60,18 @@ CASES = [
     ("share-relative", "hard", replace(FSTAB, share="nas:export"), {"share": "nas:/export"}),
     ("share-unreadable", "hard", replace(FSTAB, share="10.0.0.300:/a"), {}),
     ("share-relative", "hard", replace(FSTAB, share="nas:"), {"share": "nas:/"}),
+    (
+        "swapped",
+        "hard",
+        replace(FSTAB, share="/mnt/a", mount_point="nas:/a"),
+        {"share": "nas:/a", "mount point": "/mnt/a"},
+    ),
+    (
+        "swapped",
+        "hard",
+        replace(COMMAND, share="/mnt/a", mount_point="nas:/a"),
+        {"share": "nas:/a", "mount point": "/mnt/a"},
+    ),
     ("share-blank", "hard", replace(FSTAB, share="nas:/my%20files"), {"share": "nas:/my files"}),
     ("share-blank", "hard", replace(FSTAB, mount_point='/mnt/"a"'), {"mount point": "/mnt/a"}),
     ("share-blank", "hard", replace(FSTAB, mount_point="/mnt/my\\x20a"), {"mount point": "/mnt/my a"}),

@@ -92,6 +92,30 @@ def test_the_nearest_section_counts_and_the_mount_itself_before_all(
             ],
         ),
         ("# only\n\n; comments\n", []),
+        (
+            '[ Server "*" ]\n',
+            [(1, "“*” never fits: names are compared as they are written, without wildcards.")],
+        ),
+        ('[ Server "a,b" ]\n', [(1, "“a,b” never fits: a section has one server.")]),
+        ('[ Server "a" "b" ]\n', [(1, "Only the first name counts, “a”: a section has one.")]),
+        (
+            '[ MountPoint "/mnt/*" ]\n',
+            [(1, "“/mnt/*” never fits: names are compared as they are written, without wildcards.")],
+        ),
+        (
+            "[ NFSMount_Global_Options ]\nVers=4.2,hard\n",
+            [(2, "“Vers=4.2,hard” has more than one setting: each stands in a line of its own.")],
+        ),
+        (
+            "[ NFSMount_Global_Options ]\nrw,hard=True\n",
+            [(2, "“rw,hard=True” has more than one setting: each stands in a line of its own.")],
+        ),
+        (
+            "[ NFSMount_Global_Options ]\nTimeo=600;Retrans=2\n",
+            [(2, "“Timeo=600;Retrans=2” has more than one setting: each stands in a line of its own.")],
+        ),
+        ("[ NFSMount_Global_Options ]\n=4.2\n", [(2, "“=4.2” has no name before the equals sign.")]),
+        ("[ NFSMount_Global_Options ]\nTimeo=600 ; Retrans=2\n;Hard=True\nSec=krb5:krb5i\n", []),
     ],
 )
 def test_what_mount_passes_over_is_told(text: str, told: list[tuple[int, str]]) -> None:

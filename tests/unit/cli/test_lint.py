@@ -268,6 +268,13 @@ def test_findings_about_other_fields_of_an_fstab() -> None:
     assert "Fix: pass → 0" in text
 
 
+#: Warning about an escape of fstab in a map.
+OCTAL = (
+    "Line 1 of auto.x: autofs has no escapes with digits, as in “\\040”: "
+    "a backslash stands right before the blank."
+)
+
+
 @pytest.mark.parametrize(
     ("text", "rules", "warnings"),
     [
@@ -286,6 +293,9 @@ def test_findings_about_other_fields_of_an_fstab() -> None:
         ("a/b -rw nas:/x\n", [], ["Line 1 of auto.x: the key “a/b” is neither one name nor a path from /."]),
         ("/m//d -rw nas:/x\n", [],
          ["Line 1 of auto.x: autofs takes the two slashes in “/m//d” as they are."]),
+        ("d -fstype=nfs,rw :/x\n", [], ["Line 1 of auto.x: “:/x” has no server before the colon."]),
+        ("d -rw nas:/my\\040files\n", [],
+         [OCTAL]),
         ("d -ro one,two:/x\n", [], []),
         ("d -rw one,two:/x\n", [], [replicas("one,two:/x")]),
         ("d one:/x two:/y\n", [], [replicas("one:/x two:/y")]),
@@ -307,6 +317,60 @@ def test_a_key_of_a_direct_map_is_a_path(name: str, told: bool) -> None:
         f"Line 2 of /etc/{name}: the key “data” of a direct map is no path from /: it names no directory."
     )
     assert report.warnings == [sentence] * told
+
+
+@pytest.mark.parametrize("name", ["auto.master", "auto_master", "auto.master.d/nas.autofs"])
+def test_a_share_in_a_master_map_is_reported(name: str) -> None:
+    text = "/home nas01:/home\n/- file:/etc/auto.a\n/b yp:auto.b\n/c ldap://ldap/ou=c\n"
+    report = command.lint_file(f"/etc/{name}", text.encode(), None, [])
+    sentence = "“nas01:/home” is a share, and a map stands here, such as /etc/auto.home."
+    assert report.warnings == [f"Line 1 of /etc/{name}: {sentence}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("Options rw,hard", "“Options rw,hard” has no equals sign."),
+        ("What: nas01:/b", "“What: nas01:/b” has no equals sign."),
+        ("[Install", "“[Install” is no section: the bracket is not closed."),
+        ("=nas01:/a", "“=nas01:/a” has no name before the equals sign."),
+    ],
+)
+def test_lines_that_systemd_cannot_read_are_reported(line: str, problem: str) -> None:
+    text = UNIT.replace("Type=nfs\n", f"{line}\n# a comment\nType=nfs\n")
+    report = command.lint_file("mnt-a.mount", text.encode(), None, [])
+    assert report.warnings[0].endswith(f"is ignored by systemd: {problem}")
+    report = command.lint_file("mnt-a.mount", f"Type=nfs\n\n{UNIT}".encode(), None, [])
+    before = "“Type=nfs” stands before the first section."
+    assert report.warnings == [f"Line 1 of mnt-a.mount is ignored by systemd: {before}"]
+
+
+def test_fields_after_the_sixth_are_reported() -> None:
+    text = (
+        "nas:/a /mnt/a nfs ro 0 0 hard,nofail\nnas:/b /mnt/b nfs ro 0 0 # a comment\n"
+        "/dev/sda1 / ext4 ro 0 1 a\n"
+    )
+    report = command.lint_file("fstab", text.encode(), None, [])
+    assert report.warnings == ["Line 1 of fstab: mount ignores “hard,nofail” after the sixth field."]
+
+
+def test_the_flag_for_a_choice_among_entries_is_reported() -> None:
+    text = "mount -t nfs -O vers=4.2 nas:/a /mnt/a\nmount -a -O _netdev\n"
+    report = command.lint_file("m.sh", text.encode(), None, [])
+    assert report.warnings == [
+        "Line 1 of m.sh: -O chooses among the entries of fstab; the options of a mount stand after -o."
+    ]
+
+
+@pytest.mark.parametrize("item", ["hard", "noac", "actimeo=0", "timeo=50", "sec=krb5", "nolock", "proto=udp"])
+def test_a_remount_with_an_option_of_nfs_is_checked(item: str) -> None:
+    report = command.lint_file("m.sh", f"mount -o remount,{item} /mnt/a\n".encode(), None, [])
+    assert "remount-refused" in [finding.rule for entry in report.entries for finding in entry.findings]
+
+
+def test_a_remount_of_another_file_system_is_not_checked() -> None:
+    text = "mount -o remount,noatime,ro /\nmount -o remount,sync,acl /home\nmount -o remount,size=2G /tmp\n"
+    assert command.lint_file("m.sh", text.encode(), None, []).entries == []
 
 
 def test_mount_commands_of_a_script_are_checked() -> None:
