@@ -1,6 +1,6 @@
 """Duration and volume of trials, by the throughput model and measured latencies; shrinking experiments.
 
-The throughput model predicts the transfer time on the link. A small test measures the server's latency for a
+app.speedtest.estimate predicts the time of each test. A small test measures the server's latency for a
 write to stable storage (sync), or for a file without cached attributes (noac). The latency is the time beyond
 the model's prediction without these options.
 """
@@ -14,31 +14,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from advisor.experiment.measurements import CREATE
-from advisor.facts import payload_rate_bps
 from advisor.options import MountOptions, implied_values
-from advisor.throughput import CopySpec as Copy
-from advisor.throughput import ServerCosts, predict
+from advisor.throughput import ServerCosts
 from advisor.transfer_sizes import call_size
 from app.experiment.design import schedule_trials
 from app.experiment.factors import FILE_SIZE, trial_spec
-from app.experiment.model import OptionSet
+from app.speedtest.estimate import bytes_of_test, copy_seconds, link_speed, seconds_of_test
 from app.speedtest.model import TestSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.facts import Facts
-    from app.experiment.model import Experiment, ExperimentPlan, WorkloadSpec
+    from app.experiment.model import Experiment, ExperimentPlan, OptionSet, WorkloadSpec
     from app.speedtest.model import TestResult, Transfer
 
-#: Time of the server for a request in addition to the round trip, s.
-_SERVICE_S = 0.3e-3
-#: Assumed rate if the link's rate is unknown, bits per second.
-ASSUMED_LINK_BPS = 1e9
-#: Default readahead of the kernel for an NFS mount, KiB.
-_KERNEL_READAHEAD_KB = 128
-#: Maximum fraction of the free space that a test uses.
-MAX_FREE_SPACE_SHARE = 0.25
 _MIN_FILE_SIZE = 2**20
 _MIN_FILES = 10
 
@@ -59,9 +49,16 @@ def trial_seconds(
         overhead_s: time in addition to the transfers, s.
         costs: latencies of the server, None for typical ones.
     """
+    specs = [trial_spec(work, option_set.levels) for work in experiment.workloads]
     return [
-        overhead_s + _copy_seconds(option_set, trial_spec(work, option_set.levels), facts, costs)
-        for work in experiment.workloads
+        overhead_s
+        + seconds_of_test(
+            msgspec.structs.replace(spec, options=option_set.options),
+            facts,
+            read_ahead_kb=option_set.read_ahead_kb,
+            costs=costs,
+        )
+        for spec in specs
     ]
 
 
@@ -74,14 +71,14 @@ def total_seconds(plan: ExperimentPlan) -> float:
 def total_bytes(plan: ExperimentPlan) -> int:
     """Return the bytes that will cross the network in both directions."""
     works = plan.experiment.workloads
-    trial_bytes = [[_trial_bytes(trial_spec(work, one.levels)) for work in works] for one in plan.sets]
+    trial_bytes = [[bytes_of_test(trial_spec(work, one.levels)) for work in works] for one in plan.sets]
     return sum(trial_bytes[0]) + sum(trial_bytes[trial.set][trial.work] for trial in schedule_trials(plan))
 
 
 def max_trial_bytes(plan: ExperimentPlan) -> int:
     """Return the bytes that the largest trial moves in both directions."""
     return max(
-        _trial_bytes(trial_spec(work, one.levels)) for one in plan.sets for work in plan.experiment.workloads
+        bytes_of_test(trial_spec(work, one.levels)) for one in plan.sets for work in plan.experiment.workloads
     )
 
 
@@ -117,57 +114,6 @@ def _halved(work: WorkloadSpec, *, fixed: bool) -> WorkloadSpec:
     if work.kind != "files" and not fixed and work.size // 2 >= _MIN_FILE_SIZE:
         return work.resized(size=work.size // 2)
     return work
-
-
-def _copy_seconds(option_set: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCosts | None) -> float:
-    directions = ["write", "read"] if spec.direction != "write" else ["write"]
-    if spec.workload == "random" and spec.direction != "read":
-        directions.append("write")  # the file is written once before the random records
-    seconds = sum(
-        direction_seconds(option_set, spec, facts, costs, write=direction == "write")
-        for direction in directions
-    )
-    if spec.workload == "files":
-        seconds += 2 * spec.count * _round_trip_s(facts)
-    return seconds
-
-
-def direction_seconds(
-    option_set: OptionSet, spec: TestSpec, facts: Facts, costs: ServerCosts | None, *, write: bool
-) -> float:
-    """Return the estimated time to copy in one direction with this set, in seconds."""
-    options = MountOptions.parse(option_set.options)
-    block = call_size(spec.block_size, options.values())
-    copy = Copy(
-        direction="write" if write else "read",
-        length=spec.total,
-        files=spec.count if spec.workload == "files" else 1,
-        block=block,
-        at_once=spec.count if spec.workload == "streams" else 1,
-    )
-    read_ahead = 1024 * (
-        option_set.read_ahead_kb if option_set.read_ahead_kb is not None else _KERNEL_READAHEAD_KB
-    )
-    prediction = predict(options, facts, copy, read_ahead=read_ahead, costs=costs)
-    if prediction is not None:
-        seconds = prediction.seconds
-    else:
-        rate = facts.link.slowest_of(spec.direction) if facts.link is not None else None
-        seconds = spec.total * 8 / payload_rate_bps(rate or ASSUMED_LINK_BPS)
-    if spec.workload == "random" and not write:
-        seconds = max(seconds, spec.total / block * _round_trip_s(facts))
-    return seconds
-
-
-def _round_trip_s(facts: Facts) -> float:
-    rtt_s = facts.link.rtt_s if facts.link is not None else None
-    return (rtt_s or 0.0) + _SERVICE_S
-
-
-def _trial_bytes(spec: TestSpec) -> int:
-    """Return the bytes that a trial moves; a file that is only read is written before."""
-    directions = 1 if spec.direction == "write" else 2
-    return spec.total * (directions + (spec.workload == "random" and spec.direction != "read"))
 
 
 #: Total bytes of a latency test, divided into several calls or files if each has a latency.
@@ -228,16 +174,15 @@ def measured_costs(options: str, spec: TestSpec, result: TestResult, facts: Fact
     if latencies.stable and write is not None:
         block = call_size(spec.block_size, MountOptions.parse(options).values())
         calls = spec.count * ceil(spec.size / block)
-        rate = facts.link.rate_of("write") if facts.link is not None else None
-        transfer_s = spec.total * 8 / payload_rate_bps(rate or ASSUMED_LINK_BPS)
+        transfer_s = spec.total / link_speed(facts.link, "write")
         created_s = spec.count / result.figures[CREATE].median if CREATE in result.figures else 0.0
         commit_s = (write.transfer_s - created_s - transfer_s) / calls - rtt_s
         costs = replace(costs, commit_s=_bounded(commit_s, usual.commit_s))
     if latencies.attributes:
-        option_set = OptionSet(levels={}, options=options)
+        with_options = msgspec.structs.replace(spec, options=options)
         costs = replace(costs, attributes_s=rtt_s + usual.service_s, create_s=0.0, open_s=0.0)
         write_s, read_s = (
-            direction_seconds(option_set, spec, facts, costs, write=is_write) for is_write in (True, False)
+            copy_seconds(with_options, direction, facts, costs=costs) for direction in ("write", "read")
         )
         costs = replace(
             costs,

@@ -17,7 +17,6 @@ from advisor.text.experiment import detectable_difference_text
 from app.errors import AppError, ErrorKind
 from app.experiment.design import level_combinations, schedule_trials
 from app.experiment.estimate import (
-    MAX_FREE_SPACE_SHARE,
     shrunk,
     smallest_experiment,
     space_needed,
@@ -39,6 +38,7 @@ from app.experiment.feasibility import (
 )
 from app.experiment.model import SEARCH_NAME, ExcludedSet, ExperimentPlan, OptionSet
 from app.mounts.parsing import share_to_mount
+from app.speedtest.estimate import usable_space
 from app.text.units import format_size
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def fit_plan(
         seconds = total_seconds(plan)
         space = space_needed(experiment, [one.levels for one in sets])
         in_time = args.budget_s is None or seconds <= args.budget_s
-        fits = free is None or space <= _usable_space(free)
+        fits = free is None or space <= usable_space(free)
         too_slow, too_large_files = too_slow or not in_time, too_large_files or not fits
         smaller = None if in_time and fits else shrunk(experiment)
         if smaller is None:
@@ -194,7 +194,7 @@ def _fitting_sets(
     fixed = any(factor.name == FILE_SIZE for factor in experiment.factors)
     smallest = experiment if fixed else smallest_experiment(experiment)
     needed = [space_needed(smallest, [one.levels]) for one in planned]
-    fitting = [one for one, space in zip(planned, needed, strict=True) if space <= _usable_space(free)]
+    fitting = [one for one, space in zip(planned, needed, strict=True) if space <= usable_space(free)]
     if not fitting:
         raise AppError(
             ErrorKind.NO_SPACE,
@@ -208,13 +208,9 @@ def _fitting_sets(
     excluded = {
         number: Exclusion(_TOO_LARGE_REASON)
         for number, space in enumerate(tests.values())
-        if space > _usable_space(free)
+        if space > usable_space(free)
     }
     return fitting, explain_exclusions([dict(pairs) for pairs in tests], excluded)
-
-
-def _usable_space(free: int) -> int:
-    return int(free * MAX_FREE_SPACE_SHARE)
 
 
 def _notes(

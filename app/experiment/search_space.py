@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.catalogue import YES
-from advisor.facts import payload_rate_bps
 from advisor.options import MountOptions, catalogue, implied_values, options_for_mount
 from app.errors import AppError, ErrorKind
 from app.experiment.estimate import trial_seconds
@@ -38,6 +37,7 @@ from app.experiment.model import (
 )
 from app.experiment.plan import MAX_SETS, fit_plan, option_sets
 from app.mounts.parsing import parse_options, share_to_mount
+from app.speedtest.estimate import link_speed
 from app.text.units import format_duration
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ _KERNEL_READAHEAD_KB = "128"
 #: Target number of trials in the time limit: enough to distinguish the candidates.
 _TRIALS_IN_TIME = 100
 _MIN_TRIAL_S, _MAX_TRIAL_S = 0.4, 8.0
-_ASSUMED_LINK_BPS = 1e9
 _MIN_FILE_SIZE, _SIZE_STEP = 2**20, 2**20
 #: Fraction of the time limit for mounting pairs of levels; other pairs are checked by their trials.
 _PROBING_SHARE = 0.1
@@ -328,7 +327,7 @@ def _with_level(factor: Factor, level: str | None) -> Factor:
 def _file_size(args: SearchArgs, context: ExperimentContext) -> int:
     """Return the size of a file that can be copied in a small fraction of the time limit, in bytes."""
     seconds = min(max(args.budget_s / _TRIALS_IN_TIME, _MIN_TRIAL_S), _MAX_TRIAL_S)
-    trial_bytes = _link_speed(args, context) * seconds
+    trial_bytes = link_speed(context.facts.link, args.direction) * seconds
     if args.budget_bytes is not None:
         trial_bytes = min(trial_bytes, args.budget_bytes / _TRIALS_IN_TIME)
     directions = 1 if args.direction == "write" else 2  # a file must be written before it is read
@@ -340,11 +339,4 @@ def _search_seconds(args: SearchArgs, context: ExperimentContext) -> float:
     if args.budget_bytes is None:
         return args.budget_s
     # Mounting and unmounting take about as long as copying.
-    return min(args.budget_s, 2 * args.budget_bytes / _link_speed(args, context))
-
-
-def _link_speed(args: SearchArgs, context: ExperimentContext) -> float:
-    """Return the maximum throughput of the link, bytes per second."""
-    link = context.facts.link
-    rate = link.slowest_of(args.direction) if link is not None else None
-    return payload_rate_bps(rate or _ASSUMED_LINK_BPS) / 8
+    return min(args.budget_s, 2 * args.budget_bytes / link_speed(context.facts.link, args.direction))

@@ -6,12 +6,20 @@ grid of fio runs it chooses the cells that fit into the duration, and the time o
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from advisor.facts import payload_rate_bps
+from advisor.facts import ClientFacts, Facts
 from advisor.speeds import format_rate
+from app.speedtest.estimate import (
+    bytes_of_test,
+    link_speed,
+    seconds_of_test,
+    steady_speed,
+    usable_space,
+)
 from app.speedtest.model import SMALL_READS, TestPlan
 from app.speedtest.network_measurement import STREAM_S
 from app.speedtest.testdir import SPACE_RESERVE
@@ -36,18 +44,11 @@ _GRID_REPEATS: dict[Preset, int] = {"quick": 1, "normal": 1, "thorough": 4}
 _OVERHEAD = 0.25
 #: Maximum number of passes over a file if the direction from the server is faster than to the server.
 _MAX_PASSES = 50
-#: Assumed rate if the link's rate is unknown, bits per second; the test's time limit covers slower links.
-_ASSUMED_LINK_BPS = 1e9
-#: Maximum fraction of the free space that a test uses.
-_MAX_FREE_SPACE_SHARE = 0.25
 #: Time to start and end fio, s; programs start slowly in the lab.
 _FIO_START_S, _FIO_START_IN_LAB_S = 0.4, 1.0
 _MIN_FILE_SIZE = 64 * 1024
 _MAX_FILE_SIZE = 64 * 2**30
 _SIZE_STEP = 64 * 1024
-#: Cost of a small file in addition to its bytes: round trips of the calls, and the server's time for each, s.
-_WRITE_ROUND_TRIPS, _READ_ROUND_TRIPS, _STAT_ROUND_TRIPS = 3, 2, 2
-_CALL_S = 0.0005
 _MIN_FILES, _MAX_PRESET_FILES = 20, 5_000
 
 
@@ -69,51 +70,50 @@ def plan_test(
     if spec.grid is not None:
         return _grid_plan(args, spec.grid, free, link)
     rate_bps = link.slowest_of(spec.direction) if link is not None else None
-    speed = payload_rate_bps(rate_bps or _ASSUMED_LINK_BPS) / 8
-    rtt_s = (link.rtt_s if link is not None else None) or 0.0
+    facts = Facts(client=ClientFacts(), link=link)
     if args.preset is not None:
         seconds, repeats = _PRESETS[args.preset]
         spec = msgspec.structs.replace(spec, repeats=repeats, seconds=seconds)
-        room = _usable_space(free)
+        room = usable_space(free) if free is not None else None
         if spec.workload == "files":
-            spec, limited = _choose_count(spec, speed, rtt_s, room)
+            spec, limited = _choose_count(spec, facts, room)
         elif own is None:
-            spec, limited = _choose_size(spec, speed, room)
-            if spec.server_memory:
-                spec, limited = _larger_than_memory(spec, room)
-                fitting = int(seconds / _repeat_s(spec, speed, rtt_s)) - 1  # one is the warm-up
-                spec = msgspec.structs.replace(spec, repeats=min(max(fitting, 1), repeats))
+            spec, limited = _choose_size(spec, facts, room)
             spec = msgspec.structs.replace(spec, passes=_read_passes(spec, link))
+            if spec.server_memory:
+                fitting = int(seconds / _duration_s(spec, facts) * spec.rounds) - 1  # one is the warm-up
+                spec = msgspec.structs.replace(spec, repeats=min(max(fitting, 1), repeats))
         if own is None:
             note = _size_note(rate_bps, free if limited else None)
-    duration_s = spec.rounds * _repeat_s(spec, speed, rtt_s) + (
-        spec.size / speed if _written_once(spec) else 0.0
-    )
+    duration_s = _duration_s(spec, facts)
+    if spec.seconds is not None:  # the warm-up and one repeat take place in any case
+        duration_s = min(duration_s, max(spec.seconds, 2 * duration_s / spec.rounds))
     if spec.network_alone:
         duration_s += 2 * STREAM_S
         note = f"{note} Then one TCP stream each way, where an iperf3 server answers.".lstrip()
-    if own is not None and spec.seconds is not None:
-        duration_s = min(duration_s, max(spec.seconds, 2 * duration_s / spec.rounds))
     return TestPlan(
         spec=spec,
         seconds=duration_s if rate_bps else spec.seconds,
-        bytes=spec.total * (_crossings(spec) + spec.rounds * (spec.passes - 1) * (1 + spec.reads_again)),
+        bytes=bytes_of_test(spec),
         free=free,
         note=note,
     )
 
 
-def _choose_size(spec: TestSpec, speed: float, room: int | None) -> tuple[TestSpec, bool]:
-    """Return the test of one file with a size that fits the time, and whether free space limits the size."""
-    each_s = (spec.seconds or 0) * (1 - _OVERHEAD) / _crossings(spec)
-    target = min(max(int(speed * each_s), _MIN_FILE_SIZE), _MAX_FILE_SIZE)
-    size = target if room is None else min(target, max(room, _MIN_FILE_SIZE))
-    return msgspec.structs.replace(spec, size=max(size // _SIZE_STEP, 1) * _SIZE_STEP), size < target
+def _duration_s(spec: TestSpec, facts: Facts) -> float:
+    return seconds_of_test(spec, facts, overhead=_OVERHEAD)
 
 
-def _larger_than_memory(spec: TestSpec, room: int | None) -> tuple[TestSpec, bool]:
-    """Return the test with a file larger than the server's memory, and whether free space limits the size."""
-    target = max(spec.size, int(spec.server_memory * _MEMORY_FACTOR))
+def _choose_size(spec: TestSpec, facts: Facts, room: int | None) -> tuple[TestSpec, bool]:
+    """Return the test of one file with its size, and whether free space limits the size.
+
+    The size fits the time at the steady speed, or is larger than the server's memory. On a long link it
+    takes longer than that, as a copy begins slowly; a smaller one would measure its beginning alone.
+    """
+    each_s = (spec.seconds or 0) * (1 - _OVERHEAD) * spec.size / bytes_of_test(spec)
+    target = min(max(int(steady_speed(spec, facts) * each_s), _MIN_FILE_SIZE), _MAX_FILE_SIZE)
+    if spec.server_memory:
+        target = max(target, int(spec.server_memory * _MEMORY_FACTOR))
     size = target if room is None else min(target, max(room, _MIN_FILE_SIZE))
     return msgspec.structs.replace(spec, size=max(size // _SIZE_STEP, 1) * _SIZE_STEP), size < target
 
@@ -127,21 +127,16 @@ def _read_passes(spec: TestSpec, link: LinkFacts | None) -> int:
     return min(max(int(rates[0] / rates[1]), 1), _MAX_PASSES)
 
 
-def _choose_count(spec: TestSpec, speed: float, rtt_s: float, room: int | None) -> tuple[TestSpec, bool]:
+def _choose_count(spec: TestSpec, facts: Facts, room: int | None) -> tuple[TestSpec, bool]:
     """Return the test of small files with a count that fits the time, and whether free space limits it."""
-    round_s = (spec.seconds or 0) * (1 - _OVERHEAD) / spec.rounds
-    fitting = int(round_s / _file_s(spec, speed, rtt_s))
-    target = min(max(fitting, _MIN_FILES), _MAX_PRESET_FILES)
+
+    def seconds(count: int) -> float:
+        return _duration_s(msgspec.structs.replace(spec, count=count), facts)
+
+    more = range(_MIN_FILES + 1, _MAX_PRESET_FILES + 1)
+    target = _MIN_FILES + bisect_right(more, spec.seconds or 0, key=seconds)
     count = target if room is None else min(target, max(room // max(spec.size, 4096), 1))
     return msgspec.structs.replace(spec, count=count), count < target
-
-
-def _repeat_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
-    if spec.workload in {"files", "own"}:
-        copying = spec.count * _file_s(spec, speed, rtt_s)
-    else:
-        copying = _crossings_per_repeat(spec) * spec.size / speed
-    return copying / (1 - _OVERHEAD)
 
 
 def predicted_seconds(spec: TestSpec, speeds: Mapping[str, float]) -> float:
@@ -157,36 +152,13 @@ def predicted_seconds(spec: TestSpec, speeds: Mapping[str, float]) -> float:
     return spec.rounds * copying / (1 - _OVERHEAD)
 
 
-def _file_s(spec: TestSpec, speed: float, rtt_s: float) -> float:
-    """Return the time of one small file in a repeat, in seconds."""
-    trips = _STAT_ROUND_TRIPS
-    trips += _WRITE_ROUND_TRIPS if spec.direction != "read" else 0
-    trips += _READ_ROUND_TRIPS if spec.direction != "write" else 0
-    return trips * (rtt_s + _CALL_S) + _crossings_per_repeat(spec) * spec.size / speed
-
-
-def _crossings(spec: TestSpec) -> int:
-    """Return how many times each byte crosses the network in all repeats."""
-    return spec.rounds * _crossings_per_repeat(spec) + int(_written_once(spec))
-
-
-def _written_once(spec: TestSpec) -> bool:
-    """Return whether the file is written only once, before the first repeat, to have something to read."""
-    return spec.direction == "read" and spec.workload == "file"
-
-
-def _crossings_per_repeat(spec: TestSpec) -> int:
-    """Return how many times each byte crosses the network in a repeat."""
-    return (1 if spec.direction == "write" or _written_once(spec) else 2) + int(spec.reads_again)
-
-
 def _grid_plan(args: TestPlanArgs, grid: Grid, free: int | None, link: LinkFacts | None) -> TestPlan:
     """Return the plan of a grid; its bytes are the most that the link can carry in the planned time."""
-    rates = (link.rate_of("write"), link.rate_of("read")) if link is not None else (None, None)
-    rtt_s = (link.rtt_s if link is not None else None) or 0.0
-    write, read = (payload_rate_bps(rate or _ASSUMED_LINK_BPS) / 8 for rate in rates)
     grid_link = GridLink(
-        write, read, rtt_s, _FIO_START_IN_LAB_S if link is not None and link.emulated else _FIO_START_S
+        write=link_speed(link, "write"),
+        read=link_speed(link, "read"),
+        rtt_s=(link.rtt_s if link is not None else None) or 0.0,
+        start_s=_FIO_START_IN_LAB_S if link is not None and link.emulated else _FIO_START_S,
     )
     spec, note = args.spec, ""
     if args.preset is not None:
@@ -196,7 +168,7 @@ def _grid_plan(args: TestPlanArgs, grid: Grid, free: int | None, link: LinkFacts
             grid_link,
             seconds=_PRESETS[args.preset][0],
             repeats=_GRID_REPEATS[args.preset],
-            room=_usable_space(free),
+            room=usable_space(free) if free is not None else None,
         )
         grid = spec.grid or grid
         note = f" {cells_note(grid)}"
@@ -207,10 +179,6 @@ def _grid_plan(args: TestPlanArgs, grid: Grid, free: int | None, link: LinkFacts
         free=free,
         note=f"{grid_note(grid)}{note}",
     )
-
-
-def _usable_space(free: int | None) -> int | None:
-    return None if free is None else int(free * _MAX_FREE_SPACE_SHARE)
 
 
 def _user_files_note(own: UserFilesSize, free: int | None) -> str:

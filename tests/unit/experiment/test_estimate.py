@@ -10,13 +10,13 @@ from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.throughput import ServerCosts
 from app.experiment.estimate import (
     LatencySources,
-    direction_seconds,
     latencies_of,
     latency_sample,
     measured_costs,
 )
-from app.experiment.model import ExperimentArgs, Factor, OptionSet, WorkloadSpec
+from app.experiment.model import ExperimentArgs, Factor, WorkloadSpec
 from app.experiment.plan import plan_experiment
+from app.speedtest.estimate import copy_seconds
 from app.speedtest.model import Figure, TestResult, TestSpec, Transfer
 from app.tasks import CancelToken
 
@@ -96,8 +96,8 @@ def test_latencies_of_a_small_test_predict_large_ones(
     options, small, (write_s, flush_s, read_s, create) = sample
     result = _result(_transfer(write_s, flush_s), _transfer(read_s), create)
     costs = measured_costs(options, small, result, facts)
-    one = OptionSet(levels={}, options=options)
-    expected = [direction_seconds(one, spec, facts, costs, write=write) for write in (True, False)]
+    spec = msgspec.structs.replace(spec, options=options)
+    expected = [copy_seconds(spec, direction, facts, costs=costs) for direction in ("write", "read")]
     assert sum(expected) == pytest.approx(sum(took_s), rel=0.25)
 
 
