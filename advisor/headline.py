@@ -1,7 +1,7 @@
 """Headline of a mount: the one thing about it that matters most now, as a code with its values.
 
 The first case that applies decides: a server that does not respond, a stale mount, a server without an
-address, a predicted gain, a recommendation without one, a mount that ends at the next boot, a mount that was
+address, a share that is not mounted, a predicted gain, a recommendation without one, a mount that ends at the next boot, a mount that was
 never measured with its present settings. Otherwise the last test decides: it reached the link's rate, or it
 did not.
 """
@@ -20,6 +20,7 @@ HeadlineCode = Literal[
     "not-responding",
     "stale",
     "no-address",
+    "not-mounted",
     "gain",
     "recommended",
     "ends-at-boot",
@@ -148,6 +149,8 @@ def decide_headline(situation: MountSituation) -> Headline:
         code = situation.trouble
     elif situation.has_address is False:
         code = "no-address"
+    elif not situation.is_mounted:
+        code = "not-mounted"
     elif situation.changes and gain is not None:
         return Headline(code="gain", situation=situation, gain=gain)
     elif situation.changes:

@@ -161,16 +161,6 @@ def plan_before_after(
     )
     size = copy_size(advice)
     spec = TestSpec(path=mount.mount_point, size=size, small_reads=True)
-    now: dict[str, float] = {
-        item.figure: item.now.bytes_per_s for item in advice.expected if item.now is not None
-    }
-    then: dict[str, float] = {
-        item.figure: item.advised.bytes_per_s for item in advice.expected if item.advised is not None
-    }
-    seconds = None
-    if now and then:
-        tests = predicted_seconds(spec, now) + predicted_seconds(spec, then)
-        seconds = TESTS_PER_SIDE * tests + _CHANGE_S
     plan = plan_change(change)
     return BeforeAfterPlan(
         change=change,
@@ -178,9 +168,19 @@ def plan_before_after(
         spec=spec,
         recommendations=changes,
         tests=TESTS_PER_SIDE,
-        seconds=seconds,
+        seconds=predicted_duration(advice),
         bytes=2 * TESTS_PER_SIDE * size,
     )
+
+
+def predicted_duration(advice: AdviceResult) -> float | None:
+    """Return the predicted duration of a before-and-after test, s; None if the link is unknown."""
+    now = {item.figure: item.now.bytes_per_s for item in advice.expected if item.now is not None}
+    then = {item.figure: item.advised.bytes_per_s for item in advice.expected if item.advised is not None}
+    if not now or not then:
+        return None
+    spec = TestSpec(path="", size=copy_size(advice), small_reads=True)
+    return _CHANGE_S + TESTS_PER_SIDE * sum(predicted_seconds(spec, {**speeds}) for speeds in (now, then))
 
 
 def copy_size(advice: AdviceResult) -> int:

@@ -24,6 +24,7 @@ def situation(**changes: Any) -> MountSituation:
         ({"trouble": "not-responding", "has_address": False, "changes": (CHANGE,)}, "not-responding"),
         ({"trouble": "stale"}, "stale"),
         ({"has_address": False, "changes": (CHANGE,)}, "no-address"),
+        ({"is_mounted": False, "changes": (CHANGE,)}, "not-mounted"),
         ({"changes": (CHANGE,), "ends_at_boot": True}, "gain"),
         ({"changes": (CHANGE,), "predicted": {}, "ends_at_boot": True}, "recommended"),
         ({"ends_at_boot": True, "measured": {"read": 11.5e6}}, "ends-at-boot"),
