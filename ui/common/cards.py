@@ -124,16 +124,20 @@ class Headline(QWidget):
 
 
 class Figure(QWidget):
-    """Value in large characters with a small caption above and a detail below."""
+    """Value in large characters with a small caption above and a detail below.
 
-    def __init__(self) -> None:
+    Args:
+        size: size of the value.
+    """
+
+    def __init__(self, size: TextSize = TextSize.FIGURE) -> None:
         super().__init__()
         self._caption = MutedLabel()
         self._value = TintedLabel()
         self._detail = MutedLabel(wrap=True)
         self._source = ("", "", "")
         set_text_size(self._caption, TextSize.SMALL)
-        set_text_size(self._value, TextSize.FIGURE, bold=True)
+        set_text_size(self._value, size, bold=True)
         set_text_size(self._detail, TextSize.SMALL)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -172,15 +176,19 @@ class Figure(QWidget):
 class Tile(Card):
     """Card with a figure, an optional sparkline and an optional link-like button.
 
+    Args:
+        button_text: text of the button, "" for none.
+        size: size of the value.
+
     Signals:
         clicked: the button was clicked.
     """
 
     clicked = Signal()
 
-    def __init__(self, button_text: str = "") -> None:
+    def __init__(self, button_text: str = "", size: TextSize = TextSize.FIGURE) -> None:
         super().__init__()
-        self.figure = Figure()
+        self.figure = Figure(size)
         self._sparkline = Sparkline()
         self._sparkline.hide()
         self.button = text_button(button_text)
