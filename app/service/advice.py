@@ -58,7 +58,7 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         adapter: name of the client's network adapter, instead of the detected one.
         server_adapter: name of the server's network adapter.
         server: kind of server, an id of resources/servers.toml, instead of the detected one.
-        transport: "tcp" or "udp"; "" to take it from the options.
+        transport: "tcp" or "udp", which the other computer speaks; "" to take it from the options.
         link: link profile or link description in the lab's notation, instead of the detected link.
         read_ahead_kb: readahead in KiB that replaces the mount's own; None to use the mount's.
         measured: option values that tests on the mount have compared.
@@ -226,7 +226,7 @@ def advise(
     context = _context(args, facts, mount, mounts)
     advice = recommend(
         options, facts, workload,
-        context=context, tunables=tunables, measured=args.measured, without=args.without,
+        context=context, tunables=tunables, measured=args.measured, without=_left_out(args, facts),
     )  # fmt: skip
     advised = advice.options
     read_ahead, advised_read_ahead = _read_aheads(tunables, advice)
@@ -312,6 +312,21 @@ def predicted_ratio(expected: Expected) -> float:
     if now is None or advised is None or now.unpredictable or advised.unpredictable:
         return 0.0
     return advised.bytes_per_s / now.bytes_per_s
+
+
+def _left_out(args: AdviceArgs, facts: Facts) -> tuple[str, ...]:
+    """Return the options whose recommendations are left out.
+
+    UDP that the user states is a property of the other computer, and is kept below 1 Gbit/s, where fragments
+    are hardly ever joined to wrong packets (nfs(5), Using NFS over UDP on high-speed links).
+    """
+    rate = facts.link.rate_bps if facts.link is not None else None
+    stated = args.transport == "udp" and rate is not None and rate < _UDP_UNSAFE_BPS
+    return (*args.without, "proto") if stated else args.without
+
+
+#: Rate from which NFS over UDP can corrupt data, bits per second.
+_UDP_UNSAFE_BPS = 1e9
 
 
 def _context(args: AdviceArgs, facts: Facts, mount: Mount | None, mounts: Iterable[Mount]) -> LintContext:

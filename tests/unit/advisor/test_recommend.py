@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.identify import find_card, identify_card, network_cards
 from advisor.options import MountOptions
 from advisor.recommend import Advice, MeasuredOption, group_recommendations, recommend
+
+if TYPE_CHECKING:
+    from advisor.rules import Workload
 
 
 def _facts(card: str | None = None, *, server_card: str | None = None, udp: bool = True) -> Facts:
@@ -168,6 +173,12 @@ def test_more_connections_only_where_one_carries_too_little(
 ) -> None:
     facts = Facts(client=ClientFacts(kernel="6.1.0", udp=False, tcp_window_bytes=window), link=link)
     assert _proposed(recommend(MountOptions(), facts)) == wanted
+
+
+@pytest.mark.parametrize(("workload", "proposed"), [("home", False), ("database", False), ("media", True)])
+def test_readahead_is_for_files_read_from_beginning_to_end(workload: Workload, *, proposed: bool) -> None:
+    facts = Facts(client=ClientFacts(kernel="6.12"), link=LinkFacts(rate_bps=1e10, rtt_s=0.0004))
+    assert ("read_ahead_kb" in _proposed(recommend(MountOptions(), facts, workload))) is proposed
 
 
 def test_what_no_option_mends_is_told_step_by_step() -> None:

@@ -228,6 +228,17 @@ def test_problems_without_an_option_are_reported(
     assert expected in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize(("link", "kept"), [("fast-ethernet", True), ("gigabit", False)])
+def test_a_stated_transport_is_kept_where_data_is_safe(
+    link: str, capsys: pytest.CaptureFixture[str], *, kept: bool
+) -> None:
+    words = ["-o", "vers=3,udp,ro,hard,rsize=8192", "--transport", "udp", "--link", link, "--json"]
+    assert main(["advise", *words]) == 0
+    advised = json.loads(capsys.readouterr().out)["advised_options"]
+    assert ("udp" in advised) is kept
+    assert ("rsize=8192" in advised) is kept
+
+
 def test_a_vendor_is_known_by_a_name_that_does_not_resolve(capsys: pytest.CaptureFixture[str]) -> None:
     share = "fs-12345678.efs.us-east-1.amazonaws.com:/"
     assert main(["advise", share, "--link", "rate=25gbit,delay=0.3ms", "--json"]) == 0
