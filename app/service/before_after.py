@@ -175,12 +175,16 @@ def plan_before_after(
 
 def predicted_duration(advice: AdviceResult) -> float | None:
     """Return the predicted duration of a before-and-after test, s; None if the link is unknown."""
-    now = {item.figure: item.now.bytes_per_s for item in advice.expected if item.now is not None}
-    then = {item.figure: item.advised.bytes_per_s for item in advice.expected if item.advised is not None}
+    now: dict[str, float] = {
+        item.figure: item.now.bytes_per_s for item in advice.expected if item.now is not None
+    }
+    then: dict[str, float] = {
+        item.figure: item.advised.bytes_per_s for item in advice.expected if item.advised is not None
+    }
     if not now or not then:
         return None
     spec = TestSpec(path="", size=copy_size(advice), small_reads=True)
-    return _CHANGE_S + TESTS_PER_SIDE * sum(predicted_seconds(spec, {**speeds}) for speeds in (now, then))
+    return _CHANGE_S + TESTS_PER_SIDE * sum(predicted_seconds(spec, speeds) for speeds in (now, then))
 
 
 def copy_size(advice: AdviceResult) -> int:

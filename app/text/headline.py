@@ -78,8 +78,7 @@ def _unmeasured_text(headline: Headline) -> HeadlineText:
         title = _("Can't advise yet: {server} has no address").format(server=situation.server)
         return HeadlineText(title, (_("Check the server's name."),))
     if headline.code == "not-mounted":
-        lines = (changes_text(situation.changes),) if situation.changes else ()
-        return HeadlineText(_("Not mounted"), lines)
+        return HeadlineText(_("Not mounted"), (changes_text(situation.changes),) if situation.changes else ())
     if headline.code == "recommended":
         count = len(situation.changes)
         title = ngettext("One setting should change", "{count} settings should change", count)
