@@ -1,13 +1,19 @@
-"""Errors shown to the user: kind, message with the likely cause, hint and raw text."""
+"""Errors shown to the user, as data: code, values and raw text; app.text.errors has the sentences."""
 
 from __future__ import annotations
 
 import traceback
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from app.text.errors import ErrorCode
+from app.text.message import Message, fill
+from app.text.translate import gettext
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class ErrorKind(StrEnum):
@@ -84,38 +90,153 @@ _EXIT_CODES = {
 }
 
 
+#: Kinds that are bugs of this program, or of two parts of it that do not fit together. All others are faults
+#: of the environment or of the request.
+BUG_KINDS = frozenset({ErrorKind.INTERNAL, ErrorKind.PROTOCOL})
+
+
 class AppError(Exception):
-    """A failure with a message for the user.
+    """A failure as data: code and values. Its sentences are those of :class:`app.text.errors.ErrorCode`.
+
+    Args:
+        code: code of the failure; a bare ErrorKind for an error whose sentences are given, such as one of the
+            helper.
+        text: sentence of an error without a code.
+        hint: hint of an error without a code.
+        detail: raw text behind “Details” (output of mount.nfs, traceback), "" for none.
+        kind: kind if it is not that of the code: that of the problem within this error.
+        params: values for the placeholders of the sentences.
 
     Attributes:
+        code: code of the failure, None for one without a code.
         kind: kind of the failure, for decisions in code.
-        message: the failure in one sentence, with its likely cause if known.
-        hint: how to solve it, "" if unknown.
-        detail: raw text behind “Details” (output of mount.nfs, traceback), "" for none.
+        params: values by name.
+        detail: raw text behind “Details”, "" for none.
         remains: directories of test files that could not be removed yet.
     """
 
     remains: tuple[str, ...] = ()
 
-    def __init__(self, kind: ErrorKind, message: str, *, hint: str = "", detail: str = "") -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.hint = hint
+    def __init__(
+        self,
+        code: ErrorCode | ErrorKind,
+        text: str = "",
+        /,
+        *,
+        hint: str = "",
+        detail: str = "",
+        kind: ErrorKind | None = None,
+        **params: Any,
+    ) -> None:
+        self.code = code if isinstance(code, ErrorCode) else None
+        self.kind = kind or ErrorKind(code.partition(".")[0])
+        self.params = {name: _plain_value(value) for name, value in params.items()}
         self.detail = detail
+        self._text = text
+        self._hint = hint
+        super().__init__(self.message)
 
-    def printable(self) -> AppError:
-        """Return the error with bytes that are not UTF-8 escaped, so that JSON can encode it."""
-        error = AppError(
-            self.kind, printable(self.message), hint=printable(self.hint), detail=printable(self.detail)
+    @property
+    def message(self) -> str:
+        """The failure in one sentence, with its likely cause if known, in the language of the user."""
+        return self._text if self.code is None else fill(gettext(self.code.sentence), self.params)
+
+    @property
+    def hint(self) -> str:
+        """How to solve it, in the language of the user, "" if unknown."""
+        return self._hint if self.code is None else fill(gettext(self.code.hint), self.params)
+
+    @property
+    def is_bug(self) -> bool:
+        """Whether the program is at fault, and not its environment or the request."""
+        return self.kind in BUG_KINDS
+
+    def data(self) -> ErrorData:
+        """Return the error as a struct for JSON, with bytes that are not UTF-8 escaped."""
+        return ErrorData(
+            code=self.code or self.kind,
+            kind=self.kind,
+            params=_printable_value(self.params),
+            text=printable(self._text),
+            hint=printable(self._hint),
+            detail=printable(self.detail),
+            remains=[printable(path) for path in self.remains],
         )
-        error.remains = tuple(printable(path) for path in self.remains)
-        return error
 
     @property
     def exit_code(self) -> int:
         """Exit code of the command line for this failure; 1 for kinds without a specific code."""
         return _EXIT_CODES.get(self.kind, 1)
+
+
+class CancelledError(AppError):
+    """Raised in work whose CancelToken was set."""
+
+    def __init__(
+        self, code: ErrorCode | ErrorKind = ErrorCode.CANCELLED, text: str = "", /, **params: Any
+    ) -> None:
+        super().__init__(code, text, **{"kind": ErrorKind.CANCELLED, **params})
+
+
+class ErrorData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An AppError as it goes between processes: code and values, without sentences.
+
+    Attributes:
+        code: an ErrorCode, or an ErrorKind for an error with text and hint.
+        kind: the ErrorKind.
+        params: values for the sentences of the code.
+        text: sentence of an error without a code.
+        hint: hint of an error without a code.
+        detail: raw text behind “Details”.
+        remains: directories of test files that could not be removed yet.
+    """
+
+    code: str
+    kind: str = ""
+    params: dict[str, Any] = {}
+    text: str = ""
+    hint: str = ""
+    detail: str = ""
+    remains: list[str] = []
+
+    def error(self) -> AppError:
+        """Return the AppError; an unknown code becomes INTERNAL, with the code in the detail."""
+        kinds = {str(kind): kind for kind in ErrorKind}
+        code = ErrorCode.from_code(self.code) or kinds.get(self.code)
+        if code is None:
+            detail = f"{self.code}: {self.detail}"
+            return AppError(ErrorKind.INTERNAL, self.text, hint=self.hint, detail=detail)
+        make = CancelledError if kinds.get(self.kind) is ErrorKind.CANCELLED else AppError
+        error = make(
+            code, self.text, hint=self.hint, detail=self.detail, kind=kinds.get(self.kind), **self.params
+        )
+        error.remains = tuple(self.remains)
+        return error
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a parameter in a form that JSON can encode; an error within an error keeps its code."""
+    if isinstance(value, AppError):
+        if value.code is None:
+            return Message("", {"text": value.message, "hint": value.hint})
+        return Message(value.code, value.params)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain_value(item) for item in cast("Iterable[Any]", value)]
+    if value is None or isinstance(value, (bool, int, float, dict, Message)):
+        return value
+    return str(value)
+
+
+def _printable_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {name: _printable_value(item) for name, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_printable_value(item) for item in value]
+    if isinstance(value, Message):
+        return Message(value.code, _printable_value(value.params))
+    return value
 
 
 def leftover_files_text(paths: Sequence[str]) -> str:
@@ -129,10 +250,10 @@ def leftover_files_text(paths: Sequence[str]) -> str:
 def internal_error(error: BaseException) -> AppError:
     """Return an unexpected exception as an AppError of kind INTERNAL, with its traceback in the detail."""
     return AppError(
-        ErrorKind.INTERNAL,
-        f"An internal error: {type(error).__name__}: {error}.",
-        hint="This is a bug. Please report it with the details.",
+        ErrorCode.INTERNAL_ERROR,
         detail="".join(traceback.format_exception(error)),
+        name=type(error).__name__,
+        problem=str(error),
     )
 
 

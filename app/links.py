@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.facts import LinkFacts
 from advisor.identify import identify_card
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
+from app.text.errors import ErrorCode
 from resources import read_toml
 
 if TYPE_CHECKING:
@@ -111,9 +112,7 @@ def parse_link(text: str) -> Link:
     except ValueError as error:
         names = ", ".join(load_links())
         raise AppError(
-            ErrorKind.LINK_INVALID,
-            f"The link “{text}” is wrong: {error}",
-            hint=f"Give one of {names}, one of them with changes (wan,loss=1%), or spell it out: {_EXAMPLE}.",
+            ErrorCode.LINK_SYNTAX, text=text, problem=str(error), names=names, example=_EXAMPLE
         ) from None
 
 

@@ -14,16 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-from app.errors import AppError, ErrorKind
+from app.errors import CancelledError
 
 T = TypeVar("T")
-
-
-class CancelledError(AppError):
-    """Raised in work whose CancelToken was set."""
-
-    def __init__(self, message: str = "Cancelled.") -> None:
-        super().__init__(ErrorKind.CANCELLED, message)
 
 
 class CancelToken:

@@ -335,7 +335,7 @@ def write(entry: MountSpec) -> DialectText:
         untranslated.append(
             f"“x-systemd.idle-timeout={given}” is no number of seconds: autofs takes its own."
         )
-    if entry.when != "on demand":
+    if entry.when != "on-demand":
         untranslated.append("autofs mounts on demand, never at start-up and not by hand.")
     text = ",".join(items)
     problems = control_character_problem(text, "options")

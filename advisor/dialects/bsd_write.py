@@ -443,7 +443,7 @@ def write_macos_autofs(entry: MountSpec) -> DialectText:
     for name in ("x-systemd.automount", "auto", "nofail", "_netdev"):
         options.remove(name)  # meaningless in a map, which is mounted on demand
     translation = _translate_macos(MountSpec(entry.share, entry.mount_point, options))
-    if entry.when != "on demand":
+    if entry.when != "on-demand":
         translation.untranslated.append(
             "The automounter mounts on demand, never at start-up and not by hand."
         )

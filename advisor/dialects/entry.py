@@ -10,7 +10,7 @@ from advisor.options import YES, MountOptions, catalogue, is_comment
 from advisor.share import Share, ShareError
 from advisor.systemd_syntax import parse_time_span
 
-MountTime = Literal["start-up", "on demand", "by hand"]
+MountTime = Literal["start-up", "on-demand", "by-hand"]
 
 
 class DialectError(ValueError):
@@ -79,8 +79,8 @@ class MountSpec:
 def mount_time_of(options: MountOptions) -> MountTime:
     """Return the time of mounting according to options, as read by mount -a and systemd."""
     if options.get("x-systemd.automount") == YES:
-        return "on demand"
-    return "by hand" if options.get("noauto") == YES else "start-up"
+        return "on-demand"
+    return "by-hand" if options.get("noauto") == YES else "start-up"
 
 
 def set_mount_time(options: MountOptions, when: MountTime) -> None:
@@ -89,13 +89,13 @@ def set_mount_time(options: MountOptions, when: MountTime) -> None:
     Raises:
         DialectError: if an unclosed quotation mark prevents adding options.
     """
-    if when == "on demand":
+    if when == "on-demand":
         options.remove("auto")
         set_option(options, "x-systemd.automount", YES)
         return
     options.remove("x-systemd.automount")
     options.remove("x-systemd.idle-timeout")
-    if when == "by hand":
+    if when == "by-hand":
         set_option(options, "noauto", YES)
     else:
         options.remove("auto")

@@ -52,7 +52,7 @@ def write_ansible(entry: MountSpec) -> DialectText:
     ]
     lines += [f"    {key}: {_ansible_value(value)}" for key, value in keys]
     problems = control_character_problem(str(entry.options), "options")
-    if entry.when == "on demand":
+    if entry.when == "on-demand":
         problems.append("systemd makes the automount after a daemon-reload, which the task does not do.")
     return DialectText("\n".join(lines) + "\n", "", [], problems)
 

@@ -100,7 +100,7 @@ def write_mount(entry: MountSpec) -> DialectText:
         words = {place: word for word, (place, *_more) in _OPTION_SETTINGS.items()}
         untranslated += [f"“{words[section, key]}={value}” is left out: this unit is not enabled by itself."
                          for section, key, value in settings if section == "Install"]  # fmt: skip
-    note = {"on demand": "# Started by the .automount unit of the same name.\n"}.get(entry.when, "")
+    note = {"on-demand": "# Started by the .automount unit of the same name.\n"}.get(entry.when, "")
     return DialectText(note + _unit_text(lines), file_name, untranslated, problems)
 
 
@@ -119,7 +119,7 @@ def write_automount(entry: MountSpec) -> DialectText:
     lines += [("Automount", "TimeoutIdleSec", idle)] if idle else []
     lines.append(("Install", "WantedBy", _REMOTE_FS_TARGET))
     problems = _text_problems(entry, MountOptions())
-    if entry.when != "on demand":
+    if entry.when != "on-demand":
         problems.append(
             f"The entry is to be mounted {_AT_TIME[entry.when]}; with this unit it is mounted on demand."
         )
@@ -127,7 +127,7 @@ def write_automount(entry: MountSpec) -> DialectText:
     return DialectText(note + _unit_text(lines), file_name, [], problems)
 
 
-_AT_TIME = {"start-up": "at start-up", "by hand": "by hand"}
+_AT_TIME = {"start-up": "at start-up", "by-hand": "by hand"}
 
 
 def parse_unit(text: str) -> UnitSettings:

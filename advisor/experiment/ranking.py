@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: Method of an interval: exact by the sign test; bootstrap of the error model of all sets; or the range of
 #: the values, which covers less than 95 %.
-IntervalMethod = Literal["sign test", "bootstrap", "range"]
+IntervalMethod = Literal["sign-test", "bootstrap", "range"]
 
 
 class RankedSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -235,7 +235,7 @@ def _ranked_set(
     place, group = where
     center = median(values)
     low, high, confidence = confidence_interval(values)
-    method: IntervalMethod = "sign test" if len(values) >= MIN_INTERVAL_VALUES else "range"
+    method: IntervalMethod = "sign-test" if len(values) >= MIN_INTERVAL_VALUES else "range"
     if method == "range" and noise is not None and center > 0:
         factor = exp(noise.half_width(len(values)))
         low, high, confidence, method = center / factor, center * factor, CONFIDENCE, "bootstrap"

@@ -59,7 +59,7 @@ _EARLY_STOP_FRACTION = 0.25
 #: Standard deviations of a two-sided 95 % interval, and of the simultaneous comparison of many sets.
 _Z_95, _Z_SIMULTANEOUS = 1.96, 2.6
 
-EstimateMethod = Literal["sign test", "model"]
+EstimateMethod = Literal["sign-test", "model"]
 
 
 class SetEstimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -377,7 +377,7 @@ class BayesianSearch:
             low, high, _ = confidence_interval(values)
             return SetEstimate(
                 levels=self._candidates[number], values=values, median=median(values), low=low, high=high,
-                method="sign test",
+                method="sign-test",
             )  # fmt: skip
         mean, half_width = self._model.means[number], _Z_95 * self._model.deviations[number]
         return SetEstimate(

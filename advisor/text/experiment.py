@@ -227,7 +227,7 @@ def interval_text(standing: RankedSet) -> str:
     """Return the method of a ranked set's interval as a sentence."""
     count = len(standing.values)
     repeats = "one repeat" if count == 1 else f"{_number(count)} repeats"
-    if standing.method == "sign test":
+    if standing.method == "sign-test":
         return f"The interval is that of the sign test over {repeats}: no distribution is assumed."
     if standing.method == "bootstrap":
         return (

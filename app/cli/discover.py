@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from app.cli.table import table
 from app.discovery.model import NFS_PORT, ExportsArgs, ProbeArgs, ScanArgs, ServersArgs
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.service.protocol import Empty
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     import argparse
@@ -77,19 +78,11 @@ def run_discover(ask: Ask, args: argparse.Namespace) -> Any:
     """
     if args.forget:
         if args.server or args.probe or args.scan:
-            raise AppError(
-                ErrorKind.USAGE,
-                "“--forget” takes no server: it empties the list of servers used recently.",
-                hint="Give it alone: mountwright discover --forget.",
-            )
+            raise AppError(ErrorCode.FORGET_TAKES_NO_SERVER)
         return ask("discover.forget", Empty(), None)
     if args.scan:
         if args.server or args.probe:
-            raise AppError(
-                ErrorKind.USAGE,
-                "“--scan” takes no server: it looks for servers.",
-                hint="Give it alone: mountwright discover --scan.",
-            )
+            raise AppError(ErrorCode.SCAN_TAKES_NO_SERVER)
         return _scan(ask)
     if not args.server:
         return ask("discover.servers", ServersArgs(), None)

@@ -27,6 +27,7 @@ from app.experiment.recipe_store import (
 from app.experiment.recipes import Recipe, RecipeFactor, RecipeRepeats, RecipeWorkload, recipe_toml
 from app.experiment.search import search_result_to_date
 from app.history.experiment_store import load_experiment
+from app.text.errors import ErrorCode
 from app.text.units import format_figure, format_size, parse_size
 
 if TYPE_CHECKING:
@@ -190,11 +191,7 @@ def _report(args: argparse.Namespace) -> Any:
         return found if args.json else analysis_text(found)
     best = search_result_to_date(stored.plan, stored.outcomes)
     if best is None:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"No trial of search {args.number} gave a figure.",
-            hint=f"Go on with it: “experiment resume {args.number}”.",
-        )
+        raise AppError(ErrorCode.SEARCH_WITHOUT_RESULT, number=args.number)
     return analyze_search(best, format_figure) if args.json else best_text(best, args.number)
 
 
@@ -202,11 +199,7 @@ def _add_recipe(args: argparse.Namespace) -> Recipe:
     """Save the recipe of a file, or of --vary."""
     varied = recipe_from_args(args)
     if bool(args.file) == (varied is not None) or (varied is not None and not args.name):
-        raise AppError(
-            ErrorKind.USAGE,
-            "A recipe comes from a file, or from what is varied and a name.",
-            hint="Write “experiment add FILE”, or “experiment add --vary NAME=LEVELS --name NAME”.",
-        )
+        raise AppError(ErrorCode.RECIPE_SOURCE_UNCLEAR)
     if varied is not None:
         return save_recipe(recipe_toml(varied), args.name)
     path = Path(args.file)
@@ -280,11 +273,7 @@ def recipe_from_args(args: argparse.Namespace) -> Recipe | None:
     factors = factors_from_args(args)
     if not factors:
         if args.alone or args.options or args.size or args.repeats is not None:
-            raise AppError(
-                ErrorKind.USAGE,
-                "--alone, -o, --size and --repeats are for an experiment of your own.",
-                hint="Say what it varies: --vary rsize=64k,1M for example.",
-            )
+            raise AppError(ErrorCode.OPTIONS_NEED_VARY)
         return None
     problems = check_options(MountOptions.parse(args.options))
     if problems:
@@ -292,14 +281,11 @@ def recipe_from_args(args: argparse.Namespace) -> Recipe | None:
     try:
         size = parse_size(args.size or _SIZE)
     except ValueError as error:
-        raise AppError(ErrorKind.USAGE, f"--size: {error}") from error
+        raise AppError(ErrorCode.SIZE_SYNTAX, problem=str(error)) from error
     if size < 1:
-        raise AppError(ErrorKind.USAGE, "The size of the file must be at least one byte.")
+        raise AppError(ErrorCode.SIZE_TOO_SMALL)
     if args.repeats is not None and not 1 <= args.repeats <= _MAX_REPEATS:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"The number of repeats must be between 1 and {_MAX_REPEATS}, not {args.repeats}.",
-        )
+        raise AppError(ErrorCode.REPEATS_NOT_IN_RANGE, limit=_MAX_REPEATS, repeats=args.repeats)
     return Recipe(
         title=f"Your own: {', '.join(factor.name for factor in factors)}",
         options=args.options,
@@ -319,8 +305,4 @@ def recipe_from_args(args: argparse.Namespace) -> Recipe | None:
 
 
 def _bad_factor(text: str, problem: str) -> AppError:
-    return AppError(
-        ErrorKind.USAGE,
-        f"“--vary {text}” cannot be varied: {problem}",
-        hint="Write an option or a factor and its levels: --vary rsize=64k,1M --vary read_ahead_kb=128,4096.",
-    )
+    return AppError(ErrorCode.VARY_SYNTAX, text=text, problem=problem)

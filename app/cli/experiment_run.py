@@ -49,6 +49,7 @@ from app.history.experiment_recorder import ExperimentRecorder
 from app.history.experiment_store import load_experiment
 from app.history.store import HistoryStore
 from app.service.protocol import ListArgs
+from app.text.errors import ErrorCode
 from app.text.units import format_figure
 
 if TYPE_CHECKING:
@@ -144,18 +145,10 @@ def _experiment(args: argparse.Namespace, lab_share: Callable[[], str], seed: in
     recipe, share = recipe_from_args(args), args.share
     if recipe is not None:
         if args.recipe and share:
-            raise AppError(
-                ErrorKind.USAGE,
-                "What to vary comes from a recipe or from --vary, not from both.",
-                hint="Name the share alone, or put what you vary into a copy of the recipe (show --toml).",
-            )
+            raise AppError(ErrorCode.RECIPE_OR_VARY)
         share = args.recipe or share  # with --vary a single argument is the share
     elif not args.recipe or (":/" in args.recipe and not share):
-        raise AppError(
-            ErrorKind.USAGE,
-            "An experiment needs a recipe, or what to vary.",
-            hint="“experiment list” shows the recipes; or write --vary rsize=64k,1M for example.",
-        )
+        raise AppError(ErrorCode.EXPERIMENT_NEEDS_RECIPE)
     share = _share(share or lab_share())
     recipe = recipe or find_recipe(args.recipe)
     return recipe.experiment(share, "quick" if args.quick else "full", seed=seed)
@@ -163,11 +156,7 @@ def _experiment(args: argparse.Namespace, lab_share: Callable[[], str], seed: in
 
 def _share(share: str) -> str:
     if not share:
-        raise AppError(
-            ErrorKind.USAGE,
-            "An experiment needs a share.",
-            hint="Name it as server:/export, or use --lab LINK.",
-        )
+        raise AppError(ErrorCode.EXPERIMENT_NEEDS_SHARE)
     return share
 
 
@@ -290,11 +279,7 @@ def _continue_run(
     ask: Ask, args: argparse.Namespace, recorder: _Recording, stored: StoredExperiment, link: str | None
 ) -> str:
     if stored.origin:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"Experiment {stored.number} ran elsewhere: it was imported from {stored.origin}.",
-            hint="Trials of this computer would be mixed with its own. Run the recipe anew here.",
-        )
+        raise AppError(ErrorCode.EXPERIMENT_OF_OTHERS, number=stored.number, origin=stored.origin)
     _check_link(link, stored)
     experiment = stored.plan.experiment
     search = experiment.recipe == SEARCH_NAME
@@ -389,11 +374,7 @@ def _unfinished(link: str | None) -> int:
                 on_other_link = on_other_link or number
     if on_other_link or running:
         return on_other_link or running  # resuming it raises an error with the reason
-    raise AppError(
-        ErrorKind.USAGE,
-        "No experiment is unfinished.",
-        hint="“experiment run” begins one; “history” has what was measured.",
-    )
+    raise AppError(ErrorCode.NOTHING_UNFINISHED)
 
 
 def _json(value: Any) -> str:

@@ -16,7 +16,7 @@ from app.cli.input_file import read_input
 from app.cli.prompts import ask_consent
 from app.cli.table import table
 from app.cli.text import terminal_safe, test_text
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.files.safe_write import save_file
 from app.history.compare_runs import compare_runs, environment_facts, speed_text
 from app.history.import_export import MAX_BYTES, history_from_json, import_history
@@ -24,6 +24,7 @@ from app.history.model import Run, RunFilter, option_string
 from app.history.record_test import record_test
 from app.history.store import HistoryStore
 from app.report.export import EXPORT_FORMATS, experiment_file, read_valid, runs_file
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -226,11 +227,7 @@ def run_text(run: Run) -> str:
 def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunComparison:
     on_both_sides = sorted(set(args.before) & set(args.after))
     if on_both_sides:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"Run {on_both_sides[0]} is on both sides: a run is not compared with itself.",
-            hint="Give the numbers of other runs on one side; “history” lists them.",
-        )
+        raise AppError(ErrorCode.RUN_ON_BOTH_SIDES, number=on_both_sides[0])
     found = compare_runs(*([store.get(number) for number in side] for side in (args.before, args.after)))
     return found if args.json else compared_text(found)
 
@@ -249,7 +246,7 @@ def compared_text(found: RunComparison) -> str:
 
 def _tag(store: HistoryStore, args: argparse.Namespace) -> str:
     if not args.add and not args.remove:
-        raise AppError(ErrorKind.USAGE, "Which tag?", hint="Give --add TAG or --remove TAG.")
+        raise AppError(ErrorCode.TAG_MISSING)
     store.tag(args.numbers, args.add, args.remove)
     return ""
 

@@ -8,10 +8,11 @@ import msgspec
 
 from app.cli.apply import apply_text
 from app.cli.prompts import ask_consent, confirm_approval
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.mounts.approval import approval_sentences
 from app.mounts.change_model import ApplyArgs, ApplyPlan
 from app.mounts.foreign_entries import ForeignArgs
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     import argparse
@@ -50,12 +51,7 @@ def run_import_mount(host: Host, args: argparse.Namespace) -> tuple[ForeignEntry
         _TIMEOUT_S
     )
     if entry.reserved and args.reserved is None:
-        raise AppError(
-            ErrorKind.OPTION_RESERVED,
-            f"{entry.origin} has options that only root may give. {' '.join(entry.reserved)}",
-            hint="Give --reserved leave-out to save it without them, or --reserved keep to save it as it is, "
-            "which an administrator has to approve.",
-        )
+        raise AppError(ErrorCode.RESERVED_OPTIONS, origin=entry.origin, reserved=" ".join(entry.reserved))
     query = ApplyArgs(
         share=entry.share,
         mount_point=entry.mount_point,

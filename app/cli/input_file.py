@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from app.errors import AppError, ErrorKind, printable
+from app.text.errors import ErrorCode
 
 
 def read_input(name: str, max_bytes: int, *, expected: str, hint: str = "") -> bytes:
@@ -31,5 +32,5 @@ def read_input(name: str, max_bytes: int, *, expected: str, hint: str = "") -> b
             ErrorKind.USAGE, f"{printable(name)} cannot be read: {error.strerror}.", hint=hint
         ) from error
     if len(raw) > max_bytes:
-        raise AppError(ErrorKind.USAGE, f"{printable(name)} is too long for {expected}.")
+        raise AppError(ErrorCode.INPUT_TOO_LONG, name=printable(name), expected=expected)
     return raw

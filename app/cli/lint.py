@@ -15,11 +15,12 @@ from advisor.options import MountOptions
 from app.cli.input_file import read_input
 from app.cli.lint_files import read_entries
 from app.cli.text import terminal_safe
-from app.errors import AppError, ErrorKind, printable
+from app.errors import AppError, printable
 from app.facts.client import client_facts
 from app.facts.prerequisites import prerequisite_facts
 from app.mounts.findings import connections_by_version
 from app.mounts.table import read_table
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     import argparse
@@ -135,11 +136,7 @@ def lint_file(name: str, raw: bytes, facts: Facts | None, mounts: Sequence[Mount
     found, warnings = read_entries(name, raw)
     if b"\0" in raw and not any(entry.context.place in {"fstab", "unit"} for entry in found):
         # Apparent map entries in binary data are chance.
-        raise AppError(
-            ErrorKind.USAGE,
-            f"{name} is a binary file.",
-            hint="Name an fstab, a systemd mount unit or an autofs map.",
-        )
+        raise AppError(ErrorCode.INPUT_IS_BINARY, name=name)
     entries: list[LintedEntry] = []
     for entry in found:
         share, point = entry.context.share, entry.context.mount_point

@@ -297,7 +297,7 @@ def _map_problems(share: str, options: str) -> list[str]:
     words = MountOptions.parse(options)
     words.remove("bg")  # reported as a finding
     try:
-        entry = MountSpec.make(share, "/mnt", words).with_mount_time("on demand")
+        entry = MountSpec.make(share, "/mnt", words).with_mount_time("on-demand")
         return autofs.write(entry).problems
     except DialectError:  # for example a variable, which a share of a map may contain
         return []

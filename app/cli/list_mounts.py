@@ -8,10 +8,11 @@ import msgspec
 
 from app.cli.table import table
 from app.cli.text import mounts_text, terminal_safe
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.mounts.space import Space, SpaceArgs, space_text
 from app.mounts.table import plain_path
 from app.service.protocol import ListArgs
+from app.text.errors import ErrorCode
 from app.text.units import format_size
 
 if TYPE_CHECKING:
@@ -51,11 +52,7 @@ def run_list(ask: Ask, host: Host, args: argparse.Namespace) -> str:
         point = plain_path(args.mount_point)
         rows = [row for row in mounts.mounts if row.mount_point == point]
         if not rows:
-            raise AppError(
-                ErrorKind.NOT_MOUNTED,
-                f"No NFS mount at {point}, neither active nor configured.",
-                hint="“list” without a path shows the mounts of this computer.",
-            )
+            raise AppError(ErrorCode.NO_MOUNT_LISTED, mount_point=point)
         mounts = msgspec.structs.replace(mounts, mounts=rows)
     spaces = _ask_spaces(host, mounts) if args.space else {}
     if args.json:

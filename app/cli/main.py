@@ -33,14 +33,13 @@ from app.cli.test import plan_query, plan_text, test_spec
 from app.cli.text import facts_text, report_text, test_text
 from app.cli.tunables import tunables_query, tunables_text
 from app.cli.watch import WatchText, lab_with_load
-from app.errors import AppError, ErrorKind, leftover_files_text
+from app.errors import AppError, CancelledError, ErrorKind, leftover_files_text
 from app.links import LAB_MOUNT_POINT
 from app.mounts.findings import findings_before_writing, lint_mount
 from app.service.protocol import FactsArgs, HelloResult, MountArgs, UnmountArgs
 from app.speedtest import leftover_files
 from app.speedtest.cleanup import CANCEL_TIMEOUT_S
 from app.stats.model import StatsSample, WatchArgs
-from app.tasks import CancelledError
 from app.text.units import format_size
 
 if TYPE_CHECKING:

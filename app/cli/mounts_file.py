@@ -31,6 +31,7 @@ from app.mounts.file_import import (
 from app.mounts.mounts_file import MAX_BYTES, entries_of_table, from_toml, to_toml
 from app.mounts.table import plain_path
 from app.service.protocol import HelloResult, ListArgs
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     import argparse
@@ -165,7 +166,7 @@ def _chosen(plan: ImportPlan, only: list[str]) -> list[int]:
     for point in map(plain_path, only):
         indexes = [index for index, item in enumerate(plan.items) if item.entry.mount_point == point]
         if not indexes:
-            raise AppError(ErrorKind.USAGE, f"The file has no mount at {printable(point)}.")
+            raise AppError(ErrorCode.NO_MOUNT_IN_FILE, mount_point=printable(point))
         item = plan.items[indexes[0]]
         if item.status == "refused":
             raise AppError(ErrorKind.USAGE, f"{point} cannot be imported. {item.error}", hint=item.hint)

@@ -17,9 +17,10 @@ import tty
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.service.protocol import ShellArgs, ShellControlArgs, ShellInputArgs
 from app.tasks import run_in_thread
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     import argparse
@@ -107,7 +108,7 @@ class _Session:
         if self._failure is None and last is None:
             writer.result()
         if self._failure is not None and not isinstance(self._failure, BrokenPipeError):
-            raise AppError(ErrorKind.IO, f"Could not write the output: {self._failure.strerror}.")
+            raise AppError(ErrorCode.OUTPUT_NOT_WRITTEN, reason=self._failure.strerror)
         if last is not None and not call.future.done():
             return 128 + last
         return int(call.result().code)

@@ -36,6 +36,7 @@ from app.discovery.scan import SCAN_S, chosen_subnets
 from app.errors import AppError, ErrorKind
 from app.kernel.build_config import udp_support
 from app.mounts.reachability import resolve_host
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -179,11 +180,7 @@ def parse_server_name(text: str) -> str:
         bare = text.removeprefix("[").removesuffix("]")
         return Share.parse(f"[{bare}]:/" if ":" in bare else f"{bare}:/").host
     except ShareError as error:
-        raise AppError(
-            ErrorKind.SHARE_INVALID,
-            f"“{text}” is not a server's name or address: {error}",
-            hint="Write a name such as nas01, an address such as 10.0.0.7 or 2001:db8::7, or a whole share.",
-        ) from error
+        raise AppError(ErrorCode.HOST_INVALID, host=text, problem=str(error)) from error
 
 
 def idna_name(host: str) -> str:
@@ -197,12 +194,7 @@ def idna_name(host: str) -> str:
     try:
         return host.encode("idna").decode("ascii")
     except UnicodeError as error:
-        raise AppError(
-            ErrorKind.SHARE_INVALID,
-            f"“{host}” is not a valid international host name.",
-            hint="Check its spelling, or use the server's address.",
-            detail=str(error),
-        ) from error
+        raise AppError(ErrorCode.HOST_NAME_INVALID, detail=str(error), host=host) from error
 
 
 def _query_server(
@@ -217,12 +209,10 @@ def _query_server(
 ) -> QueryReply:
     host = parse_server_name(server)
     if not 0 < seconds <= _MAX_S:
-        raise AppError(
-            ErrorKind.USAGE, f"{seconds:g} seconds is no deadline.", hint=f"Up to {_MAX_S:g} are allowed."
-        )
+        raise AppError(ErrorCode.DEADLINE_OUT_OF_RANGE, seconds=seconds, limit=_MAX_S)
     for number in (port, mount_port):
         if not 0 <= number <= 0xFFFF:
-            raise AppError(ErrorKind.USAGE, f"{number} is not a port.", hint="Ports go from 1 to 65535.")
+            raise AppError(ErrorCode.PORT_OUT_OF_RANGE, number=number)
     began = time.monotonic()
     addresses = resolve_host(idna_name(host), min(_RESOLVE_S, seconds))
     token.check()
@@ -278,12 +268,7 @@ def run_child(
                 pipe.close()
     token.check()
     if reply is None:
-        raise AppError(
-            ErrorKind.INTERNAL,
-            "The process that asks servers ended without an answer.",
-            hint="This is a bug. Please report it with the details.",
-            detail=errors.decode(errors="replace"),
-        )
+        raise AppError(ErrorCode.QUERY_PROCESS_ENDED, detail=errors.decode(errors="replace"))
     return reply
 
 
@@ -332,11 +317,7 @@ def no_answer(host: str) -> AppError:
         host: server of the query, "" for a query of the network.
     """
     about = f"{host}: It" if host else "The network"
-    return AppError(
-        ErrorKind.SERVER_SILENT,
-        f"{about} could not be asked in time.",
-        hint="This computer is very busy. Try again.",
-    )
+    return AppError(ErrorCode.ASK_TOO_SLOW, about=about)
 
 
 #: Timeout of the test mount, s.

@@ -9,6 +9,7 @@ from app.discovery.model import ExportedPath, ExportsResult, Problem, Query
 from app.discovery.nfs4 import list_root
 from app.discovery.rpc import Deadline, RpcConnection, VersionMismatchError, decode, readable, run_parts
 from app.errors import AppError, ErrorKind
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.discovery.rpc import Unpacker
@@ -66,17 +67,11 @@ def _mount_port(address: str, rpcbind_port: int, deadline: Deadline) -> int:
         if error.kind is not ErrorKind.SERVER_REFUSED:
             raise
         raise AppError(
-            ErrorKind.SERVER_REFUSED,
-            "The server runs no rpcbind, so its list of exports cannot be found.",
-            hint="That is usual for a server of version 4 only. If you know the port of its MOUNT service, "
-            "name it.",
-            detail=f"rpcbind, TCP port {rpcbind_port}: {error.message}",
+            ErrorCode.NO_RPCBIND, detail=f"rpcbind, TCP port {rpcbind_port}: {error.message}"
         ) from error
     if port == 0:
         raise AppError(
-            ErrorKind.VERSION_UNSUPPORTED,
-            "The server offers no MOUNT service: it lists no exports.",
-            hint="That is usual for a server of version 4 only.",
+            ErrorCode.NO_MOUNT_SERVICE,
             detail=f"rpcbind knows no program {MOUNT_PROGRAM}, version {_VERSION} or {_OLD_VERSION}, on TCP",
         )
     return port

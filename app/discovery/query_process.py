@@ -21,6 +21,7 @@ from app.discovery.rpc import Deadline, connection_error, socket_address
 from app.discovery.scan import scan
 from app.discovery.versions import probe_versions
 from app.errors import AppError, ErrorKind
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 _MAX_ADDRESSES = 8
@@ -159,11 +160,9 @@ def _announced_servers(seconds: float) -> QueryReply:
             announced=browse(seconds, lambda server: _send_event(ServersEvent(servers=[server])))
         )
     except OSError as error:
-        return QueryReply(problem=Problem.of(AppError(
-            ErrorKind.UNAVAILABLE,
-            "Servers that announce themselves cannot be looked for: there is no network to listen to.",
-            detail=error.strerror or str(error),
-        )))  # fmt: skip
+        return QueryReply(
+            problem=Problem.of(AppError(ErrorCode.NO_NETWORK_TO_LISTEN, detail=error.strerror or str(error)))
+        )
 
 
 def _send_event(event: ServersEvent) -> None:

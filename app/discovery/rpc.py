@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from app.errors import AppError, ErrorKind
 from app.tasks import run_in_thread
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -199,21 +200,12 @@ class Deadline:
 
 def timeout_error(seconds: float) -> AppError:
     """Return the error for a server that did not answer within ``seconds``."""
-    return AppError(
-        ErrorKind.SERVER_SILENT,
-        f"No answer within {seconds:.2g} seconds.",
-        hint="It is switched off or very slow, or a firewall drops the packets.",
-    )
+    return AppError(ErrorCode.NO_ANSWER, seconds=seconds)
 
 
 def unreadable_answer_error(why: str) -> AppError:
     """Return the error for a malformed reply; ``why`` becomes its detail."""
-    return AppError(
-        ErrorKind.SERVER_GARBLED,
-        "The server's answer cannot be read: it does not follow the protocol.",
-        hint="Another service may use this port.",
-        detail=why,
-    )
+    return AppError(ErrorCode.ANSWER_GARBLED, detail=why)
 
 
 def decode(body: bytes, read: Callable[[Unpacker], T]) -> T:
@@ -245,12 +237,7 @@ def socket_address(address: str, port: int) -> tuple[socket.AddressFamily, tuple
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
         )
     except (socket.gaierror, UnicodeError, OverflowError) as error:
-        raise AppError(
-            ErrorKind.SERVER_UNKNOWN,
-            f"“{address}” is not an address that can be used here.",
-            hint="Check its spelling, and the interface behind % for an address that begins with fe80.",
-            detail=str(error),
-        ) from error
+        raise AppError(ErrorCode.ADDRESS_UNUSABLE, detail=str(error), address=address) from error
     family, _, _, _, socket_addr = found[0]
     return family, socket_addr
 
@@ -263,19 +250,12 @@ def connection_error(number: int, seconds: float) -> AppError:
         seconds: timeout for the message, s.
     """
     if number == errno.ECONNREFUSED:
-        return AppError(ErrorKind.SERVER_REFUSED, "The server refuses the connection: nothing listens there.")
+        return AppError(ErrorCode.CONNECTION_REFUSED)
     if number in {errno.ETIMEDOUT, errno.EAGAIN}:
         return timeout_error(seconds)
     if number in {errno.ECONNRESET, errno.EPIPE}:
-        return AppError(
-            ErrorKind.SERVER_REFUSED, "The server closed the connection.", detail=os.strerror(number)
-        )
-    return AppError(
-        ErrorKind.SERVER_SILENT,
-        "The server cannot be reached.",
-        hint="Check the cable or the wireless network, the VPN, and the server's address.",
-        detail=os.strerror(number),
-    )
+        return AppError(ErrorCode.CONNECTION_CLOSED, detail=os.strerror(number))
+    return AppError(ErrorCode.UNREACHABLE, detail=os.strerror(number))
 
 
 class RpcConnection:
@@ -365,11 +345,7 @@ class RpcConnection:
             self._socket.settimeout(self._deadline.check())
             data = self._socket.recv(min(size - len(found), 65536))
             if not data:
-                raise AppError(
-                    ErrorKind.SERVER_REFUSED,
-                    "The server closed the connection instead of answering.",
-                    hint="It may answer only some addresses, or another service may use this port.",
-                )
+                raise AppError(ErrorCode.CLOSED_WITHOUT_ANSWER)
             found += data
         return bytes(found)
 
@@ -437,9 +413,7 @@ def _denial_error(reply: Unpacker) -> AppError:
         )
     reason = reply.u32()
     return AppError(
-        ErrorKind.ACCESS_DENIED,
-        "The server refuses to answer an unauthenticated question.",
-        hint="It may want Kerberos, or a privileged port. A mount is made from one, and may well work.",
+        ErrorCode.AUTHENTICATION_REQUIRED,
         detail=f"RPC: authentication error {reason} {_AUTH.get(reason, '')}".rstrip(),
     )
 

@@ -9,7 +9,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.discovery.rpc import Deadline, RpcConnection, Transport, XdrError, decode, opaque, u32
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.discovery.rpc import Unpacker
@@ -65,7 +66,7 @@ def find_port(address: str, rpcbind_port: int, program: int, version: int, deadl
                 lambda reply: _port_of(reply.opaque(_MAX_TEXT)),
             )
     if port > 0xFFFF:
-        raise AppError(ErrorKind.SERVER_GARBLED, f"The server's rpcbind names the impossible port {port}.")
+        raise AppError(ErrorCode.RPCBIND_PORT_IMPOSSIBLE, port=port)
     return port
 
 

@@ -29,6 +29,7 @@ from app.discovery.rpc import (
 )
 from app.errors import AppError, ErrorKind
 from app.tasks import run_in_thread
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,17 +114,9 @@ def chosen_subnets(wanted: list[str]) -> list[Subnet]:
     chosen = [subnet for subnet in known if not wanted or subnet.network in wanted]
     missing = set(wanted) - {subnet.network for subnet in chosen}
     if missing:
-        raise AppError(
-            ErrorKind.UNAVAILABLE,
-            f"This computer is not attached to the network {min(missing)}.",
-            hint="Only networks that it is attached to are scanned. Look again which ones there are.",
-        )
+        raise AppError(ErrorCode.NETWORK_NOT_ATTACHED, network=min(missing))
     if not chosen:
-        raise AppError(
-            ErrorKind.UNAVAILABLE,
-            "This computer is attached to no network with IPv4 addresses that could be scanned.",
-            hint="Connect it to a network, or enter the server's name or address.",
-        )
+        raise AppError(ErrorCode.NO_NETWORK_TO_SCAN)
     return chosen
 
 

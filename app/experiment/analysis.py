@@ -81,9 +81,10 @@ from advisor.text.experiment import (
     unmeasured_text,
     winner_text,
 )
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.experiment.factors import FILE_SIZE, READ_AHEAD, TEST_FACTORS
 from app.experiment.model import SEARCH_NAME
+from app.text.errors import ErrorCode
 from app.text.units import format_size
 
 if TYPE_CHECKING:
@@ -646,11 +647,7 @@ def check_axes(plan: ExperimentPlan, axes: Sequence[str]) -> None:
     """
     varied = levels_of_plan(plan)
     if axes and (len(axes) != 2 or axes[0] == axes[1] or not set(axes) <= varied.keys()):
-        raise AppError(
-            ErrorKind.USAGE,
-            "A table has two settings that are varied, one down and one across.",
-            hint=f"Choose two of: {', '.join(varied) or 'none is varied'}.",
-        )
+        raise AppError(ErrorCode.TABLE_NEEDS_TWO_FACTORS, varied=", ".join(varied) or "none is varied")
 
 
 def _choose_axes(

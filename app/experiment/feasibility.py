@@ -17,7 +17,7 @@ from advisor.experiment.intervals import median
 from advisor.options import MountOptions, catalogue
 from advisor.throughput import ServerCosts
 from advisor.transfer_sizes import CP_CALL_SIZE, rounded_io_size
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.experiment.estimate import (
     LatencySources,
     latencies_of,
@@ -39,7 +39,7 @@ from app.experiment.model import ExcludedSet, ExperimentEvent, OptionSet
 from app.mounts.option_comparison import difference_reason
 from app.speedtest.cleanup import wait_unless_cancelled
 from app.speedtest.model import TestSpec, block_size_problem, file_count_problem
-from app.tasks import CancelledError, CancelToken
+from app.text.errors import ErrorCode
 from app.text.message import message_text
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from app.experiment.factors import MountSettings
     from app.experiment.model import Experiment, Factor, WorkloadSpec
     from app.speedtest.model import TestEvent
+    from app.tasks import CancelToken
 
 #: Planning stops when the server leaves this many option sets in a row unanswered.
 _MAX_SILENT_IN_A_ROW = 3
@@ -299,9 +300,7 @@ def checked_mount_settings(experiment: Experiment, levels: Levels) -> MountSetti
         return mount_settings(experiment, levels)
     except ValueError as error:
         raise AppError(
-            ErrorKind.OPTION_INVALID,
-            f"{levels_text(levels)} cannot be written as mount options: {error}",
-            hint="Correct the level.",
+            ErrorCode.LEVEL_NOT_AN_OPTION, levels=levels_text(levels), problem=str(error)
         ) from error
 
 

@@ -39,6 +39,7 @@ from app.experiment.feasibility import (
 from app.experiment.model import SEARCH_NAME, ExcludedSet, ExperimentPlan, OptionSet
 from app.mounts.parsing import share_to_mount
 from app.speedtest.estimate import usable_space
+from app.text.errors import ErrorCode
 from app.text.units import format_size
 
 if TYPE_CHECKING:
@@ -96,11 +97,7 @@ def option_sets(experiment: Experiment, facts: Facts) -> tuple[list[Levels], lis
     )
     count = count if count > _MAX_COMBINATIONS else len(sets)
     if count > MAX_SETS:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"These factors make {count} option sets; {MAX_SETS} are the most.",
-            hint="Leave some levels out, or vary the factors one at a time.",
-        )
+        raise AppError(ErrorCode.TOO_MANY_SETS, count=count, limit=MAX_SETS)
     sets, refused = without_refused_tests(sets, experiment.workloads)
     struck = [*struck, *conflicting, *refused]
     if not sets or (experiment.factors and not factors):
@@ -196,12 +193,7 @@ def _fitting_sets(
     needed = [space_needed(smallest, [one.levels]) for one in planned]
     fitting = [one for one, space in zip(planned, needed, strict=True) if space <= usable_space(free)]
     if not fitting:
-        raise AppError(
-            ErrorKind.NO_SPACE,
-            f"There is not enough free space on the server: a trial takes {format_size(min(needed))} at "
-            f"least, and {format_size(free)} are free.",
-            hint="A test takes a quarter of the free space at most. Make room, or choose smaller files.",
-        )
+        raise AppError(ErrorCode.NO_SPACE_FOR_TRIALS, needed=min(needed), free=free)
     tests = {
         tuple(levels_of_test(one.levels).items()): space for one, space in zip(planned, needed, strict=True)
     }

@@ -12,10 +12,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.errors import AppError, ErrorKind, printable
+from app.errors import AppError, printable
 from app.experiment.model import SEARCH_NAME
 from app.experiment.recipes import parse_recipe
 from app.files.user_directories import config_directory
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.experiment.recipes import Recipe
@@ -68,7 +69,7 @@ def find_recipe(name: str) -> Recipe:
     if path is not None:
         return _read_user_recipe(path)
     names = ", ".join(recipe.name for recipe in recipes)
-    raise AppError(ErrorKind.USAGE, f"There is no recipe “{name}”.", hint=f"There are: {names}.")
+    raise AppError(ErrorCode.RECIPE_UNKNOWN, name=name, names=names)
 
 
 def recipe_source(recipe: Recipe) -> str:
@@ -85,7 +86,7 @@ def recipe_source(recipe: Recipe) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise AppError(ErrorKind.IO, f"{path} cannot be read.", detail=str(error)) from error
+        raise AppError(ErrorCode.RECIPE_FILE_NOT_READ, detail=str(error), path=path) from error
 
 
 def read_recipe_file(path: Path) -> str:
@@ -98,10 +99,7 @@ def read_recipe_file(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise AppError(
-            ErrorKind.USAGE,
-            f"The recipe {printable(str(path))} cannot be read.",
-            hint="Name a text file that you may read.",
-            detail=str(error),
+            ErrorCode.RECIPE_PATH_NOT_READ, detail=str(error), path=printable(str(path))
         ) from error
 
 
@@ -118,21 +116,11 @@ def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
             cannot be written.
     """
     if _RECIPE_NAME.fullmatch(name) is None:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"“{printable(name)}” cannot be the name of a recipe.",
-            hint="Use small letters, digits and hyphens, 48 at most.",
-        )
+        raise AppError(ErrorCode.RECIPE_NAME_SYNTAX, name=printable(name))
     if name == SEARCH_NAME:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"“{name}” is the search for the best setting.",
-            hint="Choose another name for your own.",
-        )
+        raise AppError(ErrorCode.RECIPE_NAME_OF_SEARCH, name=name)
     if any(recipe.name == name for recipe in _shipped_recipes()):
-        raise AppError(
-            ErrorKind.USAGE, f"“{name}” is the recipe of a study.", hint="Choose another name for your own."
-        )
+        raise AppError(ErrorCode.RECIPE_NAME_OF_STUDY, name=name)
     path = user_recipe_directory() / f"{name}.toml"
     recipe = parse_recipe(recipe_text, source or str(path), name=name, own=True)
     try:
@@ -141,7 +129,7 @@ def save_recipe(recipe_text: str, name: str, source: str = "") -> Recipe:
         draft.write_text(recipe_text, encoding="utf-8")
         draft.replace(path)
     except OSError as error:
-        raise AppError(ErrorKind.IO, f"{path} could not be written.", detail=str(error)) from error
+        raise AppError(ErrorCode.RECIPE_NOT_WRITTEN, detail=str(error), path=path) from error
     return recipe
 
 
@@ -154,13 +142,11 @@ def delete_recipe(name: str) -> None:
     path = _user_recipe_file(name)  # found by file name, so that an unreadable recipe can be deleted, too
     if path is None or any(recipe.name == name for recipe in _shipped_recipes()):
         find_recipe(name)
-        raise AppError(ErrorKind.USAGE, f"“{name}” is not one of your own recipes; it stays.")
+        raise AppError(ErrorCode.RECIPE_NOT_OWN, name=name)
     try:
         path.unlink()
     except OSError as error:
-        raise AppError(
-            ErrorKind.IO, f"The recipe “{name}” could not be removed.", detail=str(error)
-        ) from error
+        raise AppError(ErrorCode.RECIPE_NOT_REMOVED, detail=str(error), name=name) from error
 
 
 def user_recipe_directory() -> Path:

@@ -16,10 +16,11 @@ import msgspec
 
 from advisor.options import MountOptions, check_options
 from advisor.transfer_sizes import CP_CALL_SIZE
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.experiment.factors import normalized_level
 from app.experiment.model import SEARCH_NAME, Experiment, Factor, Strategy, WorkloadSpec
 from app.speedtest.model import Direction, WorkloadKind, block_size_problem, file_count_problem
+from app.text.errors import ErrorCode
 from app.text.units import parse_size
 from resources.decoding import converted
 
@@ -315,11 +316,7 @@ def _locate_key(text: str, keys: list[str]) -> str:
 def _recipe_error(file: str, where: str, problem: str, key: str = "") -> AppError:
     location = f"{file}, {where}" if where else file
     named = f" ({key})" if key else ""
-    return AppError(
-        ErrorKind.USAGE,
-        f"The recipe is not as it should be. {location}: {problem}{named}",
-        hint="The manual describes recipes; “experiment show” prints one as an example.",
-    )
+    return AppError(ErrorCode.RECIPE_SYNTAX, location=location, problem=problem, named=named)
 
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")

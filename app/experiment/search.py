@@ -24,6 +24,7 @@ from app.experiment.model import (
 from app.experiment.runner import NextTrial, TrialLoop
 from app.experiment.search_space import plan_search
 from app.experiment.search_state import max_search_trials, max_trials, replay, retest_share, search_figures
+from app.text.errors import ErrorCode
 from app.text.message import message_text
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def resume_search(
         CancelledError: if the token is set.
     """
     if args.plan.experiment.recipe != SEARCH_NAME:
-        raise AppError(ErrorKind.USAGE, "This is no search.", hint="Run it as an experiment.")
+        raise AppError(ErrorCode.NOT_A_SEARCH)
     return _SearchRun(args, context, token, emit).result()
 
 

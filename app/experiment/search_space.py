@@ -13,7 +13,7 @@ import msgspec
 
 from advisor.catalogue import YES
 from advisor.options import MountOptions, catalogue, implied_values, options_for_mount
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.experiment.estimate import trial_seconds
 from app.experiment.factors import (
     CACHE_MODE,
@@ -38,6 +38,7 @@ from app.experiment.model import (
 from app.experiment.plan import MAX_SETS, fit_plan, option_sets
 from app.mounts.parsing import parse_options, share_to_mount
 from app.speedtest.estimate import link_speed
+from app.text.errors import ErrorCode
 from app.text.units import format_duration
 
 if TYPE_CHECKING:
@@ -99,11 +100,7 @@ def plan_search(
         for name in possible.planned[0].levels
     }
     if (count := math.prod(map(len, levels.values()))) > MAX_SETS:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"These factors make {count} option sets; {MAX_SETS} are the most.",
-            hint="Leave some levels out.",
-        )
+        raise AppError(ErrorCode.TOO_MANY_SEARCH_SETS, count=count, limit=MAX_SETS)
     # A level that is equivalent to another one is replaced by that level.
     equivalent = _measured_as(current, possible.struck)
     current = {name: level for name, level in equivalent.items() if name in levels}
@@ -183,11 +180,7 @@ def _search_experiment(args: SearchArgs, context: ExperimentContext) -> tuple[Ex
     factors = args.factors or list(DEFAULT_FACTORS)
     for factor in factors:
         if factor.name in TEST_FACTORS:
-            raise AppError(
-                ErrorKind.USAGE,
-                f"A search varies the mount alone, and “{factor.name}” is of the test.",
-                hint="Compare its levels with an experiment: “experiment run SHARE --vary …”.",
-            )
+            raise AppError(ErrorCode.FACTOR_NOT_OF_MOUNT, name=factor.name)
     options = options_for_mount(parse_options(args.options))
     current = {factor.name: _level_in_use(factor, options, context.read_ahead_kb) for factor in factors}
     for option in {option for factor in factors for option in options_of_factor(factor.name, factor.levels)}:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.share import Share, ShareError
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.facts.client import client_facts
 from app.facts.interface import interface_facts
 from app.facts.prerequisites import prerequisite_facts
@@ -17,6 +17,7 @@ from app.facts.route import NFS_PORT, RoundTrip, Route, find_route, measure_roun
 from app.facts.server import ServerMounts, VersionQuery, server_mounts, with_identity
 from app.mounts.reachability import resolve_host
 from app.tasks import run_in_thread
+from app.text.errors import ErrorCode
 from app.text.units import format_duration
 
 if TYPE_CHECKING:
@@ -123,11 +124,7 @@ def _host(share: str) -> tuple[str, str]:
         parsed = Share.parse(share)
         return parsed.host, parsed.export
     except ShareError as error:
-        raise AppError(
-            ErrorKind.SHARE_INVALID,
-            f"“{share}” is not an NFS share: {error}",
-            hint="Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
-        ) from error
+        raise AppError(ErrorCode.SHARE_SYNTAX, share=share, problem=str(error)) from error
 
 
 def _first_reachable(addresses: list[str], end: float) -> tuple[str, Route | None, RoundTrip]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.files.user_directories import home
 from app.process import find_program, run
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,15 +42,10 @@ def save_file(path: str, data: bytes) -> None:
     """
     shell = find_program("sh")
     if shell is None:
-        raise AppError(ErrorKind.UNAVAILABLE, "There is no shell on this computer to write the file with.")
+        raise AppError(ErrorCode.NO_SHELL_TO_WRITE)
     outcome = _run_child(path, [shell, "-c", _SCRIPT, "sh", path], "Choose a folder of this computer.", data)
     if not outcome.ok:
-        raise AppError(
-            ErrorKind.IO,
-            f"{path} could not be written.",
-            hint="A file of that name is not replaced, and the folder must be there and be yours.",
-            detail=outcome.stderr.strip(),
-        )
+        raise AppError(ErrorCode.FILE_NOT_WRITTEN, detail=outcome.stderr.strip(), path=path)
 
 
 def read_file(path: str, most: int) -> bytes:
@@ -64,19 +60,14 @@ def read_file(path: str, most: int) -> bytes:
     """
     head = find_program("head")
     if head is None:
-        raise AppError(ErrorKind.UNAVAILABLE, "The program head, which reads the file, is not installed.")
+        raise AppError(ErrorCode.HEAD_MISSING)
     command = [head, "-c", str(most + 1), "--", path]
     outcome = _run_child(path, command, "Choose a file of this computer.")
     if not outcome.ok:
-        raise AppError(
-            ErrorKind.IO,
-            f"{path} could not be read.",
-            hint="The file must be there, and you must be allowed to read it.",
-            detail=outcome.stderr.strip(),
-        )
+        raise AppError(ErrorCode.FILE_NOT_READ, detail=outcome.stderr.strip(), path=path)
     data = outcome.stdout.encode(errors="surrogateescape")
     if len(data) > most:
-        raise AppError(ErrorKind.USAGE, f"{path} is longer than {most} bytes.")
+        raise AppError(ErrorCode.FILE_TOO_LONG, path=path, limit=most)
     return data
 
 
@@ -93,12 +84,8 @@ def _run_child(path: str, command: list[str], instead: str, data: bytes = b"") -
         AppError: if the path is not absolute, or if its directory does not respond.
     """
     if not path.startswith("/"):
-        raise AppError(ErrorKind.USAGE, f"“{path}” is not an absolute path.")
+        raise AppError(ErrorCode.PATH_NOT_ABSOLUTE, path=path)
     outcome = run(command, timeout=_TIMEOUT_S, input_data=data, cwd="/")
     if outcome.timed_out:
-        raise AppError(
-            ErrorKind.NOT_RESPONDING,
-            f"The folder of {path} did not answer in time.",
-            hint=f"It may be on a server that does not respond. {instead}",
-        )
+        raise AppError(ErrorCode.DIRECTORY_SILENT, path=path, instead=instead)
     return outcome

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from app.errors import AppError, ErrorKind
 from app.kernel import mountinfo
 from app.process import find_program, run
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,7 +192,7 @@ def _run_locally_or_in_child(
             raise AppError(ErrorKind.IO, message, hint=hint, detail=detail) from error
     shell = find_program("sh")
     if shell is None:
-        raise AppError(ErrorKind.UNAVAILABLE, "This computer has no shell.")
+        raise AppError(ErrorCode.NO_SHELL)
     command = [shell, "-c", script, "sh", str(path), *arguments]
     outcome = run(command, timeout=TIMEOUT_S, input_data=input_data, cwd="/")
     if not outcome.ok:

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from app import process
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.helper.approval_gate import digest
 from app.helper.options import split
 from app.helper.session import PROTOCOL
 from app.helper.verbs import ACTIONS, role_of
 from app.helper_client.mount_errors import MountAttempt, diagnose_mount
 from app.helper_client.polkit import explain_pkexec, helper_command, install_command
-from app.tasks import CancelledError, run_in_thread
+from app.tasks import run_in_thread
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -158,11 +159,7 @@ class HelperClient:
         try:
             msgspec.json.encode(wire)  # before the helper is started, which may ask for a password
         except UnicodeEncodeError:
-            raise AppError(
-                ErrorKind.USAGE,
-                "A name in the request is not UTF-8, so it cannot be told to the helper.",
-                hint="Use mount and umount in a terminal for this one.",
-            ) from None
+            raise AppError(ErrorCode.NAME_NOT_UTF8_FOR_HELPER) from None
         while not self._lock.acquire(timeout=0.1):
             token.check()
         try:
@@ -174,7 +171,7 @@ class HelperClient:
                 self._close_connection()
                 if verb in _SESSION_VERBS:
                     raise _session_ended_error()
-            raise _helper_error("The helper ended twice without an answer.")
+            raise _helper_error(ErrorCode.HELPER_ENDED_TWICE)
         finally:
             if self._connection is not None and not self._connection.usable:
                 self._close_connection()
@@ -271,7 +268,7 @@ class _Connection:
         try:
             self._child = process.start_connected(command, stderr=process.PIPE)
         except OSError as error:
-            raise _helper_error("The helper cannot be started.", str(error)) from error
+            raise _helper_error(ErrorCode.HELPER_NOT_STARTED, str(error)) from error
         self._through_pkexec = Path(command[0]).name == "pkexec"
         self._channels: dict[str, _RoleChannel] = {}
         self.usable = True
@@ -298,9 +295,7 @@ class _Connection:
             raise self._ended_error(token) if first_message is None else self._timeout_error(token)
         if first_message != {"protocol": PROTOCOL, "roles": list(ACTIONS[self._action])}:
             self.usable = False
-            raise _helper_error(
-                "The helper is of another version than this program.", str(first_message)[:1000]
-            )
+            raise _helper_error(ErrorCode.HELPER_VERSION_DIFFERS, str(first_message)[:1000])
 
     def ask(
         self, role: str, verb: str, args: dict[str, Any], token: CancelToken, timeout_s: float
@@ -392,7 +387,7 @@ class _Connection:
         process.kill_group(self._child)
         if token.cancelled:
             return CancelledError()
-        return _helper_error("The helper did not answer in time.", self._stderr_text())
+        return _helper_error(ErrorCode.HELPER_TIMEOUT, self._stderr_text())
 
     def _ended_error(self, token: CancelToken) -> AppError:
         code: int | None = None
@@ -406,9 +401,7 @@ class _Connection:
             return CancelledError()
         if self._through_pkexec and not self._channels:
             return explain_pkexec(code, self._stderr_text(), self._action)
-        return _helper_error(
-            "The helper ended without an answer.", f"exit status {code}\n{self._stderr_text()}"
-        )
+        return _helper_error(ErrorCode.HELPER_ENDED, f"exit status {code}\n{self._stderr_text()}")
 
     def _stderr_text(self) -> str:
         return self._stderr.decode(errors="backslashreplace").strip()
@@ -435,7 +428,7 @@ def _read(verb: str, wire: dict[str, Any], answer: dict[str, Any], token: Cancel
     if isinstance(error, dict):
         raise _explain(wire, cast("dict[str, Any]", error), token)
     if not isinstance(result, dict):
-        raise _helper_error("The helper gave an answer that cannot be read.", str(answer)[:1000])
+        raise _helper_error(ErrorCode.HELPER_ANSWER_NOT_READ, str(answer)[:1000])
     values = cast("dict[str, Any]", result)
     if verb in {"mount", "try", "open"}:
         notes = [_FOREGROUND] if "foreground" in values.get("notes", []) else []
@@ -457,7 +450,7 @@ def _explain(wire: dict[str, Any], error: dict[str, Any], token: CancelToken) ->
     code, message = str(error.get("code", "")), str(error.get("message", ""))
     detail, data = str(error.get("detail", "")), error.get("data")
     if code == "cancelled":
-        return CancelledError() if token.cancelled else _helper_error("The helper did not end in time.")
+        return CancelledError() if token.cancelled else _helper_error(ErrorCode.HELPER_CANCEL_TIMEOUT)
     if code == "mount-failed":
         facts: dict[str, Any] = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         return diagnose_mount(
@@ -472,7 +465,7 @@ def _explain(wire: dict[str, Any], error: dict[str, Any], token: CancelToken) ->
             )
         )
     if code in {"busy-helper", "protocol", "usage", "internal"} or code not in set(ErrorKind):
-        return _helper_error(message or "The helper refused the request.", f"{code}: {detail}")
+        return _helper_error(ErrorCode.HELPER_REFUSED, f"{code}: {detail}", reason=message)
     return explain_refusal(code, message, detail)
 
 
@@ -491,17 +484,8 @@ def explain_refusal(code: str, message: str, detail: str = "") -> AppError:
 
 
 def _session_ended_error() -> AppError:
-    return AppError(
-        ErrorKind.NOT_MOUNTED,
-        "The test mount is gone: the time that one authorization allows for tests is over.",
-        hint="Start the test again.",
-    )
+    return AppError(ErrorCode.TEST_MOUNT_GONE)
 
 
-def _helper_error(message: str, detail: str = "") -> AppError:
-    return AppError(
-        ErrorKind.HELPER_FAILED,
-        message,
-        hint=f"Try again. If it happens again, reinstall the helper with “{install_command()}”.",
-        detail=detail,
-    )
+def _helper_error(code: ErrorCode, detail: str = "", **params: Any) -> AppError:
+    return AppError(code, detail=detail, command=install_command(), **params)

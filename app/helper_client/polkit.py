@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import app
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.process import find_program
+from app.text.errors import ErrorCode
 
 #: Directory of the program in a distribution package (packaging/package_tree.py).
 PACKAGE = Path("/usr/lib/mountwright")
@@ -47,12 +48,7 @@ def helper_command(
     check_installed(helper)
     pkexec = find_program("pkexec")
     if pkexec is None:
-        raise AppError(
-            ErrorKind.PKEXEC_MISSING,
-            "Administrator rights cannot be asked for: the program pkexec is not installed.",
-            hint="Install the package pkexec (Debian 12, Ubuntu 24.04 and later), "
-            "policykit-1 (earlier ones) or polkit (Fedora, openSUSE, Arch).",
-        )
+        raise AppError(ErrorCode.PKEXEC_NOT_INSTALLED)
     return [pkexec, "--disable-internal-agent", str(helper), action, *words]
 
 
@@ -79,18 +75,15 @@ def check_installed(helper: Path) -> None:
             status = part.lstat()
         except OSError as error:
             raise AppError(
-                ErrorKind.HELPER_MISSING,
-                "The part of this program that mounts with administrator rights is not installed.",
-                hint=f"Run “{install_command()}” once in a terminal, or let an administrator do so.",
-                detail=str(error),
+                ErrorCode.HELPER_NOT_INSTALLED, detail=str(error), command=install_command()
             ) from error
         is_expected_type = stat.S_ISREG if part == helper else stat.S_ISDIR
         if status.st_uid != 0 or status.st_mode & 0o022 or not is_expected_type(status.st_mode):
             raise AppError(
-                ErrorKind.HELPER_UNTRUSTED,
-                f"The helper is not started, because users other than root could change “{part}”.",
-                hint=f"Let an administrator remove it and run “{install_command()}” again.",
+                ErrorCode.HELPER_WRITABLE,
                 detail=f"{part}: owner {status.st_uid}, mode {stat.filemode(status.st_mode)}",
+                path=part,
+                command=install_command(),
             )
 
 
@@ -107,40 +100,11 @@ def explain_pkexec(code: int | None, stderr: str, action: str) -> AppError:
     detail = f"pkexec: exit status {code}\n{stderr}".strip()
     lower = stderr.lower()
     if code == _DISMISSED or "dismissed" in lower:
-        return AppError(
-            ErrorKind.NOT_AUTHORIZED,
-            "Nothing was changed: the request for administrator rights was dismissed.",
-            hint="Try again and enter the password of an administrator.",
-            detail=detail,
-        )
+        return AppError(ErrorCode.AUTHORIZATION_DISMISSED, detail=detail)
     if "no authentication agent" in lower or "authentication agent found" in lower:
-        return AppError(
-            ErrorKind.POLKIT_AGENT_MISSING,
-            "Administrator rights cannot be asked for: no polkit agent runs in this session to ask for the "
-            "password.",
-            hint="Start the polkit agent of your desktop (for example polkit-kde-authentication-agent-1, "
-            "polkit-gnome or lxpolkit), or run the program as root.",
-            detail=detail,
-        )
+        return AppError(ErrorCode.NO_POLKIT_AGENT, detail=detail)
     if "getting authority" in lower or "checking for authorization" in lower:
-        return AppError(
-            ErrorKind.NOT_AUTHORIZED,
-            "Administrator rights cannot be asked for: the polkit service does not answer.",
-            hint="Check that the package polkitd is installed and the system bus runs "
-            "(systemctl status polkit).",
-            detail=detail,
-        )
+        return AppError(ErrorCode.POLKIT_SILENT, detail=detail)
     if code == _REFUSED:
-        return AppError(
-            ErrorKind.NOT_AUTHORIZED,
-            "Administrator rights were refused.",
-            hint="polkit allows this to administrators in a local session. "
-            f"Check the password, or ask an administrator for the action org.mountwright.{action}.",
-            detail=detail,
-        )
-    return AppError(
-        ErrorKind.HELPER_FAILED,
-        "The helper ended before it answered.",
-        hint=f"Run “{install_command()}” again if the program was updated.",
-        detail=detail,
-    )
+        return AppError(ErrorCode.AUTHORIZATION_REFUSED, detail=detail, action=action)
+    return AppError(ErrorCode.HELPER_ENDED_EARLY, detail=detail, command=install_command())

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from advisor.speeds import format_rate, format_speed
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.history.model import read_is_cached
 from app.speedtest.model import SPEED_FIGURES
 from app.speedtest.result_comparison import FigureComparison, compare_results
+from app.text.errors import ErrorCode
 from app.text.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -85,11 +86,7 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunComparison:
     old, new = [run.result for run in before], [run.result for run in after]
     kinds = {result.workload for result in (*old, *new)}
     if not old or not new or len(kinds) > 1:
-        raise AppError(
-            ErrorKind.USAGE,
-            "These runs cannot be compared: they did not copy the same kind of files.",
-            hint="Compare runs of one file with runs of one file, and many small ones with many small ones.",
-        )
+        raise AppError(ErrorCode.RUNS_NOT_COMPARABLE)
     tests = _differences(
         [_test_settings(result) for result in old], [_test_settings(result) for result in new]
     )

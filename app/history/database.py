@@ -22,6 +22,7 @@ from app.files.user_directories import data_directory
 from app.history.recovery import recover
 from app.history.schema import APPLICATION_ID, MIGRATIONS, migrate, transaction
 from app.kernel import mountinfo
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -112,11 +113,7 @@ class Database:
         """
         with self._lock:
             if self.read_only:
-                raise AppError(
-                    ErrorKind.UNAVAILABLE,
-                    "The history was written by a newer version of this program: nothing is added to it.",
-                    hint="Use the newer version.",
-                )
+                raise AppError(ErrorCode.HISTORY_TOO_NEW)
             try:
                 with transaction(self._connection):
                     yield self._connection
@@ -128,11 +125,7 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             oldest = ".".join(str(part) for part in _OLDEST_SQLITE)
-            raise AppError(
-                ErrorKind.UNAVAILABLE,
-                f"The history needs SQLite {oldest} or newer; this computer has {sqlite3.sqlite_version}.",
-                hint="Debian 12 and Ubuntu 22.04 have it. Without it tests work, but are not kept.",
-            )
+            raise AppError(ErrorCode.SQLITE_TOO_OLD, oldest=oldest, version=sqlite3.sqlite_version)
         try:
             # Only the user may read the directory: the history names servers and shares.
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -293,27 +286,12 @@ def _to_app_error(error: sqlite3.Error, path: Path) -> AppError:
     """Convert an error of SQLite to an AppError with a hint."""
     code = _code(error)
     if code in _LOCKED:
-        return AppError(
-            ErrorKind.BUSY,
-            f"Another program holds the history for more than {_LOCK_TIMEOUT_S:g} seconds.",
-            hint=f"It is {path}. Close what has it open, and try it again.",
-            detail=str(error),
-        )
+        return AppError(ErrorCode.HISTORY_LOCKED, detail=str(error), seconds=_LOCK_TIMEOUT_S, path=path)
     if code == sqlite3.SQLITE_FULL:
-        return AppError(
-            ErrorKind.NO_SPACE,
-            "The disk of the history is full.",
-            hint=f"Make place on the disk of {path}.",
-            detail=str(error),
-        )
+        return AppError(ErrorCode.HISTORY_DISK_FULL, detail=str(error), path=path)
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}:
-        return AppError(
-            ErrorKind.PERMISSION,
-            "The history may not be written.",
-            hint=f"It is {path}. It should be yours; perhaps root made it.",
-            detail=str(error),
-        )
-    return AppError(ErrorKind.IO, "The history cannot be used.", hint=f"It is {path}.", detail=str(error))
+        return AppError(ErrorCode.HISTORY_READ_ONLY, detail=str(error), path=path)
+    return AppError(ErrorCode.HISTORY_UNUSABLE, detail=str(error), path=path)
 
 
 def _bad_value(error: OverflowError | UnicodeEncodeError) -> AppError:
@@ -326,8 +304,4 @@ def _bad_value(error: OverflowError | UnicodeEncodeError) -> AppError:
 
 
 def _cannot_open(path: Path, why: str) -> AppError:
-    return AppError(
-        ErrorKind.IO,
-        f"The history {path} cannot be opened: {why}.",
-        hint="Without it tests work, but are not kept.",
-    )
+    return AppError(ErrorCode.HISTORY_NOT_OPENED, path=path, why=why)

@@ -11,8 +11,9 @@ import fcntl
 import os
 from typing import TYPE_CHECKING, Self
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.history.database import default_path
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,11 +71,7 @@ def lock_experiment(number: int, history: Path | None = None) -> ExperimentLock:
                 return ExperimentLock(path, descriptor)
         except BlockingIOError:
             os.close(descriptor)
-            raise AppError(
-                ErrorKind.BUSY,
-                f"Experiment {number} is running already, in the window or in another terminal.",
-                hint="Wait for its end, or stop it there. Then go on with it.",
-            ) from None
+            raise AppError(ErrorCode.EXPERIMENT_RUNS_ELSEWHERE, number=number) from None
         except OSError:
             return ExperimentLock(path, descriptor)  # not locked: release() still deletes the file
         os.close(descriptor)  # the previous holder deleted this file: try again with a new one

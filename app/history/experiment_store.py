@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.experiment.model import SEARCH_NAME, ExperimentPlan, counted_outcomes
 from app.history.store import HistoryStore
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -148,11 +149,7 @@ def load_experiment(number: int) -> StoredExperiment:
         record = store.experiment(number)
     plan = _decode_plan(bytes(record.spec))
     if plan is None:
-        raise AppError(
-            ErrorKind.IO,
-            f"The plan of experiment {number} cannot be read.",
-            hint="Another version of this program may have made it. Run the recipe anew.",
-        )
+        raise AppError(ErrorCode.PLAN_NOT_READ, number=number)
     return StoredExperiment(
         number=number, started_at=record.started_at, plan=plan, outcomes=record.outcomes, origin=record.origin
     )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from advisor.experiment.measurements import TrialOutcome
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.history.model import ExperimentRecord, StoredExperimentSummary, unix_time
+from app.text.errors import ErrorCode
 from resources.decoding import converted, from_json
 
 if TYPE_CHECKING:
@@ -171,11 +172,7 @@ def _add_outcomes(connection: sqlite3.Connection, number: int, outcomes: Iterabl
 def _experiment_row(connection: sqlite3.Connection, number: int) -> StoredExperimentSummary:
     found = connection.execute(f"{_SELECT_SUMMARY} WHERE id = ?", (number,)).fetchone()
     if found is None:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"There is no experiment {number} in the history.",
-            hint="“history experiments” lists them.",
-        )
+        raise AppError(ErrorCode.NO_SUCH_EXPERIMENT, number=number)
     return _summary_of(found)
 
 
@@ -206,25 +203,18 @@ def _experiment(connection: sqlite3.Connection, number: int) -> ExperimentRecord
             ExperimentRecord,
         )
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
-        raise AppError(
-            ErrorKind.IO,
-            f"What was measured in experiment {number} cannot be read.",
-            hint="A newer version of this program may have written it.",
-            detail=str(error),
-        ) from error
+        raise AppError(ErrorCode.OUTCOMES_NOT_READ, detail=str(error), number=number) from error
 
 
 def _valid_json(spec: bytes) -> msgspec.Raw:
     try:
         return msgspec.Raw(msgspec.json.format(spec, indent=-1))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise AppError(ErrorKind.USAGE, "An experiment is described in JSON.", detail=str(error)) from error
+        raise AppError(ErrorCode.EXPERIMENT_NOT_JSON, detail=str(error)) from error
 
 
 def _moment(text: str) -> float:
     try:
         return unix_time(text)
     except ValueError as error:
-        raise AppError(
-            ErrorKind.USAGE, f"“{text}” is not the time of an experiment.", detail=str(error)
-        ) from error
+        raise AppError(ErrorCode.EXPERIMENT_TIME_SYNTAX, detail=str(error), text=text) from error

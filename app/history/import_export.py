@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.history.model import ExperimentRecord, Run, unix_time
 from app.history.run_columns import clean_tag, content_uid
 from app.speedtest.model import TestResult
+from app.text.errors import ErrorCode
 from app.version import VERSION
 from resources import decoding
 
@@ -95,22 +96,13 @@ def history_from_json(raw: bytes) -> HistoryExport:
         if not head.format:
             export = HistoryExport(runs=[Run(result=decoding.from_json(raw, TestResult))])
         elif head.version > _FORMAT_VERSION:
-            raise AppError(
-                ErrorKind.USAGE,
-                "The file was exported by a newer version of this program.",
-                hint="Use the newer version.",
-            )
+            raise AppError(ErrorCode.EXPORT_TOO_NEW)
         else:
             export = decoding.from_json(raw, HistoryExport)
         for run in export.runs:
             _check_result(run)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise AppError(
-            ErrorKind.USAGE,
-            "This is not a file that was exported from a history.",
-            hint="“history export --json FILE” writes one; the output of “test --json” is taken, too.",
-            detail=str(error),
-        ) from error
+        raise AppError(ErrorCode.NOT_AN_EXPORT, detail=str(error)) from error
     return export
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.history.compare_runs import compare_runs
 from app.history.import_export import MAX_BYTES, history_from_json, import_history
 from app.history.model import RunFilter
 from app.history.store import HistoryStore
 from app.process import find_program, run
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,15 +137,10 @@ def import_file(path: str) -> ImportResult:
     """
     program = find_program("head")
     if program is None or not path.startswith("/"):
-        raise AppError(ErrorKind.USAGE, f"“{path}” cannot be read.", hint="Give the whole path of the file.")
+        raise AppError(ErrorCode.IMPORT_PATH_NOT_ABSOLUTE, path=path)
     outcome = run([program, "-c", str(MAX_BYTES), "--", path], timeout=_READ_S)
     if not outcome.ok:
-        raise AppError(
-            ErrorKind.IO,
-            f"{path} cannot be read.",
-            hint="Is it there, and is its folder on a server that answers?",
-            detail=outcome.stderr.strip(),
-        )
+        raise AppError(ErrorCode.IMPORT_NOT_READ, detail=outcome.stderr.strip(), path=path)
     with HistoryStore.open() as store:
         return import_history(
             store, history_from_json(outcome.stdout.encode(errors="surrogateescape")), Path(path).name

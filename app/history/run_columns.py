@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from advisor.share import Share, ShareError
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.history.compare_runs import different_test
 from app.history.model import link_name, option_string, read_is_cached, tested_share, unix_time
 from app.history.result_codec import decode_without_samples
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,9 +30,7 @@ def clean_tag(tag: str) -> str:
     """
     tag = tag.strip()
     if not tag or not tag.isprintable() or any(char.isspace() or char == "," for char in tag):
-        raise AppError(
-            ErrorKind.USAGE, f"“{tag}” is not a tag.", hint="A tag is one word, such as before-upgrade."
-        )
+        raise AppError(ErrorCode.TAG_SYNTAX, tag=tag)
     return tag
 
 
@@ -56,9 +55,7 @@ def run_columns(run: Run) -> dict[str, Any]:
     try:
         moment = unix_time(result.started_at)
     except ValueError as error:
-        raise AppError(
-            ErrorKind.USAGE, f"“{result.started_at}” is not the time of a test.", detail=str(error)
-        ) from error
+        raise AppError(ErrorCode.TEST_TIME_SYNTAX, detail=str(error), time=result.started_at) from error
     transfer = result.write or result.read
     found: dict[str, Any] = {
         "uid": run.uid or content_uid(result),

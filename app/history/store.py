@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.history.compare_runs import different_test
 from app.history.database import Database, default_path
 from app.history.experiment_table import ExperimentTable
@@ -26,6 +26,7 @@ from app.history.run_columns import (
     run_columns,
     search_text,
 )
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     import sqlite3
@@ -311,9 +312,7 @@ def _summary_of(values: Sequence[Any]) -> RunSummary:
 def _read_summary(connection: sqlite3.Connection, number: int) -> RunSummary:
     found = connection.execute(f"{_SELECT} WHERE id = ?", (number,)).fetchone()
     if found is None:
-        raise AppError(
-            ErrorKind.USAGE, f"There is no run {number} in the history.", hint="“history” lists them."
-        )
+        raise AppError(ErrorCode.NO_SUCH_RUN, number=number)
     return _summary_of(found)
 
 
@@ -323,12 +322,7 @@ def _get(connection: sqlite3.Connection, number: int) -> Run:
     try:
         result = decode_result(*packed or (b"", b""))
     except ValueError as error:
-        raise AppError(
-            ErrorKind.IO,
-            f"What was measured in run {number} cannot be read.",
-            hint="A newer version of this program may have written it.",
-            detail=str(error),
-        ) from error
+        raise AppError(ErrorCode.RUN_NOT_READ, detail=str(error), number=number) from error
     return Run(
         result=result, id=row.id, uid=row.uid, origin=row.origin, tags=row.tags, note=row.note,
         baseline=row.baseline,

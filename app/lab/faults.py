@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.lab import network, server
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,10 +45,8 @@ def apply_fault(host: ServerHost, fault: str, free_bytes: int) -> None:
     }
     if fault not in server_faults:
         names = ", ".join([*link_faults, *server_faults])
-        raise AppError(ErrorKind.USAGE, f"There is no fault “{fault}”.", hint=f"The faults are {names}.")
+        raise AppError(ErrorCode.FAULT_UNKNOWN, fault=fault, names=names)
     try:
         host.run(server_faults[fault])
     except OSError as error:
-        raise AppError(
-            ErrorKind.LAB_FAILED, f"The fault “{fault}” could not be made in the lab.", detail=str(error)
-        ) from error
+        raise AppError(ErrorCode.FAULT_NOT_MADE, detail=str(error), fault=fault) from error

@@ -20,6 +20,7 @@ from app.lab.programs import find_server_program
 from app.lab.serial_line import READY, SerialLine
 from app.process import kill_group, start, wait
 from app.service.client import AgentClient
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,15 +214,15 @@ def _wait_ready(line: SerialLine, deadline: float, token: CancelToken | None) ->
         if token is not None:
             token.check()
         if time.monotonic() > deadline:
-            raise AppError(ErrorKind.LAB_FAILED, "The lab's guest did not start in time.")
+            raise AppError(ErrorCode.GUEST_START_TIMEOUT)
         with contextlib.suppress(TimeoutError):
             report = line.readline(timeout_s=0.1)
             break
     if not report:
-        raise AppError(ErrorKind.LAB_FAILED, "The lab's guest ended while it started.")
+        raise AppError(ErrorCode.GUEST_ENDED_AT_START)
     message = report.decode(errors="replace").strip()
     if message != READY:
-        raise AppError(ErrorKind.LAB_FAILED, f"The lab's guest could not start: {message}")
+        raise AppError(ErrorCode.GUEST_NOT_STARTED, problem=message)
 
 
 def _boot_failed(error: Exception, log: BinaryIO) -> AppError:

@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.lab.programs import run_program
 from app.links import Link
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.lab.server_host import ServerHost
@@ -113,11 +114,11 @@ def connect_times(token: CancelToken) -> list[float]:
             with socket.create_connection((SERVER_ADDRESS, _NFS_PORT), timeout=_CONNECT_S):
                 times.append(time.monotonic() - started)
         except ConnectionRefusedError:
-            raise AppError(ErrorKind.SERVER_REFUSED, "The lab's server is stopped.") from None
+            raise AppError(ErrorCode.LAB_SERVER_STOPPED) from None
         except OSError:
             continue
     if not times:
-        raise AppError(ErrorKind.SERVER_SILENT, "The lab's server did not answer: the link is down.")
+        raise AppError(ErrorCode.LAB_LINK_DOWN)
     return times
 
 

@@ -6,8 +6,9 @@ import os
 import shutil
 from pathlib import Path
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.process import find_program, run
+from app.text.errors import ErrorCode
 
 _DEADLINE_S = 30.0
 
@@ -25,14 +26,12 @@ def run_program(name: str, *arguments: str, text: str = "") -> str:
     """
     path = find_server_program(name)
     if path is None:
-        raise AppError(ErrorKind.LAB_FAILED, f"The lab's guest has no program {name}.")
+        raise AppError(ErrorCode.LAB_PROGRAM_MISSING, name=name)
     outcome = run([path, *arguments], timeout=_DEADLINE_S, input_text=text)
     if not outcome.ok:
         how = "did not end" if outcome.timed_out else f"failed with status {outcome.code}"
         raise AppError(
-            ErrorKind.LAB_FAILED,
-            f"The program {name} {how} in the lab's guest.",
-            detail=outcome.stderr or outcome.stdout,
+            ErrorCode.LAB_PROGRAM_FAILED, detail=outcome.stderr or outcome.stdout, name=name, how=how
         )
     return outcome.stdout
 

@@ -19,7 +19,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.process import PIPE, find_program, kill_group, start
 from app.service.protocol import (
     SHELL_WINDOW_BYTES,
@@ -31,6 +31,7 @@ from app.service.protocol import (
     ShellInputResult,
     ShellResult,
 )
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,7 +176,7 @@ class Shells:
         try:
             command = _Command(args)
         except (OSError, ValueError) as error:
-            raise AppError(ErrorKind.USAGE, f"The command could not be started: {error}.") from error
+            raise AppError(ErrorCode.COMMAND_NOT_STARTED, problem=str(error)) from error
         self._running[context.request_id] = command
         forwarders = [
             threading.Thread(

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.process import find_program, run
+from app.text.errors import ErrorCode
 
 _SOURCE = Path(__file__).with_suffix(".c")
 #: Compiled library in a package; next to the source, Python would import it as this module.
@@ -60,9 +61,5 @@ def build(folder: Path) -> Path:
         timeout=_TIMEOUT_S,
     )
     if not outcome.ok:
-        raise AppError(
-            ErrorKind.LAB_FAILED,
-            "What user-mode Linux needs on this processor could not be compiled.",
-            detail=outcome.stderr,
-        )
+        raise AppError(ErrorCode.XSTATE_NOT_COMPILED, detail=outcome.stderr)
     return library

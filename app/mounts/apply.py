@@ -16,7 +16,7 @@ import msgspec
 
 from advisor.dialects.linux import mount_command
 from advisor.options import MountOptions
-from app.errors import AppError, ErrorKind, internal_error
+from app.errors import AppError, CancelledError, ErrorKind, internal_error
 from app.helper.errors import Refusal
 from app.helper.mount_permission import uncatalogued_options
 from app.helper.options import load
@@ -31,7 +31,8 @@ from app.mounts.option_changes import remount_options
 from app.mounts.option_comparison import compare_options, configuration_differences
 from app.mounts.plan import UNMOUNT_TIMEOUT_S, build_plan, inspect_change, mount_options_now
 from app.mounts.requested_options import live_options
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
+from app.text.errors import ErrorCode
 from app.text.message import Message, message_text
 
 if TYPE_CHECKING:
@@ -229,13 +230,12 @@ class ChangeRunner:
             ):
                 self._emit_step(self._index, "unmount", "begun", "Programs use it.", holders)
                 raise AppError(
-                    ErrorKind.BUSY,
-                    f"{point} is in use, so it was not unmounted.",
-                    hint="Close the programs that use it, or choose another way to deal with them.",
+                    ErrorCode.MOUNT_IN_USE,
                     detail="\n".join(
                         f"{holder.command} (process {holder.pid}, {holder.user}): {holder.use}"
                         for holder in holders
                     ),
+                    mount_point=point,
                 )
             self._emit_step(self._index, "unmount", "begun", "Waiting until nobody uses it.", holders)
             self._token.wait(_POLL_S)
@@ -302,10 +302,10 @@ class ChangeRunner:
         active = self._active(point)
         if inspected.tune_kb is not None and active.read_ahead_kb != inspected.tune_kb:
             raise AppError(
-                ErrorKind.IO,
-                f"The readahead of {point} is {active.read_ahead_kb} KiB, not {inspected.tune_kb} KiB: "
-                "something else sets it.",
-                hint="Look for a rule of udev, or nfs.conf of nfs-utils, that sets read_ahead_kb.",
+                ErrorCode.READAHEAD_DIFFERS,
+                mount_point=point,
+                used_kb=active.read_ahead_kb,
+                requested_kb=inspected.tune_kb,
             )
         if inspected.live_action == "none":
             return ""
@@ -323,7 +323,7 @@ class ChangeRunner:
         if self._decide is not None:
             if self._decide():
                 return "The change stays."
-            raise CancelledError("The change does not stay.")
+            raise CancelledError(ErrorCode.CHANGE_REVERTED)
         end = time.monotonic() + self._args.keep_s
         with self._token.on_cancel(self._confirmed.set):
             while (left := end - time.monotonic()) > 0:
@@ -331,7 +331,7 @@ class ChangeRunner:
                 if self._confirmed.wait(min(_POLL_S, left)):
                     self._token.check()
                     return "The change stays."
-        raise CancelledError("Nobody said that the change is to stay.")
+        raise CancelledError(ErrorCode.CHANGE_NOT_CONFIRMED)
 
     def _report(self, inspected: InspectedChange) -> MountReport | None:
         row = self._row(self._args.mount_point)
@@ -367,10 +367,7 @@ class ChangeRunner:
         now = self._view.kept.preview(msgspec.structs.replace(self._args, expected_sha256=""))
         if now.sha256 != inspected.config.sha256:
             # The helper ended between the write and its answer, or another program wrote the file.
-            raise AppError(
-                ErrorKind.HELPER_FAILED,
-                f"{' and '.join(inspected.config.names)} may have been changed: it is not what it was.",
-            )
+            raise AppError(ErrorCode.CONFIG_MAY_BE_CHANGED, names=" and ".join(inspected.config.names))
         if left := self._records.temporaries():
             raise AppError(ErrorKind.HELPER_FAILED, " ".join(left))
 
@@ -380,9 +377,7 @@ class ChangeRunner:
             self._actions.remember(self._active(point).mount_id, before)
         except AppError as error:
             raise AppError(
-                error.kind,
-                f"{point} could not be given its old flags again: {error.message}",
-                hint=error.hint,
+                ErrorCode.FLAGS_NOT_RESTORED, kind=error.kind, mount_point=point, problem=error
             ) from error
 
     def _undo_unmount(self, inspected: InspectedChange) -> None:
@@ -399,9 +394,11 @@ class ChangeRunner:
                 self._actions.tune(point, old.read_ahead_kb, CancelToken())
         except AppError as error:
             raise AppError(
-                error.kind,
-                f"{old.share} could not be mounted again at {point}: {error.message}",
-                hint=error.hint,
+                ErrorCode.OLD_MOUNT_NOT_RESTORED,
+                kind=error.kind,
+                share=old.share,
+                mount_point=point,
+                problem=error,
             ) from error
 
     def _undo_mount(self, point: str) -> None:
@@ -414,7 +411,7 @@ class ChangeRunner:
             self._actions.unmount(point, UNMOUNT_TIMEOUT_S, CancelToken())
         except AppError as error:
             raise AppError(
-                error.kind, f"{point} is still mounted with the new options: {error.message}", hint=error.hint
+                ErrorCode.NEW_MOUNT_REMAINS, kind=error.kind, mount_point=point, problem=error
             ) from error
 
     def _undo_tune(self, point: str, kb: int | None) -> None:
@@ -427,15 +424,11 @@ class ChangeRunner:
             if not problems:
                 return error
             error = internal_error(error)
+        code = ErrorCode.ROLLED_BACK if self._undo_stack else ErrorCode.NOTHING_CHANGED
         if problems:
-            state = "Not everything is as it was: " + " ".join(problems)
-        else:
-            state = "Everything is as it was." if self._undo_stack else "Nothing was changed."
-        hint = error.hint if not problems else "Put right by hand what is named here."
-        message = f"{error.message} {state}"
-        if isinstance(error, CancelledError):
-            return CancelledError(message)
-        return AppError(error.kind, message, hint=hint, detail=error.detail)
+            code = ErrorCode.ROLLBACK_INCOMPLETE
+        make = CancelledError if isinstance(error, CancelledError) else AppError
+        return make(code, detail=error.detail, kind=error.kind, problem=error, left=" ".join(problems))
 
     # Present state.
 
@@ -446,9 +439,7 @@ class ChangeRunner:
     def _active(self, point: str) -> Active:
         row = self._row(point)
         if row is None or row.active is None:
-            raise AppError(
-                ErrorKind.NOT_MOUNTED, f"Nothing is mounted at {point}, although it was a moment ago."
-            )
+            raise AppError(ErrorCode.MOUNT_GONE, mount_point=point)
         return row.active
 
 
@@ -486,19 +477,12 @@ def _check_reversible(inspected: InspectedChange) -> None:
         else None
     )
     if problem is not None:
-        raise AppError(
-            problem.kind,
-            f"{problem.message} Nothing was changed.",
-            hint=problem.hint,
-            detail=problem.detail,
-        )
+        raise AppError(ErrorCode.NOTHING_CHANGED, kind=problem.kind, detail=problem.detail, problem=problem)
     if inspected.server_error is not None:
         raise AppError(
-            ErrorKind.NOT_RESPONDING,
-            f"The server of {inspected.old_point} does not answer, so the mount was left alone. "
-            "Nothing was changed.",
-            hint="Try again when the server is back, or change only what counts from the next start.",
+            ErrorCode.CHANGE_SERVER_SILENT,
             detail=f"{inspected.server_error.message}\n{inspected.server_error.detail}".strip(),
+            mount_point=inspected.old_point,
         )
     if inspected.live_action == "again":
         try:
@@ -509,10 +493,7 @@ def _check_reversible(inspected: InspectedChange) -> None:
             )
         except Refusal as refused:
             raise AppError(
-                ErrorKind.OPTION_REJECTED,
-                f"{inspected.old_point} has options that this program could not give it again if the change "
-                f"failed: {refused.message} Nothing was changed.",
-                hint="Keep the change for the next start, or unmount it by hand first.",
+                ErrorCode.OPTIONS_NOT_RESTORABLE, mount_point=inspected.old_point, problem=refused.message
             ) from refused
 
 

@@ -21,6 +21,7 @@ from app.helper_client.client import explain_refusal
 from app.mounts import mount_point as points
 from app.mounts.model import Approval
 from app.mounts.mount_users import find_holders
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -99,12 +100,7 @@ def required_approval(
     new = None if not share or (share, point) in policy.read_fstab() else place_refusal
     _check_home_directory(caller, point, mount_refusal or new)
     if not f"{share}{point}".isprintable() or set(" <>&") & set(f"{share}{point}"):
-        raise AppError(
-            ErrorKind.MOUNT_POINT_RESTRICTED,
-            f"{' '.join(reasons)} An administrator cannot approve a name with a blank, “<”, “>” or “&”: it "
-            "could be misread.",
-            hint="Choose other names, or make the change as root.",
-        )
+        raise AppError(ErrorCode.NAME_CANNOT_BE_APPROVED, reasons=" ".join(reasons))
     hides: tuple[list[str], int] = ([], 0)
     if mount_refusal is not None and row is None:
         problem = points.check_mount_point(share, point, create=True, approved=True)
@@ -177,11 +173,7 @@ def not_approved_error(approval: Approval) -> AppError:
 
 def move_error(old: str, new: str) -> AppError:
     """Return the error of a move to another mount point: an approval covers only one mount point."""
-    return AppError(
-        ErrorKind.MOUNT_POINT_RESTRICTED,
-        "A mount is not moved where an administrator has to approve its mount point by itself.",
-        hint=f"Remove {old} first, and then set up {new}.",
-    )
+    return AppError(ErrorCode.MOVE_NEEDS_APPROVAL, old=old, new=new)
 
 
 def approval_sentences(approval: Approval) -> list[str]:
@@ -294,7 +286,5 @@ def make_home_link(path: str, target: str) -> None:
         link.symlink_to(target)
     except OSError as error:
         raise AppError(
-            ErrorKind.PATH_MISSING,
-            f"The link “{path}” could not be made: {error.strerror}.",
-            hint=f"Make room for it, then run: ln -s {target} {path}",
+            ErrorCode.HOME_LINK_NOT_MADE, path=path, reason=error.strerror, target=target
         ) from error

@@ -18,6 +18,7 @@ from app.mounts.model import Approval  # noqa: TC001 - msgspec reads it at run t
 from app.mounts.mount_point import this_caller
 from app.mounts.mounts_file import MountEntry, SavedIn, saved_in
 from app.mounts.plan import make_plan
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -283,20 +284,12 @@ def _is_already_saved(entry: MountEntry, target: SavedIn, rows: list[Mount]) -> 
                 hint=_HINTS_IF_SAVED_HERE[here],
             )
     if target == "autofs":
-        raise AppError(
-            ErrorKind.FSTAB_REFUSED,
-            "It comes from a map of autofs, and Mountwright writes no maps.",
-            hint="Save it in fstab or in systemd units instead, or copy the map.",
-        )
+        raise AppError(ErrorCode.IMPORT_FROM_AUTOFS)
     if target == "nowhere":
         live = [row.active for row in rows if row.active is not None]
         if any(plain_share(active.share) == plain_share(entry.share) for active in live):
             return True
-        raise AppError(
-            ErrorKind.FSTAB_REFUSED,
-            "It was mounted and not saved on the other computer.",
-            hint="Choose where to save it: in fstab or in systemd units.",
-        )
+        raise AppError(ErrorCode.IMPORT_NOT_SAVED_BEFORE)
     return False
 
 
@@ -329,7 +322,7 @@ def run_import(
     """
     choices = {choice.index: choice for choice in args.choices}
     if not set(choices) <= set(range(len(args.entries))):
-        raise AppError(ErrorKind.USAGE, "A choice is none of the entries.")
+        raise AppError(ErrorCode.IMPORT_CHOICE_UNKNOWN)
     outcomes: list[ImportOutcome] = []
     stopped = ""
     for index, entry in enumerate(args.entries):
@@ -404,11 +397,7 @@ def _check_preview(plan: ApplyPlan, choice: ImportChoice) -> None:
         AppError: FSTAB_CHANGED if it differs.
     """
     if _changed_lines(_diff(plan)) != _changed_lines(choice.diff):
-        raise AppError(
-            ErrorKind.FSTAB_CHANGED,
-            "What is saved for it was changed since it was shown. Nothing was written.",
-            hint="Look at the import again.",
-        )
+        raise AppError(ErrorCode.IMPORT_ENTRY_CHANGED)
 
 
 def _changed_lines(diff: str) -> list[str]:

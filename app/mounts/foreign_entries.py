@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.options import MountOptions
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.helper import boot_options
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS, load
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.mounts.change_model import ApplyArgs
@@ -67,17 +68,9 @@ def foreign_entry(rows: list[Mount], mount_point: str) -> ForeignEntry:
     )
     configured = row.configured if row is not None else None
     if configured is None or configured.ours:
-        raise AppError(
-            ErrorKind.NOT_MOUNTED,
-            f"No unit of others and no map of autofs configures {mount_point}.",
-            hint="“list” shows the mounts of this computer and where they are configured.",
-        )
+        raise AppError(ErrorCode.NO_FOREIGN_ENTRY, mount_point=mount_point)
     if mount_point.endswith("/*") or " " in configured.share or set("$&") & set(configured.share):
-        raise AppError(
-            ErrorKind.USAGE,
-            f"Line {configured.line} of {configured.origin} stands for more than one mount.",
-            hint="Import a mount of it while it is mounted, or save a new mount with its share.",
-        )
+        raise AppError(ErrorCode.FOREIGN_ENTRY_AMBIGUOUS, line=configured.line, origin=configured.origin)
     catalogue = load()
     words: list[str] = []
     plain: list[str] = []
@@ -124,16 +117,11 @@ def check_ownership(args: ApplyArgs, rows: list[Mount], *, mounts: bool) -> None
         if configured is None or configured.ours or row.mount_point not in points:
             continue
         if configured.keeper == "unit" and args.keeper == "systemd":
-            raise AppError(
-                ErrorKind.FSTAB_REFUSED,
-                f"The unit {configured.origin} was not made by this program, so it is not written over.",
-                hint="Import the mount into fstab, or edit that unit and have systemd read it again.",
-            )
+            raise AppError(ErrorCode.UNIT_OF_OTHERS, origin=configured.origin)
         if configured.keeper == "autofs" and mounts:
             raise AppError(
-                ErrorKind.FSTAB_REFUSED,
-                f"autofs mounts {row.mount_point} whenever somebody enters it, with the options that line "
-                f"{configured.line} of {configured.origin} has.",
-                hint="Change them in that file; or import the mount without mounting it now, and "
-                "take it out of the map.",
+                ErrorCode.AUTOFS_MOUNTS_IT,
+                mount_point=row.mount_point,
+                line=configured.line,
+                origin=configured.origin,
             )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from advisor.options import MountOptions
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.helper import fstab_text
 from app.helper.errors import Refusal
 from app.helper.mountinfo import NFS_TYPES
@@ -24,6 +24,7 @@ from app.mounts.entry_options import EntryOptions, options_of_entry, safety_opti
 from app.mounts.findings import lint_mount
 from app.mounts.model import SavedEntryReport
 from app.mounts.parsing import share_to_mount
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.helper.fstab_text import EntryEdit, FstabEntry
@@ -236,11 +237,7 @@ def _entry_at(data: bytes, mount_point: str) -> FstabEntry | None:
 
 def missing_entry_error(mount_point: str) -> AppError:
     """Return the error of a change of an entry that does not exist."""
-    return AppError(
-        ErrorKind.NOT_MOUNTED,
-        f"fstab has no NFS entry for {mount_point}.",
-        hint="“list” shows the mounts of this computer and where they are configured.",
-    )
+    return AppError(ErrorCode.NO_FSTAB_ENTRY, mount_point=mount_point)
 
 
 def _diff(before: bytes, after: bytes, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from advisor.options import MountOptions, check_options
 from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
+from app.text.errors import ErrorCode
 
 
 def parse_share(text: str) -> Share:
@@ -16,11 +17,7 @@ def parse_share(text: str) -> Share:
     try:
         return Share.parse(text)
     except ShareError as error:
-        raise AppError(
-            ErrorKind.SHARE_INVALID,
-            f"“{text}” is not an NFS share: {error}",
-            hint="Write it as server:/export, for example nas01:/export/home or [2001:db8::7]:/data.",
-        ) from error
+        raise AppError(ErrorCode.SHARE_SYNTAX, share=text, problem=str(error)) from error
 
 
 def share_to_mount(text: str) -> Share:
@@ -34,12 +31,7 @@ def share_to_mount(text: str) -> Share:
     share = parse_share(text)
     if share == share.absolute:
         return share
-    raise AppError(
-        ErrorKind.SHARE_INVALID,
-        f"“{text}” cannot be mounted from here: its export does not begin with a slash.",
-        hint=f"Write it as {share.absolute}. NFS version 4 and most servers take both for the same export. "
-        "Only mount(8), as root, takes it as it is.",
-    )
+    raise AppError(ErrorCode.EXPORT_WITHOUT_SLASH, share=text, absolute=share.absolute)
 
 
 def parse_options(text: str) -> MountOptions:

@@ -15,7 +15,7 @@ import msgspec
 
 from advisor.dialects.linux import mount_command
 from advisor.options import YES, MountOptions, catalogue, options_for_mount
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.helper.options import ALWAYS
 from app.helper.policy import Place, place_of
 from app.helper.readahead import MAX_READ_AHEAD_KB
@@ -35,6 +35,7 @@ from app.mounts.saved_readahead import (
     rule_diff,
     same_readahead,
 )
+from app.text.errors import ErrorCode
 from app.text.message import message_text
 
 if TYPE_CHECKING:
@@ -143,22 +144,12 @@ def inspect_change(args: ApplyArgs, view: HostView) -> InspectedChange:
     share_to_mount(args.share)
     parse_options(args.options)
     if args.busy == "next-boot" and args.keeper == "nowhere":
-        raise AppError(
-            ErrorKind.USAGE,
-            "A change for the next start has to be kept somewhere.",
-            hint="Keep the mount in fstab or in systemd units.",
-        )
+        raise AppError(ErrorCode.NEXT_BOOT_NEEDS_SAVING)
     if not 0.0 <= args.keep_s <= MAX_KEEP_S:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"The time to say that a change is to stay is {args.keep_s:g} s, which is out of range.",
-            hint=f"Choose 0 to {MAX_KEEP_S:g} seconds; with 0 nobody is asked.",
-        )
+        raise AppError(ErrorCode.KEEP_TIME_OUT_OF_RANGE, keep_s=args.keep_s, limit=MAX_KEEP_S)
     if args.read_ahead_kb is not None and not 0 <= args.read_ahead_kb <= MAX_READ_AHEAD_KB:
         raise AppError(
-            ErrorKind.USAGE,
-            f"The readahead is {args.read_ahead_kb} KiB, which is out of range.",
-            hint=f"Choose 0 to {MAX_READ_AHEAD_KB} KiB.",
+            ErrorCode.READAHEAD_OUT_OF_RANGE, read_ahead_kb=args.read_ahead_kb, limit=MAX_READ_AHEAD_KB
         )
     rows = view.table().mounts
     old = _mount_at(rows, args.replaces or args.mount_point)
@@ -314,11 +305,7 @@ def _save_kb(args: ApplyArgs, old: Mount | None, rule: ReadaheadRule) -> int | N
     active = old.active if old is not None else None
     wanted = args.read_ahead_kb if active is None or args.read_ahead_kb is not None else active.read_ahead_kb
     if wanted is None:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"There is no readahead to save for {args.mount_point}: nothing is mounted, and none is given.",
-            hint="Give the readahead in KiB, with --read-ahead on the command line.",
-        )
+        raise AppError(ErrorCode.NO_READAHEAD_TO_SAVE, mount_point=args.mount_point)
     return wanted
 
 

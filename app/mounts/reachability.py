@@ -13,7 +13,8 @@ import socket
 import sys
 
 from app import process
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
+from app.text.errors import ErrorCode
 
 NFS_PORT = 2049
 #: Prints the addresses of host argv[1], one per line, or the text of the resolver's error. It runs in a
@@ -49,17 +50,8 @@ def resolve_host(host: str, timeout_s: float = _RESOLVE_S) -> list[str]:
     if done.ok:
         return done.stdout.split()
     if done.timed_out:
-        raise AppError(
-            ErrorKind.SERVER_UNKNOWN,
-            f"The name service did not answer within {timeout_s:g} seconds when “{host}” was looked up.",
-            hint="Check the network and the name servers, or use the server's address.",
-        )
-    raise AppError(
-        ErrorKind.SERVER_UNKNOWN,
-        f"The server name “{host}” is not known: it does not resolve to an address.",
-        hint="Check the spelling and the name service (getent hosts NAME), or use the server's address.",
-        detail=done.stderr.strip(),
-    )
+        raise AppError(ErrorCode.NAME_SERVICE_TIMEOUT, timeout_s=timeout_s, host=host)
+    raise AppError(ErrorCode.SERVER_NAME_UNKNOWN, detail=done.stderr.strip(), host=host)
 
 
 def probe_server(host: str, port: int = NFS_PORT, timeout_s: float = 3.0) -> AppError | None:
@@ -114,25 +106,7 @@ def _scope(zone: str) -> int:
 def _explain(host: str, port: int, number: int, timeout_s: float) -> AppError:
     detail = f"TCP connection to {host} port {port}: {os.strerror(number)}"
     if number == errno.ECONNREFUSED:
-        return AppError(
-            ErrorKind.SERVER_REFUSED,
-            f"The server “{host}” is up but refused the connection: no NFS service listens on port {port}.",
-            hint="Start the NFS server on it (systemctl start nfs-server), check the option port= and its "
-            "firewall.",
-            detail=detail,
-        )
+        return AppError(ErrorCode.SERVER_PORT_REFUSED, detail=detail, host=host, port=port)
     if number == errno.ETIMEDOUT:
-        return AppError(
-            ErrorKind.SERVER_SILENT,
-            f"The server “{host}” did not answer within {timeout_s:g} seconds. It is switched off, or a "
-            "firewall drops the packets.",
-            hint=f"Check that it is up (ping {host}) and that TCP port {port} is open between it and this "
-            "computer.",
-            detail=detail,
-        )
-    return AppError(
-        ErrorKind.SERVER_SILENT,
-        f"The server “{host}” cannot be reached.",
-        hint="Check the cable or the wireless network, the VPN, and the server's address.",
-        detail=detail,
-    )
+        return AppError(ErrorCode.SERVER_TIMEOUT, detail=detail, host=host, timeout_s=timeout_s, port=port)
+    return AppError(ErrorCode.SERVER_UNREACHABLE, detail=detail, host=host)

@@ -36,7 +36,7 @@ NEGOTIATED = ("addr", "clientaddr", "mountaddr", "mountvers", "mountport", "moun
 _SINGLE_ATTEMPT = "0"
 #: Values of the option atime that the kernel treats as relatime (fs/namespace.c, path_mount).
 _RELATIME = frozenset({"relatime", "atime", "norelatime", "nostrictatime"})
-_AFTER_BOOT: dict[str, AfterBoot] = {"start-up": "mounted", "on demand": "on-demand", "by hand": "by-hand"}
+_AFTER_BOOT: dict[str, AfterBoot] = {"start-up": "mounted", "on-demand": "on-demand", "by-hand": "by-hand"}
 
 
 def with_requested_options(row: Mount, settings: tuple[ConfSetting, ...] = ()) -> Mount:

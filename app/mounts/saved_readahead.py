@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.helper import readahead_rule
 from app.mounts.model import ReadaheadReport
 from app.tasks import CancelToken
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,10 +90,7 @@ def read_rule(mount_point: str, root: str = "/") -> ReadaheadRule:
     except FileNotFoundError:
         return ReadaheadRule(path)
     except OSError as error:
-        raise AppError(
-            ErrorKind.FSTAB_REFUSED, f"{path} cannot be read.", hint=f"As root, look at {path}.",
-            detail=error.strerror or "",
-        ) from error  # fmt: skip
+        raise AppError(ErrorCode.READAHEAD_RULE_UNREADABLE, detail=error.strerror or "", path=path) from error
 
 
 def read_saved_readaheads(root: str = "/") -> dict[str, int]:
@@ -224,11 +222,7 @@ class ReadaheadStore:
         """
         rule = self.read(mount_point)
         if expected_sha256 is not None and expected_sha256 != rule.sha256:
-            raise AppError(
-                ErrorKind.FSTAB_CHANGED,
-                f"The readahead saved for {mount_point} was changed since it was shown.",
-                hint="Look at the change again and repeat it.",
-            )
+            raise AppError(ErrorCode.READAHEAD_RULE_CHANGED, mount_point=mount_point)
         diff = rule_diff(rule, mount_point, read_ahead_kb)
         report = ReadaheadReport(
             mount_point=mount_point, file=rule.path, diff=diff, sha256=rule.sha256, before=rule.read_ahead_kb,
@@ -271,11 +265,7 @@ def rule_diff(rule: ReadaheadRule, mount_point: str, read_ahead_kb: int | None) 
         AppError: FSTAB_REFUSED if another program changed the file.
     """
     if rule.data is not None and rule.read_ahead_kb is None:
-        raise AppError(
-            ErrorKind.FSTAB_REFUSED,
-            f"{rule.path} is not as this program wrote it, so it is left alone.",
-            hint=f"If nobody needs it: sudo rm {rule.path}",
-        )
+        raise AppError(ErrorCode.READAHEAD_RULE_FOREIGN, path=rule.path)
     if read_ahead_kb == rule.read_ahead_kb:
         return ""
     text = readahead_rule.text(mount_point, read_ahead_kb) if read_ahead_kb is not None else None

@@ -16,6 +16,7 @@ from app.helper import unit_text
 from app.helper.errors import Refusal
 from app.helper.options import load
 from app.helper_client.client import explain_refusal
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.helper_client.client import HelperClient
@@ -81,11 +82,7 @@ class UnitStore:
             except (OSError, UnicodeDecodeError) as error:
                 raise explain_refusal("fstab-refused", f"“{path}” cannot be read.", str(error)) from error
             if text and text.partition("\n")[0] != unit_text.MARKER:
-                raise AppError(
-                    ErrorKind.FSTAB_REFUSED,
-                    f"The unit “{path}” was not made by this program, so it is not changed.",
-                    hint="Change it in the way it was made, or keep the mount in fstab.",
-                )
+                raise AppError(ErrorCode.UNIT_FOREIGN, path=path)
             texts.append(text)
         return UnitPair(*texts)
 
@@ -129,11 +126,7 @@ class UnitStore:
             AppError: FSTAB_REFUSED if it cannot, because another program changed them.
         """
         if before.mount and self._build(_fields(point, before)) != before:
-            raise AppError(
-                ErrorKind.FSTAB_REFUSED,
-                f"The units of {point} were changed by somebody else, so they are left alone.",
-                hint="Remove them, and keep the mount here again.",
-            )
+            raise AppError(ErrorCode.UNITS_CHANGED, mount_point=point)
 
     def requests(self, args: ApplyArgs) -> list[tuple[str, dict[str, Any]]]:
         """Return the helper requests that write the units and that undo it."""
@@ -199,10 +192,10 @@ def _wire(args: ApplyArgs) -> dict[str, Any]:
         entry = MountSpec.make(args.share, args.mount_point, args.options)
     except DialectError as error:
         raise AppError(ErrorKind.MOUNT_POINT_INVALID, str(error)) from error
-    automount = entry.when == "on demand"
+    automount = entry.when == "on-demand"
     options = entry.options.copy()
     idle_s = entry.idle_timeout_s if automount else None
-    by_hand = entry.when == "by hand"
+    by_hand = entry.when == "by-hand"
     for name in _SET_BY_OTHER_FIELDS:
         options.remove(name)
     words = [*(word for word in options if word), *(["noauto"] if by_hand else [])]

@@ -10,7 +10,7 @@ import msgspec
 from advisor.experiment.measurements import FIGURE_INFO, WRITE
 from advisor.speeds import SpeedUnit, convert_speeds, speed_scale
 from advisor.text.experiment import set_text, single_color_note
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.experiment.analysis import (
     analyze,
     analyze_search,
@@ -25,6 +25,7 @@ from app.experiment.search import search_result_to_date
 from app.report.html_page import environment_line, html_document, html_table
 from app.report.svg_plot import PlotStrip, strip_plot
 from app.report.tables import trials_table
+from app.text.errors import ErrorCode
 from app.text.units import format_figure
 from app.version import VERSION
 from resources.decoding import from_json
@@ -53,12 +54,7 @@ def experiment_to_html(experiment: ExperimentRecord, unit: SpeedUnit = SpeedUnit
     try:
         plan = from_json(bytes(experiment.spec), ExperimentPlan)
     except msgspec.DecodeError as error:
-        raise AppError(
-            ErrorKind.IO,
-            "The plan of the experiment cannot be read.",
-            hint="Another version of this program may have made it. Its trials can be exported as CSV.",
-            detail=str(error),
-        ) from error
+        raise AppError(ErrorCode.PLAN_NOT_READ_FOR_REPORT, detail=str(error)) from error
     title = plan.experiment.title or experiment.name or "Experiment"
     done = sum(outcome.state != "failed" for outcome in experiment.outcomes)
     planned = f" of {plan.trials}" if plan.trials else ""  # the number of trials of a search is not planned

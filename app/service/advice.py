@@ -25,10 +25,11 @@ from advisor.rules import WORKLOADS, Workload
 from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, Direction, Prediction, predict
 from advisor.throughput_curve import COPY_BYTES, PredictedCurve, predicted_curve
 from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, call_size
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.links import parse_link
 from app.mounts.findings import connections_by_version
 from app.mounts.model import ReadAheadState  # noqa: TC001 - msgspec reads it at run time
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -212,11 +213,7 @@ def advise(
         AppError: USAGE for an unknown adapter, server kind or workload; LINK_INVALID for a bad link.
     """
     if args.workload not in get_args(Workload):
-        raise AppError(
-            ErrorKind.USAGE,
-            f"There is no workload “{args.workload}”.",
-            hint=f"Choose one of {', '.join(WORKLOADS)}.",
-        )
+        raise AppError(ErrorCode.WORKLOAD_UNKNOWN, workload=args.workload, workloads=WORKLOADS)
     workload = cast("Workload", args.workload)
     options = MountOptions.parse(_requested_options(args, mount))
     if args.transport in {"tcp", "udp"}:
@@ -403,11 +400,7 @@ def _with_user_facts(args: AdviceArgs, facts: Facts) -> Facts:
 
 def _described_server(server: ServerFacts | None, kind: str) -> ServerFacts:
     if kind not in server_kinds():
-        raise AppError(
-            ErrorKind.USAGE,
-            f"There is no kind of server “{kind}”.",
-            hint=f"Choose one of {', '.join(server_kinds())}.",
-        )
+        raise AppError(ErrorCode.SERVER_KIND_UNKNOWN, server=kind, server_kinds=list(server_kinds()))
     server = server or ServerFacts()
     return replace(server, kind=kind, sources={**server.sources, "kind": _CHOSEN_BY_HAND})
 
@@ -451,11 +444,7 @@ def _card_id(text: str) -> str:
     found = find_card(text)
     if found is None:
         names = ", ".join(f"{card.names[0]} ({card.title})" for card in network_cards().values())
-        raise AppError(
-            ErrorKind.USAGE,
-            f"The adapter “{text}” needs no values of its own, or it is not known here.",
-            hint=f"Adapters with values of their own: {names}. For another one describe its link (--link).",
-        )
+        raise AppError(ErrorCode.ADAPTER_UNKNOWN, text=text, names=names)
     return found
 
 

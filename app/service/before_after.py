@@ -36,6 +36,7 @@ from app.speedtest.result_comparison import (
     measured_recommendations,
 )
 from app.tasks import CancelToken
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,11 +145,7 @@ def plan_before_after(
     """
     changes = mount_changes(advice)
     if mount.active is None or not changes:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"Nothing can be tried on {mount.mount_point}.",
-            hint="Mount the share, and include a recommendation.",
-        )
+        raise AppError(ErrorCode.NOTHING_TO_TRY, mount_point=mount.mount_point)
     read_ahead = {item.option: item.proposed for item in changes}.get("read_ahead_kb")
     change = ApplyArgs(
         share=mount.share,
@@ -317,9 +314,7 @@ class BeforeAfterTest:
                 self._measure("after", limited)
         except AppError as error:
             if error.kind is ErrorKind.CANCELLED and not self.token.cancelled:
-                raise AppError(
-                    ErrorKind.NOT_RESPONDING, "The tests with the new settings did not end in time."
-                ) from error
+                raise AppError(ErrorCode.TRIAL_TESTS_TOO_SLOW) from error
             raise
         finally:
             timer.cancel()
@@ -351,5 +346,5 @@ def before_after_settings(mount: Mount) -> MountSettings:
         AppError: NOT_MOUNTED if nothing is mounted.
     """
     if mount.active is None:
-        raise AppError(ErrorKind.NOT_MOUNTED, f"Nothing is mounted at {mount.mount_point}.")
+        raise AppError(ErrorCode.NOTHING_MOUNTED_THERE, mount_point=mount.mount_point)
     return settings_of(mount)

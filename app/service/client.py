@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from app.errors import AppError, ErrorKind
-from app.service.protocol import VERBS, Answer, CancelArgs, Empty, Request, from_body
+from app.errors import AppError
+from app.service.protocol import VERBS, Answer, CancelArgs, Empty, Request
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ log = logging.getLogger("agent")
 
 #: Time that close() allows for queued requests to be written, s.
 _WRITE_TIMEOUT_S = 10.0
-_RETRY_HINT = "Try again; restart the program if it happens again."
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -251,21 +251,15 @@ class AgentClient:
 
 
 def _agent_gone() -> AppError:
-    return AppError(ErrorKind.PROTOCOL, "The agent ended before it answered.", hint=_RETRY_HINT)
+    return AppError(ErrorCode.AGENT_ENDED)
 
 
 def _request_failed() -> AppError:
-    return AppError(
-        ErrorKind.USAGE,
-        "A name in the request is not UTF-8, so it cannot be told to the agent.",
-        hint="Use a name of plain characters.",
-    )
+    return AppError(ErrorCode.NAME_NOT_UTF8_FOR_AGENT)
 
 
 def _unreadable(error: Exception) -> AppError:
-    return AppError(
-        ErrorKind.PROTOCOL, "The agent's answer could not be read.", hint=_RETRY_HINT, detail=str(error)
-    )
+    return AppError(ErrorCode.AGENT_ANSWER_NOT_READ, detail=str(error))
 
 
 def _finish(call: Call, answer: Answer) -> None:
@@ -273,8 +267,8 @@ def _finish(call: Call, answer: Answer) -> None:
         if isinstance(answer.ok, msgspec.Raw):
             call.succeed(from_json(answer.ok, VERBS[call.verb].result))
         elif answer.error is not msgspec.UNSET:
-            call.fail(from_body(answer.error))
+            call.fail(answer.error.error())
         else:
-            call.fail(AppError(ErrorKind.PROTOCOL, "The agent gave an empty answer.", hint=_RETRY_HINT))
+            call.fail(AppError(ErrorCode.AGENT_ANSWER_EMPTY))
     except _UNREADABLE as error:
         call.fail(_unreadable(error))

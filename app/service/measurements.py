@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.facts import ClientFacts, Facts
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.experiment.context import ExperimentContext
 from app.experiment.plan import plan_experiment
 from app.experiment.runner import run_experiment
@@ -26,7 +26,8 @@ from app.speedtest.planning import plan_test
 from app.speedtest.private_mount import PrivateMount
 from app.speedtest.runner import inspect_target, run_test
 from app.tasks import CancelToken
-from app.text.message import message, message_text
+from app.text.errors import ErrorCode
+from app.text.message import message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -114,11 +115,7 @@ class TestVerbs:
                 result = mount.run_test(args, context.token, context.emit, link)
             return with_environment(result, mount.read_ahead_kb)
         if args.cache == "fresh-mount" and link is None:
-            raise AppError(
-                ErrorKind.UNAVAILABLE,
-                "A mount of this computer is not mounted afresh for a test: it may be in use.",
-                hint="Choose another way to keep the cache out of the read.",
-            )
+            raise AppError(ErrorCode.FRESH_MOUNT_IN_USE)
 
         table = self._requested.table
         result = run_test(
@@ -139,11 +136,7 @@ class TestVerbs:
         """Unmount and mount again, with its requested options, a mount that Mountwright made."""
         options = self._requested.options(mount.mount_id) if mount is not None else None
         if mount is None or options is None:
-            raise AppError(
-                ErrorKind.UNAVAILABLE,
-                "Only an NFS mount that was made here can be mounted afresh for the read.",
-                hint="Choose another way to keep the cache out of the read.",
-            )
+            raise AppError(ErrorCode.FRESH_MOUNT_NOT_OURS)
         self._remount(mount.share, mount.mount_point, options, context)
 
 
@@ -278,11 +271,7 @@ class MeasurementLock:
         with self._changed:
             while self._running is not None:
                 if not self._token.cancelled and self._running is not Measurement.TEST_PLAN:
-                    raise AppError(
-                        ErrorKind.BUSY,
-                        message_text(message(self._running)),
-                        hint="Two at once would distort each other. Wait until it ends, or cancel it.",
-                    )
+                    raise AppError(ErrorCode.MEASUREMENT_RUNS, running=message(self._running))
                 token.check()
                 self._changed.wait(_POLL_INTERVAL_S)
             self._running, self._token = measurement, token

@@ -25,7 +25,7 @@ from app.discovery.model import (
     ServersResult,
     Subnets,
 )
-from app.errors import AppError, ErrorKind
+from app.errors import ErrorData  # noqa: TC001 - msgspec reads it at run time
 from app.experiment.model import (
     BestSettings,
     ExperimentArgs,
@@ -82,24 +82,6 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     args: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
-    """An AppError as sent to the client.
-
-    Attributes:
-        kind: name of the ErrorKind.
-        message: sentence for the user.
-        hint: advice for the user, or "".
-        detail: technical details, or "".
-        remains: directories of test files that could not be removed.
-    """
-
-    kind: str
-    message: str
-    hint: str = ""
-    detail: str = ""
-    remains: list[str] = []
-
-
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line from the agent; exactly one of ``event``, ``ok`` and ``error`` is set.
 
@@ -113,7 +95,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: int | None
     event: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     ok: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    error: ErrorBody | msgspec.UnsetType = msgspec.UNSET
+    error: ErrorData | msgspec.UnsetType = msgspec.UNSET
 
 
 class Empty(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -439,28 +421,3 @@ VERBS: dict[str, Verb] = {
     "lab.shell-control": Verb(ShellControlArgs, Empty),
     "lab.power-off": Verb(Empty, Empty),
 }
-
-
-def to_body(error: AppError) -> ErrorBody:
-    """Encode an error for the wire, without control characters."""
-    error = error.printable()
-    return ErrorBody(
-        kind=error.kind,
-        message=error.message,
-        hint=error.hint,
-        detail=error.detail,
-        remains=[*error.remains],
-    )
-
-
-def from_body(body: ErrorBody) -> AppError:
-    """Decode an error from the wire; an unknown kind becomes INTERNAL, with the kind in the detail."""
-    try:
-        kind = ErrorKind(body.kind)
-    except ValueError:
-        return AppError(
-            ErrorKind.INTERNAL, body.message, hint=body.hint, detail=f"{body.kind}: {body.detail}"
-        )
-    error = AppError(kind, body.message, hint=body.hint, detail=body.detail)
-    error.remains = tuple(body.remains)
-    return error

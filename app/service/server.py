@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from app.errors import AppError, ErrorKind, internal_error
-from app.service.protocol import MAX_LINE, VERBS, Answer, CancelArgs, CancelResult, Request, to_body
+from app.errors import AppError, internal_error
+from app.service.protocol import MAX_LINE, VERBS, Answer, CancelArgs, CancelResult, Request
 from app.tasks import CancelToken, run_in_thread
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class AgentServer:
         try:
             request = from_json(line, Request)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
-            self._fail(_id_of(line), AppError(ErrorKind.PROTOCOL, f"Not a request: {error}"))
+            self._fail(_id_of(line), AppError(ErrorCode.NOT_A_REQUEST, problem=str(error)))
             return
         try:
             args = self._decode_args(request)
@@ -101,18 +102,18 @@ class AgentServer:
         verb = VERBS.get(request.verb)
         if verb is None or (request.verb not in self._handlers and request.verb != "cancel"):
             if verb is not None:
-                raise AppError(ErrorKind.UNAVAILABLE, f"“{request.verb}” is not available on this host.")
-            raise AppError(ErrorKind.USAGE, f"There is no verb “{request.verb}”.")
+                raise AppError(ErrorCode.VERB_NOT_ON_HOST, verb=request.verb)
+            raise AppError(ErrorCode.VERB_UNKNOWN, verb=request.verb)
         try:
             return from_json(request.args, verb.args)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-            raise AppError(ErrorKind.USAGE, f"Wrong arguments for “{request.verb}”: {error}") from error
+            raise AppError(ErrorCode.ARGUMENTS_WRONG, verb=request.verb, problem=str(error)) from error
 
     def _start(self, request: Request, args: Any) -> None:
         token = CancelToken()
         with self._running_lock:
             if request.id in self._running:
-                raise AppError(ErrorKind.PROTOCOL, f"A request with the id {request.id} is still running.")
+                raise AppError(ErrorCode.REQUEST_ID_IN_USE, number=request.id)
             self._running[request.id] = token
         handler = self._handlers[request.verb]
 
@@ -126,10 +127,10 @@ class AgentServer:
                     id=request.id, ok=_encode_raw(handler(args, Context(token, emit, request.id)))
                 )
             except AppError as error:
-                answer = Answer(id=request.id, error=to_body(error))
+                answer = Answer(id=request.id, error=error.data())
             except Exception as error:
                 log.exception("request %s failed", request.verb)
-                answer = Answer(id=request.id, error=to_body(internal_error(error)))
+                answer = Answer(id=request.id, error=internal_error(error).data())
             # Removed before the answer is sent, so that the client may reuse the id at once.
             with self._running_lock:
                 del self._running[request.id]
@@ -151,7 +152,7 @@ class AgentServer:
         return CancelResult(found=token is not None)
 
     def _fail(self, request_id: int | None, error: AppError) -> None:
-        self._send(Answer(id=request_id, error=to_body(error)))
+        self._send(Answer(id=request_id, error=error.data()))
 
     def _send(self, answer: Answer) -> None:
         line = msgspec.json.encode(answer) + b"\n"
@@ -168,12 +169,7 @@ def _encode_raw(value: Any) -> msgspec.Raw:
 
 
 def _line_too_long() -> AppError:
-    return AppError(
-        ErrorKind.PROTOCOL,
-        "A request line is too long.",
-        hint=f"{MAX_LINE >> 20} MiB are taken at most. An experiment of so many trials cannot go on: "
-        "begin a new one.",
-    )
+    return AppError(ErrorCode.REQUEST_TOO_LONG, limit=MAX_LINE >> 20)
 
 
 def _id_of_truncated(line: bytes) -> int | None:

@@ -87,6 +87,7 @@ from app.speedtest.unmount_wait import flushed_before_unmount
 from app.stats.health_monitor import HealthMonitor, with_trouble
 from app.stats.rates import watch_rates
 from app.stats.speeds import watch_speeds
+from app.text.errors import ErrorCode
 from app.version import VERSION
 
 if TYPE_CHECKING:
@@ -281,11 +282,7 @@ class HostVerbs:
         elif not args.approved:
             raise not_approved_error(approval)
         if find_program("mount.nfs") is None:
-            raise AppError(
-                ErrorKind.MOUNT_NFS_MISSING,
-                "This computer cannot mount NFS: the program mount.nfs is not installed.",
-                hint="Install the package nfs-common (Debian, Ubuntu) or nfs-utils (Fedora, openSUSE, Arch).",
-            )
+            raise AppError(ErrorCode.MOUNT_NFS_NOT_INSTALLED)
         problem = refusal_error(
             missing_prerequisites(args.share, args.mount_point, args.options), args.options
         )
@@ -346,7 +343,7 @@ class HostVerbs:
                 answer = self._call_mount("unmount", helper_args, share, context.token, approved=approved)
         except AppError as error:
             if active is None and error.kind in _HELPER_ABSENT:
-                raise AppError(ErrorKind.NOT_MOUNTED, f"No NFS mount is at “{args.mount_point}”.") from error
+                raise AppError(ErrorCode.NO_NFS_MOUNT, mount_point=args.mount_point) from error
             if error.kind not in {ErrorKind.BUSY, ErrorKind.NOT_RESPONDING}:
                 raise
             raise self._explain_unmount_error(error, args) from error
@@ -513,11 +510,7 @@ class HostVerbs:
             AppError: BUSY if another change is running.
         """
         if not self._change_lock.acquire(blocking=False):
-            raise AppError(
-                ErrorKind.BUSY,
-                "Another change is being made at this moment.",
-                hint="Wait until it is done, or answer its question.",
-            )
+            raise AppError(ErrorCode.CHANGE_RUNNING)
         try:
             yield
         finally:
@@ -540,11 +533,7 @@ class HostVerbs:
         """Confirm the change of a running request, so that it is not rolled back."""
         change = self._changes.get(args.id)
         if change is None:
-            raise AppError(
-                ErrorKind.USAGE,
-                "No change of this number waits for a yes.",
-                hint="It is over already: the list shows what is mounted now.",
-            )
+            raise AppError(ErrorCode.NO_CHANGE_WAITS)
         change.keep()
         return Empty()
 
@@ -766,8 +755,4 @@ def _find(table: MountTable, mount_point: str) -> Mount:
     for row in table.mounts:
         if row.mount_point == mount_point:
             return row
-    raise AppError(
-        ErrorKind.NOT_MOUNTED,
-        f"There is no NFS mount at {mount_point}, neither active nor in fstab.",
-        hint="“list” shows the mounts of this computer.",
-    )
+    raise AppError(ErrorCode.NO_MOUNT_KNOWN, mount_point=mount_point)

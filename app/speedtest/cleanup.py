@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from app.errors import AppError
+from app.errors import AppError, CancelledError
 from app.process import kill_group
 from app.speedtest.cleaner import DONE_LINE
 from app.speedtest.messages import CleanupJob
 from app.speedtest.processes import start_program
 from app.speedtest.testdir import PREFIX
-from app.tasks import CancelledError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from app.errors import ErrorData  # noqa: TC001 - msgspec reads it at run time
 from app.kernel.mount_of_path import MountOfPath  # noqa: TC001 - msgspec reads it at run time
 from app.speedtest.model import (
     CacheReport,  # noqa: TC001 - msgspec reads it at run time
@@ -98,17 +99,11 @@ class WorkerError(msgspec.Struct, frozen=True, kw_only=True):
     """An AppError in a message of the worker.
 
     Attributes:
-        kind: value of the ErrorKind.
-        message: what happened, as a sentence.
-        hint: what to do about it.
-        detail: technical details.
+        error: the error.
         left: whether the worker could not remove its files.
     """
 
-    kind: str
-    message: str
-    hint: str = ""
-    detail: str = ""
+    error: ErrorData
     left: bool = False
 
 

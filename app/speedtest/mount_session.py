@@ -19,10 +19,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.helper_client.client import HelperClient
 from app.process import TimeoutExpired
 from app.tasks import CancelToken
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -351,12 +352,7 @@ def _accept_pair(listener: socket.socket) -> tuple[socket.socket, socket.socket]
 
 
 def _not_started_error(detail: str) -> AppError:
-    return AppError(
-        ErrorKind.HELPER_FAILED,
-        "The process that is to run the test did not start.",
-        hint="Try again. If it happens again, see that the program's folder is readable for everybody.",
-        detail=detail,
-    )
+    return AppError(ErrorCode.TEST_PROCESS_NOT_STARTED, detail=detail)
 
 
 def _peer_credentials(connection: socket.socket) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import msgspec
 
 from advisor.options import options_for_mount
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.helper_client.client import MOUNT_TIMEOUT_S
 from app.mounts.model import Active, Mount, MountTable
 from app.mounts.option_comparison import values_in_use
@@ -26,7 +26,8 @@ from app.speedtest.cleanup import cleanup_owners, run_in_background, wait_for_cl
 from app.speedtest.mount_session import MountSession
 from app.speedtest.processes import PrivateMountHandle
 from app.speedtest.runner import inspect_target, run_test
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -207,13 +208,20 @@ class PrivateMount:
         except CancelledError:
             raise
         except AppError as error:
-            hint = error.hint.replace(self.path, self.share)
-            if error.kind is ErrorKind.READ_ONLY and "ro" in parse_options(self.options):
-                hint = "Its options for the test have ro (read-only): leave that out."
-            message = error.message.replace(self.path, self.share)
-            of_share = AppError(error.kind, message, hint=hint, detail=error.detail)
+            code = error.code
+            if code is None:
+                raise
+            if code is ErrorCode.FILESYSTEM_READ_ONLY and "ro" in parse_options(self.options):
+                code = ErrorCode.TEST_OPTIONS_READ_ONLY
+            params = {name: self._named_by_share(value) for name, value in error.params.items()}
+            of_share = AppError(code, detail=error.detail, kind=error.kind, **params)
             of_share.remains = error.remains
             raise of_share from error
+
+    def _named_by_share(self, value: Any) -> Any:
+        if value == self.path or (isinstance(value, str) and value.startswith(f"{self.path}/")):
+            return self.share + value[len(self.path) :]
+        return value
 
     def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> UnmountTiming:
         """Unmount after the removal of test files.
@@ -315,11 +323,7 @@ class PrivateMount:
         """Start a program in the mount. A restarted helper would lack the mount and ask for a password."""
         with self._helper_lock:
             if self._active is None:
-                raise AppError(
-                    ErrorKind.NOT_MOUNTED,
-                    f"The test mount of {self.share} is gone.",
-                    hint="Start the test again.",
-                )
+                raise AppError(ErrorCode.SHARE_TEST_MOUNT_GONE, share=self.share)
             try:
                 return self.session.start(program)
             except AppError as error:
@@ -335,11 +339,7 @@ class PrivateMount:
     def _below_mount(self, spec: TestSpec) -> TestSpec:
         parts = spec.path.strip("/")
         if ".." in parts.split("/"):
-            raise AppError(
-                ErrorKind.USAGE,
-                "The directory is not one below the share.",
-                hint="Name it by its path from the root of the share, without “..”.",
-            )
+            raise AppError(ErrorCode.DIRECTORY_NOT_BELOW_SHARE)
         return msgspec.structs.replace(spec, path=f"{self.path}/{parts}" if parts else self.path)
 
     def _notes(self) -> list[str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from advisor.transfer_sizes import CP_CALL_SIZE
-from app.errors import AppError, ErrorKind, printable
+from app.errors import AppError, printable
 from app.facts.gather import link_facts_of
 from app.mounts.option_comparison import values_in_use
 from app.mounts.requested_options import live_options
@@ -41,7 +41,7 @@ from app.speedtest.analysis import (
     transfer_bottleneck,
 )
 from app.speedtest.cleanup import REMOVAL_WAIT_S, remove_run_files, run_in_background, wait_for_cleanups
-from app.speedtest.messages import Stage, WorkerError, WorkerJob, WorkerMessage, WorkerResult
+from app.speedtest.messages import Stage, WorkerJob, WorkerMessage, WorkerResult
 from app.speedtest.model import TestEvent, TestResult
 from app.speedtest.network_measurement import measure_tcp_throughput, network_notes
 from app.speedtest.processes import start_program
@@ -53,7 +53,7 @@ from app.speedtest.repetitions import (
     without_warm_up,
 )
 from app.speedtest.testdir import PREFIX, new_run_id, not_responding_error
-from app.tasks import CancelledError
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class _WorkerRun:
                 return message.ok
             if message.error is not None:
                 self._files_removed = not message.error.left
-                raise _worker_app_error(message.error)
+                raise message.error.error.error()
             if self._handle_message(message):
                 last_sign = time.monotonic()
 
@@ -447,16 +447,12 @@ class _WorkerRun:
             text = os.read(errors, _MAX_STDERR_BYTES).decode(errors="replace")
         except BlockingIOError:
             text = ""
-        if code is not None and code < 0:
-            ending = f"was ended by signal {-code}"
-            hint = "Out of memory? Try a smaller block size; the kernel's log (dmesg) tells."
-        else:
-            ending = "broke off"
-            hint = "If nobody ended it, this is a bug. Please report it with the details."
         text = (
             f"{text}\nWhat is left of {PREFIX}{self.run_id} is removed, by the next test there at the latest."
         )
-        return AppError(ErrorKind.IO, f"The process that ran the test {ending}.", hint=hint, detail=text)
+        if code is not None and code < 0:
+            return AppError(ErrorCode.TEST_PROCESS_KILLED, detail=text, signal=-code)
+        return AppError(ErrorCode.TEST_PROCESS_ENDED, detail=text)
 
     def _read_messages(self) -> None:
         # The pipe is unbuffered, and a raw stream would read lines byte by byte.
@@ -479,14 +475,4 @@ def _check_utf8_names(spec: TestSpec) -> None:
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise AppError(
-                ErrorKind.USAGE,
-                f"{printable(name)} cannot be tested by this name, which is not UTF-8.",
-                hint="Make a symbolic link to it (ln -s) and name that.",
-            ) from None
-
-
-def _worker_app_error(error: WorkerError) -> AppError:
-    if error.kind == ErrorKind.CANCELLED:
-        return CancelledError(error.message)
-    return AppError(ErrorKind(error.kind), error.message, hint=error.hint, detail=error.detail)
+            raise AppError(ErrorCode.NAME_NOT_UTF8_FOR_TEST, name=printable(name)) from None

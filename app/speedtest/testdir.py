@@ -18,8 +18,9 @@ from typing import Self
 
 import msgspec
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.process_identity import boot_id, host_hash, host_name, proc_pid, start_ticks
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 PREFIX = ".mountwright-"
@@ -326,22 +327,15 @@ _NO_SPACE_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 _PERMISSION_ERRNOS = {errno.EACCES, errno.EPERM}
 _SILENT_ERRNOS = {errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH}
 
-_MESSAGES = {
-    errno.EROFS: (
-        ErrorKind.READ_ONLY,
-        "The file system at {path} is read-only, so no test file can be written.",
-        "Mount it read-write (rw), and see that the server exports it with rw.",
-    ),
-    errno.ENOENT: (
-        ErrorKind.PATH_MISSING,
-        "{path} does not exist.",
-        "Name a directory that exists, for example the mount point.",
-    ),
-    errno.ENOTDIR: (
-        ErrorKind.NOT_A_DIRECTORY,
-        "{path} is not a directory.",
-        "Name a directory; the test makes its own files in it.",
-    ),
+_ERRORS = {
+    errno.EROFS: ErrorCode.FILESYSTEM_READ_ONLY,
+    errno.ENOENT: ErrorCode.DIRECTORY_MISSING,
+    errno.ENOTDIR: ErrorCode.NOT_A_DIRECTORY,
+}
+_STEP_ERRORS = {
+    errno.EIO: ErrorCode.TEST_FILE_IO,
+    errno.ESTALE: ErrorCode.TEST_FILE_STALE,
+    errno.EFBIG: ErrorCode.TEST_FILE_TOO_LARGE,
 }
 
 
@@ -361,56 +355,24 @@ def file_error(error: OSError, doing: str, path: str) -> AppError:
         return _permission_error(path, detail)
     if number in _SILENT_ERRNOS:
         return not_responding_error(path, detail)
-    if number in _MESSAGES:
-        kind, message, hint = _MESSAGES[number]
-        return AppError(kind, message.format(path=path), hint=hint, detail=detail)
-    return _other_error(error, doing, path, detail)
+    if number in _ERRORS:
+        return AppError(_ERRORS[number], detail=detail, path=path)
+    code = _STEP_ERRORS.get(number, ErrorCode.TEST_FILE_FAILED)
+    cause = os.strerror(number) if number else str(error)
+    return AppError(code, detail=detail, doing=doing, path=path, cause=cause)
 
 
 def no_space_error(path: str, detail: str, *, quota: bool = False) -> AppError:
     """Return the error of a full file system or an exceeded quota."""
-    cause = "Your quota is used up" if quota else "There is not enough free space"
-    return AppError(
-        ErrorKind.NO_SPACE,
-        f"{cause} at {path} for the test file.",
-        hint="Choose a smaller size, or free some space on the server.",
-        detail=detail,
-    )
+    code = ErrorCode.QUOTA_USED_UP if quota else ErrorCode.NO_SPACE_FOR_TEST
+    return AppError(code, detail=detail, path=path)
 
 
 def not_responding_error(path: str, detail: str = "") -> AppError:
     """Return the error of a server that has stopped answering."""
-    return AppError(
-        ErrorKind.NOT_RESPONDING,
-        f"The file system at {path} has stopped answering; its server or the network is probably down.",
-        hint="Check the server and the cable. The test was given up; its files are removed once it answers.",
-        detail=detail,
-    )
+    return AppError(ErrorCode.FILESYSTEM_SILENT, detail=detail, path=path)
 
 
 def _permission_error(path: str, detail: str) -> AppError:
-    if os.geteuid() == 0:
-        hint = (
-            "The server probably maps root to a user without rights (root_squash). Run the test as a user "
-            "who may write there, or export with no_root_squash."
-        )
-    else:
-        hint = "Choose a directory that you may write to, or change its owner or mode on the server."
-    return AppError(
-        ErrorKind.PERMISSION, f"You are not allowed to create files in {path}.", hint=hint, detail=detail
-    )
-
-
-def _other_error(error: OSError, doing: str, path: str, detail: str) -> AppError:
-    cause = os.strerror(error.errno) if error.errno else str(error)
-    hints = {
-        errno.EIO: "On a soft mount this is how a time-out shows; the kernel's log (dmesg) has the reason.",
-        errno.ESTALE: "The directory was removed or replaced on the server. Unmount and mount it again.",
-        errno.EFBIG: "The server or a limit (ulimit -f) does not allow files of this size.",
-    }
-    return AppError(
-        ErrorKind.IO,
-        f"While {doing} in {path} the system reported: {cause}.",
-        hint=hints.get(error.errno or 0, "The kernel's log (dmesg) may say more."),
-        detail=detail,
-    )
+    code = ErrorCode.ROOT_NOT_ALLOWED if os.geteuid() == 0 else ErrorCode.DIRECTORY_NOT_ALLOWED
+    return AppError(code, detail=detail, path=path)

@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.speeds import format_speed
 from app.errors import AppError, ErrorKind
 from app.kernel.mount_of_path import MountOfPath, mount_by_id
 from app.kernel.mountstats import unescape_path
 from app.speedtest.cleanup import end_cleaners, has_pending_cleanup
 from app.speedtest.sampler import CounterReader
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -78,13 +78,9 @@ def _wait_for_writes(mount_point: str, token: CancelToken) -> tuple[bool, int]:
 
 def _busy_error(mount_point: str, sent: int, seconds: float, detail: str) -> AppError:
     if sent:
-        message = "the last data of a cancelled test is still being sent to the server"
-        message += f", {format_speed(sent / max(seconds, 1e-9))} now."
-        hint = "Wait until it has arrived and try again. Detaching (lazy) hides the mount at once."
-    else:
-        message = "the last data of a cancelled test could not be sent: the server takes nothing."
-        hint = "Check the server and the cable. Detaching (lazy) hides the mount and forgets nothing."
-    return AppError(ErrorKind.BUSY, f"{mount_point} is in use: {message}", hint=hint, detail=detail)
+        speed = sent / max(seconds, 1e-9)
+        return AppError(ErrorCode.DATA_STILL_SENT, detail=detail, mount_point=mount_point, speed=speed)
+    return AppError(ErrorCode.DATA_NOT_SENT, detail=detail, mount_point=mount_point)
 
 
 def _mount_at(mount_point: str) -> MountOfPath | None:

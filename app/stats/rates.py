@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.kernel import mountinfo
 from app.kernel.mount_of_path import MountOfPath
 from app.kernel.mountstats import OpCounters, counters_restarted, parse_one, read_text, totals
 from app.kernel.tcp_info import RetransCounter, SockDiag
 from app.mounts.table import read_ahead_of_device
 from app.stats.model import ConnectionRate, OperationRate, StatsSample
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,9 +223,5 @@ def _read_counters(mount_point: str, root: str) -> MountStats:
     except FileNotFoundError:
         stats = None
     if stats is None:
-        raise AppError(
-            ErrorKind.NOT_MOUNTED,
-            f"No NFS share is mounted at {mount_point}.",
-            hint="It may have been unmounted in the meantime; mount it and try again.",
-        )
+        raise AppError(ErrorCode.NO_SHARE_MOUNTED, mount_point=mount_point)
     return stats

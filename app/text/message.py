@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from advisor.speeds import SpeedUnit, format_rate, format_speed
+from app.text.errors import ErrorCode
 from app.text.experiment_messages import EXPERIMENT_MESSAGES
 from app.text.mount_messages import MOUNT_MESSAGES
 from app.text.translate import gettext
@@ -28,7 +29,7 @@ class Message(msgspec.Struct, frozen=True):
     """A statement for the user as data.
 
     Attributes:
-        code: key of its sentence in MESSAGES.
+        code: key of its sentence in MESSAGES, or an ErrorCode.
         params: values for the placeholders of the sentence.
     """
 
@@ -50,7 +51,19 @@ def message_text(item: Message | None, unit: SpeedUnit = SpeedUnit.BYTES) -> str
     """
     if item is None:
         return ""
-    return fill(gettext(MESSAGES[item.code]), item.params, unit)
+    if not item.code:  # an error whose sentence was given as text
+        return str(item.params["text"])
+    error = ErrorCode.from_code(item.code)
+    sentence = MESSAGES[item.code] if error is None else error.sentence
+    return fill(gettext(sentence), item.params, unit)
+
+
+def _hint_text(item: Message, unit: SpeedUnit) -> str:
+    """Return the hint of an error within another one."""
+    if not item.code:
+        return str(item.params["hint"])
+    error = ErrorCode.from_code(item.code)
+    return "" if error is None else fill(gettext(error.hint), item.params, unit)
 
 
 def fill(template: str, params: Mapping[str, Any], unit: SpeedUnit = SpeedUnit.BYTES) -> str:
@@ -78,7 +91,8 @@ class _ValueFormatter(Formatter):
         if isinstance(value, dict):  # a message that was sent as JSON
             value = converted(value, Message)
         if isinstance(value, Message):
-            return message_text(value, self._unit)
+            text = _hint_text if format_spec == "hint" else message_text
+            return text(value, self._unit)
         return str(super().format_field(value, format_spec))
 
 

@@ -141,6 +141,65 @@ def banned_names(files: Mapping[str, SourceFile], banned: set[str]) -> Iterator[
                 yield f"{file.path}: {what} ({', '.join(sorted(found))})"
 
 
+#: Files that read the output of other programs, which has no codes.
+_READERS = frozenset({
+    "app/helper/fstab_writer.py", "app/helper_client/mount_errors.py", "app/helper_client/polkit.py",
+    "app/kernel/mountstats.py",
+})  # fmt: skip
+#: Attributes that hold sentences for the user.
+_PROSE = frozenset({"message", "hint", "detail", "note", "sentence", "title", "reason_text", "headline"})
+_SEARCHES = frozenset({
+    "startswith", "endswith", "replace", "removeprefix", "removesuffix", "split", "partition", "rpartition",
+    "find", "index",
+})  # fmt: skip
+_SENTENCE = re.compile(r"[A-Za-z]{2,} [a-z]{2,}")
+
+
+def prose_in_logic(root: Path = ROOT) -> Iterator[str]:
+    """Yield the places where code compares or searches a sentence instead of a code."""
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            name = str(path.relative_to(root))
+            if name not in _READERS:
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+                yield from (f"{name}:{line}" for line in prose_lines(tree))
+
+
+def prose_lines(tree: ast.AST) -> list[int]:
+    """Return the lines of comparisons and searches of sentences."""
+    lines: list[int] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            texts = [text for side in sides for text in _texts(side)]
+            if any(map(_SENTENCE.search, texts)) or (texts and any(texts) and any(map(_is_prose, sides))):
+                lines.append(node.lineno)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in _SEARCHES
+            and (
+                _is_prose(node.func.value)
+                or any(_SENTENCE.search(text) for arg in node.args for text in _texts(arg))
+            )
+        ):
+            lines.append(node.lineno)
+    return lines
+
+
+def _is_prose(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _PROSE
+
+
+def _texts(node: ast.AST) -> list[str]:
+    """Return the texts of a literal: a string, or the strings of a tuple, list or set."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return [text for item in node.elts for text in _texts(item)]
+    return []
+
+
 def tokens(name: str) -> list[str]:
     """Split a name into its words, in lower case: ``MountOptions`` is mount, options."""
     return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]

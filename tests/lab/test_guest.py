@@ -15,13 +15,13 @@ import pytest
 from lab_guest import DEADLINE_S, LabGuest
 
 from advisor.facts import LinkFacts
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.lab import supervisor
 from app.lab.guest import Guest
 from app.links import load_links, parse_link
 from app.service.protocol import MountArgs, UnmountArgs
 from app.speedtest.model import TestSpec
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 POINT = "/mnt/guest"
 Switch = Callable[[str], LinkFacts]

@@ -35,9 +35,9 @@ def automount() -> str:
 
 @pytest.fixture(scope="module")
 def found(guest_job: Callable[[dict[str, Any]], dict[str, Any]], automount: str) -> dict[str, Any]:
-    ways = {"/mnt/boot": "start-up", "/mnt/demand": "on demand", "/mnt/hand": "by hand"}
+    ways = {"/mnt/boot": "start-up", "/mnt/demand": "on-demand", "/mnt/hand": "by-hand"}
     entries = {point: str(options_for(when)) for point, when in ways.items()}
-    entry = MountSpec.make(SHARE, "/mnt/demand", options_for("on demand"))
+    entry = MountSpec.make(SHARE, "/mnt/demand", options_for("on-demand"))
     master, _, table = autofs.write(entry).text.partition("\n\n")
     maps = {autofs.MASTER_FILE: master + "\n", autofs.MAP_FILE: table}
     return guest_job({"three-ways": {"entries": entries, "automount": automount, "maps": maps}})

@@ -33,7 +33,7 @@ def boot(guest_job: Callable[..., dict[str, Any]]) -> Boot:
             {"systemd-boot": {"entries": {"/mnt/fstab": str(made)}, "units": {"/mnt/unit": str(made)}}}
         )
         print(found)  # for those who look (-rP)
-        assert found["mounted"] == [] or when == "on demand"
+        assert found["mounted"] == [] or when == "on-demand"
         assert found["units"]["local-fs.target"]["ActiveState"] == "active"
         return found
 
@@ -57,7 +57,7 @@ def test_nobody_waits_for_the_entry_that_is_written_by_default(boot: Boot) -> No
 
 
 def test_on_demand_the_server_is_not_asked_at_all(boot: Boot) -> None:
-    units = boot(DEFAULT_OPTIONS, "on demand")["units"]
+    units = boot(DEFAULT_OPTIONS, "on-demand")["units"]
     assert units["remote-fs.target"]["ActiveState"] == "active"
     for stem in STEMS:
         assert units[f"{stem}.automount"]["SubState"] == "waiting"

@@ -24,7 +24,7 @@ from app.discovery.model import (
     Subnets,
     VersionOffer,
 )
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.mounts.approval import approval_sentences
 from app.mounts.change_model import (
     ApplyEvent,
@@ -56,11 +56,12 @@ from app.service.transport import PipeTransport
 from app.speedtest.model import CacheReport, Sample, TestEvent, TestPlan, TestResult, Transfer
 from app.speedtest.planning import plan_test
 from app.stats.model import MountSpeed, SpeedsSample, StatsSample
-from app.tasks import CancelledError, CancelToken
 from ui.common.session import OpenHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from app.tasks import CancelToken
 
 
 SERVER = ServerFacts(name="nas01", address="192.0.2.7")

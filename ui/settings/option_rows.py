@@ -463,8 +463,8 @@ class MountTimeRow(QObject):
         super().__init__(parent)
         self._texts: dict[MountTime, str] = {
             "start-up": self.tr("At start-up"),
-            "on demand": self.tr("On demand (automount)"),
-            "by hand": self.tr("By hand"),
+            "on-demand": self.tr("On demand (automount)"),
+            "by-hand": self.tr("By hand"),
         }
         self._was: MountTime = "start-up"
         self.combo = NoWheelComboBox()

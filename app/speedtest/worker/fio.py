@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.process import DEVNULL, find_program, start, wait
 from app.speedtest.model import GridRun
 from app.speedtest.testdir import DATA_FILE
 from app.speedtest.worker.single_file import write_blocks
 from app.speedtest.worker.workload import StoppedError
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -195,12 +196,7 @@ LOG_PREFIX = "grid"
 
 def fio_missing_error() -> AppError:
     """Return the error for a missing fio program."""
-    return AppError(
-        ErrorKind.UNAVAILABLE,
-        "The grid is measured by fio, which is not installed on this computer.",
-        hint="Install the package fio (apt-get install fio, dnf install fio, zypper install fio or "
-        "pacman -S fio). The other tests need nothing but this program.",
-    )
+    return AppError(ErrorCode.FIO_MISSING)
 
 
 def fio_command(program: str, file: str, size: int, cell: GridCell, grid: Grid, *, direct: bool) -> list[str]:
@@ -291,11 +287,7 @@ def _measured_direction(job: dict[str, Any]) -> dict[str, Any]:
         section = _dict_of(job, name)
         if section.get("total_ios"):
             return section
-    raise AppError(
-        ErrorKind.IO,
-        "fio measured nothing: not one request was answered in the time of a cell.",
-        hint="Give each cell more time, or look whether the server answers at all.",
-    )
+    raise AppError(ErrorCode.FIO_MEASURED_NOTHING)
 
 
 def _load_with_fio(job: dict[str, Any], load: TransferLoad, bytes_per_s: float) -> TransferLoad:
@@ -310,12 +302,7 @@ def _dict_of(values: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _unreadable_output_error(text: str, reason: str) -> AppError:
-    return AppError(
-        ErrorKind.IO,
-        "fio's answer cannot be read.",
-        hint="Its version may be too old: version 3 and later are known to work.",
-        detail=f"{reason}\n{text[:500]}",
-    )
+    return AppError(ErrorCode.FIO_ANSWER_NOT_READ, detail=f"{reason}\n{text[:500]}")
 
 
 def _milliseconds(seconds: float) -> str:

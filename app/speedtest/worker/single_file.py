@@ -15,8 +15,9 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.speedtest.worker.workload import StoppedError, Workload, close_quietly
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.speedtest.model import TestSpec, Transfer
@@ -210,12 +211,7 @@ def _check_block(pool: DataPool, data: memoryview, position: int, size: int, fir
 
 def data_mismatch_error(detail: str) -> AppError:
     """Return the error for data that differs from the data written."""
-    return AppError(
-        ErrorKind.IO,
-        "The test file read back is not what was written.",
-        hint="Something changed it, or the server or network damages data: do not trust this mount.",
-        detail=detail,
-    )
+    return AppError(ErrorCode.DATA_DAMAGED, detail=detail)
 
 
 class RandomRecordsWorkload(SingleFileWorkload):

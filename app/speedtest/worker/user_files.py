@@ -13,13 +13,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.speedtest.messages import UserFilesSize
 from app.speedtest.model import MAX_FILES
 from app.speedtest.testdir import PREFIX
 from app.speedtest.worker.many_files import ManyFilesWorkload, data_file_name
 from app.speedtest.worker.single_file import data_mismatch_error
 from app.speedtest.worker.workload import StoppedError, close_quietly
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.kernel.mount_of_path import MountOfPath
@@ -103,11 +104,7 @@ class UserFiles:
             file.size,
             file.changed_ns,
         ):
-            raise AppError(
-                ErrorKind.IO,
-                f"{file.path} has changed while it was copied, so nothing can be compared.",
-                hint="Choose files that no program writes to meanwhile.",
-            )
+            raise AppError(ErrorCode.SOURCE_CHANGED, path=file.path)
 
 
 def scan_user_files(path: str, where: MountOfPath | None, progress: TransferProgress) -> UserFiles:
@@ -133,21 +130,14 @@ def scan_user_files(path: str, where: MountOfPath | None, progress: TransferProg
         else:
             _add_file(root, root_stat, files, skipped)
     except FileNotFoundError as error:
-        raise AppError(
-            ErrorKind.PATH_MISSING, f"{path} does not exist, so it cannot be copied.", detail=str(error)
-        ) from error
+        raise AppError(ErrorCode.SOURCE_MISSING, detail=str(error), path=path) from error
     except OSError as error:
         raise _unreadable_error(path, str(error)) from error
     source = UserFiles(files, skipped)
     if not source.total:
         skipped_text = source.size.skipped
-        raise AppError(
-            ErrorKind.USAGE,
-            f"There is nothing to copy in {path}: no file with something in it.",
-            hint=f"It has {skipped_text}, which are left out."
-            if skipped_text
-            else "Choose a file or a folder with files.",
-        )
+        code = ErrorCode.ALL_LEFT_OUT if skipped_text else ErrorCode.NOTHING_TO_COPY
+        raise AppError(code, path=path, skipped=skipped_text)
     return source
 
 
@@ -184,11 +174,7 @@ def _add_file(path: str, state: os.stat_result, files: list[UserFile], skipped: 
     else:
         files.append(UserFile(path, state.st_size, state.st_mtime_ns))
     if len(files) > MAX_FILES:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"There are more than {MAX_FILES} files to copy.",
-            hint="Choose a smaller folder.",
-        )
+        raise AppError(ErrorCode.TOO_MANY_SOURCE_FILES, limit=MAX_FILES)
 
 
 def _check_not_on_mount(root: str, device: int, where: MountOfPath | None) -> None:
@@ -196,20 +182,11 @@ def _check_not_on_mount(root: str, device: int, where: MountOfPath | None) -> No
     if where is None or not where.nfs:
         return
     if f"{os.major(device)}:{os.minor(device)}" == where.device:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"{root} is on the mount that is tested: it would come from the server that it is copied to.",
-            hint="Choose a file or folder of this computer.",
-        )
+        raise AppError(ErrorCode.SOURCE_ON_TESTED_MOUNT, path=root)
 
 
 def _unreadable_error(path: str, detail: str) -> AppError:
-    return AppError(
-        ErrorKind.IO,
-        f"{path} cannot be read, so it cannot be copied.",
-        hint="Choose files that you may read, on a disk that is well.",
-        detail=detail,
-    )
+    return AppError(ErrorCode.SOURCE_NOT_READ, detail=detail, path=path)
 
 
 #: Minimum number of files for a rate of operations.
@@ -368,9 +345,7 @@ class UserFilesWorkload(ManyFilesWorkload):
         try:
             return _read_full(source, view)
         except OSError as error:
-            raise AppError(
-                ErrorKind.IO, "Your own files cannot be read to the end.", detail=str(error)
-            ) from error
+            raise AppError(ErrorCode.SOURCE_NOT_READ_TO_END, detail=str(error)) from error
 
 
 def _read_full(fd: int, view: memoryview) -> int:

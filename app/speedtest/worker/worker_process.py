@@ -45,6 +45,7 @@ from app.speedtest.worker.single_file import RandomRecordsWorkload, SingleFileWo
 from app.speedtest.worker.streams import StreamsWorkload
 from app.speedtest.worker.user_files import UserFilesWorkload, scan_user_files
 from app.speedtest.worker.workload import DataPool, StoppedError
+from app.text.errors import ErrorCode
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -86,11 +87,7 @@ def run_job() -> Literal["done", "interrupted", "invalid"]:
     try:
         job = from_json(_read_line(), WorkerJob)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        output.send(
-            _error_message(
-                AppError(ErrorKind.USAGE, "The test is not described as it should be.", detail=str(error))
-            )
-        )
+        output.send(_error_message(AppError(ErrorCode.TEST_NOT_DESCRIBED, detail=str(error))))
         return "invalid"
     finished = threading.Event()
     threading.Thread(target=_watch_input, args=(progress, finished), name="bench-input", daemon=True).start()
@@ -98,7 +95,7 @@ def run_job() -> Literal["done", "interrupted", "invalid"]:
     try:
         result = execute(job, progress, output.send)
     except StoppedError:
-        stopped = AppError(ErrorKind.CANCELLED, "The test was cancelled.")
+        stopped = AppError(ErrorCode.TEST_CANCELLED)
         output.send(_error_message(stopped, left=_files_remain(job)))
     except AppError as error:
         output.send(_error_message(error, left=_files_remain(job)))
@@ -169,22 +166,20 @@ def check_spec(job: WorkerJob) -> None:
     """
     spec = job.spec
     if spec.size < 1:
-        raise AppError(ErrorKind.USAGE, "The size of the test file must be at least one byte.")
+        raise AppError(ErrorCode.TEST_SIZE_TOO_SMALL)
     block = "" if spec.block_size == CP_CALL_SIZE else block_size_problem(spec.block_size)
     if problem := block or file_count_problem(spec.workload, spec.count):
         raise AppError(ErrorKind.USAGE, problem)
     if not 1 <= spec.repeats <= MAX_REPEATS:
-        raise AppError(ErrorKind.USAGE, f"The number of repeats must be between 1 and {MAX_REPEATS}.")
+        raise AppError(ErrorCode.TEST_REPEATS_NOT_IN_RANGE, limit=MAX_REPEATS)
     if not 1 <= spec.passes <= (MAX_PASSES if spec.workload == "file" else 1):
-        raise AppError(
-            ErrorKind.USAGE, f"Only one file can be read several times over, at most {MAX_PASSES} times."
-        )
+        raise AppError(ErrorCode.TEST_PASSES_NOT_IN_RANGE, limit=MAX_PASSES)
     if spec.workload == "grid":
         problem = spec.grid.problem(spec.size) if spec.grid is not None else "The test has no grid."
         if problem or job.stage not in {"whole", "look"}:
             raise AppError(ErrorKind.USAGE, problem or "A grid goes past the cache anyway: choose no method.")
     if not job.run.isalnum():
-        raise AppError(ErrorKind.USAGE, "The name of the run is not one.")
+        raise AppError(ErrorCode.RUN_NAME_SYNTAX)
 
 
 def _measure(
@@ -303,12 +298,7 @@ def _json_safe(result: WorkerResult) -> WorkerResult:
 
 
 def _error_message(error: AppError, *, left: bool = False) -> WorkerMessage:
-    error = error.printable()
-    return WorkerMessage(
-        error=WorkerError(
-            kind=error.kind, message=error.message, hint=error.hint, detail=error.detail, left=left
-        )
-    )
+    return WorkerMessage(error=WorkerError(error=error.data(), left=left))
 
 
 def _files_remain(job: WorkerJob) -> bool:

@@ -141,7 +141,7 @@ def test_a_value_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be written"):
         with_value('context="a', "rsize", "4096")
     with pytest.raises(ValueError, match="quotation mark"):
-        with_mount_time('context="a', "by hand")
+        with_mount_time('context="a', "by-hand")
 
 
 @settings(deadline=None)

@@ -264,16 +264,16 @@ def test_the_mount_time_can_be_selected(panel: SettingsPanel) -> None:
     panel.show_draft("nas:/a", "/a")
     choice = part(panel, QComboBox, "option-when")
     assert choice.currentData() == "start-up"
-    choice.setCurrentIndex(choice.findData("on demand"))
+    choice.setCurrentIndex(choice.findData("on-demand"))
     assert panel.request().options == "_netdev,nofail,x-systemd.automount"
     idle = row(panel, "x-systemd.idle-timeout")
     assert idle.editor.isVisible()
     idle.editor.set_value("10min")
-    choice.setCurrentIndex(choice.findData("by hand"))
+    choice.setCurrentIndex(choice.findData("by-hand"))
     assert panel.request().options == "_netdev,nofail,noauto"
     assert not idle.editor.isVisible()
     raw(panel).setText("")
     panel.load_entry("", "", "x-systemd.automount")
-    assert choice.currentData() == "on demand"
+    assert choice.currentData() == "on-demand"
     choice.setCurrentIndex(choice.findData("start-up"))
     assert panel.request().options == "_netdev,nofail"

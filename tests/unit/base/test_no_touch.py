@@ -18,6 +18,7 @@ import pytest
 import touches
 from waiting import DEADLINE_S
 
+from app.errors import CancelledError
 from app.helper import main as helper
 from app.helper import mountinfo
 from app.helper.callers import Caller
@@ -28,7 +29,7 @@ from app.mounts.table import read_table, watch_table
 from app.stats.health_monitor import HealthMonitor
 from app.stats.rates import watch_rates
 from app.stats.speeds import watch_speeds
-from app.tasks import CancelledError, CancelToken, run_in_thread
+from app.tasks import CancelToken, run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,8 @@ import weakref
 import pytest
 from waiting import DEADLINE_S
 
-from app.tasks import CancelledError, CancelToken, run_in_thread
+from app.errors import CancelledError
+from app.tasks import CancelToken, run_in_thread
 
 
 def test_a_token_cancels_once_and_wakes_the_waiter() -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from experiment_world import World, experiment
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.experiment.design import level_combinations, schedule_trials
 from app.experiment.factors import trial_spec
 from app.experiment.model import (
@@ -22,7 +22,7 @@ from app.experiment.model import (
 from app.experiment.plan import estimated_plan, plan_experiment
 from app.speedtest.messages import WorkerJob
 from app.speedtest.worker.worker_process import check_spec
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 
 def plan(world: World, budget_s: float | None = None, **changes: object) -> ExperimentPlan:

@@ -9,12 +9,12 @@ from experiment_world import Mount, World
 from search_world import FACTORS, retests, search, search_outcomes, told, world
 
 from advisor.experiment.measurements import PROJECTED_SPEED
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.experiment.model import ExperimentEvent, Factor, SearchArgs
 from app.experiment.search import run_search
 from app.history.experiment_store import is_unfinished
 from app.speedtest.model import Sample, TestEvent
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -52,7 +52,7 @@ def test_the_dialect_writes_the_same(share, target, words, idle_s):
         assert units.automount == ""
     read = systemd.read(units.mount + units.automount)
     assert (str(read.entry.share), read.entry.mount_point) == (share, target)
-    assert read.entry.when == ("on demand" if automount else "by hand" if "noauto" in words else "start-up")
+    assert read.entry.when == ("on-demand" if automount else "by-hand" if "noauto" in words else "start-up")
 
 
 def test_a_unit_is_written_to_the_letter():

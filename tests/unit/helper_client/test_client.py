@@ -7,9 +7,9 @@ import threading
 import pytest
 from helper_line import peer
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.helper_client.client import HelperClient
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="the helper runs as root")
 MOUNT = {

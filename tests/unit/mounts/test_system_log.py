@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from waiting import DEADLINE_S
 
+from app.errors import CancelledError
 from app.mounts import system_log as module
 from app.mounts.model import Active, Configured, Mount
 from app.mounts.system_log import (
@@ -23,7 +24,7 @@ from app.mounts.system_log import (
     log_subject,
     log_text,
 )
-from app.tasks import CancelledError, CancelToken, run_in_thread
+from app.tasks import CancelToken, run_in_thread
 
 RECORDED = Path(__file__).parents[2] / "data/journal/journalctl.json"
 SUBJECT = LogSubject("/mnt/home", frozenset({"nas01", "10.9.0.1"}), frozenset({"nas02", "10.9.0.2"}),

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from waiting import DEADLINE_S
 
+from app.errors import CancelledError
 from app.mounts.model import MountTable
 from app.mounts.table import watch_table
-from app.tasks import CancelledError, CancelToken, run_in_thread
+from app.tasks import CancelToken, run_in_thread
 
 
 @pytest.fixture

@@ -24,13 +24,12 @@ from app.service.protocol import (
     ListArgs,
     MountArgs,
     UnmountArgs,
-    from_body,
-    to_body,
 )
 from app.service.server import AgentServer, Context
 from app.service.transport import PipeTransport
 from app.stats.model import StatsSample, WatchArgs
 from app.tasks import run_in_thread
+from app.text.errors import ErrorCode
 
 SAMPLE = StatsSample(
     t_s=0.0,
@@ -169,7 +168,7 @@ def test_any_line_is_answered(line: bytes) -> None:
 
 def test_a_line_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:
     monkeypatch.setattr("app.service.server.MAX_LINE", 100)
-    assert wire.ask(b"x" * 1000)["error"]["message"] == "A request line is too long."
+    assert wire.ask(b"x" * 1000)["error"]["code"] == ErrorCode.REQUEST_TOO_LONG
     assert wire.ask(b'{"id":2,"verb":"hello"}')["id"] == 2
     assert MAX_LINE > 2**20
 
@@ -209,7 +208,7 @@ def test_a_request_without_a_thread_does_not_end_the_agent(
 
     with monkeypatch.context() as full:
         full.setattr("app.service.server.run_in_thread", refuse_thread)
-        assert "can't start new thread" in wire.ask(b'{"id":1,"verb":"hello"}')["error"]["message"]
+        assert "can't start new thread" in wire.ask(b'{"id":1,"verb":"hello"}')["error"]["params"]["problem"]
     assert wire.ask(b'{"id":1,"verb":"hello"}')["ok"]["host"] == "h"
     caplog.clear()
 
@@ -217,7 +216,7 @@ def test_a_request_without_a_thread_does_not_end_the_agent(
 def test_an_id_in_use_is_refused(wire: Wire) -> None:
     request = b'{"id":7,"verb":"stats.watch","args":{"mount_point":"/m"}}'
     assert wire.ask(request)["event"]["read_bytes_per_s"] == 5e9
-    assert "still running" in wire.ask(request)["error"]["message"]
+    assert wire.ask(request)["error"]["code"] == ErrorCode.REQUEST_ID_IN_USE
     assert wire.ask(b'{"id":8,"verb":"cancel","args":{"id":7}}')
     assert wire.next()["id"] in {7, 8}
 
@@ -354,7 +353,9 @@ def test_an_event_that_cannot_be_read_fails_its_request_alone(event: bytes) -> N
         os.write(write, b'{"id":1,"event":' + event + b"}\n")
     with pytest.raises(AppError, match="could not be read"):
         watched.result(DEADLINE_S)
-    os.write(write, b'{"id":1,"event":{}}\n{"id":1,"error":{"kind":"cancelled","message":"Cancelled."}}\n')
+    os.write(
+        write, b'{"id":1,"event":{}}\n{"id":1,"error":{"code":"cancelled.cancelled","kind":"cancelled"}}\n'
+    )
     other = client.submit("hello")
     requests = [json.loads(sink.readline()) for _ in range(3)]
     assert [one["verb"] for one in requests] == ["stats.watch", "cancel", "hello"]
@@ -442,11 +443,11 @@ def test_a_request_that_cannot_be_written_fails_with_all_others(client: AgentCli
 
 @given(st.sampled_from(ErrorKind), st.text(), st.text(), st.text())
 def test_errors_survive_encoding(kind: ErrorKind, message: str, hint: str, detail: str) -> None:
-    back = from_body(to_body(AppError(kind, message, hint=hint, detail=detail)))
+    back = AppError(kind, message, hint=hint, detail=detail).data().error()
     assert (back.kind, back.message, back.hint, back.detail) == (kind, message, hint, detail)
 
 
 def test_the_name_of_an_unknown_error_kind_is_in_the_detail() -> None:
-    body = msgspec.structs.replace(to_body(AppError(ErrorKind.IO, "m", detail="d")), kind="new-kind")
-    assert from_body(body).kind is ErrorKind.INTERNAL
-    assert "new-kind" in from_body(body).detail
+    body = msgspec.structs.replace(AppError(ErrorKind.IO, "m", detail="d").data(), code="new-kind")
+    assert body.error().kind is ErrorKind.INTERNAL
+    assert "new-kind" in body.error().detail

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from memory_host import FSTAB, POINT, SHARE, MemoryHost
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.mounts import apply as apply_module
 from app.mounts.apply import ChangeRunner
 from app.mounts.change_model import ApplyArgs
@@ -26,7 +26,7 @@ from app.service.before_after import (
     plan_before_after,
 )
 from app.speedtest.model import TestEvent, TestResult, TestSpec, Transfer
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ import pytest
 from waiting import DEADLINE_S, wait_for
 
 from app import process
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.service.client import AgentClient
 from app.service.server import AgentServer, Context
 from app.service.transport import PipeTransport
@@ -24,7 +24,7 @@ from app.speedtest import cleanup, processes, runner
 from app.speedtest.model import TestEvent, TestResult, TestSpec
 from app.speedtest.runner import run_test, wait_for_cleanups
 from app.speedtest.testdir import MARKER_FILE, PREFIX
-from app.tasks import CancelledError, CancelToken, run_in_thread
+from app.tasks import CancelToken, run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,13 +19,13 @@ from advisor.facts import LinkFacts
 from app.cli.parser import parse_args
 from app.cli.test import grid_rows, plan_query, plan_text
 from app.cli.test import test_spec as spec_of
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.speedtest.model import ACCESS_PATTERNS, Grid, GridCell, GridRun, TestEvent, TestPlanArgs, TestSpec
 from app.speedtest.planning import plan_test
 from app.speedtest.runner import run_test, wait_for_cleanups
 from app.speedtest.worker import fio
 from app.speedtest.worker.fio import fio_command, parse_bandwidth_logs, parse_run
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from app.speedtest.model import AccessPattern, Preset

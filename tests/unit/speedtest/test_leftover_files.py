@@ -15,11 +15,10 @@ import pytest
 
 from app import process
 from app.cli.main import ask
-from app.errors import AppError, ErrorKind, leftover_files_text
+from app.errors import AppError, CancelledError, ErrorKind, leftover_files_text
 from app.files import state_files
 from app.kernel import mountinfo
 from app.process_identity import host_hash
-from app.service.protocol import from_body, to_body
 from app.speedtest import cleanup, leftover_files, processes, runner
 from app.speedtest.cleaner import DONE_LINE
 from app.speedtest.cleanup import wait_for_cleanups
@@ -36,7 +35,7 @@ from app.speedtest.model import TestEvent, TestSpec
 from app.speedtest.processes import PrivateMountHandle
 from app.speedtest.runner import run_test
 from app.speedtest.testdir import PREFIX, new_run_id
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -247,7 +246,7 @@ def test_cancelled_test_names_remaining_files(
         run_test(spec, token, on_event)
     (left,) = tmp_path.glob(f"{PREFIX}*")
     assert caught.value.remains == (str(left),)
-    assert from_body(to_body(caught.value)).remains == (str(left),)
+    assert caught.value.data().error().remains == (str(left),)
     assert str(left) in leftover_files_text(caught.value.remains)
     assert len(list(state.iterdir())) == 1
     held[0] = False

@@ -9,12 +9,13 @@ import pytest
 from app.cli.main import main
 from app.cli.parser import parse_args
 from app.cli.test import test_spec as spec_of
+from app.errors import CancelledError
 from app.speedtest import network_measurement
 from app.speedtest.analysis import unmeasured_effects
 from app.speedtest.model import NetworkThroughput, TestPlanArgs, TestResult, TestSpec, Transfer
 from app.speedtest.network_measurement import measure_tcp_throughput, network_notes
 from app.speedtest.planning import plan_test
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 GIB = 2**30
 

@@ -15,7 +15,7 @@ import pytest
 from helper_line import peer
 from waiting import DEADLINE_S, wait_for
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.helper_client.client import HelperClient
 from app.speedtest import mount_session as session_module
 from app.speedtest import private_mount
@@ -25,7 +25,7 @@ from app.speedtest.mount_session import MountSession, NamespaceProcess
 from app.speedtest.private_mount import PrivateMount, UnmountTiming
 from app.speedtest.runner import wait_for_cleanups
 from app.speedtest.testdir import PREFIX, file_error
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from advisor.facts import LinkFacts
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.speedtest.analysis import (
     cache_report,
     checked_reads,
@@ -28,7 +28,7 @@ from app.speedtest.sampler import CounterReader, TransferCounters, TransferProgr
 from app.speedtest.testdir import PREFIX, TestDirectory, check_space
 from app.speedtest.worker.many_files import ManyFilesWorkload, ServerStat
 from app.speedtest.worker.workload import DataPool
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from pathlib import Path

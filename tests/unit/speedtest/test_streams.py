@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.speedtest.model import TestEvent, TestSpec
 from app.speedtest.runner import run_test
 from app.speedtest.sampler import CounterReader, TransferProgress, TransferSampler
@@ -15,7 +15,7 @@ from app.speedtest.testdir import TestDirectory
 from app.speedtest.worker.single_file import RandomRecordsWorkload
 from app.speedtest.worker.streams import StreamsWorkload
 from app.speedtest.worker.workload import DataPool
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from waiting import DEADLINE_S
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.speedtest import unmount_wait
 from app.speedtest.cleanup import has_pending_cleanup, run_in_background, wait_for_cleanups
 from app.speedtest.sampler import TransferCounters
 from app.speedtest.unmount_wait import flushed_before_unmount
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

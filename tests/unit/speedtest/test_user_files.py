@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.kernel.mount_of_path import MountOfPath
 from app.speedtest.model import TestEvent, TestPlanArgs, TestResult, TestSpec
 from app.speedtest.planning import plan_test
@@ -20,7 +20,7 @@ from app.speedtest.testdir import PREFIX
 from app.speedtest.worker import user_files
 from app.speedtest.worker.user_files import UserFile, UserFiles, scan_user_files
 from app.speedtest.worker.workload import StoppedError
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,8 +152,8 @@ def test_an_error_may_name_a_file_whose_name_is_not_utf8() -> None:
         files.open(0)
     message = worker_process._error_message(caught.value)
     assert message.error is not None
-    assert "caf\\xe9 cannot be read" in message.error.message
-    assert b"cannot be read" in msgspec.json.encode(message)
+    assert "caf\\xe9 cannot be read" in message.error.error.error().message
+    assert b"source-not-read" in msgspec.json.encode(message)
 
 
 def test_note_on_a_slow_source(own_files: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:

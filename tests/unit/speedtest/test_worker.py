@@ -61,7 +61,7 @@ def test_worker_cleans_up(tmp_path: Path, how: signal.Signals | None) -> None:
             process.send_signal(how)
         last = process.stdout.readlines()[-1]
         assert process.wait(DEADLINE_S) == 0
-    assert json.loads(last)["error"]["kind"] == "cancelled"
+    assert json.loads(last)["error"]["error"]["kind"] == "cancelled"
 
 
 def test_worker_refuses_an_invalid_job() -> None:
@@ -73,4 +73,4 @@ def test_worker_refuses_an_invalid_job() -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert json.loads(done.stdout)["error"]["kind"] == "usage"
+    assert json.loads(done.stdout)["error"]["error"]["kind"] == "usage"

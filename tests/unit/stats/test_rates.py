@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import AppError, ErrorKind
+from app.errors import AppError, CancelledError, ErrorKind
 from app.kernel.mountstats import READ_OPS, ByteCounters, MountStats, OpCounters, Xprt, parse, sum_ops, totals
 from app.kernel.tcp_info import SockDiag, TcpConnection
 from app.stats.rates import RateMeter, watch_rates
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from app.stats.model import StatsSample

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import printable
+from app.errors import CancelledError, printable
 from app.kernel.mountstats import READ_OPS, WRITE_OPS, parse, sum_ops
 from app.stats.speeds import mount_speeds, parse_counters, watch_speeds
-from app.tasks import CancelledError, CancelToken
+from app.tasks import CancelToken
 
 if TYPE_CHECKING:
     from app.stats.model import SpeedsSample

@@ -101,9 +101,9 @@ def test_units() -> None:
     ):
         other = read_any(UNIT.replace("WantedBy=multi-user.target", told_so))
         assert list(other.entry.options)[-1] == last
-    assert read_any(UNIT.partition("[Install]")[0]).entry.when == "by hand"
+    assert read_any(UNIT.partition("[Install]")[0]).entry.when == "by-hand"
     both = UNIT.partition("[Install]")[0] + "[Automount]\nWhere=/home\nTimeoutIdleSec=90\n"
-    assert read_any(both).entry.when == "on demand"
+    assert read_any(both).entry.when == "on-demand"
     assert read_any(both).entry.idle_timeout_s == 90
 
 

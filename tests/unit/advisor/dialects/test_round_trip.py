@@ -66,15 +66,15 @@ def test_fstab(entry: MountSpec) -> None:
     assert reading.untranslated == []
 
 
-@given(entries(), WORDS, st.sampled_from(["start-up", "on demand", "by hand"]))
-@example(AWKWARD, [], "by hand")
+@given(entries(), WORDS, st.sampled_from(["start-up", "on-demand", "by-hand"]))
+@example(AWKWARD, [], "by-hand")
 @settings(max_examples=80, deadline=None)
 def test_systemd(entry: MountSpec, words: list[str], when: str) -> None:
     plain = [item for item in entry.options if not item.startswith("comment=")]
     wanted = MountSpec(entry.share, entry.mount_point, MountOptions([*plain, *words])).with_mount_time(when)  # type: ignore[arg-type]
     try:
         mount = systemd.write_mount(wanted)
-        automount = systemd.write_automount(wanted) if when == "on demand" else None
+        automount = systemd.write_automount(wanted) if when == "on-demand" else None
     except DialectError:
         assume(False)  # the unit name would be too long
         raise
@@ -84,7 +84,7 @@ def test_systemd(entry: MountSpec, words: list[str], when: str) -> None:
     assert reading.entry.mount_point == wanted.mount_point
     assert reading.entry.when == when
     assert list(reading.entry.options)[: len(plain)] == plain
-    lost = {"auto"} if when != "by hand" else set()
+    lost = {"auto"} if when != "by-hand" else set()
     expected = {name: value for name, value in wanted.options.values().items() if name not in lost}
     assert reading.entry.options.values() == expected
     assert reading.untranslated == []
@@ -96,7 +96,7 @@ def test_systemd(entry: MountSpec, words: list[str], when: str) -> None:
 @example(MountSpec.make("nas01:/0", "/-"))
 @settings(max_examples=60, deadline=None)
 def test_autofs(entry: MountSpec) -> None:
-    wanted = entry.with_mount_time("on demand")
+    wanted = entry.with_mount_time("on-demand")
     written = autofs.write(wanted)
     assume(not [problem for problem in written.problems if "bg" not in problem])
     reading = autofs.read(written.text)

@@ -82,7 +82,7 @@ def test_the_intervals_cover_the_truth_as_often_as_promised() -> None:
 
 def test_with_six_repeats_the_interval_is_exact_and_with_one_nothing_can_be_told() -> None:
     many = rank_sets(run(growing, SIZES, repeats=6), WRITE, chance=random.Random(1))
-    assert {each.method for each in many.standings} == {"sign test"}
+    assert {each.method for each in many.standings} == {"sign-test"}
     assert "no distribution is assumed" in interval_text(many.standings[0])
     once = rank_sets(run(growing, SIZES, repeats=1), WRITE, chance=random.Random(1))
     assert {(each.method, each.group) for each in once.standings} == {("range", 0)}

@@ -218,7 +218,7 @@ def test_it_ends_early_once_nothing_else_can_be_much_better() -> None:
     assert answer.decided
     assert answer.winner.levels == few[1]
     assert trials < 100
-    assert answer.winner.method == "sign test"
+    assert answer.winner.method == "sign-test"
 
 
 def test_costs_count_against_the_budget() -> None:
