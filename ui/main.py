@@ -6,6 +6,7 @@ classes, but no Qt objects. Code that needs a plot earlier waits for the end of 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import signal
@@ -30,7 +31,8 @@ from PySide6.QtGui import QGuiApplication, QIcon, QImageReader, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from advisor.speeds import SpeedUnit
-from app.errors import internal_error
+from app.errors import AppError, internal_error
+from app.files.window_state import read_window_state, write_window_state
 from app.tasks import run_in_thread
 from app.version import VERSION
 from ui.common import fonts, style
@@ -83,9 +85,7 @@ def open_window(lab: str | None = None) -> int:
         settings.setValue("notify", "on" if on else "off")
 
     window.notify_switch.toggled.connect(store_notify)
-    geometry = settings.value("geometry")
-    if not (isinstance(geometry, QByteArray) and window.restoreGeometry(geometry)):
-        _set_default_size(window)
+    window.restore_state(read_window_state())
     _install_hooks(window)
     _quit_on_signals(app, window)
     window.show()
@@ -93,7 +93,8 @@ def open_window(lab: str | None = None) -> int:
     loading: list[Future[None]] = []
     QTimer.singleShot(_PRELOAD_MS, lambda: loading.append(preload()))
     code = app.exec()
-    settings.setValue("geometry", window.saveGeometry())
+    with contextlib.suppress(AppError):  # the window is closed, so an error cannot be shown
+        write_window_state(window.state())
     # An import that is interrupted by the end of the interpreter can crash it.
     wait(loading, _PRELOAD_END_S)
     return code
@@ -144,11 +145,6 @@ def _stored_unit(settings: QSettings) -> SpeedUnit:
         return SpeedUnit(str(settings.value("speed-unit", SpeedUnit.BYTES)))
     except ValueError:
         return SpeedUnit.BYTES
-
-
-def _set_default_size(window: MainWindow) -> None:
-    metrics = window.fontMetrics()
-    window.resize(metrics.averageCharWidth() * 150, metrics.lineSpacing() * 46)
 
 
 def _install_hooks(window: MainWindow) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLineEdit, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from app.errors import AppError, ErrorKind
+from app.files.window_state import WindowState
 from app.links import LAB_MOUNT_POINT
 from ui.actions import Command, make_actions, make_menu
 from ui.apply.interrupted_changes import InterruptedChanges
@@ -20,6 +21,7 @@ from ui.common.labels import Separator
 from ui.common.layout import ListSplitter
 from ui.common.session import LOCAL, HostSession
 from ui.common.status_text import applied_text
+from ui.common.tables import ColumnWidths
 from ui.common.theme import Appearance
 from ui.mounts.facts_loader import FactsLoader
 from ui.mounts.host_bar import HostBar
@@ -46,6 +48,10 @@ if TYPE_CHECKING:
 
 #: Maximum wait for the lab to power off when the window is closed, s.
 _CLOSE_WAIT_S = 5.0
+#: Size of the window at the first start, average characters and lines of text.
+_FIRST_WIDTH, _FIRST_HEIGHT = 150, 46
+#: Largest part of the screen that the window takes up when it opens.
+_SCREEN_PART = 0.9
 
 
 class MainWindow(QMainWindow):
@@ -108,6 +114,7 @@ class MainWindow(QMainWindow):
         self._interrupted_changes = InterruptedChanges(self._banner, self.session, self)
         #: Serial numbers in the banner of the warning about a slow host, and of the latest error of a page.
         self._slow_message = self._page_message = 0
+        self._column_widths = ColumnWidths(self._detail)
         self._pages = QStackedWidget()
         for page in (self._connecting_page, self._welcome_page, self._detail):
             self._pages.addWidget(page)
@@ -180,6 +187,36 @@ class MainWindow(QMainWindow):
         delete = QShortcut(QKeySequence.StandardKey.Delete, self._mounts)
         delete.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         delete.activated.connect(self._on_unmount)
+
+    # State of the window
+
+    def restore_state(self, state: WindowState) -> None:
+        """Restore size, list and page; without a saved size, the window gets that of a first start.
+
+        The window is never larger than the screen allows.
+        """
+        metrics, screen = self.fontMetrics(), self.screen().availableSize()
+        width = state.width or metrics.averageCharWidth() * _FIRST_WIDTH
+        height = state.height or metrics.lineSpacing() * _FIRST_HEIGHT
+        self.resize(
+            min(width, round(screen.width() * _SCREEN_PART)),
+            min(height, round(screen.height() * _SCREEN_PART)),
+        )
+        if state.maximized:
+            self.setWindowState(Qt.WindowState.WindowMaximized)
+        if state.list_width is not None:
+            self._splitter.set_list_width(state.list_width)
+        self._detail.choose_page(state.page)
+        self._column_widths.restore(state.columns)
+
+    def state(self) -> WindowState:
+        """Return the state to restore at the next start."""
+        size = self.normalGeometry().size()
+        return WindowState(
+            width=size.width(), height=size.height(), maximized=self.isMaximized(),
+            list_width=self._splitter.list_width(), page=self._detail.page_key,
+            columns=self._column_widths.widths(),
+        )  # fmt: skip
 
     # Hosts
 

@@ -20,7 +20,7 @@ HOME = mounted(requested="rsize=8192,hard")
 def offered(driver: Driver) -> None:
     """Open the tab, and wait until it offers a test before and after the change."""
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.sees("try-recommended"))
 
 

@@ -35,9 +35,10 @@ class Driver:
         self.window.resize(1100, 800)
         self.window.show()
 
-    def open(self, key: str = "") -> None:
+    def open(self, key: str = "", page: str = "Settings") -> None:
         self.window.open_host(key)
         self.wait(lambda: self.window.session.hello is not None and self.window._table is not None)
+        self.tab(page)
 
     def wait(self, fact: Callable[[], bool]) -> None:
         """Run the event loop until a condition is true.

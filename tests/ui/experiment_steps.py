@@ -35,7 +35,7 @@ def sentences_of(driver: Driver, name: str) -> list[str]:
 def open_page(driver: Driver, host: str = "") -> None:
     """Open a host and the experiments page, and wait for the recipes."""
     driver.open(host)
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
 
 

@@ -34,14 +34,14 @@ def test_no_test_begins_while_an_experiment_runs(driver: Driver, fake: FakeHost)
     fake.hold.clear()
     driver.click("experiment-start")
     driver.wait(lambda: fake.asked("experiment.run") != [])
-    driver.tab("Quick test")
+    driver.tab("Test")
     assert not _start(driver).isEnabled()
     assert "Wait until it has finished" in _start(driver).toolTip()
     assert "Wait until it has finished" in driver.text_of("plan")
-    driver.tab("Advice")
+    driver.tab("Overview")
     fake.hold.set()
     driver.wait(lambda: not driver.window._detail.busy)
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: _start(driver).isEnabled())
     assert _start(driver).toolTip() == ""
 
@@ -49,12 +49,12 @@ def test_no_test_begins_while_an_experiment_runs(driver: Driver, fake: FakeHost)
 def test_no_experiment_begins_while_a_test_runs(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted()]
     plan_first_recipe(driver)
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: _start(driver).isEnabled())
     fake.hold.clear()
     driver.click("start")
     driver.wait(lambda: fake.asked("test.run") != [])
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     for name in ("experiment-start", "experiment-plan"):
         button = driver.find(QPushButton, name)
         assert not button.isEnabled()
@@ -67,7 +67,7 @@ def test_no_experiment_begins_while_a_test_runs(driver: Driver, fake: FakeHost) 
 def test_no_test_begins_while_a_mount_is_taken_away(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted()]
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: _start(driver).isEnabled())
     fake.hold.clear()
     driver.click("unmount")
@@ -81,7 +81,7 @@ def test_no_test_begins_while_a_mount_is_taken_away(driver: Driver, fake: FakeHo
 def test_a_test_that_is_being_planned_is_one(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [configured()]
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     fake.hold_plan.clear()
     driver.click("start")
     assert driver.window._detail.busy
@@ -96,7 +96,7 @@ def test_a_start_that_finds_no_plan_is_over(driver: Driver, fake: FakeHost) -> N
     fake.mounts = [configured()]
     fake.test_plan_error = AppError(ErrorKind.NOT_AUTHORIZED, "You did not give the password.")
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: "password" in driver.message())
     assert not driver.window._detail.busy
@@ -106,11 +106,11 @@ def test_a_start_that_finds_no_plan_is_over(driver: Driver, fake: FakeHost) -> N
 def test_a_trial_says_that_something_else_is_running(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     offered(driver)
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
     fake.hold.clear()
     driver.click("experiment-plan")
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.click("try-recommended")
     assert "still running" in driver.message()
     fake.hold.set()

@@ -199,7 +199,7 @@ def test_a_paste_ends_with_its_host(driver: Driver) -> None:
 def test_the_plan_of_a_test_follows_the_link(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [LAB]
     driver.open("gigabit")
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: "1 Gbit/s" in driver.text_of("plan"))
     driver.window._on_host_chosen("fast-ethernet")  # the fake host reports 10 Mbit/s for it
     driver.wait(lambda: driver.window.session.key == "fast-ethernet")
@@ -211,7 +211,7 @@ def test_advice_follows_the_link(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted("10.9.0.1:/", "/mnt/lab", "rsize=8192,hard")]
     fake.gather = lambda _share: Facts(client=ClientFacts(), link=fake.link, server=ServerFacts())
     driver.open("gigabit")
-    driver.tab("Advice")
+    driver.tab("Overview")
     advice = driver.window._detail.advice
     driver.wait(lambda: advice._result is not None)
     driver.window._on_host_chosen("fast-ethernet")

@@ -47,15 +47,15 @@ def reads_well(window: QWidget) -> None:
     assert nameless(window) == []
 
 
-@pytest.mark.parametrize("tab", ["Settings", "Advice", "Quick test", "Live", "History"])
+@pytest.mark.parametrize("tab", ["Overview", "Settings", "Test", "Experiments", "Live", "History"])
 def test_pages(driver: Driver, tab: str) -> None:
     driver.open()
     driver.tab(tab)
-    driver.wait(lambda: driver.window._detail.advice._result is not None or tab != "Advice")
+    driver.wait(lambda: driver.window._detail.advice._result is not None or tab != "Overview")
     reads_well(driver.window)
 
 
-@pytest.mark.parametrize("tab", ["Settings", "Advice", "Quick test", "Live", "History"])
+@pytest.mark.parametrize("tab", ["Overview", "Settings", "Test", "Experiments", "Live", "History"])
 @pytest.mark.parametrize("kind", [ErrorKind.BUSY, ErrorKind.NOT_RESPONDING, ErrorKind.HELPER_MISSING])
 def test_pages_below_a_message(driver: Driver, tab: str, kind: ErrorKind) -> None:
     driver.open()
@@ -81,7 +81,7 @@ def test_the_form_of_a_new_mount(driver: Driver) -> None:
 
 def test_an_experiment_from_the_choice_to_its_end(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     recipe = driver.find(QComboBox, "experiment-recipe")
     assert isinstance(recipe, QComboBox)
     driver.wait(lambda: recipe.count() >= 5)

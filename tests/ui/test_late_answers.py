@@ -105,7 +105,7 @@ def test_a_ranking_does_not_stand_below_another_experiment(
     gate = Gate(experiment_results.analyze)
     monkeypatch.setattr(experiment_results, "analyze", gate)
     driver.open()
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     results = driver.window._detail.experiment._results
 
     def offered(number: int) -> bool:
@@ -138,7 +138,7 @@ def test_what_is_left_of_another_share_s_experiment_is_not_offered(
     monkeypatch.setattr(experiment_store, "experiments_of_share", gate)
     driver.open()
     driver.window._mounts.choose(HERE, "/home")
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     driver.wait(lambda: driver.sees("experiment-continue"))
     gate.shut()
     driver.window._mounts.choose(THERE, "/media")
@@ -155,7 +155,7 @@ def test_what_cannot_be_read_of_a_share_that_was_left_is_not_told(
     gate.shut()
     driver.open()
     driver.window._mounts.choose(HERE, "/home")
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     driver.wait(lambda: gate.waiting == 1)
     driver.tab("Settings")
     driver.window._mounts.choose(THERE, "/media")
@@ -170,7 +170,7 @@ def test_an_experiment_of_one_s_own_runs_on_the_share_that_it_was_made_for(
 ) -> None:
     fake.mounts = [mounted(HERE, "/home"), configured(THERE, "/media")]
     driver.open()
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     choose_recipe = driver.find(QComboBox, "experiment-recipe")
     assert isinstance(choose_recipe, QComboBox)
     driver.wait(lambda: choose_recipe.count() >= 5)
@@ -190,7 +190,7 @@ def test_an_experiment_of_one_s_own_runs_on_the_share_that_it_was_made_for(
 
 def test_a_recipe_that_is_asked_for_twice_is_opened_once(driver: Driver) -> None:
     driver.open()
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     recipes = driver.find(QComboBox, "experiment-recipe")
     assert isinstance(recipes, QComboBox)
     driver.wait(lambda: recipes.count() >= 5)
@@ -274,7 +274,7 @@ def test_why_a_host_went_away_is_not_covered_by_what_it_took_along(
     driver.open()
     fake.hold.clear()
     if begun == "test":
-        driver.tab("Quick test")
+        driver.tab("Test")
         driver.wait(driver.find(QPushButton, "start").isEnabled)
         driver.click("start")
     else:
@@ -327,7 +327,7 @@ def test_a_test_of_a_share_without_a_mount_point_is_named_where_it_is_not_shown(
 ) -> None:
     driver.open()
     driver.window._draft("nas02:/b", "")
-    driver.tab("Quick test")
+    driver.tab("Test")
     fake.hold.clear()
     driver.click("start")
     driver.wait(lambda: fake.asked("test.run") != [])
@@ -338,7 +338,7 @@ def test_a_test_of_a_share_without_a_mount_point_is_named_where_it_is_not_shown(
 def test_what_was_written_of_one_experiment_is_not_said_of_another(driver: Driver, tmp_path: Path) -> None:
     first, second = kept("rsize"), kept("wsize")
     driver.open()
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     choose(driver, "experiment-earlier", first)
     driver.wait(lambda: f"Experiment {first}" in driver.text_of("experiment-ended"))
     driver.window._detail.experiment._results.export_clicked.emit("csv")
@@ -360,7 +360,7 @@ def test_what_was_tried_is_not_taken_back_by_facts_that_come_late(
     gate = Gate(fake.facts)
     monkeypatch.setattr(fake, "facts", gate)
     driver.open()
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     recipes = driver.find(QComboBox, "experiment-recipe")
     assert isinstance(recipes, QComboBox)
     driver.wait(lambda: recipes.count() >= 5)

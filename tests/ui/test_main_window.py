@@ -270,7 +270,7 @@ def test_unfinished_edits_survive_a_snapshot(driver: Driver, fake: FakeHost) -> 
 
 def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
     driver.open()
-    for name in ("Settings", "Advice", "Quick test", "Live"):
+    for name in ("Overview", "Settings", "Test", "Live"):
         driver.tab(name)
         for widget in driver.window.findChildren(QWidget):
             if not widget.isVisible() or widget.focusPolicy() == Qt.FocusPolicy.NoFocus:
@@ -287,7 +287,7 @@ def test_everything_that_takes_the_focus_has_a_name(driver: Driver) -> None:
 
 def test_titles_and_corners_of_tables_have_names(driver: Driver) -> None:
     driver.open()
-    for name in ("Quick test", "Experiment", "Live", "History"):
+    for name in ("Test", "Experiments", "Live", "History"):
         driver.tab(name)
     tables = driver.window.findChildren(QTableView)
     assert len(tables) >= 5
@@ -302,7 +302,7 @@ def _buddy(window: QWidget, widget: QWidget) -> bool:
 
 def test_no_label_is_clipped(driver: Driver) -> None:
     driver.open()
-    for name in ("Settings", "Advice", "Quick test", "Live"):
+    for name in ("Overview", "Settings", "Test", "Live"):
         driver.tab(name)
         QApplication.processEvents()
         for label in driver.window.findChildren(QLabel):
@@ -328,7 +328,7 @@ def test_the_settings_fit_a_small_screen(driver: Driver) -> None:
 def test_an_old_message_goes_when_something_new_begins(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.window.show_error(AppError(ErrorKind.IO, "Old."))
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("results"))
     assert driver.message() == ""

@@ -59,13 +59,13 @@ def test_settings(driver: Driver) -> None:
 
 
 def test_advice(driver: Driver) -> None:
-    narrow(driver, "Advice")
+    narrow(driver, "Overview")
     driver.wait(lambda: driver.window._detail.advice._result is not None)
     fits(driver)
 
 
 def test_quick_test(driver: Driver) -> None:
-    narrow(driver, "Quick test")
+    narrow(driver, "Test")
     driver.wait(lambda: bool(driver.text_of("plan")))
     fits(driver)
     driver.click("start")
@@ -74,7 +74,7 @@ def test_quick_test(driver: Driver) -> None:
 
 
 def test_experiment(driver: Driver, fake: FakeHost) -> None:
-    narrow(driver, "Experiment")
+    narrow(driver, "Experiments")
     recipe = driver.find(QComboBox, "experiment-recipe")
     assert isinstance(recipe, QComboBox)
     driver.wait(lambda: recipe.count() >= 5)
@@ -92,7 +92,7 @@ def test_experiment(driver: Driver, fake: FakeHost) -> None:
 
 
 def test_a_recipe_s_form(driver: Driver) -> None:
-    narrow(driver, "Experiment")
+    narrow(driver, "Experiments")
     recipe = driver.find(QComboBox, "experiment-recipe")
     assert isinstance(recipe, QComboBox)
     driver.wait(lambda: recipe.count() >= 5)

@@ -92,7 +92,7 @@ def test_a_slow_lab_can_be_left_while_a_test_runs(
     hold(fake, over)
     fake.mounts = [mounted("10.9.0.1:/", "/mnt/lab")]
     driver.open("gigabit")
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: button(driver, "start").isEnabled())
     driver.click("start")
     driver.wait(lambda: bool(fake.asked("test.run")))
@@ -129,7 +129,7 @@ def test_a_test_that_does_not_stop_can_be_abandoned(
     monkeypatch.setattr(ui.common.bridge, "OVERDUE_MS", 50)
     hold(fake, over)
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: button(driver, "start").isEnabled())
     driver.click("start")
     driver.wait(lambda: bool(fake.asked("test.run")))

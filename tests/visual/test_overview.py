@@ -43,7 +43,7 @@ def test_readahead_over_a_long_way(person: WindowUser, long: bool) -> None:
     detail = person.window._detail
     tabs = person.sees(QTabWidget)
     person.wait(lambda: detail.advice._result is not None)
-    assert tabs.tabText(1).startswith("Advice •")
+    assert tabs.tabText(0).startswith("Overview •")
     tabs.setCurrentWidget(detail.advice)
     person.press(person.window, "try-recommended")
     question = person.sees(QMessageBox)

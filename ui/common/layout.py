@@ -146,7 +146,7 @@ _LIST_CHARACTERS, _LIST_FRACTION = 38, 0.27
 
 
 class ListSplitter(QSplitter):
-    """Splitter of a list and its details; sets their widths until the user moves the handle.
+    """Splitter of a list and its details; the list keeps its width when the window grows.
 
     Args:
         listed: list, at the left.
@@ -161,23 +161,37 @@ class ListSplitter(QSplitter):
         self.addWidget(chosen)
         self.setStretchFactor(0, 0)
         self.setStretchFactor(1, 1)
-        self._moved = False
+        self._list_width: int | None = None
         self.splitterMoved.connect(self._on_moved)
 
-    def _on_moved(self, _place: int, _handle: int) -> None:
-        self._moved = True
+    def _on_moved(self, place: int, _handle: int) -> None:
+        self._list_width = place
+
+    def list_width(self) -> int | None:
+        """Return the width of the list that the user chose, None for that of the program's choice."""
+        return self._list_width
+
+    def set_list_width(self, width: int) -> None:
+        """Set the width of the list."""
+        self._list_width = width
+        self._fit()
+
+    def _fit(self) -> None:
+        width = self.width()
+        if self._list_width is not None:
+            left = self._list_width
+        else:
+            left = min(
+                self.fontMetrics().averageCharWidth() * _LIST_CHARACTERS, round(width * _LIST_FRACTION)
+            )
+        self.setSizes([left, width - left])
 
     # Qt overrides
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: set the widths of both parts, unless the user has set them."""
+        """Qt: set the widths of both parts."""
         super().resizeEvent(event)
-        if not self._moved:
-            width = self.width()
-            left = min(
-                self.fontMetrics().averageCharWidth() * _LIST_CHARACTERS, round(width * _LIST_FRACTION)
-            )
-            self.setSizes([left, width - left])
+        self._fit()
 
 
 class TabBar(QTabBar):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QLineF, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPalette, QPen
 from PySide6.QtWidgets import (
+    QAbstractScrollArea,
     QAbstractSpinBox,
     QComboBox,
     QProxyStyle,
@@ -188,7 +189,7 @@ def _rounded(
 
 
 def _chevron(painter: QPainter, area: QRectF, color: QColor, turn: int) -> None:
-    size = min(9.0, area.width() * 0.6, area.height() * 0.8)
+    size = min(9.0, area.width() * 0.8, area.height() * 0.8)
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(QPen(color, 1.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -271,9 +272,10 @@ def _paint_line_edit(option: QStyleOption, painter: QPainter, widget: QWidget | 
     return True
 
 
-def _paint_frame(option: QStyleOption, painter: QPainter, _widget: QWidget | None, colors: Colors) -> bool:
+def _paint_frame(option: QStyleOption, painter: QPainter, widget: QWidget | None, colors: Colors) -> bool:
     focused = bool(option.state & _State.State_HasFocus)
-    line = colors.accent if focused else colors.input_border
+    is_input = isinstance(widget, QAbstractScrollArea)
+    line = colors.accent if focused else colors.input_border if is_input else colors.card_border
     pen = QPen(QColor(line), _FOCUS_WIDTH if focused else 1.0)
     _rounded(painter, QRectF(option.rect), None, pen, radius=2.0)
     return True

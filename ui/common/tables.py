@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -14,10 +16,11 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QTableView,
     QTableWidget,
+    QWidget,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 #: Maximum length of a line in a column title, characters.
 _TITLE_CHARACTERS = 13
@@ -97,3 +100,42 @@ class AutoHeightTable(ReadOnlyTable):
     def minimumSizeHint(self) -> QSize:
         """Qt: the full height, so that no row is cut off."""
         return QSize(0, self.sizeHint().height())
+
+
+class ColumnWidths(QObject):
+    """Widths of table columns that the user dragged; they outlive the window.
+
+    Args:
+        page: widget whose tables with an object name are watched.
+    """
+
+    def __init__(self, page: QWidget) -> None:
+        super().__init__(page)
+        self._page = page
+        self._widths: dict[str, list[int]] = {}
+        for table in page.findChildren(QTableView):
+            if table.objectName():
+                table.horizontalHeader().sectionResized.connect(partial(self._on_resized, table))
+
+    def widths(self) -> dict[str, list[int]]:
+        """Return the widths of all columns by the table's object name, for tables that the user changed."""
+        return dict(self._widths)
+
+    def restore(self, widths: Mapping[str, list[int]]) -> None:
+        """Set widths of an earlier window; those of a table with other columns are left out."""
+        for name, columns in widths.items():
+            table = self._page.findChild(QTableView, name)
+            if table is not None and table.horizontalHeader().count() == len(columns):
+                self._widths[name] = list(columns)
+                for column, width in enumerate(columns):
+                    if width > 0:
+                        table.setColumnWidth(column, width)
+
+    def _on_resized(self, table: QTableView, _column: int, _before: int, _width: int) -> None:
+        # Only a drag is the user's wish: the tables also fit their columns to the window.
+        if (
+            QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
+            and table.horizontalHeader().underMouse()
+        ):
+            header = table.horizontalHeader()
+            self._widths[table.objectName()] = [header.sectionSize(n) for n in range(header.count())]

@@ -14,6 +14,7 @@ from advisor.lint import LintContext
 from app.experiment.proposed_options import propose_options
 from app.mounts.change_model import ApplyArgs
 from ui.apply.controller import ApplyController
+from ui.common.icons import icon
 from ui.common.layout import TabBar
 from ui.experiments.panel import ExperimentPanel
 from ui.experiments.use_settings import ask_use_settings
@@ -123,10 +124,12 @@ class MountPage(QWidget):
             page.failed.connect(partial(self._fail, page))
         self._before_after.failed.connect(partial(self._fail, self.advice))
         self._tabs = QTabWidget()
-        self._fill_tabs()
+        #: Pages by the key that the state file of the window has.
+        self._page_keys = self._fill_tabs()
+        #: Page that the next mount is shown with, while the form of a new mount is shown.
+        self._page_of_mounts: QWidget = self.advice
         self._lay_out()
         self._make_shortcuts()
-        self._tabs.currentChanged.connect(self._on_tab_changed)
         self._on_busy("")
 
     def _connect_header(self) -> None:
@@ -139,17 +142,24 @@ class MountPage(QWidget):
         self._header.cancel_clicked.connect(self._mount_controller.cancel)
         self._header.log_clicked.connect(self._on_log_clicked)
 
-    def _fill_tabs(self) -> None:
+    def _fill_tabs(self) -> dict[str, QWidget]:
         self._tabs.setObjectName("tabs")
         self._tabs.setAccessibleName(self.tr("Pages of the mount"))
         self._tabs.setTabBar(TabBar())
         self._tabs.setDocumentMode(True)
-        self._tabs.addTab(self.settings, self.tr("Settings"))
-        self._tabs.addTab(self.advice, self.tr("Advice"))
-        self._tabs.addTab(self.quick_test, self.tr("Quick test"))
-        self._tabs.addTab(self.experiment, self.tr("Experiment"))
-        self._tabs.addTab(self.live, self.tr("Live"))
-        self._tabs.addTab(self.history, self.tr("History"))
+        keys: dict[str, QWidget] = {}
+        for key, page, icon_name, title in (
+            ("overview", self.advice, "home", self.tr("Overview")),
+            ("settings", self.settings, "gear", self.tr("Settings")),
+            ("test", self.quick_test, "speed", self.tr("Test")),
+            ("experiments", self.experiment, "flask", self.tr("Experiments")),
+            ("live", self.live, "pulse", self.tr("Live")),
+            ("history", self.history, "clock", self.tr("History")),
+        ):
+            keys[key] = page
+            self._tabs.addTab(page, icon(icon_name), title)
+        self._tabs.currentChanged.connect(self._on_tab_changed)
+        return keys
 
     def _make_readahead_bar(self) -> None:
         self._readahead_controller = ReadaheadController(self._submit, self)
@@ -200,6 +210,8 @@ class MountPage(QWidget):
 
     def show_draft(self, share: str, mount_point: str) -> None:
         """Show the draft of a new mount."""
+        if self._mount is not None:
+            self._page_of_mounts = self._tabs.currentWidget()
         self._mount = None
         self._header.show_draft()
         self._space.follow(None)
@@ -209,11 +221,12 @@ class MountPage(QWidget):
         self.history.set_share("")
         self.live.set_mount(None)
         self._show_tabs()
-        self._tabs.setCurrentIndex(0)
+        self._tabs.setCurrentWidget(self.settings)
         self._show_buttons()
 
     def show_mount(self, mount: Mount) -> None:
         """Show a mount; edits of the same mount are kept unless they were just applied."""
+        was_draft = self._mount is None
         is_other = self._mount is None or (self._mount.share, self._mount.mount_point) != (
             mount.share, mount.mount_point)  # fmt: skip
         self._mount = mount
@@ -227,7 +240,23 @@ class MountPage(QWidget):
         self.history.set_share(mount.share)
         self.live.set_mount(mount)
         self._show_tabs()
+        if was_draft:
+            self._tabs.setCurrentWidget(self._page_of_mounts)
         self._show_buttons()
+
+    @property
+    def page_key(self) -> str:
+        """Key of the page that mounts are shown with."""
+        shown = self._tabs.currentWidget() if self._mount is not None else self._page_of_mounts
+        return next((key for key, page in self._page_keys.items() if page is shown), "")
+
+    def choose_page(self, key: str) -> None:
+        """Choose the page that mounts are shown with; an unknown key changes nothing."""
+        page = self._page_keys.get(key)
+        if page is not None:
+            self._page_of_mounts = page
+            if self._mount is not None:
+                self._tabs.setCurrentWidget(page)
 
     def set_clock(self, ahead_s: float) -> None:
         """Set the offset of the host's clock from this computer's clock, s; positive if the host is ahead."""
@@ -472,7 +501,7 @@ class MountPage(QWidget):
         typed = self.settings.edited_options()
         items = [item for item in result.recommendations if item.included] if result is not None else []
         count = len([item for item in items if item.option not in typed])
-        text = self.tr("Advice • {count}").format(count=count) if count else self.tr("Advice")
+        text = self.tr("Overview • {count}").format(count=count) if count else self.tr("Overview")
         self._tabs.setTabText(self._tabs.indexOf(self.advice), text)
         self.settings.show_recommended({item.option: item for item in items if item.scope != "host"})
 

@@ -107,7 +107,7 @@ def test_an_error_of_a_page_does_not_follow_to_another(driver: Driver, fake: Fak
     driver.window._detail.settings.load_entry("nas99:/a", "/mnt/a", "vers=4.2")
     driver.click("mount")
     driver.wait(lambda: driver.message() == "The server nas99 is unknown.")
-    driver.tab("Advice")
+    driver.tab("Overview")
     assert driver.message() == ""
     assert not driver.sees("banner")
 
@@ -116,7 +116,7 @@ def test_an_error_stays_on_the_page_that_it_belongs_to(driver: Driver) -> None:
     driver.open()
     driver.tab("Settings")
     driver.window._detail.experiment.failed.emit(AppError(ErrorKind.IO, "The experiment failed."))
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     assert driver.message() == "The experiment failed."
     driver.tab("History")
     assert driver.message() == ""

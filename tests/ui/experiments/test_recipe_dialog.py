@@ -45,7 +45,7 @@ class Writer:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         driver.open()
-        driver.tab("Experiment")
+        driver.tab("Experiments")
         driver.wait(lambda: self.recipes.count() >= 6)
         driver.click("experiment-new")
         driver.wait(lambda: driver.window.findChild(RecipeDialog) is not None)
@@ -182,7 +182,7 @@ def test_a_recipe_that_cannot_be_read_is_named_and_hides_no_other(driver: Driver
     user_recipe_directory().mkdir(parents=True)
     (user_recipe_directory() / "broken.toml").write_text("title = ")
     driver.open()
-    driver.tab("Experiment")
+    driver.tab("Experiments")
     driver.wait(lambda: "broken.toml" in driver.message())
     offered = driver.find(QComboBox, "experiment-recipe")
     assert isinstance(offered, QComboBox)

@@ -51,7 +51,7 @@ def test_advice_on_a_mount_is_requested_in_the_background(driver: Driver, fake: 
     driver.open()
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
-    driver.wait(lambda: tabs.tabText(1) == "Advice • 1")
+    driver.wait(lambda: tabs.tabText(0) == "Overview • 1")
     assert tabs.currentWidget() is driver.window._detail.settings
     row = driver.window._detail.settings._rows["rsize"]
     assert row._recommended is not None
@@ -61,14 +61,14 @@ def test_advice_on_a_mount_is_requested_in_the_background(driver: Driver, fake: 
 def test_advice_against_a_current_edit_is_not_counted(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
-    driver.wait(lambda: tabs.tabText(1) == "Advice • 1")
+    driver.wait(lambda: tabs.tabText(0) == "Overview • 1")
     asked = len(fake.asked("advice.get"))
     driver.window._detail.settings._rows["rsize"].editor.set_value("1024")
     driver.wait(lambda: len(fake.asked("advice.get")) > asked)
-    driver.wait(lambda: tabs.tabText(1) == "Advice")
+    driver.wait(lambda: tabs.tabText(0) == "Overview")
     result = driver.window._detail.advice._result
     assert result is not None
     assert [item.option for item in result.recommendations] == ["rsize"]
@@ -93,7 +93,7 @@ def test_advice_on_a_new_mount_is_requested_when_the_tab_is_visible(driver: Driv
     driver.window._detail.settings.load_entry("nas01:/a", "/a", "hard")
     assert not panel._pause.isActive()
     assert fake.asked("advice.get") == []
-    driver.tab("Advice")
+    driver.tab("Overview")
     _settled(driver)
     driver.wait(lambda: "Client and server agree on the largest size" in _labels(driver))
     assert not driver.sees("use-recommended")
@@ -105,7 +105,7 @@ def test_facts_show_their_source_and_can_be_refreshed(driver: Driver, fake: Fake
     fake.known = Facts(client=ClientFacts(), link=link, server=replace(SERVER, tcp_versions=("3", "4.2")))
     fake.mounts = [mounted()]
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     _settled(driver)
     labels = {
         label.text(): label.toolTip() for label in driver.find(QFrame, "facts-card").findChildren(QLabel)
@@ -124,7 +124,7 @@ def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHo
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     fake.mounts = [mounted(requested="hard,rsize=8192")]
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.sees("use-recommended"))
     assert (
         driver.text_of("replaced") == "“Use recommended” replaces what you asked for: Read size 8192 (8 KiB)."
@@ -139,7 +139,7 @@ def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHo
     assert settings._read_ahead.text() == (
         "Readahead: “Apply…” sets it to 1 MiB, until unmounted. “Mount” alone leaves it as it is."
     )
-    driver.tab("Advice")
+    driver.tab("Overview")
     _settled(driver)
     driver.tab("Settings")
     settings._history.undo_step()
@@ -158,25 +158,25 @@ def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHo
 def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.sees("use-recommended"))
     assert driver.text_of("advice-summary") == "One thing to change"
     driver.wait(lambda: "asked for by you" in _labels(driver))
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
-    assert tabs.tabText(1) == "Advice • 1"
+    assert tabs.tabText(0) == "Overview • 1"
     driver.click("use-recommended")
     assert driver.window._detail.settings.request().options == "hard"
     assert driver.window._detail.settings.dirty
     assert fake.asked("mounts.mount") == []
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
 
 
 def test_a_recommendation_can_be_excluded(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted(requested="soft,rsize=8192")]
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.text_of("advice-summary") == "2 things to change")
     box = driver.find(QCheckBox, "include-hard")
     assert isinstance(box, QCheckBox)
@@ -189,7 +189,7 @@ def test_a_recommendation_can_be_excluded(driver: Driver, fake: FakeHost) -> Non
     assert not again.isChecked()
     tabs = driver.find(QTabWidget, "tabs")
     assert isinstance(tabs, QTabWidget)
-    driver.wait(lambda: tabs.tabText(1) == "Advice • 1")
+    driver.wait(lambda: tabs.tabText(0) == "Overview • 1")
     assert fake.asked("advice.get")[-1].without == ("hard",)
     driver.click("use-recommended")
     assert driver.window._detail.settings.request().options == "soft"
@@ -198,14 +198,14 @@ def test_a_recommendation_can_be_excluded(driver: Driver, fake: FakeHost) -> Non
 def test_an_unresolved_server_is_not_called_well_configured(driver: Driver, fake: FakeHost) -> None:
     fake.known = replace(fake.known, server=ServerFacts(name="nas09"))
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.text_of("advice-summary") == "No advice yet: “nas09” has no address.")
     driver.wait(lambda: "Check the name of the server" in _labels(driver))
 
 
 def test_the_workload_changes_the_advice(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
     box = driver.find(QComboBox, "workload")
     assert isinstance(box, QComboBox)
@@ -218,7 +218,7 @@ def test_the_workload_changes_the_advice(driver: Driver, fake: FakeHost) -> None
 @pytest.mark.parametrize("need", ["encrypted", "travels", "needed_at_boot"])
 def test_conditions_are_passed_to_the_advice(driver: Driver, fake: FakeHost, need: str) -> None:
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
     check = driver.find(QCheckBox, need.replace("_", "-"))
     assert isinstance(check, QCheckBox)
@@ -231,7 +231,7 @@ def test_conditions_are_passed_to_the_advice(driver: Driver, fake: FakeHost, nee
 )
 def test_rare_conditions_are_in_a_menu(driver: Driver, fake: FakeHost, name: str) -> None:
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
     button = driver.find(QToolButton, "more-conditions")
     assert isinstance(button, QToolButton)
@@ -244,7 +244,7 @@ def test_rare_conditions_are_in_a_menu(driver: Driver, fake: FakeHost, name: str
 
 def test_mtu_and_kernel_of_another_computer_are_passed_on(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
     check = driver.find(QCheckBox, "elsewhere")
     assert isinstance(check, QCheckBox)
@@ -264,7 +264,7 @@ def test_mtu_and_kernel_of_another_computer_are_passed_on(driver: Driver, fake: 
 
 def test_another_computer_is_described_by_hand(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
     check = driver.find(QCheckBox, "elsewhere")
     assert isinstance(check, QCheckBox)
@@ -290,19 +290,17 @@ def test_system_warnings_come_first(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.001, duplex="half")
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.sees("attention"))
     driver.wait(lambda: "half duplex" in _labels(driver))
 
 
 def test_a_failure_is_shown_on_the_page(driver: Driver, fake: FakeHost) -> None:
-    driver.open()
-
     def refuse(_share: str) -> Facts:
         raise AppError(ErrorKind.SERVER_UNKNOWN, "nas01 is not known.", hint="Check its name.")
 
     fake.gather = refuse
-    driver.tab("Advice")
+    driver.open(page="Overview")
     driver.wait(lambda: "nas01 is not known." in driver.text_of("advice-summary"))
     driver.wait(lambda: "Check its name." in _labels(driver))
 
@@ -311,10 +309,11 @@ def test_the_expected_curve_is_drawn_when_visible(driver: Driver, fake: FakeHost
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     fake.mounts = [mounted()]
+    driver.window._detail.choose_page("settings")
     driver.open()
     driver.wait(lambda: driver.window._detail.advice._result is not None)
     assert driver.window.findChild(QWidget, "expected-plot") is None
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.sees("expected-plot"))
     plot = driver.find(QWidget, "expected-plot")
     assert "Readahead" in plot.accessibleName()
@@ -406,7 +405,7 @@ def test_an_undecided_test_does_not_replace_a_finding(driver: Driver, fake: Fake
 
 def test_the_expected_speeds_follow_the_unit(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Advice")
+    driver.tab("Overview")
     driver.wait(lambda: driver.sees("expected-plot"))
     try:
         SPEED_UNITS.choose(SpeedUnit.BITS)

@@ -150,14 +150,14 @@ def test_no_test_is_offered_for_an_unknown_server(driver: Driver, fake: FakeHost
     driver.window._on_new()
     type_share(driver)
     driver.wait(lambda: driver.window._detail.settings.unknown_server != "")
-    driver.tab("Quick test")
+    driver.tab("Test")
     assert driver.text_of("plan") == "The server nosuchserver is unknown."
     start = driver.find(QPushButton, "start")
     assert not start.isEnabled()
     fake.discover_error = None
     driver.tab("Settings")
     type_share(driver, "nas01:/export/home")
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(start.isEnabled)
 
 

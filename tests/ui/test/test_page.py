@@ -34,7 +34,7 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
     fake.events = events()
     fake.hold.clear()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: "gigabit" in driver.text_of("facts"))
     driver.wait(lambda: "about 15 s" in driver.text_of("plan"))
     assert "6 times and once before as a warm-up" in driver.text_of("plan")
@@ -64,7 +64,7 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
 
 def test_just_this_much_is_taken_by_its_word(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     assert not driver.sees("size")
     choose(driver, "duration", "")
     choose(driver, "size", float(4 * 2**20))
@@ -85,7 +85,7 @@ def test_just_this_much_is_taken_by_its_word(driver: Driver, fake: FakeHost) -> 
 def test_start_is_in_sight_in_a_narrow_window(driver: Driver, fake: FakeHost) -> None:
     fake.events = events()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     start = driver.find(QPushButton, "start")
     wide = start.y()
     driver.window.resize(760, 560)
@@ -107,7 +107,7 @@ def test_start_is_in_sight_in_a_narrow_window(driver: Driver, fake: FakeHost) ->
 def test_each_way_is_compared_with_what_the_link_carries_that_way(driver: Driver, fake: FakeHost) -> None:
     fake.link = replace(fake.link, rate_bps=50e6, up_bps=10e6)
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("results"))
     shown = driver.window._detail.quick_test._plot
@@ -127,7 +127,7 @@ def test_many_small_files(driver: Driver, fake: FakeHost) -> None:
         fake.result, workload="files", count=1000, figures={"create": rate, "stat": rate, "delete": rate}
     )
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     choose(driver, "what", 4096)
     assert not driver.sees("count")
     choose(driver, "duration", "")
@@ -143,7 +143,7 @@ def test_many_small_files(driver: Driver, fake: FakeHost) -> None:
 
 def test_the_persons_own_files(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     choose(driver, "what", "own")
     assert "Name a file or a folder" in driver.text_of("plan")
     assert not driver.find(QPushButton, "start").isEnabled()
@@ -165,7 +165,7 @@ def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
         fake.result, workload="grid", write=None, read=None, grid=[cell], bottleneck=held
     )
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     choose(driver, "what", "grid")
     choose(driver, "direction", "read")
     assert not driver.sees("repeats")
@@ -193,7 +193,7 @@ def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
 def test_start_waits_for_the_plan_and_says_when_there_is_none(driver: Driver, fake: FakeHost) -> None:
     fake.test_plan_error = AppError(ErrorKind.NOT_RESPONDING, "It does not answer.")
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.message() == "It does not answer.")
     assert "It does not answer." in driver.text_of("plan")
@@ -215,7 +215,7 @@ def test_smaller_repeats_are_compared_with_what_was_as_small(driver: Driver, fak
     ]  # fmt: skip
     fake.hold.clear()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: "the best before this test, 7 MB/s to the server" in driver.text_of("expected"))
     driver.wait(lambda: "of 1 MiB" in driver.text_of("progress"))
@@ -225,7 +225,7 @@ def test_smaller_repeats_are_compared_with_what_was_as_small(driver: Driver, fak
 
 def test_a_finished_test_does_not_look_busy(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: "It takes about" in driver.text_of("plan"))
     fake.hold_plan.clear()
     driver.click("start")
@@ -244,7 +244,7 @@ def test_repeats_are_told_with_how_sure_they_are(driver: Driver, fake: FakeHost)
         fake.result, figures={"write": figure}, enough=["Backup: about 2.9 TB in a night of 8 hours."]
     )
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("results"))
     table = driver.find(ResultTable, "results")
@@ -267,7 +267,7 @@ def test_the_plot_can_stand_still_while_the_test_goes_on(driver: Driver, fake: F
     fake.events = events()
     fake.hold.clear()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.window._detail.quick_test._plot.drawing)
     driver.click("pause")
@@ -286,7 +286,7 @@ def test_the_plot_is_saved_as_a_picture_and_as_a_table(
 ) -> None:
     fake.events = events()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("results"))
     driver.click("save-plot")
@@ -310,7 +310,7 @@ def test_the_plot_is_saved_as_a_picture_and_as_a_table(
 def test_a_cached_read_is_flagged(driver: Driver, fake: FakeHost) -> None:
     fake.result = result(cached=True)
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("cached-warning"))
 
@@ -319,7 +319,7 @@ def test_stop_cancels_and_leaves_no_result(driver: Driver, fake: FakeHost) -> No
     fake.events = events()[:8]
     fake.hold.clear()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.window._detail.quick_test.running)
     driver.click("start")
@@ -332,14 +332,14 @@ def test_stop_cancels_and_leaves_no_result(driver: Driver, fake: FakeHost) -> No
 
 def test_a_failed_test_says_why(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
 
     def fail(_args: object, _context: object) -> object:
         raise AppError(ErrorKind.NO_SPACE, "It would not fit.", hint="Choose a smaller size.")
 
     fake.test = fail  # type: ignore[assignment, method-assign]
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.message() == "It would not fit.")
 
@@ -350,7 +350,7 @@ def test_what_held_it_back_is_told_with_its_evidence(driver: Driver, fake: FakeH
     noted = "The read, 300 MB/s, is more than the link carries."
     fake.result = msgspec.structs.replace(fake.result, bottleneck=found, notes=[noted])
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("evidence"))
     assert driver.text_of("bottleneck") == "From the server: held back by the network (sure)"
@@ -369,7 +369,7 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
 
     fake.events = events(1)
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("results"))
     try:
@@ -392,7 +392,7 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
 
 def test_the_baselines_are_offered_for_a_thorough_test(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     controls = driver.window._detail.quick_test._controls
     target = TestTarget("nas01:/export/home", "/home", "", mounted=True)
     assert not controls._baseline.isVisible()
@@ -420,7 +420,7 @@ def test_an_outlier_is_a_warning_and_the_network_alone_is_evidence(driver: Drive
         fake.result, network=network, figures={"write": figure}, notes=["Something else.", *notes]
     )
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("evidence"))
     evidence, warning = driver.find(MessageList, "evidence"), driver.find(MessageList, "wide-warning")

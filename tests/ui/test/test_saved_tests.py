@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def test_what_is_not_mounted_is_mounted_for_the_test_alone(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: "gigabit" in driver.text_of("facts"))
     assert "mounted with these settings where only the test sees it" in driver.text_of("plan")
     assert "about 15 s" in driver.text_of("plan")
@@ -47,7 +47,7 @@ def test_mounting_for_the_test_can_be_given_up(driver: Driver, fake: FakeHost) -
     fake.hold_plan.clear()
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     assert "for the test alone…" in driver.text_of("plan")
     fake.set_mounts([*fake.mounts, mounted("nas02:/other", "/other")])  # must not cancel the pending start
@@ -64,7 +64,7 @@ def test_mounting_for_the_test_can_be_given_up(driver: Driver, fake: FakeHost) -
 def test_a_draft_can_be_tested_once_it_names_a_share(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.window._on_new()
-    driver.tab("Quick test")
+    driver.tab("Test")
     assert not driver.find(QPushButton, "start").isEnabled()
     assert "Name a share" in driver.text_of("plan")
     driver.window._detail.settings.load_entry("nas02:/data", "", "vers=3")
@@ -85,7 +85,7 @@ def test_the_best_of_the_history_is_drawn(driver: Driver, fake: FakeHost) -> Non
     fake.events = events()
     fake.hold.clear()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.wait(lambda: "Link: eth1" in driver.text_of("facts"))
     driver.click("start")
     driver.wait(lambda: driver.sees("expected"))
@@ -107,7 +107,7 @@ def test_a_test_is_kept_and_slower_than_the_baseline_is_said(driver: Driver, fak
         store.set_baseline(store.add(Run(result=earlier)))
     fake.result = msgspec.structs.replace(fake.result, figures=repeats(60e6))
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.sees("slower-warning"))
     (text,) = driver.find(MessageList, "slower-warning").sentences()  # type: ignore[attr-defined]
@@ -123,7 +123,7 @@ def test_a_test_that_cannot_be_kept_says_where_it_is(driver: Driver, fake: FakeH
     history = own_home / ".local/share/mountwright/history.sqlite"
     history.mkdir(parents=True)
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: "The measurement is not lost" in driver.message())
     driver.wait(lambda: driver.sees("results"))
@@ -134,7 +134,7 @@ def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> 
     fake.events = events()
     fake.hold.clear()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.window._detail.quick_test.running)
     driver.window._mounts.choose("nas01:/media", "/media")
@@ -148,7 +148,7 @@ def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> 
 def test_another_host_is_refused_while_a_test_runs(driver: Driver, fake: FakeHost) -> None:
     fake.hold.clear()
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.window._detail.quick_test.running)
     driver.window._on_host_chosen("gigabit")
@@ -182,7 +182,7 @@ def test_a_test_is_compared_with_tests_over_its_own_link(
     fake.facts = facts  # type: ignore[method-assign]
     fake.test = test  # type: ignore[method-assign]
     driver.open()
-    driver.tab("Quick test")
+    driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: fake.asked("test.run") != [])
     known.set()
