@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from driver import Driver
 from fake_host import FakeHost, configured, mounted
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QStandardPaths, QThread, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSettings, QStandardPaths, QThread, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
@@ -16,6 +16,7 @@ from ui.settings.panel import SettingsPanel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pytestqt.qtbot import QtBot
 
@@ -31,6 +32,12 @@ def only_new_objects_are_looked_through() -> None:
     """Freeze imported objects, because gc.get_objects() runs twice per test and would be slow with them."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def settings_of_its_own(tmp_path: Path) -> None:
+    """Give each test empty settings, so that what the window remembers does not reach the next one."""
+    QSettings.setPath(QSettings.Format.NativeFormat, QSettings.Scope.UserScope, str(tmp_path / "settings"))
 
 
 def _windows() -> list[QWidget]:

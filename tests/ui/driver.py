@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QMessageBox,
     QPushButton,
@@ -76,6 +77,13 @@ class Driver:
         assert button.isVisible(), name
         assert button.isEnabled(), name
         self.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def trigger(self, name: str) -> None:
+        """Choose an entry of a menu."""
+        action = self.window.findChild(QAction, name)
+        assert action is not None, name
+        assert action.isEnabled(), name
+        action.trigger()
 
     def agree(self) -> None:
         self.wait(lambda: self.window.findChild(QMessageBox, "confirm") is not None)

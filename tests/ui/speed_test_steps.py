@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox
 
 from app.speedtest.model import Sample, TestEvent
 
@@ -30,3 +31,12 @@ def choose(driver: Driver, name: str, data: object) -> None:
     assert isinstance(combo, QComboBox)
     assert combo.isVisible(), name
     combo.setCurrentIndex(combo.findData(data))
+
+
+def show(driver: Driver, layer: str) -> None:
+    """Click the box of a layer of the plot."""
+    box = driver.find(QCheckBox, f"show-{layer}")
+    assert isinstance(box, QCheckBox)
+    driver.wait(box.isVisible)
+    assert not box.isChecked()
+    driver.qtbot.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(8, box.height() // 2))

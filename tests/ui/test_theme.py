@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from ui.common import style, theme
 from ui.common.theme import Appearance, Colors
-from ui.plots.timeline import SERIES_COLORS
+from ui.plots.legend import MAX_RUNS, run_styles
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
@@ -87,9 +87,19 @@ def _distance(one: QColor, other: QColor) -> float:
 
 @_THEMES
 def test_lines_over_each_other_can_be_told_apart(colors: Colors) -> None:
-    shown = [QColor(getattr(colors, meaning)) for meaning in SERIES_COLORS]
+    shown = [QColor(getattr(colors, meaning)) for meaning in ("write", "read", "trip", "ok", "text")]
     for one, other in itertools.combinations(shown, 2):
         assert _distance(one, other) > 70, (one.name(), other.name())
+
+
+@_THEMES
+@pytest.mark.parametrize("direction", ["write", "read"])
+def test_the_runs_of_an_overlay_are_seen_and_have_dashes_of_their_own(colors: Colors, direction: str) -> None:
+    looks = run_styles(MAX_RUNS)
+    assert len({look.dashes for look in looks}) == MAX_RUNS
+    for look in looks:
+        shade = theme.blend(getattr(colors, direction), colors.base, look.strength)
+        assert theme.contrast(shade, colors.base) >= 3
 
 
 def test_appearance(qapp: QApplication) -> None:

@@ -14,14 +14,16 @@ from ui.common.labels import MutedLabel, heading, plain_label
 from ui.common.message_list import MessageList
 from ui.common.result_tables import GridCellTable, ResultTable
 from ui.common.status_text import local_time
-from ui.plots.legend import Swatch
-from ui.plots.timeline import SERIES_COLORS, differing_options, overlay_lines
+from ui.plots.legend import MAX_RUNS, Swatch, run_styles
+from ui.plots.timeline import differing_options, overlay_lines
 
 if TYPE_CHECKING:
     from app.history.compare_runs import DifferingValue
     from app.history.model import Run
     from app.history.queries import SelectedRuns
+    from ui.plots.timeline import TransferDirection
 
+_DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
 #: Kind of message list for each verdict of a comparison.
 _MEANINGS = {"faster": "ok", "slower": "warn", "same": "info", "unknown": "info"}
 
@@ -82,12 +84,12 @@ class HistoryDetails(QWidget):
 
             self._plot = OverlayPlot()
             self._plot_layout.addWidget(self._plot)
-        results = [run.result for run in selected.runs[: len(SERIES_COLORS)]]
+        results = [run.result for run in selected.runs[-MAX_RUNS:]]
         lines = overlay_lines(results)
-        self._plot.draw(lines)
+        self._plot.draw(lines, [local_time(result.started_at) for result in results])
         self._plot_box.setVisible(bool(lines))
         self._title.setText(self._title_of(selected))
-        self._show_keys(selected.runs[: len(SERIES_COLORS)], drawn=bool(lines))
+        self._show_keys(selected.runs[-MAX_RUNS:], drawn=bool(lines))
         single = results[0] if len(selected.runs) == 1 else None
         self._grid.show_cells(single.grid if single is not None else [])
         self._result.setVisible(single is not None and not single.grid)
@@ -104,25 +106,30 @@ class HistoryDetails(QWidget):
         if len(selected.runs) == 2:
             return self.tr("The newer test beside the older")
         text = self.tr("{count} tests over each other").format(count=len(selected.runs))
-        if len(selected.runs) > len(SERIES_COLORS):
-            text += self.tr(" (the {count} oldest are drawn)").format(count=len(SERIES_COLORS))
+        if len(selected.runs) > MAX_RUNS:
+            text = self.tr("{count} tests, the newest {shown} of them drawn").format(
+                count=len(selected.runs), shown=MAX_RUNS
+            )
         return text
 
     def _show_keys(self, runs: list[Run], *, drawn: bool) -> None:
-        """Show the color, time and differing options of each test; colors only if curves are drawn."""
+        """Show the lines, time and differing options of each test; lines only if curves are drawn."""
         _clear(self._keys_layout)
+        styles = run_styles(len(runs))
         options = differing_options([run.result for run in runs])
         for row, run in enumerate(runs):
             if drawn:
-                self._keys_layout.addWidget(Swatch(SERIES_COLORS[row]), row, 0, Qt.AlignmentFlag.AlignTop)
+                for column, meaning in enumerate(_DIRECTIONS):
+                    swatch = Swatch(meaning, style=styles[row])
+                    self._keys_layout.addWidget(swatch, row, column, Qt.AlignmentFlag.AlignTop)
             text = f"{local_time(run.result.started_at)}   {options[row] or self.tr('the same options')}"
             label = plain_label(text, wrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            self._keys_layout.addWidget(label, row, 1)
+            self._keys_layout.addWidget(label, row, 2)
         if drawn:
-            note = MutedLabel(self.tr("Solid lines: to the server. Dashed lines: from it."))
-            self._keys_layout.addWidget(note, len(runs), 1)
-        self._keys_layout.setColumnStretch(1, 1)
+            note = MutedLabel(self.tr("Left: to the server. Right: from the server."))
+            self._keys_layout.addWidget(note, len(runs), 2)
+        self._keys_layout.setColumnStretch(2, 1)
 
     def _show_sentences(self, selected: SelectedRuns) -> None:
         messages: dict[str, list[str]] = {"ok": [], "warn": [], "info": []}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
-import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtWidgets import QFrame, QLabel
 
@@ -13,6 +11,7 @@ from app.text.units import format_duration
 from ui.common.labels import plain_label
 from ui.common.speed_units import speed_text
 from ui.common.translation import tr
+from ui.plots.axes import pg
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +26,7 @@ def readout_text(timeline: Timeline, time_s: float) -> str:
     if not readouts:
         return ""
     several = len(timeline.rounds()) > 1
-    head = tr("{time} on the axis").format(time=format_duration(readouts[0].time_s))
+    head = tr("At {time}").format(time=format_duration(readouts[0].time_s))
     return "\n".join([head, *(_readout_line(reading, several=several) for reading in readouts)])
 
 
@@ -37,7 +36,7 @@ def _readout_line(reading: CursorReadout, *, several: bool) -> str:
     if reading.average is not None:
         parts.append(tr("average {speed}").format(speed=speed_text(reading.average)))
     if reading.trip_s is not None:
-        parts.append(tr("round trip {time}").format(time=format_duration(reading.trip_s)))
+        parts.append(tr("wait per request {time}").format(time=format_duration(reading.trip_s)))
     if reading.phase is not None:
         parts.append(tr("waiting for fsync") if reading.phase == "fsync" else tr("closing"))
     return " · ".join(parts)
@@ -49,12 +48,6 @@ def _curve_name(curve: SpeedCurve, *, several: bool) -> str:
         return tr("{way}, warm-up").format(way=direction)
     return tr("{way}, repeat {number}").format(way=direction, number=curve.round) if several else direction
 
-
-os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
-
-
-#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
-pg: Any = pyqtgraph
 
 #: Gap between the line and the text, px.
 _MARGIN = 10

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtWidgets import QVBoxLayout, QWidget
-
-os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
-
-import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
+from PySide6.QtCore import Qt
 
 from advisor.speeds import speed_scale
 from app.text.units import format_size
 from ui.common import theme
-from ui.common.speed_units import SPEED_UNITS
-from ui.plots.axes import color_axes
+from ui.common.speed_units import SPEED_UNITS, speed_text
+from ui.plots.axes import AxesPlot, pg
 
 if TYPE_CHECKING:
-    from advisor.throughput_curve import PredictedCurve
+    from PySide6.QtWidgets import QWidget
 
-#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
-pg: Any = pyqtgraph
+    from advisor.throughput_curve import PredictedCurve
 
 #: Height of the plot, lines of text.
 _HEIGHT_LINES = 11
@@ -33,23 +26,13 @@ _TICKS = 8
 _BAND_OPACITY = 0.22
 
 
-class ExpectedPlot(QWidget):
+class ExpectedPlot(AxesPlot):
     """Plot of one predicted curve; ignores the mouse."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, lines=_HEIGHT_LINES)
         self.setObjectName("expected-plot")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.setFixedHeight(self.fontMetrics().lineSpacing() * _HEIGHT_LINES)
-        self._plot: Any = pg.PlotWidget(self, enableMenu=False)
-        self._item: Any = self._plot.getPlotItem()
-        # pyqtgraph creates its menu without a parent, so it would outlive the plot.
-        self._item.ctrlMenu.setParent(self, self._item.ctrlMenu.windowFlags())
-        self._item.hideButtons()
-        self._item.setMouseEnabled(x=False, y=False)
-        self._plot.setFrameShape(self._plot.Shape.NoFrame)
-        for part in (self._plot, self._plot.viewport()):
-            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._low: Any = pg.PlotCurveItem()
         self._high: Any = pg.PlotCurveItem()
         self._band: Any = pg.FillBetweenItem(self._low, self._high)
@@ -62,11 +45,8 @@ class ExpectedPlot(QWidget):
             self._item.addItem(point)
             self._item.addItem(text)
             self._marks[name] = (point, text)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._plot)
         self._curve: PredictedCurve | None = None
-        self._update_colors()
+        self.update_look()
 
     def draw(self, curve: PredictedCurve) -> None:
         """Draw a curve, its error band, and the present and the recommended value."""
@@ -80,8 +60,8 @@ class ExpectedPlot(QWidget):
         now, advised = curve.now, curve.advised
         same = now[0] == advised[0] and math.isclose(now[1], advised[1], rel_tol=0.01)
         texts = {
-            "now": self.tr("now"),
-            "advised": self.tr("now, and as advised") if same else self.tr("advised"),
+            "now": self.tr("Now"),
+            "advised": self.tr("Now and recommended") if same else self.tr("Recommended"),
         }
         for name, (size, speed) in {"now": now, "advised": advised}.items():
             point, text = self._marks[name]
@@ -90,34 +70,45 @@ class ExpectedPlot(QWidget):
             text.setText(texts[name])
             text.setPos(log_size, speed)
             text.setVisible(name == "advised" or not same)
-        names = {
-            "read_ahead_kb": self.tr("Readahead, for small reads"), "rsize": self.tr("Read size"),
-            "wsize": self.tr("Write size"),
-        }  # fmt: skip
-        self._item.setLabel("bottom", names[curve.over])
         step = math.ceil(len(log_sizes) / _TICKS)
         ticks = [
             (log_size, format_size(size))
             for log_size, size in zip(log_sizes[::step], curve.sizes[::step], strict=True)
         ]
-        self._item.getAxis("bottom").setTicks([ticks])
+        self.axis("bottom").setTicks([ticks])
         top = max(*high, now[1], advised[1]) * 1.12
         factor, unit = speed_scale(top, SPEED_UNITS.unit)
-        axis = self._item.getAxis("left")
-        axis.enableAutoSIPrefix(False)  # noqa: FBT003 - pyqtgraph's
-        axis.setScale(factor)
-        axis.setLabel(self.tr("Speed ({unit})").format(unit=unit))
+        self.axis("left").setScale(factor)
+        self.axis("left").set_title(self.tr("Speed ({unit})").format(unit=unit))
         margin = (log_sizes[-1] - log_sizes[0]) * 0.04
         self._item.setRange(
             xRange=(log_sizes[0] - margin, log_sizes[-1] + margin), yRange=(0, top), padding=0
         )
-        self.setAccessibleName(self.tr("Expected speed over {name}").format(name=names[curve.over]))
-        self.setAccessibleDescription(self.tr("The figures stand beside it in words."))
-        self._update_colors()
+        self._describe(curve)
+        self.update_look()
 
-    def _update_colors(self) -> None:
+    def _describe(self, curve: PredictedCurve) -> None:
+        name = {
+            "read_ahead_kb": self.tr("Readahead, for small reads"), "rsize": self.tr("Read size"),
+            "wsize": self.tr("Write size"),
+        }[curve.over]  # fmt: skip
+        self._item.setLabel("bottom", name)
+        rows = [[name, self.tr("Expected speed")]]
+        rows += [
+            [format_size(size), self.tr("{speed} ±{percent}%").format(
+                speed=speed_text(speed), percent=round(100 * error))]
+            for size, speed, error in zip(curve.sizes, curve.speeds, curve.errors, strict=True)
+        ]  # fmt: skip
+        for text, (size, speed) in ((self.tr("Now"), curve.now), (self.tr("Recommended"), curve.advised)):
+            rows.append([text, format_size(size), speed_text(speed)])
+        self.describe(self.tr("Expected speed by {setting}").format(setting=name), rows)
+
+    # Overrides
+
+    def update_look(self) -> None:
+        """Take colors, fonts and margins from the theme and the font."""
+        super().update_look()
         colors = theme.colors()
-        color_axes(self._plot, pg, colors, self.font())
         line = colors.write if self._curve is not None and self._curve.over == "wsize" else colors.read
         self._line.setPen(pg.mkPen(line, width=2))
         self._band.setBrush(pg.mkBrush(theme.blend(line, colors.base, _BAND_OPACITY)))
@@ -127,11 +118,3 @@ class ExpectedPlot(QWidget):
             point.setPen(pg.mkPen(colors.base))
             text.setColor(color)
             text.setFont(self.font())
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_curve"):
-            self._update_colors()

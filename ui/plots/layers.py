@@ -9,18 +9,17 @@ item as a pixmap.
 from __future__ import annotations
 
 import math
-import os
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF, QTransform
 from PySide6.QtWidgets import QGraphicsItem
 
 from ui.common import theme
+from ui.plots.axes import pg
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -150,12 +149,6 @@ def draw_level_line(
     painter.drawLine(QPointF(left, y), QPointF(right, y))
 
 
-os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
-
-
-#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
-pg: Any = pyqtgraph
-
 #: Points per pixel column from which on only the minimum and maximum of the column are drawn.
 _DENSE_POINTS = 4
 _NAN = float("nan")
@@ -213,6 +206,8 @@ DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
 _WARM_UP_OPACITY, _AVERAGE_OPACITY = 0.38, 0.6
 #: Rounding step of average lines, as a fraction of the plot's height; less than a pixel.
 _AVERAGE_STEP = 1 / 500
+#: Units of a time: their number in a second, and their names.
+_TIME_UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
 
 
 class SpeedCurves:
@@ -247,6 +242,11 @@ class SpeedCurves:
         self._top = 1.0
         self._trips_end = 0.0
         self._average: tuple[int, int] = (0, 0)
+        self._trips_shown = self._averages_shown = False
+
+    def show_layers(self, *, trips: bool, averages: bool) -> None:
+        """Show or hide the waits of requests with their axis, and the averages; `draw` applies it."""
+        self._trips_shown, self._averages_shown = trips, averages
 
     def draw(self, timeline: Timeline, top: float) -> list[TimeInterval | None]:
         """Take the new samples of a timeline; return the intervals to repaint.
@@ -311,18 +311,23 @@ class SpeedCurves:
         """Set the scale of the right axis, so that round-trip times fit."""
         longest = timeline.longest_trip_s
         # Round-trip times stay in the lower half, because speeds matter more.
-        end_s = round_up(2 * longest) if longest > 0 else 0.0
+        end_s = round_up(2 * longest) if longest > 0 and self._trips_shown else 0.0
         if (end_s, top) == (self._trips_end, self._top):
             return None
         self._trips_end, self._top = end_s, top
-        self.axis.setVisible(end_s > 0)
-        if end_s > 0:
-            self.axis.setScale(end_s / top)
+        if end_s == 0:
+            self.axis.hide()  # unlike setVisible(), this gives its width to the plot
+        else:
+            self.axis.show()
+            factor, unit = next((pair for pair in _TIME_UNITS if end_s * pair[0] >= 1), _TIME_UNITS[-1])
+            self.axis.setScale(end_s * factor / top)
+            text = QCoreApplication.translate("LivePlot", "Wait per request ({unit})")
+            self.axis.set_title(text.format(unit=unit))
         return WHOLE_AXIS
 
     def _move_average(self, timeline: Timeline) -> TimeInterval | None:
         curve = timeline.curves[-1] if timeline.curves else None
-        if curve is None or curve.average is None:
+        if curve is None or curve.average is None or not self._averages_shown:
             return None
         average = len(timeline.curves), round(curve.average / self._top / _AVERAGE_STEP)
         if average == self._average:
@@ -337,8 +342,9 @@ class SpeedCurves:
             painter.setPen(self._trip_pen)
             self.trips.paint(painter, view, self._top / self._trips_end)
         for direction in DIRECTIONS:
-            painter.setPen(self._average_pens[direction])
-            self._paint_averages(painter, view, direction)
+            if self._averages_shown:
+                painter.setPen(self._average_pens[direction])
+                self._paint_averages(painter, view, direction)
             for warm_up in (True, False):
                 painter.setPen(self.pens[direction, warm_up])
                 self.speeds[direction, warm_up].paint(painter, view)
@@ -386,27 +392,35 @@ _NUMBER_DEPTH, _NUMBER_SPACE = 0.03, 4.0
 
 
 class PhaseAreas:
-    """Layer of the shaded intervals in which the client waited for fsync or close."""
+    """Layer of the shaded intervals in which the client waited for fsync or close.
+
+    Attributes:
+        phase_intervals: the intervals.
+        shown: whether they are painted.
+    """
 
     def __init__(self) -> None:
         self.phase_intervals: Sequence[PhaseInterval] = ()
-        self._shown: tuple[int, float] = (0, 0.0)
+        self.shown = False
+        self._drawn: tuple[int, float] = (0, 0.0)
         self._colors: dict[str, QColor] = {}
 
     def draw(self, timeline: Timeline) -> TimeInterval | None:
         """Take the phases of a timeline; return the interval to repaint."""
         if timeline.phase_intervals is not self.phase_intervals:
-            self.phase_intervals, self._shown = timeline.phase_intervals, (0, 0.0)
-        (count, end_s), intervals = self._shown, self.phase_intervals
-        self._shown = len(intervals), intervals[-1].end_s if intervals else 0.0
-        if self._shown == (count, end_s):
+            self.phase_intervals, self._drawn = timeline.phase_intervals, (0, 0.0)
+        (count, end_s), intervals = self._drawn, self.phase_intervals
+        self._drawn = len(intervals), intervals[-1].end_s if intervals else 0.0
+        if self._drawn == (count, end_s):
             return None
         if len(intervals) == count:
-            return end_s, self._shown[1]
-        return intervals[max(0, count - 1)].start_s, self._shown[1]
+            return end_s, self._drawn[1]
+        return intervals[max(0, count - 1)].start_s, self._drawn[1]
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
         """Paint the intervals as areas of the plot's height."""
+        if not self.shown:
+            return
         for interval in reversed(self.phase_intervals):
             if interval.end_s < view.exposed[0]:
                 return
@@ -487,20 +501,21 @@ class LossMarkers:
 class RepeatMarkers:
     """Layer of the vertical lines and numbers at the start of each repeat.
 
-    Args:
-        font: font of the numbers.
-
     Attributes:
         shown: start (s) and name of each repeat; empty for a single repeat.
     """
 
-    def __init__(self, font: QFont) -> None:
+    def __init__(self) -> None:
         self.shown: list[tuple[float, str]] = []
-        self._font = font
-        self._metrics = QFontMetricsF(font)
+        self.set_font(QFont())
         self._timeline: Timeline | None = None
         self._curves = 0
         self._line, self._text = QColor(), QColor()
+
+    def set_font(self, font: QFont) -> None:
+        """Set the font of the numbers."""
+        self._font = font
+        self._metrics = QFontMetricsF(font)
 
     def draw(self, timeline: Timeline) -> TimeInterval | None:
         """Take the repeats of a timeline; return the interval to repaint."""
@@ -508,7 +523,7 @@ class RepeatMarkers:
             return None
         self._timeline, self._curves = timeline, len(timeline.curves)
         rounds = timeline.rounds()
-        warm_up = QCoreApplication.translate("LivePlot", "warm-up")
+        warm_up = QCoreApplication.translate("LivePlot", "Warm-up")
         starts = [(start_s, str(number) if number else warm_up) for start_s, number in rounds]
         before, self.shown = self.shown, starts if len(starts) > 1 else []
         if before == self.shown:
@@ -558,31 +573,36 @@ class ReferenceLines:
         limits: payload capacity of the link, bytes/s, by direction.
         expected: speed expected by the model, bytes/s, and its relative error, by direction.
         best: best speed of earlier tests, bytes/s, by direction.
+        expected_shown: whether expected speeds are painted.
+        best_shown: whether best speeds are painted.
     """
 
     def __init__(self) -> None:
         self.limits: Mapping[TransferDirection, float] = {}
         self.expected: Mapping[TransferDirection, tuple[float, float]] = {}
         self.best: Mapping[TransferDirection, float] = {}
+        self.expected_shown = self.best_shown = False
         self._limit_pen = QPen()
         self._pens: dict[TransferDirection, tuple[QPen, QPen]] = {}
         self._bands: dict[TransferDirection, QColor] = {}
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
         """Paint expected speeds (dashed, with error band), best speeds (dotted), and limits (solid)."""
-        for direction, (speed, error) in self.expected.items():
+        expected = self.expected if self.expected_shown else {}
+        best = self.best if self.best_shown else {}
+        for direction, (speed, error) in expected.items():
             low, high = view.y(speed * (1 - error)), view.y(speed * (1 + error))
             painter.fillRect(
                 QRectF(view.area.left(), high, view.area.width(), low - high), self._bands[direction]
             )
         for direction in DIRECTIONS:
             dashed, dotted = self._pens[direction]
-            if direction in self.expected:
+            if direction in expected:
                 painter.setPen(dashed)
-                draw_level_line(painter, view, self.expected[direction][0])
-            if direction in self.best:
+                draw_level_line(painter, view, expected[direction][0])
+            if direction in best:
                 painter.setPen(dotted)
-                draw_level_line(painter, view, self.best[direction])
+                draw_level_line(painter, view, best[direction])
         painter.setPen(self._limit_pen)
         for limit in set(self.limits.values()):
             draw_level_line(painter, view, limit)

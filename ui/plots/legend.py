@@ -1,38 +1,70 @@
-"""Legend and toolbar of a plot: meaning of colors and markers, present figures; pause, zoom and save."""
+"""Legend and toolbar of a plot: meaning of colors and markers; layers, pause, zoom, and save."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPolygonF
+from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import (
-    QBoxLayout,
+    QCheckBox,
     QHBoxLayout,
     QLabel,
+    QMenu,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
-from app.text.units import format_duration
 from ui.common import theme
 from ui.common.labels import MutedLabel, plain_label
-from ui.common.speed_units import SpeedUnitBox, speed_text
+from ui.common.speed_units import SpeedUnitBox
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from PySide6.QtGui import QResizeEvent
 
-    from app.speedtest.model import TestResult
     from ui.common.theme import ColorName
     from ui.plots.timeline import Timeline, TransferDirection
 
 if TYPE_CHECKING:
     Shape = Literal["line", "area", "triangle", "cross"]
 
+#: Layer of a live plot that is shown on demand: waits of requests, what the model expects with averages, the
+#: best earlier speed, and phases.
+PlotLayerName = Literal["latency", "model", "best", "phases"]
+PLOT_LAYERS: tuple[PlotLayerName, ...] = ("latency", "model", "best", "phases")
+
 #: Opacity of the color in an area swatch (0 to 1).
 _AREA_OPACITY = 0.3
+
+
+class RunStyle(NamedTuple):
+    """Look of the curves of one of several tests.
+
+    Attributes:
+        strength: part of the direction's color, 0 to 1; the rest is the background.
+        dashes: dashes of the line.
+    """
+
+    strength: float
+    dashes: Qt.PenStyle
+
+
+#: Looks of the curves of several tests, the newest first; their number limits the tests drawn.
+_RUN_STYLES = (
+    RunStyle(1.0, Qt.PenStyle.SolidLine), RunStyle(0.72, Qt.PenStyle.DashLine),
+    RunStyle(1.0, Qt.PenStyle.DotLine), RunStyle(0.72, Qt.PenStyle.DashDotLine),
+    RunStyle(1.0, Qt.PenStyle.DashDotDotLine),
+)  # fmt: skip
+MAX_RUNS = len(_RUN_STYLES)
+
+
+def run_styles(count: int) -> tuple[RunStyle, ...]:
+    """Return the looks of some tests, the oldest first."""
+    return tuple(reversed(_RUN_STYLES[:count]))
 
 
 class Swatch(QWidget):
@@ -41,29 +73,35 @@ class Swatch(QWidget):
     Args:
         meaning: name of the color.
         shape: shape on the plot.
+        style: look of a line.
     """
 
-    def __init__(self, meaning: ColorName, shape: Shape = "line") -> None:
+    def __init__(self, meaning: ColorName, shape: Shape = "line", style: RunStyle = _RUN_STYLES[0]) -> None:
         super().__init__()
         self._meaning = meaning
         self._shape = shape
+        self._style = style
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: two characters wide, one line high."""
-        return QSize(self.fontMetrics().averageCharWidth() * 2, self.fontMetrics().height())
+        """Qt: a few characters wide, one line high."""
+        characters = 2 if self._style.dashes is Qt.PenStyle.SolidLine else 5
+        return QSize(self.fontMetrics().averageCharWidth() * characters, self.fontMetrics().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Qt: paint the shape."""
         del event
         painter = QPainter(self)
         colors = theme.colors()
-        color = QColor(getattr(colors, self._meaning))
+        color = QColor(theme.blend(getattr(colors, self._meaning), colors.base, self._style.strength))
         middle, high = self.height() / 2, self.height() / 3
         if self._shape == "line":
-            painter.fillRect(0, int(middle) - 1, self.width(), 3, color)
+            painter.setPen(
+                QPen(color, 3 if self._style.dashes is Qt.PenStyle.SolidLine else 2, self._style.dashes)
+            )
+            painter.drawLine(QPointF(1, middle), QPointF(self.width() - 1, middle))
         elif self._shape == "area":
             shade = QColor(theme.blend(color.name(), colors.base, _AREA_OPACITY))
             painter.fillRect(0, int(middle - high), self.width(), int(2 * high), shade)
@@ -90,8 +128,8 @@ _DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
 class _LegendEntry(QWidget):
     """Swatch with its label."""
 
-    def __init__(self, swatch: Swatch, label: QLabel) -> None:
-        super().__init__()
+    def __init__(self, swatch: Swatch, label: QLabel, parent: QWidget) -> None:
+        super().__init__(parent)
         self.label = label
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -101,71 +139,52 @@ class _LegendEntry(QWidget):
 
 
 class Legend(QWidget):
-    """Two rows of entries: curves with their figures, and reference line, phases and losses.
-
-    A row that does not fit the width becomes a column.
-    """
+    """Entries of curves, reference line, phases and losses, in as many rows as they need."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._layers: frozenset[PlotLayerName] = frozenset()
         self._names = {
             "write": self.tr("To the server"), "read": self.tr("From the server"),
-            "trip": self.tr("Round trip"),
+            "trip": self.tr("Wait per request"),
         }  # fmt: skip
         self._labels: dict[str, QLabel] = {}
         self._marks: dict[str, _LegendEntry] = {}
-        horizontal = QBoxLayout.Direction.LeftToRight
-        curves, marks = QBoxLayout(horizontal), QBoxLayout(horizontal)
+        self._entries: list[_LegendEntry] = []
         for name, swatch in (("write", Swatch("write")), ("read", Swatch("read")), ("trip", Swatch("trip"))):
             self._labels[name] = plain_label(self._names[name])
-            curves.addWidget(_LegendEntry(swatch, self._labels[name]))
+            self._entries.append(_LegendEntry(swatch, self._labels[name], self))
+        self._entries[-1].hide()
         for name, swatch in (
             ("limit", Swatch("ok")), ("fsync", Swatch("ok", "area")), ("close", Swatch("warn", "area")),
             ("retransmission", Swatch("warn", "triangle")), ("timeout", Swatch("error", "cross")),
         ):  # fmt: skip
             label = MutedLabel()
             label.setObjectName(f"legend-{name}")
-            self._marks[name] = _LegendEntry(swatch, label)
-            marks.addWidget(self._marks[name])
+            self._marks[name] = _LegendEntry(swatch, label, self)
+            self._entries.append(self._marks[name])
             self._mark(name, "")
-        #: Maximum width so far of each row, px, so that changing figures do not toggle the arrangement.
-        self._rows = {curves: 0, marks: 0}
-        rows = QVBoxLayout(self)
-        rows.setContentsMargins(0, 0, 0, 0)
-        rows.setSpacing(4)
-        for row in self._rows:
-            rows.addLayout(row)
-            rows.setAlignment(row, Qt.AlignmentFlag.AlignLeft)
+        #: Visible entries by row, as laid out.
+        self._rows: list[list[_LegendEntry]] = []
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(4)
         self._arrange()
         # Without a small minimum, a long figure would widen the page.
         self.setMinimumWidth(1)
 
-    def show_now(self, timeline: Timeline) -> None:
-        """Show the present speed, average and round-trip time of a running test."""
-        for direction in _DIRECTIONS:
-            curve = timeline.latest(direction)
-            speed, average = (curve.recent_speed, curve.average) if curve is not None else (None, None)
-            if speed is None or average is None:
-                self._figure(direction, "")
-                continue
-            text = self.tr("{speed} now, {average} average")
-            self._figure(direction, text.format(speed=speed_text(speed), average=speed_text(average)))
-        trips = timeline.curves[-1].trips_s[-20:] if timeline.curves else []
-        known = [trip for trip in trips if trip == trip]  # noqa: PLR0124 - NaN is not
-        self._figure("trip", format_duration(known[-1]) if known else "")
-        self.show_marks(timeline)
+    def show_layers(self, names: Collection[PlotLayerName]) -> None:
+        """Show the entries of the layers that the plot shows."""
+        self._layers = frozenset(names)
+        self._entries[2].setVisible("latency" in names)
+        self._arrange()
 
-    def show_result(self, result: TestResult | None, timeline: Timeline) -> None:
-        """Show the speeds of a finished test, None for an unfinished one."""
+    def show_speeds(self, texts: Mapping[TransferDirection, str]) -> None:
+        """Show the speed of each direction beside its name, as a saved picture needs it."""
         for direction in _DIRECTIONS:
-            figure = result.figures.get(direction) if result is not None else None
-            transfer = getattr(result, direction) if result is not None else None
-            if figure is not None and len(figure.values) > 1:
-                self._figure(direction, self.tr("{speed} (median)").format(speed=speed_text(figure.median)))
-            else:
-                self._figure(direction, speed_text(transfer.bytes_per_s) if transfer is not None else "")
-        self._figure("trip", "")
-        self.show_marks(timeline)
+            text = texts.get(direction, "")
+            self._labels[direction].setText(" ".join(part for part in (self._names[direction], text) if part))
+        self._arrange()
 
     def set_limit(self, text: str) -> None:
         """Show the label of the link's limit; "" hides its entry."""
@@ -174,35 +193,47 @@ class Legend(QWidget):
 
     def show_marks(self, timeline: Timeline) -> None:
         """Show the entries of the phases and losses that the plot contains."""
-        phases = {span.phase for span in timeline.phase_intervals}
-        self._mark("fsync", self.tr("flushing (fsync)") if "fsync" in phases else "")
-        self._mark("close", self.tr("closing") if "close" in phases else "")
+        phases = {span.phase for span in timeline.phase_intervals} if "phases" in self._layers else set()
+        self._mark("fsync", self.tr("Flush (fsync)") if "fsync" in phases else "")
+        self._mark("close", self.tr("Close") if "close" in phases else "")
         for trouble, text in (
-            ("retransmission", self.tr("sent again: {count}")),
-            ("timeout", self.tr("timed out: {count}")),
+            ("retransmission", self.tr("Retransmitted: {count}")),
+            ("timeout", self.tr("Timeouts: {count}")),
         ):
             count = sum(event.count for event in timeline.loss_events if event.trouble == trouble)
             self._mark(trouble, text.format(count=count) if count else "")
         self._arrange()
-
-    def _figure(self, name: str, text: str) -> None:
-        self._labels[name].setText(f"{self._names[name]}  {text}" if text else self._names[name])
 
     def _mark(self, name: str, text: str) -> None:
         self._marks[name].label.setText(text)
         self._marks[name].setVisible(bool(text))
 
     def _arrange(self) -> None:
-        """Arrange each row horizontally if it fits the width, otherwise vertically."""
-        for row, widest in self._rows.items():
-            marks = [item.widget() for index in range(row.count()) if (item := row.itemAt(index)) is not None]
-            widths = [mark.sizeHint().width() for mark in marks if mark is not None and not mark.isHidden()]
-            needed = max(widest, sum(widths) + _GAP_PX * (len(widths) - 1))
-            self._rows[row] = needed
-            fits = needed <= self.width()
-            directions = QBoxLayout.Direction
-            row.setDirection(directions.LeftToRight if fits else directions.TopToBottom)
-            row.setSpacing(_GAP_PX if fits else 2)
+        """Fill rows with the visible entries."""
+        rows: list[list[_LegendEntry]] = [[]]
+        left = self.width()
+        for entry in self._entries:
+            if entry.isHidden():
+                continue
+            width = entry.sizeHint().width()
+            if rows[-1] and width > left:
+                rows.append([])
+                left = self.width()
+            rows[-1].append(entry)
+            left -= width + _GAP_PX
+        if rows == self._rows:
+            return
+        self._rows = rows
+        while (item := self._layout.takeAt(0)) is not None:
+            if (former := item.layout()) is not None:
+                former.deleteLater()
+        for entries in rows:
+            row = QHBoxLayout()
+            row.setSpacing(_GAP_PX)
+            for entry in entries:
+                row.addWidget(entry)
+            row.addStretch(1)
+            self._layout.addLayout(row)
 
     # Qt overrides
 
@@ -219,15 +250,17 @@ class Legend(QWidget):
 
 
 class PlotToolbar(QWidget):
-    """Row of buttons for pause, zoom and save, and the unit of speeds.
+    """Row above a plot: layers, unit of speeds, and a menu for pause, zoom and save.
 
     Signals:
+        layers_changed: the layers that the user wants to see (names of `PLOT_LAYERS`).
         pause_changed: whether the drawing is paused.
         zoom_clicked: the user zooms by a factor; above 1 enlarges.
         reset_zoom_clicked: the user resets the zoom.
         save_clicked: the user wants to save the plot.
     """
 
+    layers_changed = Signal(object)
     pause_changed = Signal(bool)
     zoom_clicked = Signal(float)
     reset_zoom_clicked = Signal()
@@ -235,33 +268,54 @@ class PlotToolbar(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pause = self._button(
-            "pause", self.tr("&Pause"), self.tr("The test goes on; only the plot stands still.")
-        )
-        self._pause.setCheckable(True)
-        self._pause.toggled.connect(self.pause_changed)
-        larger = self._button(
-            "zoom-in", "+", self.tr("Show the middle larger (or Ctrl and the wheel, or draw a frame).")
-        )
-        larger.setAccessibleName(self.tr("Larger"))
-        larger.clicked.connect(lambda: self.zoom_clicked.emit(2.0))
-        smaller = self._button("zoom-out", "−", self.tr("Show more of it."))  # noqa: RUF001 - the sign
-        smaller.setAccessibleName(self.tr("Smaller"))
-        smaller.clicked.connect(lambda: self.zoom_clicked.emit(0.5))
-        self._reset_zoom = self._button("zoom-reset", self.tr("&Whole"), self.tr("Show all of it again."))
-        self._reset_zoom.clicked.connect(self.reset_zoom_clicked)
-        save = self._button(
-            "save-plot", self.tr("Sa&ve…"), self.tr("Keep the plot as a picture, or its samples as a table.")
-        )
-        save.clicked.connect(self.save_clicked)
-        for button in (larger, smaller):
-            button.setFixedWidth(button.sizeHint().height())
+        self._boxes: dict[PlotLayerName, QCheckBox] = {}
+        texts: dict[PlotLayerName, tuple[str, str]] = {
+            "latency": (self.tr("&Latency"), self.tr("The wait for the answer to each request.")),
+            "model": (self.tr("&Model"), self.tr("The speed that the model expects, and the averages.")),
+            "best": (self.tr("&Best before"), self.tr("The best earlier speed of the same test.")),
+            "phases": (self.tr("P&hases"), self.tr("The times of flushing (fsync) and closing the file.")),
+        }
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        for widget in (self._pause, larger, smaller, self._reset_zoom, save, SpeedUnitBox()):
-            layout.addWidget(widget)
+        layout.setSpacing(12)
+        for name in PLOT_LAYERS:
+            box = QCheckBox(texts[name][0])
+            box.setObjectName(f"show-{name}")
+            box.setToolTip(texts[name][1])
+            box.toggled.connect(self._on_layer)
+            self._boxes[name] = box
+            layout.addWidget(box)
+        layout.addStretch(1)
+        layout.addWidget(SpeedUnitBox())
+        menu = QMenu(self)
+        self._pause = self._action(menu, "pause", self.tr("&Pause Drawing"))
+        self._pause.setCheckable(True)
+        self._pause.toggled.connect(self.pause_changed)
+        self._action(menu, "zoom-in", self.tr("Zoom &In")).triggered.connect(
+            lambda: self.zoom_clicked.emit(2.0)
+        )
+        self._action(menu, "zoom-out", self.tr("Zoom &Out")).triggered.connect(
+            lambda: self.zoom_clicked.emit(0.5)
+        )
+        self._reset_zoom = self._action(menu, "zoom-reset", self.tr("&Reset Zoom"))
+        self._reset_zoom.triggered.connect(self.reset_zoom_clicked)
+        menu.addSeparator()
+        self._action(menu, "save-plot", self.tr("&Save Plot…")).triggered.connect(self.save_clicked)
+        more = QPushButton(self.tr("Plo&t"))
+        more.setObjectName("plot-menu")
+        more.setToolTip(self.tr("Pause, zoom or save the plot. Ctrl and the wheel zoom, too."))
+        more.setMenu(menu)
+        layout.addWidget(more)
         self.set_zoomed(False)
+
+    def layers(self) -> frozenset[PlotLayerName]:
+        """Return the layers that the user wants to see."""
+        return frozenset(name for name, box in self._boxes.items() if box.isChecked())
+
+    def set_layers(self, names: Collection[str]) -> None:
+        """Check the boxes of some layers; unknown names are ignored."""
+        for name, box in self._boxes.items():
+            box.setChecked(name in names)
 
     def set_running(self, *, running: bool) -> None:
         """Enable Pause during a test; the end of a test also ends the pause."""
@@ -273,9 +327,10 @@ class PlotToolbar(QWidget):
         """Enable the reset of the zoom while the plot is zoomed."""
         self._reset_zoom.setEnabled(zoomed)
 
-    def _button(self, name: str, text: str, tip: str) -> QPushButton:
-        button = QPushButton(text)
-        button.setObjectName(name)
-        button.setToolTip(tip)
-        button.setAutoDefault(False)
-        return button
+    def _on_layer(self, _on: bool) -> None:  # noqa: FBT001 - a slot
+        self.layers_changed.emit(self.layers())
+
+    def _action(self, menu: QMenu, name: str, text: str) -> QAction:
+        action = menu.addAction(text)
+        action.setObjectName(name)
+        return action

@@ -6,20 +6,15 @@ otherwise redraws all ticks and labels in each frame.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtWidgets import QGraphicsItem, QVBoxLayout, QWidget
-
-os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
-
-import pyqtgraph  # pyright: ignore[reportMissingTypeStubs]
+from PySide6.QtWidgets import QGraphicsItem, QWidget
 
 from advisor.speeds import speed_scale
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
-from ui.plots.axes import color_axes
+from ui.plots.axes import AxesPlot
 from ui.plots.crosshair import Crosshair, readout_text
 from ui.plots.layers import (
     WHOLE_AXIS,
@@ -31,15 +26,13 @@ from ui.plots.layers import (
     SpeedCurves,
     round_up,
 )
-from ui.plots.timeline import Timeline
+from ui.plots.timeline import Timeline, timeline_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from ui.plots.legend import PlotLayerName
     from ui.plots.timeline import TransferDirection
-
-#: pyqtgraph has no type hints; Any keeps the type checkers quiet.
-pg: Any = pyqtgraph
 
 #: Lengths of the time axis, s; longer ones are whole minutes.
 _TIME_STEPS_S = (2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
@@ -49,8 +42,8 @@ _LIMIT_IN_VIEW = 0.2
 _SPACE_BELOW = 0.015
 
 
-class LivePlot(QWidget):
-    """Plot of speeds over time, in both directions.
+class LivePlot(AxesPlot):
+    """Plot of speeds over time, in both directions; further layers are shown on demand.
 
     Signals:
         zoomed: the zoom changed; whether the plot is zoomed.
@@ -59,9 +52,7 @@ class LivePlot(QWidget):
     zoomed = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._plot: Any = pg.PlotWidget(self, antialias=False, enableMenu=False)
-        self._item: Any = self._plot.getPlotItem()
+        super().__init__(parent, time_axis=True)
         self._timeline = Timeline()
         self._top = 0.0
         self._right = 0.0
@@ -69,34 +60,23 @@ class LivePlot(QWidget):
         self._set_up()
         self._references = ReferenceLines()
         self._phases = PhaseAreas()
-        self._repeats = RepeatMarkers(self.font())
-        self._curves = SpeedCurves(self._item.getAxis("right"))
+        self._repeats = RepeatMarkers()
+        self._curves = SpeedCurves(self.axis("right"))
         self._losses = LossMarkers()
         self._layers = (self._phases, self._references, self._repeats, self._curves, self._losses)
         box = self._item.getViewBox()
         self._canvas = PlotCanvas(box, self._layers)
         box.sigRangeChanged.connect(self._on_range)
         self._crosshair = Crosshair(self._plot, lambda time_s: readout_text(self._timeline, time_s))
-        self.setAccessibleName(self.tr("Speed over time"))
-        self.setAccessibleDescription(self.tr("The figures of a finished test stand in the table below."))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._plot)
         SPEED_UNITS.changed.connect(self._on_units)
         self.clear()
-        self._update_colors()
+        self.update_look()
 
     def _set_up(self) -> None:
         item = self._item
-        self._plot.setFrameShape(self._plot.Shape.NoFrame)
-        for part in (self._plot, self._plot.viewport()):
-            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        # pyqtgraph creates its menu without a parent, so it would outlive the plot.
-        item.ctrlMenu.setParent(self, item.ctrlMenu.windowFlags())
-        item.hideButtons()
         item.showAxis("right")
         for side in ("left", "bottom", "right"):
-            axis = item.getAxis(side)
+            axis: Any = self.axis(side)
             axis.setZValue(-1)  # the grid goes below the curves
             axis.setTickDensity(0.7)
             # Two tick levels: a third is hardly visible and would double the cost of painting an axis.
@@ -105,15 +85,26 @@ class LivePlot(QWidget):
         item.showGrid(x=True, y=True, alpha=0.18)
         item.getAxis("right").setGrid(False)
         item.getAxis("right").setStyle(hideOverlappingLabels=True)
-        item.getAxis("left").enableAutoSIPrefix(False)  # noqa: FBT003 - pyqtgraph's
-        item.setLabel("bottom", self.tr("Time"), units="s")
-        item.setLabel("right", self.tr("Round trip"), units="s")
+        item.setMouseEnabled(x=True, y=True)
         box = item.getViewBox()
         box.setDefaultPadding(0)
         box.setMouseMode(box.RectMode)
         box.sigRangeChangedManually.connect(self._on_zoomed)
         item.disableAutoRange()
         self._plot.viewport().installEventFilter(self)
+
+    def show_layers(self, names: Collection[PlotLayerName]) -> None:
+        """Show the layers of these names, and hide the others."""
+        self._curves.show_layers(trips="latency" in names, averages="model" in names)
+        self._references.expected_shown = "model" in names
+        self._references.best_shown = "best" in names
+        self._phases.shown = "phases" in names
+        self.draw(self._timeline)
+        self._canvas.repaint([WHOLE_AXIS])
+
+    def describe_timeline(self) -> None:
+        """Make the table of the present curves the accessible description of the plot."""
+        self.describe(self.tr("Speed over time"), timeline_table(self._timeline))
 
     # Reference lines
 
@@ -141,6 +132,7 @@ class LivePlot(QWidget):
         self._top = 0.0
         self.reset_zoom()
         self.draw(Timeline())
+        self.describe_timeline()
 
     def draw(self, timeline: Timeline) -> None:
         """Show a timeline; a call with the same timeline draws only its new part."""
@@ -202,28 +194,24 @@ class LivePlot(QWidget):
 
     def _label_speeds(self) -> None:
         factor, name = speed_scale(self._top, SPEED_UNITS.unit)
-        axis = self._item.getAxis("left")
+        axis = self.axis("left")
         axis.setScale(factor)
-        axis.setLabel(self.tr("Speed ({unit})").format(unit=name))
+        axis.set_title(self.tr("Speed ({unit})").format(unit=name))
 
     def _on_units(self) -> None:
         self._label_speeds()
         self._crosshair.refresh()
 
-    def _update_colors(self) -> None:
+    # Overrides
+
+    def update_look(self) -> None:
+        """Take colors, fonts and margins from the theme and the font."""
+        super().update_look()
         colors = theme.colors()
-        color_axes(self._plot, pg, colors, self.font())
+        self._repeats.set_font(self.font())
         for part in (*self._layers, self._crosshair):
             part.update_colors(colors)
         self._canvas.repaint([WHOLE_AXIS])
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_crosshair"):
-            self._update_colors()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt: let the wheel scroll the page; only with Ctrl it zooms."""

@@ -1,6 +1,6 @@
 """Timeline of a test: curves of speed and round-trip time, phases and losses, built from its events.
 
-Plain data, no Qt. For the overlay plot, finished tests become curves over the time since the start of each
+Plain data. For the overlay plot, finished tests become curves over the time since the start of each
 transfer.
 """
 
@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from app.history.model import option_string
 from app.speedtest.model import TestEvent
+from app.text.units import format_duration
+from ui.common.speed_units import speed_text
+from ui.common.translation import tr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.speedtest.model import Sample, TestPhase, TestResult
-    from ui.common.theme import ColorName
 
 TransferDirection = Literal["write", "read"]
 #: Kind of loss event.
 LossKind = Literal["timeout", "retransmission"]
 
+#: Rows of the table of one long curve; more would tire whoever has it read out.
+_TABLE_ROWS = 12
 #: Minimum time over which a speed is averaged, s, because the counters step with each finished request.
 WINDOW_S = 0.5
 #: Gap between two transfers on the time axis, s, instead of the time for creating and removing files.
@@ -146,7 +150,7 @@ class CursorReadout:
 
 
 class Timeline:
-    """Curves, phases and losses of one test, built from its events. Plain data, no Qt.
+    """Curves, phases and losses of one test, built from its events.
 
     Repeats follow each other on the time axis, so that drift is visible, for example a filling server cache.
 
@@ -298,16 +302,37 @@ def _sample_before(samples: list[Sample], time_s: float) -> Sample | None:
     return None
 
 
-#: Colors of the overlaid tests (fields of ui.common.theme.Colors); their number limits the tests drawn.
-SERIES_COLORS: tuple[ColorName, ...] = ("write", "read", "trip", "ok", "text")
 _DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
+
+
+def timeline_table(timeline: Timeline) -> list[list[str]]:
+    """Return the curves of a test as a table: titles, and one row per transfer.
+
+    A curve without samples is that of a watched mount, whose course matters; its rows are times.
+    """
+    names = {"write": tr("To the server"), "read": tr("From the server")}
+    if timeline.curves and not any(curve.samples for curve in timeline.curves):
+        step = max(1, -(-len(timeline.curves[0].times_s) // _TABLE_ROWS))
+        titles = [tr("Time"), *(names[curve.way] for curve in timeline.curves)]
+        return [titles, *(
+            [format_duration(timeline.curves[0].times_s[index]),
+             *(speed_text(curve.speeds[index]) for curve in timeline.curves)]
+            for index in range(0, len(timeline.curves[0].times_s), step)
+        )]  # fmt: skip
+    rows = [[tr("Repeat"), tr("Direction"), tr("Average"), tr("Highest"), tr("Longest wait per request")]]
+    for curve in timeline.curves:
+        if curve.average is not None:
+            wait = format_duration(curve.longest_trip_s) if curve.longest_trip_s else "—"
+            number = tr("Warm-up") if curve.warm_up else str(max(curve.round, 1))
+            rows.append([number, names[curve.way], speed_text(curve.average), speed_text(curve.peak), wait])
+    return rows
 
 
 class OverlayLine(NamedTuple):
     """Curve of one direction of one test in the overlay plot.
 
     Attributes:
-        place: index of the test among those shown, which determines its color.
+        place: index of the test among those shown, which determines its lightness and dashes.
         way: direction, "write" to the server or "read" from it.
         times_s: times since the start of the transfer, s.
         speeds: speed at each time, bytes/s.
@@ -317,6 +342,16 @@ class OverlayLine(NamedTuple):
     way: TransferDirection
     times_s: list[float]
     speeds: list[float]
+
+
+def timeline_of(result: TestResult) -> Timeline:
+    """Return the timeline of a saved test, which has the samples of the repeat with the median speed."""
+    timeline = Timeline()
+    for direction in _DIRECTIONS:
+        transfer = result.write if direction == "write" else result.read
+        for sample in transfer.samples if transfer is not None else ():
+            timeline.take(TestEvent(direction=direction, phase=direction, sample=sample))
+    return timeline
 
 
 def differing_options(results: Sequence[TestResult]) -> list[str]:
@@ -331,12 +366,8 @@ def differing_options(results: Sequence[TestResult]) -> list[str]:
 
 def overlay_lines(results: Sequence[TestResult]) -> list[OverlayLine]:
     """Return the curves of some tests; a test with several repeats has that of the median speed."""
-    lines: list[OverlayLine] = []
-    for index, result in enumerate(results):
-        for direction in _DIRECTIONS:
-            transfer = result.write if direction == "write" else result.read
-            timeline = Timeline()
-            for sample in transfer.samples if transfer is not None else ():
-                timeline.take(TestEvent(direction=direction, phase=direction, sample=sample))
-            lines += [OverlayLine(index, direction, curve.times_s, curve.speeds) for curve in timeline.curves]
-    return lines
+    return [
+        OverlayLine(index, curve.way, [time_s - curve.start_s for time_s in curve.times_s], curve.speeds)
+        for index, result in enumerate(results)
+        for curve in timeline_of(result).curves
+    ]

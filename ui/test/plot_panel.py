@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer
-from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication, QSettings, Qt, QTimer
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from advisor.facts import payload_rate_bps
 from advisor.options import MountOptions
@@ -19,12 +19,13 @@ from ui.test.save_plot import SavePlotDialog, timeline_csv
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+    from PySide6.QtGui import QHideEvent, QShowEvent
 
     from advisor.facts import Facts, LinkFacts
     from app.mounts.model import Mount
     from app.speedtest.model import TestSpec
     from ui.common.bridge import RunInThread
+    from ui.plots.legend import PlotLayerName
     from ui.plots.timeline import TransferDirection
     from ui.test.run import TestRun
 
@@ -61,8 +62,8 @@ def expectations(
 def expectation_text(predictions: Mapping[TransferDirection, Prediction]) -> str:
     """Return a sentence with the expected speeds, "" without any."""
     templates = {
-        "write": QCoreApplication.translate("expectation", "{speed} to the server (± {percent} %)"),
-        "read": QCoreApplication.translate("expectation", "{speed} from it (± {percent} %)"),
+        "write": QCoreApplication.translate("expectation", "to the server {speed} (±{percent}%)"),
+        "read": QCoreApplication.translate("expectation", "from the server {speed} (±{percent}%)"),
     }
     parts = [
         templates[direction].format(speed=speed_text(item.bytes_per_s), percent=round(item.error * 100))
@@ -70,20 +71,20 @@ def expectation_text(predictions: Mapping[TransferDirection, Prediction]) -> str
     ]
     if not parts:
         return ""
-    text = QCoreApplication.translate("expectation", "Dashed, with a band: what the model expects, {speeds}.")
+    text = QCoreApplication.translate("expectation", "Dashed with a band, the model expects: {speeds}.")
     return text.format(speeds=", ".join(parts))
 
 
 def best_text(best: Mapping[TransferDirection, float]) -> str:
     """Return a sentence with the best earlier speeds (bytes/s), "" without any."""
     templates = {
-        "write": QCoreApplication.translate("expectation", "{speed} to the server"),
-        "read": QCoreApplication.translate("expectation", "{speed} from it"),
+        "write": QCoreApplication.translate("expectation", "to the server {speed}"),
+        "read": QCoreApplication.translate("expectation", "from the server {speed}"),
     }
     parts = [templates[direction].format(speed=speed_text(speed)) for direction, speed in best.items()]
     if not parts:
         return ""
-    text = QCoreApplication.translate("expectation", "Dotted: the best before this test, {speeds}.")
+    text = QCoreApplication.translate("expectation", "Dotted, the best before: {speeds}.")
     return text.format(speeds=", ".join(parts))
 
 
@@ -92,16 +93,16 @@ def limit_text(limits: Mapping[TransferDirection, float]) -> str:
     if not limits:
         return ""
     if len(set(limits.values())) == 1:
-        text = QCoreApplication.translate("expectation", "the link carries at most {speed}")
+        text = QCoreApplication.translate("expectation", "Link: at most {speed}")
         return text.format(speed=speed_text(next(iter(limits.values()))))
-    text = QCoreApplication.translate("expectation", "the link carries at most {up} there, {down} back")
+    text = QCoreApplication.translate("expectation", "Link: at most {up} to the server, {down} from it")
     return text.format(up=speed_text(limits["write"]), down=speed_text(limits["read"]))
 
 
 #: Interval between two frames, ms.
 _FRAME_MS = 40
-#: Minimum width of the progress text, characters.
-_LETTERS = 40
+#: Key of the settings with the layers that the user wants to see.
+_LAYERS_KEY = "test/plot-layers"
 #: Frames between two updates of the figures, so that they stay readable.
 _FRAMES_A_FIGURE = 5
 
@@ -130,6 +131,8 @@ class SpeedTestPlot(QWidget):
         self._progress = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
         self._progress.setObjectName("progress")
         self._tools = PlotToolbar()
+        self._tools.set_layers(str(QSettings().value(_LAYERS_KEY, "")).split())
+        self._tools.layers_changed.connect(self._on_layers)
         self._tools.pause_changed.connect(self._on_pause)
         self._tools.save_clicked.connect(self._on_save)
         self._legend = Legend()
@@ -151,13 +154,11 @@ class SpeedTestPlot(QWidget):
         picture.addWidget(self._expected)
         picture.addWidget(self._box, 1)
         self._box.setMinimumHeight(self.fontMetrics().lineSpacing() * 14)
-        self._top = top = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        top.addWidget(self._progress, 1)
-        top.addWidget(self._tools)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(top)
+        layout.addWidget(self._progress)
         layout.addWidget(self._picture, 1)
+        layout.addWidget(self._tools)
 
     @property
     def drawing(self) -> bool:
@@ -189,6 +190,21 @@ class SpeedTestPlot(QWidget):
         self.plot.zoomed.connect(self._tools.set_zoomed)
         self._tools.zoom_clicked.connect(self.plot.zoom)
         self._tools.reset_zoom_clicked.connect(self.plot.reset_zoom)
+        self._show_layers(self._tools.layers())
+
+    # Layers
+
+    def _on_layers(self, names: frozenset[PlotLayerName]) -> None:
+        QSettings().setValue(_LAYERS_KEY, " ".join(sorted(names)))
+        self._show_layers(names)
+        self._show_references()
+
+    def _show_layers(self, names: frozenset[PlotLayerName]) -> None:
+        self._legend.show_layers(names)
+        if self.plot is not None:
+            self.plot.show_layers(names)
+        if self._run is not None:
+            self._legend.show_marks(self._run.timeline)
 
     # Reference lines
 
@@ -202,7 +218,11 @@ class SpeedTestPlot(QWidget):
         if run is None or self.plot is None:
             return
         predictions = expectations(self._mount, self._facts, run.spec)
-        texts = [expectation_text(predictions), best_text(run.best)]
+        layers = self._tools.layers()
+        texts = [
+            expectation_text(predictions) if "model" in layers else "",
+            best_text(run.best) if "best" in layers else "",
+        ]
         self._expected.setText("\n".join(text for text in texts if text))
         self._expected.setVisible(any(texts))
         self.plot.set_expected(
@@ -252,10 +272,8 @@ class SpeedTestPlot(QWidget):
             self.plot.draw(run.timeline)
         if figures:
             self._progress.setText(run.progress_text())
-            if run.call is None:
-                self._legend.show_result(run.result, run.timeline)
-            else:
-                self._legend.show_now(run.timeline)
+            self._legend.show_marks(run.timeline)
+            self.plot.describe_timeline()
 
     def _on_pause(self, paused: bool) -> None:  # noqa: FBT001 - a slot
         self._paused = paused
@@ -271,22 +289,13 @@ class SpeedTestPlot(QWidget):
         run = self._run
         if run is None:
             return
-        SavePlotDialog(
-            self.window(),
-            run.spec.path or run.spec.share,
-            self._picture.grab().toImage(),
-            timeline_csv(run.timeline),
-            self._run_blocking,
-        ).open()
+        self._legend.show_speeds(_speed_texts(run))
+        image = self._picture.grab().toImage()
+        self._legend.show_speeds({})
+        subject = run.spec.path or run.spec.share
+        SavePlotDialog(self.window(), subject, image, timeline_csv(run.timeline), self._run_blocking).open()
 
     # Qt overrides
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: move the progress text above the toolbar if the row is too narrow for both."""
-        super().resizeEvent(event)
-        beside = self._tools.sizeHint().width() + self.fontMetrics().averageCharWidth() * _LETTERS
-        directions = QBoxLayout.Direction
-        self._top.setDirection(directions.LeftToRight if beside <= self.width() else directions.TopToBottom)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Qt: draw, and start the drawing timer during a test."""
@@ -298,3 +307,17 @@ class SpeedTestPlot(QWidget):
         """Qt: stop the drawing timer."""
         super().hideEvent(event)
         self._update_timer()
+
+
+def _speed_texts(run: TestRun) -> dict[TransferDirection, str]:
+    """Return the speed of each direction for a picture: the median of a finished test, else the average."""
+    texts: dict[TransferDirection, str] = {}
+    directions: tuple[TransferDirection, ...] = ("write", "read")
+    for direction in directions:
+        figure = run.result.figures.get(direction) if run.result is not None else None
+        curve = run.timeline.latest(direction)
+        if figure is not None:
+            texts[direction] = speed_text(figure.median)
+        elif curve is not None and curve.average is not None:
+            texts[direction] = speed_text(curve.average)
+    return texts

@@ -120,7 +120,7 @@ def test_a_curve_has_time_outs_beside_its_levels(qtbot: QtBot) -> None:
     qtbot.addWidget(plot)
     plot.draw(FactorCurve(factor="timeo", figure="write", workload="w", points=points, best=None))
     (ticks,) = plot._item.getAxis("bottom")._tickLevels
-    assert [text for _place, text in ticks] == ["0.7 s\ntime-outs: 2.5", "60 s\ntime-outs: 0"]
+    assert [text for _place, text in ticks] == ["0.7 s\ntimeouts: 2.5", "60 s\ntimeouts: 0"]
     plot.grab()
 
 

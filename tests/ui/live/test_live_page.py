@@ -132,8 +132,8 @@ def test_what_went_wrong_is_that_of_all_the_time_shown(driver: Driver, fake: Fak
     assert driver.text_of("live-retransmissions") == "0 in 3 s"
     assert driver.text_of("live-errors") == "6 in 3 s"
     legend = driver.window._detail.live._legend
-    assert legend._marks["timeout"].label.text() == "timed out: 1"
-    assert legend._marks["retransmission"].label.text() == "sent again: 9"
+    assert legend._marks["timeout"].label.text() == "Timeouts: 1"
+    assert legend._marks["retransmission"].label.text() == "Retransmitted: 9"
 
 
 def test_what_the_plot_marks_live() -> None:
@@ -172,13 +172,12 @@ def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) 
     driver.tab("Live")
     driver.wait(lambda: driver.text_of("live-said") != "")
     legend = driver.window._detail.live._legend
-    labels = list(legend._labels.values())
+    labels = [legend._labels[name] for name in ("write", "read")]
     driver.wait(lambda: all(label.visibleRegion().boundingRect() == label.rect() for label in labels))
     assert all(label.width() >= label.sizeHint().width() for label in labels)
-    legend._figure("write", "x" * 60)
-    legend.show_marks(SampleWindow().timeline())
+    legend.show_speeds({"write": "x" * 60})
     # The entries are arranged vertically now.
-    driver.wait(lambda: len({label.mapTo(legend, label.rect().topLeft()).y() for label in labels}) == 3)
+    driver.wait(lambda: len({label.mapTo(legend, label.rect().topLeft()).y() for label in labels}) == 2)
 
 
 def test_figures_of_before_are_not_counted_when_somebody_looks_again(driver: Driver, fake: FakeHost) -> None:

@@ -411,7 +411,7 @@ def test_the_expected_speeds_follow_the_unit(driver: Driver, fake: FakeHost) -> 
         SPEED_UNITS.choose(SpeedUnit.BITS)
         page = driver.window._detail.advice
         driver.wait(lambda: any(
-            plot.isVisible() and "Gbit/s" in plot._item.getAxis("left").labelText
+            plot.isVisible() and "Gbit/s" in plot.axis("left").title()
             for plot in page.findChildren(ExpectedPlot)
         ))  # fmt: skip
     finally:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QTransform
+from PySide6.QtGui import QColor, QFont, QImage, QPainter, QTransform
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QGraphicsItem, QLabel
+from PySide6.QtWidgets import QApplication, QGraphicsItem, QLabel
 from waiting import DEADLINE_MS
 
 from advisor.speeds import SpeedUnit
@@ -18,6 +18,7 @@ from app.speedtest.model import Sample, TestEvent
 from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
 from ui.plots.layers import GrowingLine, PlotTransform
+from ui.plots.legend import PLOT_LAYERS
 from ui.plots.live_plot import LivePlot
 from ui.plots.timeline import Timeline
 
@@ -95,20 +96,96 @@ def test_the_warm_up_is_drawn_pale_and_repeats_are_numbered(plot: LivePlot) -> N
     assert len(pale.times_s) == len(pale.values) == 40
     assert len(full.times_s) == len(full.values) == 81  # including the gap between the repeats
     assert curves.pens["write", True].color() != curves.pens["write", False].color()
-    assert [name for _, name in plot._repeats.shown] == ["warm-up", "1", "2"]
+    assert [name for _, name in plot._repeats.shown] == ["Warm-up", "1", "2"]
     plot.clear()
     assert plot._repeats.shown == []
     assert full.times_s == []
 
 
-def test_round_trips_are_read_on_their_own_axis(plot: LivePlot) -> None:
+def test_waits_are_read_on_their_own_axis_on_demand(plot: LivePlot) -> None:
     plot.draw(run(42e6, 2))
     axis = plot._curves.axis
+    assert not axis.isVisible()
+    plot.show_layers({"latency"})
     assert axis.isVisible()
+    assert axis.title() == "Wait per request (ms)"
     assert plot._curves.trips.values[-1] == 0.002
-    assert 2 * 0.002 <= plot.top() * axis.scale < 4 * 0.002
+    assert 2 * 2 <= plot.top() * axis.scale < 4 * 2
+    plot.show_layers(())
+    assert not axis.isVisible()
+    plot.show_layers({"latency"})
     plot.clear()
     assert not axis.isVisible()
+
+
+def test_more_than_curves_and_the_link_is_drawn_on_demand(plot: LivePlot) -> None:
+    timeline = run(10e6, 5)
+    timeline.take(TestEvent(direction="write", phase="fsync"))
+    timeline.take(TestEvent(direction="write", phase="fsync", sample=Sample(6.0, 1, 6 * 10**7, 0, 0)))
+    plot.set_limits({"write": 11.8e6})
+    plot.set_expected({"write": (8e6, 0.2)})
+    plot.set_best({"write": 4e6})
+    plot.draw(timeline)
+    plot.grab()
+    QApplication.processEvents()  # the first painting finds the widths of the axes
+    plain = plot._plot.grab().toImage()
+    for layer in PLOT_LAYERS:
+        plot.show_layers({layer})
+        QApplication.processEvents()
+        assert plot._plot.grab().toImage() != plain, layer
+    plot.show_layers(())
+    QApplication.processEvents()
+    assert plot._plot.grab().toImage() == plain
+
+
+def _has_ink(image: QImage, area: QRectF, color: str) -> bool:
+    places = area.toAlignedRect().intersected(image.rect())
+    return any(
+        image.pixelColor(x, y) == QColor(color)
+        for x in range(places.left(), places.right() + 1)
+        for y in range(places.top(), places.bottom() + 1)
+    )
+
+
+@pytest.mark.parametrize("points", [9.0, 24.0])
+def test_labels_and_titles_are_whole_after_a_change_of_the_font(
+    plot: LivePlot, qapp: QApplication, points: float
+) -> None:
+    """Titles are inside the plot, and the halves of the labels at the ends of the axes, too."""
+    before = qapp.font()
+    try:
+        font = QFont(before)
+        font.setPointSizeF(points)
+        qapp.setFont(font)
+        plot.show_layers({"latency"})
+        plot.draw(run(14e6, 13))  # the axes end at 15 MB/s and at 15 s
+        QApplication.processEvents()
+        plot.grab()
+        QApplication.processEvents()
+        shown = plot._plot.sceneRect()
+        for side in ("left", "right"):
+            axis = plot.axis(side)
+            assert axis._title.font().pointSizeF() == points
+            assert shown.contains(axis._title.mapToScene(axis._title.boundingRect()).boundingRect())
+        axis, box = plot.axis("left"), plot._item.getViewBox().sceneBoundingRect()
+        half = plot.fontMetrics().height() / 2
+        label = QRectF(0, box.top() - half, box.left(), half)
+        assert shown.contains(label)
+        assert axis.mapToScene(axis.boundingRect()).boundingRect().top() <= box.top() - half
+        assert _has_ink(plot._plot.grab().toImage(), label, theme.colors().muted)
+        end = plot.fontMetrics().horizontalAdvance("15 s") / 2
+        assert shown.right() - box.right() >= end
+    finally:
+        qapp.setFont(before)
+
+
+def test_the_table_is_the_description_of_the_plot(plot: LivePlot) -> None:
+    plot.draw(run(10e6, 2, rounds=3))
+    plot.describe_timeline()
+    titles, *rows = plot.accessibleDescription().splitlines()
+    assert titles == "Repeat, Direction, Average, Highest, Longest wait per request"
+    assert rows[0] == "Warm-up, To the server, 10 MB/s, 10 MB/s, 2 ms"
+    assert [row.split(",")[0] for row in rows] == ["Warm-up", "1", "2"]
 
 
 def test_phases_are_areas_and_losses_are_marks(plot: LivePlot) -> None:
@@ -175,6 +252,7 @@ def test_painted_piece_by_piece_it_looks_as_painted_at_once(plot: LivePlot) -> N
     """Incremental painting updates all layers: curves, averages, areas, markers and numbers."""
     timeline = Timeline(warm_up=True)
     plot.set_limits({"write": 50e6})
+    plot.show_layers(PLOT_LAYERS)
     ways: tuple[TransferDirection, ...] = ("write", "read")
     for number in range(2):
         for way in ways:
@@ -219,12 +297,13 @@ def test_numbers_of_repeats_that_have_no_room_are_left_out(plot: LivePlot) -> No
         painter, PlotTransform(QRectF(0, 0, 800, 300), (0.0, 60.0), QTransform(13, 0, 0, 1, 0, 0))
     )
     painter.end()
-    assert written[0] == "warm-up"
+    assert written[0] == "Warm-up"
     assert 10 < len(written) < 50
 
 
 def test_the_expectation_is_a_line_in_a_band(plot: LivePlot) -> None:
     plot.set_expected({"read": (100e6, 0.1)})
+    plot.show_layers({"model"})
     assert plot._references.expected == {"read": (100e6, 0.1)}
     plot.draw(run(95e6, 2))
     plot._plot.viewport().repaint()
@@ -254,11 +333,11 @@ def test_zoom_stays_while_the_test_goes_on_and_can_be_taken_back(plot: LivePlot,
 
 def test_the_axis_follows_the_unit(plot: LivePlot, units: None) -> None:
     plot.draw(run(42e6, 1))
-    axis = plot._item.getAxis("left")
-    assert "MB/s" in axis.labelText
+    axis = plot.axis("left")
+    assert "MB/s" in axis.title()
     assert axis.scale == pytest.approx(1e-6)
     SPEED_UNITS.choose(SpeedUnit.BITS)
-    assert "Mbit/s" in axis.labelText
+    assert "Mbit/s" in axis.title()
     assert axis.scale == pytest.approx(8e-6)
 
 
@@ -273,7 +352,7 @@ def test_the_mouse_reads_values(plot: LivePlot, qtbot: QtBot) -> None:
     QTest.mouseMove(plot._plot.viewport(), place)
     qtbot.waitUntil(label.isVisible, timeout=DEADLINE_MS)
     assert "42 MB/s" in label.text()
-    assert "round trip 2 ms" in label.text()
+    assert "wait per request 2 ms" in label.text()
     assert label.testAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
     plot._crosshair.eventFilter(plot, QEvent(QEvent.Type.Leave))
     assert not label.isVisible()

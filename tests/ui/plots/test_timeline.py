@@ -140,7 +140,7 @@ def test_what_stands_at_a_moment_in_words() -> None:
     feed(timeline, "write", 1e6, 1, rtt_s=0.002)
     feed(timeline, "write", 2e6, 1, round_=1)
     text = readout_text(timeline, 0.51)
-    assert "To the server, warm-up · 1 MB/s · average 1 MB/s · round trip 2 ms" in text
+    assert "To the server, warm-up · 1 MB/s · average 1 MB/s · wait per request 2 ms" in text
     assert "repeat 1 · 2 MB/s" in readout_text(timeline, 1 + GAP_S + 0.5)
     assert readout_text(timeline, 1 + GAP_S / 2) == ""
 
