@@ -1,9 +1,9 @@
 """Headline of a mount: the one thing about it that matters most now, as a code with its values.
 
 The first case that applies decides: a server that does not respond, a stale mount, a server without an
-address, a share that is not mounted, a predicted gain, a recommendation without one, a mount that ends at the next boot, a mount that was
-never measured with its present settings. Otherwise the last test decides: it reached the link's rate, or it
-did not.
+address, a share that is not mounted, a predicted gain, a recommendation without one, a mount that ends at the
+next boot, a mount that was never measured with its present settings. Otherwise the last test decides: it
+reached the link's rate, or it did not.
 """
 
 from __future__ import annotations
