@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
+from app.text.translate import mark
 from ui.common.theme import Appearance
 
 if TYPE_CHECKING:
@@ -35,26 +36,21 @@ class _CommandSpec:
     keys: tuple[str, ...]
 
 
-def _mark_for_translation(source: str) -> str:
-    """Return a text unchanged; marks it for the extraction of translatable texts."""
-    return source
-
-
 _SPECS = {
-    Command.NEW: _CommandSpec(_mark_for_translation("&New mount"), ("Ctrl+N",)),
-    Command.PASTE: _CommandSpec(_mark_for_translation("&Paste a mount…"), ("Ctrl+Shift+V",)),
-    Command.EXPORT: _CommandSpec(_mark_for_translation("&Export Mounts…"), ()),
-    Command.IMPORT: _CommandSpec(_mark_for_translation("&Import Mounts…"), ()),
-    Command.REFRESH: _CommandSpec(_mark_for_translation("&Refresh"), ("F5",)),
-    Command.UNMOUNT: _CommandSpec(_mark_for_translation("Unm&ount…"), ()),
-    Command.DISMISS: _CommandSpec(_mark_for_translation("&Close the message"), ("Esc",)),
-    Command.QUIT: _CommandSpec(_mark_for_translation("&Quit"), ("Ctrl+Q",)),
+    Command.NEW: _CommandSpec(mark("&New mount"), ("Ctrl+N",)),
+    Command.PASTE: _CommandSpec(mark("&Paste a mount…"), ("Ctrl+Shift+V",)),
+    Command.EXPORT: _CommandSpec(mark("&Export Mounts…"), ()),
+    Command.IMPORT: _CommandSpec(mark("&Import Mounts…"), ()),
+    Command.REFRESH: _CommandSpec(mark("&Refresh"), ("F5",)),
+    Command.UNMOUNT: _CommandSpec(mark("Unm&ount…"), ()),
+    Command.DISMISS: _CommandSpec(mark("&Close the message"), ("Esc",)),
+    Command.QUIT: _CommandSpec(mark("&Quit"), ("Ctrl+Q",)),
 }
 
 _APPEARANCES = {
-    Appearance.SYSTEM: _mark_for_translation("As the &system"),
-    Appearance.LIGHT: _mark_for_translation("&Light"),
-    Appearance.DARK: _mark_for_translation("&Dark"),
+    Appearance.SYSTEM: mark("As the &system"),
+    Appearance.LIGHT: mark("&Light"),
+    Appearance.DARK: mark("&Dark"),
 }
 
 

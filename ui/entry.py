@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; without a command it opens the window."""
+    from app.text.translate import install
+
+    install()  # before data files are read
     from app.cli.parser import parse_args
     from app.cli.standard_streams import check_output
     from app.errors import AppError

@@ -34,11 +34,13 @@ from advisor.speeds import SpeedUnit
 from app.errors import AppError, internal_error
 from app.files.window_state import read_window_state, write_window_state
 from app.tasks import run_in_thread
+from app.text.translate import is_translated
 from app.version import VERSION
 from ui.common import fonts, style
 from ui.common.session import LOCAL, lab_links, open_host
 from ui.common.speed_units import SPEED_UNITS
 from ui.common.theme import Appearance
+from ui.common.translation import CatalogueTranslator
 from ui.main_window import MainWindow
 from ui.notifications import DESKTOP_NAME
 
@@ -114,6 +116,9 @@ def _make_application() -> QApplication:
         QLocale(), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
     ):
         app.installTranslator(translator)
+    if is_translated():
+        # The last one installed is asked first.
+        app.installTranslator(CatalogueTranslator(app))
     return app
 
 

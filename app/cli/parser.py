@@ -25,14 +25,15 @@ from app.cli.test import is_share
 from app.cli.tunables import add_arguments as add_tunables
 from app.cli.watch import add_arguments as add_watch
 from app.speedtest.model import ACCESS_PATTERNS, DEFAULT_SIZE, DEFAULT_SMALL_SIZE
+from app.text.translate import gettext, mark
 from app.text.units import format_size, parse_size
 from app.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_DESCRIPTION = """Mount NFS shares, see what is really in use, and measure them honestly.
-Without a command it opens the window."""
+_DESCRIPTION = mark("""Mount NFS shares, see what is really in use, and measure them honestly.
+Without a command it opens the window.""")
 
 _EPILOG = """exit codes: 0 done, 1 it failed or lint found an error, 2 wrong usage, 70 a bug,
             77 not authorized, 130 cancelled; of shell that of its command
@@ -88,7 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser; its namespace has ``command`` (None for the window), ``lab`` and ``json``."""
     parser = argparse.ArgumentParser(
         prog="mountwright",
-        description=_DESCRIPTION,
+        description=gettext(_DESCRIPTION),
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -97,7 +98,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        text = gettext(text)
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         # --lab is also accepted after the command; SUPPRESS keeps a value given before it.
         _add_lab(command, default=argparse.SUPPRESS)
         if name != "shell":  # its output is that of the command in the guest
@@ -281,10 +283,21 @@ def _add_lab(parser: argparse.ArgumentParser, *, default: str | None) -> None:
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Parse and check the command line; exit with code 2 and a usage line if it is wrong."""
     parser = build_parser()
+    translate_help(parser)
     args = parser.parse_args(argv)
     if args.command is not None:
         _check(parser, args)
     return args
+
+
+def translate_help(parser: argparse.ArgumentParser) -> None:
+    """Translate the help of all options and commands of a parser."""
+    for action in parser._actions:
+        if action.help and action.help != argparse.SUPPRESS:
+            action.help = gettext(action.help)
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                translate_help(command)
 
 
 def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

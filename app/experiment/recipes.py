@@ -22,6 +22,7 @@ from app.experiment.model import SEARCH_NAME, Experiment, Factor, Strategy, Work
 from app.speedtest.model import Direction, WorkloadKind, block_size_problem, file_count_problem
 from app.text.errors import ErrorCode
 from app.text.units import parse_size
+from resources import translated
 from resources.decoding import converted
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def parse_recipe(text: str, file: str, *, name: str = "", own: bool = False) -> 
             file, "", "a number in it has too many digits, or it is nested too deeply."
         ) from error
     try:
-        recipe = converted({**data, "name": name, "own": own}, Recipe)
+        recipe = converted({**(data if own else translated(data)), "name": name, "own": own}, Recipe)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$.")
         keys = re.findall(r"[a-z_]+|\d+", path.rstrip("`"))

@@ -15,6 +15,9 @@ def main() -> int:
     # Standard output is reserved for the protocol; stray prints go to standard error.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
+    from app.text.translate import install
+
+    install()  # before the catalogues are read
     from app.service.server import AgentServer
     from app.service.transport import PipeTransport
     from app.service.verbs import HostVerbs

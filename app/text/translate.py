@@ -10,11 +10,9 @@ from __future__ import annotations
 import gettext as _gettext
 import os
 import re
-from importlib.resources import files
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import resources
 
 #: Domain of the catalogues: ``resources/i18n/<language>/LC_MESSAGES/mountwright.mo``.
 DOMAIN = "mountwright"
@@ -23,7 +21,7 @@ PSEUDO_LANGUAGE = "en@pseudo"
 _PSEUDO_EXPANSION = 0.35
 _PSEUDO_LETTERS = str.maketrans("AEIOUYaeiouycnsz", "ÅÉÎÖÜÝåéîöüýçñšž")
 #: Parts of a text that stay as they are: placeholders, tags and entities of HTML, mnemonics of Qt, numbers.
-_FIXED_PARTS = re.compile(r"(\{[^{}]*\}|<[^<>]*>|&[a-z]+;|&[A-Za-z]|%n|%L?\d)")
+_FIXED_PARTS = re.compile(r"(\{[^{}]*\}|<[^<>]*>|&[a-z]+;|&[A-Za-z]|%n|%L?\d|%%|%\([a-z_]+\)[a-z])")
 
 
 class _PseudoTranslations(_gettext.NullTranslations):
@@ -40,7 +38,7 @@ _translations: _gettext.NullTranslations = _gettext.NullTranslations()
 
 
 def install(language: str | None = None) -> None:
-    """Select the language of all texts.
+    """Select the language of all texts, before data files are read.
 
     Args:
         language: such as “de”, “pt_BR” or PSEUDO_LANGUAGE; None for the language of the environment.
@@ -49,13 +47,19 @@ def install(language: str | None = None) -> None:
     first = os.environ.get("LANGUAGE", "").partition(":")[0] if language is None else language
     if first == PSEUDO_LANGUAGE:
         _translations = _PseudoTranslations()
-        return
-    _translations = _gettext.translation(
-        DOMAIN,
-        str(files("resources").joinpath("i18n")),
-        languages=None if language is None else [language],
-        fallback=True,
-    )
+    else:
+        _translations = _gettext.translation(
+            DOMAIN,
+            Path(resources.__file__).parent / "i18n",
+            languages=None if language is None else [language],
+            fallback=True,
+        )
+    resources.set_translation(gettext if is_translated() else str)
+
+
+def is_translated() -> bool:
+    """Whether the selected language is another one than plain English."""
+    return type(_translations) is not _gettext.NullTranslations
 
 
 def gettext(text: str) -> str:
@@ -66,10 +70,6 @@ def gettext(text: str) -> str:
 def ngettext(singular: str, plural: str, count: int) -> str:
     """Return the form of a text for a number in the selected language."""
     return _translations.ngettext(singular, plural, count)
-
-
-#: Usual short name of :func:`gettext`.
-_: Callable[[str], str] = gettext
 
 
 def mark(text: str) -> str:
@@ -90,4 +90,5 @@ def pseudo_text(text: str) -> str:
     accented = "".join(
         part if index % 2 else part.translate(_PSEUDO_LETTERS) for index, part in enumerate(parts)
     )
-    return f"⟦{accented}{'~' * max(1, round(letters * _PSEUDO_EXPANSION) - 2)}⟧"
+    added = max(1, round(letters * _PSEUDO_EXPANSION) - 2)
+    return f"⟦{accented}{('~~~~~ ' * added)[:added]}⟧"
