@@ -504,3 +504,18 @@ def _compare_retest(
         figure=figure, before=median(old), after=median(new), before_values=old, after_values=new,
         **found._asdict(),
     )  # fmt: skip
+
+
+#: Verdict about the winner of a search: better, no-difference or worse in the retest; present: it is the
+#: current setting; untested: no retest, or too few rounds.
+SearchVerdict = Literal["better", "no-difference", "worse", "present", "untested"]
+
+
+def search_verdict(answer: SearchConclusion, retest: Retest | None) -> SearchVerdict:
+    """Return the verdict about the winner; the search alone proves nothing, since its figure is biased."""
+    if answer.current is not None and answer.current.levels == answer.winner.levels:
+        return "present"
+    if retest is None:
+        return "untested"
+    verdicts: dict[str, SearchVerdict] = {"higher": "better", "lower": "worse", "same": "no-difference"}
+    return verdicts.get(retest.whole.verdict, "untested")

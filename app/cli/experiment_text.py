@@ -7,14 +7,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from advisor.experiment.measurements import FIGURE_INFO
+from advisor.experiment.search import search_verdict
 from advisor.lint import LintContext
 from advisor.speeds import format_speed
-from advisor.text.experiment import search_verdict, single_color_note
 from app.cli.table import table
 from app.experiment.analysis import analyze_search, level_rows, search_rows, set_with_levels
 from app.experiment.factors import FILE_SIZE, factor_label, level_label
 from app.experiment.feasibility import levels_text
 from app.experiment.proposed_options import propose_options
+from app.text.experiment import single_color_note
 from app.text.message import message_text
 from app.text.units import format_duration, format_figure, format_size
 

@@ -47,7 +47,7 @@ from advisor.experiment.ranking import (
     reference_levels,
     with_effects,
 )
-from advisor.experiment.search import Retest  # noqa: TC001 - msgspec reads the annotations at run time
+from advisor.experiment.search import Retest, SearchVerdict, search_verdict
 from advisor.experiment.tables import (
     ComparisonRow,
     FactorCurve,
@@ -59,9 +59,12 @@ from advisor.experiment.tables import (
 )
 from advisor.options import MountOptions
 from advisor.recommend import MeasuredOption
-from advisor.text.experiment import (
+from app.errors import AppError
+from app.experiment.factors import FILE_SIZE, READ_AHEAD, TEST_FACTORS
+from app.experiment.model import SEARCH_NAME
+from app.text.errors import ErrorCode
+from app.text.experiment import (
     RECIPE_NAMES,
-    SearchVerdict,
     best_levels_text,
     compared_with_best_text,
     comparison_text,
@@ -75,16 +78,11 @@ from advisor.text.experiment import (
     retest_texts,
     search_headline,
     search_texts,
-    search_verdict,
     set_text,
     sync_time_text,
     unmeasured_text,
     winner_text,
 )
-from app.errors import AppError
-from app.experiment.factors import FILE_SIZE, READ_AHEAD, TEST_FACTORS
-from app.experiment.model import SEARCH_NAME
-from app.text.errors import ErrorCode
 from app.text.units import format_size
 
 if TYPE_CHECKING:
@@ -93,8 +91,8 @@ if TYPE_CHECKING:
     from advisor.experiment.error_model import ErrorModel
     from advisor.experiment.measurements import TrialOutcome
     from advisor.experiment.search import SetEstimate
-    from advisor.text.experiment import FactorNames, FigureFormat
     from app.experiment.model import BestSettings, Experiment, ExperimentPlan, OptionSet
+    from app.text.experiment import FactorNames, FigureFormat
 
 Tone = Literal["ok", "info", "warn"]
 

@@ -12,8 +12,8 @@ import msgspec
 
 from advisor.catalogue import YES
 from advisor.options import ATTRIBUTE_TIMES, MountOptions, catalogue, check_options
-from advisor.text.experiment import FactorNames
 from app.speedtest.model import TestSpec
+from app.text.experiment import FactorNames
 from app.text.units import format_size, parse_size
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.experiment.error_model import smallest_detectable_difference
-from advisor.text.experiment import detectable_difference_text
 from app.errors import AppError, ErrorKind
 from app.experiment.design import level_combinations, schedule_trials
 from app.experiment.estimate import (
@@ -40,6 +39,7 @@ from app.experiment.model import SEARCH_NAME, ExcludedSet, ExperimentPlan, Optio
 from app.mounts.parsing import share_to_mount
 from app.speedtest.estimate import usable_space
 from app.text.errors import ErrorCode
+from app.text.experiment import detectable_difference_text
 from app.text.units import format_size
 
 if TYPE_CHECKING:

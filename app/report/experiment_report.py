@@ -9,7 +9,6 @@ import msgspec
 
 from advisor.experiment.measurements import FIGURE_INFO, WRITE
 from advisor.speeds import SpeedUnit, convert_speeds, speed_scale
-from advisor.text.experiment import set_text, single_color_note
 from app.errors import AppError
 from app.experiment.analysis import (
     analyze,
@@ -26,6 +25,7 @@ from app.report.html_page import environment_line, html_document, html_table
 from app.report.svg_plot import PlotStrip, strip_plot
 from app.report.tables import trials_table
 from app.text.errors import ErrorCode
+from app.text.experiment import set_text, single_color_note
 from app.text.units import format_figure
 from app.version import VERSION
 from resources.decoding import from_json

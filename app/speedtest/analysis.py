@@ -15,10 +15,10 @@ import msgspec
 from advisor.bottleneck import BOTTLENECK_LABELS, MIN_LOAD_TIME_S, find_bottleneck
 from advisor.experiment.intervals import confidence_interval, median, single_outlier, spread_is_wide
 from advisor.speeds import format_rate, format_speed
-from advisor.text.use_cases import use_case_texts
 from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS, SPEED_FIGURES, CacheReport, Figure
 from app.text.units import format_size
+from app.text.use_cases import use_case_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from advisor.text.experiment import single_color_note
 from app.experiment.factors import factor_label, level_label
+from app.text.experiment import single_color_note
 from ui.common import theme
 from ui.common.figure_text import with_unit
 from ui.common.labels import MutedLabel, heading

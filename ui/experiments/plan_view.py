@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from advisor.experiment.measurements import sorted_levels
-from advisor.text.experiment import set_text
 from app.experiment.factors import DISPLAY_NAMES, factor_label, level_label
 from app.experiment.model import SEARCH_NAME
+from app.text.experiment import set_text
 from app.text.units import format_duration, format_size
 from ui.common.labels import MutedLabel, heading, plain_label
 from ui.common.layout import CollapsibleSection

@@ -23,8 +23,8 @@ from advisor.experiment.measurements import (
 from advisor.experiment.ranking import rank_sets
 from advisor.experiment.tables import compare_with_base, factor_curve, level_consistency, matrices
 from advisor.identify import network_cards
-from advisor.text.experiment import best_levels_text, comparison_text
 from advisor.throughput_udp import UDP_TRANSFER_SIZES, udp_copy
+from app.text.experiment import best_levels_text, comparison_text
 
 _SEEDS = Path(__file__).parents[2] / "data/seeds"
 _MB = 2**20

@@ -18,7 +18,7 @@ from advisor.experiment.effects import (
 from advisor.experiment.measurements import TIMEOUTS, WRITE, TrialOutcome
 from advisor.experiment.ranking import rank_sets
 from advisor.experiment.tables import compare_with_base, factor_curve, matrices
-from advisor.text.experiment import (
+from app.text.experiment import (
     FactorNames,
     best_levels_text,
     comparison_text,

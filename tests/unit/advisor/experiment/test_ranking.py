@@ -24,7 +24,7 @@ from advisor.experiment.measurements import (
 )
 from advisor.experiment.ranking import baseline_drifts, rank_sets
 from advisor.experiment.tables import compare_with_base
-from advisor.text.experiment import (
+from app.text.experiment import (
     compared_with_best_text,
     comparison_text,
     consistency_text,

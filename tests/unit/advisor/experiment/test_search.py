@@ -10,8 +10,15 @@ import pytest
 from msgspec import structs
 
 from advisor.experiment.measurements import TrialOutcome
-from advisor.experiment.search import BayesianSearch, Retest, SearchConclusion, SetEstimate, evaluate_retest
-from advisor.text.experiment import retest_texts, search_headline, search_texts, search_verdict
+from advisor.experiment.search import (
+    BayesianSearch,
+    Retest,
+    SearchConclusion,
+    SetEstimate,
+    evaluate_retest,
+    search_verdict,
+)
+from app.text.experiment import retest_texts, search_headline, search_texts
 
 _FACTORS = {
     "rsize": [str(2**power) for power in range(14, 21)],

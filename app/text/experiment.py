@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from advisor.experiment.measurements import FIGURE_INFO, READ, READ_TOTAL_S, WRITE, lower_is_better
-from advisor.experiment.search import BOTH_DIRECTIONS, MIN_RETEST_ROUNDS
+from advisor.experiment.search import BOTH_DIRECTIONS, MIN_RETEST_ROUNDS, SearchVerdict, search_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -426,21 +426,6 @@ def _number(number: int) -> str:
     return _NUMBER_WORDS[number] if number < len(_NUMBER_WORDS) else str(number)
 
 
-#: Verdict about the winner of a search: better, no-difference or worse in the retest; present: it is the
-#: current setting; untested: no retest, or too few rounds.
-SearchVerdict = Literal["better", "no-difference", "worse", "present", "untested"]
-
-
-def search_verdict(answer: SearchConclusion, retest: Retest | None) -> SearchVerdict:
-    """Return the verdict about the winner; the search alone proves nothing, since its figure is biased."""
-    if answer.current is not None and answer.current.levels == answer.winner.levels:
-        return "present"
-    if retest is None:
-        return "untested"
-    verdicts: dict[str, SearchVerdict] = {"higher": "better", "lower": "worse", "same": "no-difference"}
-    return verdicts.get(retest.whole.verdict, "untested")
-
-
 def search_headline(
     answer: SearchConclusion, retest: Retest | None, names: FactorNames = RECIPE_NAMES
 ) -> str:
@@ -452,7 +437,7 @@ def search_headline(
     return f"{_SEARCH_HEADLINES[verdict]} Keep what you have."
 
 
-_SEARCH_HEADLINES = {
+_SEARCH_HEADLINES: dict[SearchVerdict, str] = {
     "present": "The present setting came first.",
     "untested": "Nothing is proven: the winner was not tested again.",
     "no-difference": "No difference found.",

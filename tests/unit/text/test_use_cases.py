@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.text.use_cases import use_case_texts
+from app.text.use_cases import use_case_texts
 
 
 @pytest.mark.parametrize(
