@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 1.5
 #: Local file systems, which cannot block.
 _LOCAL = frozenset({
-    "bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "reiserfs", "tmpfs",
-    "xfs", "zfs",
+    "bcachefs", "btrfs", "devtmpfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "ramfs", "reiserfs",
+    "tmpfs", "xfs", "zfs",
 })  # fmt: skip
 #: Largest number of symbolic links in a path, as in the kernel (path_resolution(7)).
 _MAX_LINKS = 40

@@ -81,6 +81,7 @@ def test_a_folder_that_is_a_file_is_said(folder: Path) -> None:
         (["31 21 0:50 / {home} rw - autofs systemd-1 rw"], "", False),
         (["31 21 0:50 / {home} rw - fuse.sshfs nas: rw"], "", False),
         (["31 21 0:50 / {home} rw - tmpfs none rw"], "", True),
+        (["31 21 0:50 / {home} rw - devtmpfs udev rw"], "", True),
         (["31 21 0:50 / /srv/homes rw - nfs4 nas:/home rw"], "/srv/homes/ann", False),
         (["31 21 0:50 / /srv/homes rw - nfs4 nas:/home rw"], "/srv/../srv/homes/ann", False),
         (["31 21 0:50 / /srv/homes rw - nfs4 nas:/home rw"], "/srv/others", True),
