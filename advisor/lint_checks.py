@@ -93,7 +93,9 @@ def _ineffective_options(situation: LintInput, rule: LintRule) -> Iterator[LintM
 def _unknown_options(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
     """Match options that are missing from the option catalogue."""
     for problem in _first_problems(situation, {"unknown"}):
-        if problem.name not in rule.ignore and not _is_cut_off(situation, problem.item):
+        variable = situation.context.place == "command" and problem.item.startswith("$")
+        known = problem.name in rule.ignore or variable
+        if not known and not _is_cut_off(situation, problem.item):
             fix = _corrected_spelling(situation, problem)
             yield LintMatch((problem.name,), {"problem": problem.message, "hint": problem.hint}, fix)
 
@@ -116,6 +118,8 @@ def _bad_values(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
         value = problem.item.partition("=")[2]
         if problem.item in rule.ignore or problem.name in rule.ignore or _is_unusual_number(value):
             continue
+        if situation.context.place == "command" and "$" in problem.item:
+            continue  # a variable of the shell
         if is_comment(problem.item):
             continue  # an x-* option does not reach mount.nfs; _systemd_options checks it
         option = catalogue().find(problem.name)
@@ -276,6 +280,12 @@ def _zero_attribute_times(situation: LintInput, _rule: LintRule) -> Iterator[Lin
     given = tuple(name for name in ("ac", "actimeo", *ATTRIBUTE_TIMES) if name in situation.values)
     if given and all(situation.implied.get(name) == "0" for name in ATTRIBUTE_TIMES):
         yield LintMatch(given, {})
+
+
+def _noac_with_times(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
+    """Match attribute cache times beside noac that are not 0."""
+    if any(situation.values.get(name, "0") != "0" for name in ("actimeo", *ATTRIBUTE_TIMES)):
+        yield LintMatch(rule.options, {})
 
 
 def _mixed_flavors(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -459,9 +469,10 @@ def _newer_options(situation: LintInput, answers: set[bool | None]) -> Iterator[
         if option.newer_than(release) and supported.get(name) in answers:
             yield LintMatch((name,), {"name": name, "since": option.since, "kernel": release}, Fix((name,)))
         since = option.newer_values(release).get(situation.values[name])
-        word = option.word_for(situation.values[name]) or situation.written[name][-1]
+        item = situation.written[name][-1]
+        word = option.word_for(situation.values[name]) or item
         if since and supported.get(word) in answers:
-            yield LintMatch((name,), {"name": word, "since": since, "kernel": release}, Fix((name,)))
+            yield LintMatch((name,), {"name": item, "since": since, "kernel": release}, Fix((name,)))
 
 
 def _clock_skew(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -535,6 +546,7 @@ LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
     "empty-value": _empty_value,
     "long-times": _long_attribute_times,
     "no-times": _zero_attribute_times,
+    "noac-times": _noac_with_times,
     "mixed-flavors": _mixed_flavors,
     "flavor-gone": _obsolete_flavor,
     "families": _mixed_address_families,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from advisor.lint_rules import LintInput, LintRule, NeighborEntry
 
 _NFS_TYPES = frozenset({"nfs", "nfs4"})
+#: Root of a diskless computer, which the kernel has mounted (Documentation/admin-guide/nfs/nfsroot.rst).
+_DISKLESS_ROOT = ("/dev/nfs", "/")
 _EFS_ID = re.compile(r"fs-[0-9a-f]{8,17}")
 _BARE_IPV6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f.]*(?:%[\w.-]+)?):(/.*)", re.DOTALL)
 _URL = re.compile(r"(?!smb:|cifs:)[a-z][a-z0-9+.-]*://([^/:\[]+|\[[^\]]+\])(?::[0-9]+)?(/.*)", re.DOTALL)
@@ -69,6 +71,11 @@ _AFTER_REMOTE = frozenset({"remote-fs.target", "multi-user.target", "graphical.t
 _BEFORE_NETWORK = frozenset(
     {"local-fs.target", "local-fs-pre.target", "sysinit.target", "basic.target", "network-pre.target"}
 )
+#: Further targets that systemd reaches after the local file systems (bootup(7), systemd.special(7)).
+_AFTER_LOCAL = frozenset(
+    {"local-fs.target", "sysinit.target", "basic.target", "nss-lookup.target", "nss-user-lookup.target",
+     "time-sync.target", "nfs-client.target", "rpcbind.target", "sockets.target"}
+)  # fmt: skip
 #: Targets that an NFS mount unit follows by default (systemd.mount(5), Default dependencies).
 _BEFORE_MOUNT = frozenset({"network.target", "network-online.target", "remote-fs-pre.target"})
 _SPECIFIER = re.compile(r"%(.)")
@@ -135,6 +142,8 @@ def _share_spelling_check(rule_id: str) -> Callable[[LintInput, LintRule], Itera
         share = situation.context.share
         if not share or _VARIABLE.search(share) or situation.context.fstype not in _NFS_TYPES:
             return
+        if (share, situation.context.mount_point) == _DISKLESS_ROOT:
+            return
         broken_rule, better = _share_spelling(share)
         if broken_rule == rule_id:
             yield LintMatch((), {"share": share}, fields={"share": better} if better else {})
@@ -164,6 +173,8 @@ def _swapped(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 def _share_unreadable(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     share = situation.context.share
     if not share or _VARIABLE.search(share) or situation.context.fstype not in _NFS_TYPES:
+        return
+    if (share, situation.context.mount_point) == _DISKLESS_ROOT:
         return
     try:
         Share.parse(share)
@@ -228,6 +239,13 @@ def _options_in_field(situation: LintInput, _rule: LintRule) -> Iterator[LintMat
             continue
         rest = text[len(match[1]) :]
         yield LintMatch((), {"text": text, "rest": rest}, fields={field: match[1]})
+
+
+def _share_several(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match several shares with a comma or semicolon between them."""
+    share = situation.context.share
+    if re.search(r":/[^,;]*[,;]\s*[\w.-]+:/", share):
+        yield LintMatch((), {"share": share})
 
 
 def _share_address(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -545,10 +563,12 @@ def _ordering_cycle(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch
         after = key == "After" or (key == "Requires" and context.place == "fstab")
         if after and value in _AFTER_REMOTE and must_wait:
             cycle = f"systemd starts {value} after the network file systems, and this mount is one of them."
-        elif key in _AFTER_SETTINGS and value in _BEFORE_MOUNT and _is_automount(situation):
-            cycle = f"Automount units come before the local file systems are complete, {value} after that."
         elif _is_automount(situation):
-            continue
+            late = value in _BEFORE_MOUNT | _AFTER_REMOTE | _AFTER_LOCAL
+            service = value.endswith(".service") and not value.startswith("systemd-")
+            if key not in {"After", "Requires"} or not (late or service):
+                continue
+            cycle = f"Automount units come before the local file systems are complete, {value} after that."
         elif (key in _BEFORE_SETTINGS and value in _BEFORE_NETWORK) or (
             key == "Before" and value in _BEFORE_MOUNT
         ):
@@ -558,7 +578,6 @@ def _ordering_cycle(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch
         yield LintMatch(option, {"item": item, "cycle": cycle})
 
 
-_AFTER_SETTINGS = frozenset({"After", "Wants", "Requires"})
 _BEFORE_SETTINGS = frozenset({"Before", "WantedBy", "RequiredBy"})
 
 
@@ -832,6 +851,13 @@ def _unit_comment(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 _COMMENT = re.compile(r"\s+([#;].*)\Z", re.DOTALL)
 
 
+def _unit_alias(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match another name for a mount or automount unit."""
+    for section, key, value in situation.context.settings:
+        if (section, key) == ("Install", "Alias") and value:
+            yield LintMatch((), {"value": value})
+
+
 def _unit_path(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Match settings for paths with a relative path."""
     for _, key, value in situation.context.settings:
@@ -871,6 +897,8 @@ ENTRY_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = 
     "share-escape": _share_escape,
     "options-in-field": _options_in_field,
     "share-address": _share_address,
+    "share-several": _share_several,
+    "unit-alias": _unit_alias,
     "not-expanded": _not_expanded,
     "depends-on-itself": _depends_on_itself,
     "unit-misspelled": _unit_misspelled,

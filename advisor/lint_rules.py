@@ -79,6 +79,7 @@ class LintConditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         fstype: the file system type, third field of fstab.
         at: the mount point is in this list.
         not_at: the mount point is not in this list.
+        not_below: the mount point is neither in this list nor below a directory of it.
         servers: the kind of server is in this list (ids of resources/servers.toml).
         not_servers: the kind of server is not in this list.
         udp: whether the kernel's NFS client supports UDP.
@@ -101,6 +102,7 @@ class LintConditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fstype: str | None = None
     at: tuple[str, ...] = ()
     not_at: tuple[str, ...] = ()
+    not_below: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
     not_servers: tuple[str, ...] = ()
     udp: bool | None = None
@@ -326,6 +328,7 @@ class LintInput:
             and (not when.places or self.context.place in when.places)
             and (not when.at or self.context.mount_point in when.at)
             and self.context.mount_point not in when.not_at
+            and not f"{self.context.mount_point}/".startswith(tuple(f"{path}/" for path in when.not_below))
             and (not when.servers or self.server in when.servers)
             and not (when.not_servers and self.server in when.not_servers)
         )

@@ -178,7 +178,17 @@ def _line_problem(line: str) -> str:
         return f"“{line}” has more than one setting: each stands in a line of its own."
     if _is_odd_truth(key.lower(), value):
         return f"“{line}” switches nothing: write {key}=True or {key}=False."
-    return _default_problem(key, value)
+    return _negation_problem(line, key, value) or _default_problem(key, value)
+
+
+def _negation_problem(line: str, key: str, value: str) -> str:
+    """Return how a negated flag is written, "" for another setting; both have the same effect."""
+    option = catalogue().find(key.lower())
+    truth = {"true": "False", "false": "True"}.get(value.lower().strip('"'))
+    plain = key.lower().removeprefix("no")
+    if option is None or truth is None or key.lower() != option.negation or plain != option.name:
+        return ""
+    return f"“{line}” is written {plain}={truth} in this file."
 
 
 def _has_second_setting(key: str, value: str) -> bool:

@@ -75,7 +75,27 @@ def read_entries(name: str, raw: bytes) -> tuple[list[FileEntry], list[str]]:
             found, warnings = _map_entries(name, text, sure=named_as_map)
         if found or (named_as_map and warnings):
             return found, warnings
-    return entries, [*table.warnings(name), *_trailing_fields(table, name)]
+    return entries, [*table.warnings(name), *_trailing_fields(table, name), *_helper_types(table, name)]
+
+
+#: Types of file systems whose helpers mount NFS (amazon-efs-utils, AZNFS-mount).
+_HELPER_TYPES = frozenset({"efs", "aznfs"})
+
+
+def _helper_types(table: fstab.Fstab, name: str) -> list[str]:
+    """Return a warning for each line whose type systemd does not know to need the network."""
+    found: list[str] = []
+    for line in table.lines:
+        if line.entry is None or line.entry.fstype not in _HELPER_TYPES:
+            continue
+        options = MountOptions.parse(printable(line.entry.options))
+        late = options.get("noauto") is not None or options.get("x-systemd.automount") is not None
+        if options.get("_netdev") is None and not late:
+            found.append(
+                f"Line {line.number} of {name}: systemd takes the type {line.entry.fstype} for a local one: "
+                "it needs the option _netdev."
+            )
+    return found
 
 
 def _trailing_fields(table: fstab.Fstab, name: str) -> list[str]:
@@ -189,16 +209,29 @@ def _master_map_entries(name: str, text: str) -> tuple[list[FileEntry], list[str
     first: dict[str, int] = {}
     for row in points:
         first_line = first.setdefault(row.point, row.number)
-        if first_line != row.number and row.point != "/-":
+        direct = row.point == "/-"
+        same = direct and any(one.map == row.map and one.number < row.number for one in points)
+        if first_line != row.number and (same or not direct):
             problem = f"is ignored: line {first_line} has a map for {printable(row.point)} already."
             warnings.append(f"Line {row.number} of {name} {problem}")
     for number, line in enumerate(text.splitlines(), 1):
-        for flag, value in _MASTER_FLAG.findall(line.partition("#")[0]):
-            if flag not in _MASTER_FLAGS:
-                warnings.append(f"Line {number} of {name}: {flag} is no option of a master map.")
-            elif flag.endswith("timeout") and not value.isdecimal():
-                warnings.append(f"Line {number} of {name}: {flag} takes whole seconds.")
+        warnings += [
+            f"Line {number} of {name}: {problem}" for problem in _master_flag_problems(line.partition("#")[0])
+        ]
     return entries, warnings
+
+
+def _master_flag_problems(line: str) -> list[str]:
+    """Return problems of the flags of a line of a master map, one sentence each (auto.master(5))."""
+    found: list[str] = []
+    for flag, value in _MASTER_FLAG.findall(line):
+        if flag.startswith("--") and flag not in _MASTER_FLAGS:
+            found.append(f"{flag} is no option of a master map.")
+        elif (flag.endswith("timeout") or flag in {"-n", "-t"}) and not value.isdecimal():
+            found.append(f"{flag} takes whole seconds.")
+        elif flag == "--mode" and _OCTAL_MODE.fullmatch(value) is None:
+            found.append("--mode takes octal digits, for example 0755.")
+    return found
 
 
 def _shares_in_master_map(name: str, text: str) -> list[str]:
@@ -222,7 +255,8 @@ _MAP_KINDS = frozenset(
     {"", "file", "program", "yp", "nisplus", "hesiod", "ldap", "ldaps", "sss", "hosts", "null", "multi",
      "dir", "amd", "userhome"}
 )  # fmt: skip
-_MASTER_FLAG = re.compile(r"(?<=\s)(--[\w-]+)[=\s]?(\S*)")
+_MASTER_FLAG = re.compile(r"(?<=\s)(--[\w-]+|-[nt](?=[=\s]))[=\s]?(\S*)")
+_OCTAL_MODE = re.compile(r"[0-7]{1,4}")
 _MASTER_FLAGS = frozenset({"--timeout", "--negative-timeout", "--ghost", "--verbose", "--debug", "--mode"})
 
 
@@ -321,6 +355,25 @@ def _entry_problems(entry: autofs.MapEntry, shares: list[str]) -> list[str]:
     return found
 
 
+#: Flags of mount(8) for all entries of fstab.
+_ALL_ENTRIES = frozenset({"-a", "--all"})
+
+
+def _flag_problems(words: list[str], share: str) -> list[str]:
+    """Return problems of the flags of a mount command, one sentence each (mount(8))."""
+    if not looks_like_share(share):
+        return []
+    found: list[str] = []
+    for word in words:
+        if word.startswith(("-O", "--test-opts")):
+            found.append("-O chooses among the entries of fstab; the options of a mount stand after -o.")
+        elif word in {"-f", "--fake"}:
+            found.append(f"with {word} nothing is mounted.")
+        elif word in {"-i", "--internal-only"}:
+            found.append(f"with {word} mount does not call mount.nfs, which NFS needs.")
+    return found
+
+
 def _has_nfs_options(items: list[str]) -> bool:
     """Return whether an item is an option of the NFS client, which local file systems do not have."""
     options = (catalogue().read_item(item)[0] for item in ",".join(items).split(","))
@@ -347,14 +400,12 @@ def _command_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
             continue
         try:
             command = parse_command(line)
-            if command.program not in LINUX_PROGRAMS:
+            if command.program not in LINUX_PROGRAMS or _ALL_ENTRIES.intersection(command.words):
                 continue
             items, fstype, _, share, point = read_mount_flags(command)
-            if any(word.startswith(("-O", "--test-opts")) for word in command.words):
-                warnings.append(
-                    f"Line {number} of {name}: -O chooses among the entries of fstab; the options of a mount "
-                    "stand after -o."
-                )
+            warnings += [
+                f"Line {number} of {name}: {problem}" for problem in _flag_problems(command.words, share)
+            ]
         except DialectError as error:
             if "nfs" in line or any(map(looks_like_share, line.split())):
                 warnings.append(f"Line {number} of {name} is not judged: {error}")

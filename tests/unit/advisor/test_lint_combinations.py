@@ -115,6 +115,12 @@ CASES = [
     ("cloud-transport", "vers=4.1,noresvport,proto=rdma", EFS, "vers=4.1,noresvport"),
     ("cloud-transport", "vers=3,nolock,proto=udp", BLOB, "vers=3,nolock"),
     ("cloud-port", "vers=4.1,port=20490", AZURE, "vers=4.1"),
+    (
+        "efs-network",
+        "vers=4.1,noresvport",
+        replace(EFS, place="fstab", fstab=True),
+        "vers=4.1,noresvport,_netdev",
+    ),
     ("oci-version", "vers=4.1", OCI, "vers=3"),
     ("efs-short-name", "nfsvers=4.1", replace(EFS, share="fs-0123456789abcdef0:/"), None),
     ("efs-source-port", "vers=4.1", EFS, "vers=4.1,noresvport"),
@@ -132,6 +138,12 @@ RIGHT = [
     ("bg,retry=5", NOW),
     ("ro,vers=3,nolock", NOW),
     ("vers=3,nolock", VAR),
+    ("vers=3,nolock,hard,timeo=600", replace(VAR, mount_point="/hana/data/HN1/mnt00001")),
+    ("bg,hard,nolock,noatime,nointr,vers=3", replace(VAR, mount_point="/var/lib/mongodb")),
+    ("vers=3,nolock", LintContext(place="nfsmount.conf")),  # the mounts themselves may be read-only
+    ("rw,bg,hard,tcp,vers=3,timeo=600,noac", replace(VAR, mount_point="/u02/oradata")),
+    ("rw,hard,noac,actimeo=0", replace(VAR, mount_point="/u01/app/crs")),
+    ("ro,private,hard", NOW),
     ("vers=3,local_lock=flock", NOW),  # for Samba
     ("ro,nolock,nocto,actimeo=3600", LintContext(place="fstab", share="server:/export", mount_point="/usr")),
     ("ro,nocto,actimeo=600", NOW),

@@ -43,6 +43,10 @@ def unit(*settings: tuple[str, str, str]) -> LintContext:
     return replace(UNIT, settings=(*UNIT.settings, *settings))
 
 
+def automount(*settings: tuple[str, str, str]) -> LintContext:
+    return replace(AUTOMOUNT, settings=(*AUTOMOUNT.settings, ("Install", "WantedBy", "a.target"), *settings))
+
+
 #: rule, options, context, proposed changes of fields or options
 CASES = [
     ("share-cifs", "hard", replace(FSTAB, share="//nas/b"), {"share": "nas:/b"}),
@@ -115,6 +119,12 @@ CASES = [
     ("unit-list", "ro", unit(("Install", "WantedBy", "multi-user.target;a.target")), {}),
     ("unit-comment", "ro", unit(("Mount", "Where", "/mnt/a # the data")), {"Where": "/mnt/a"}),
     ("unit-comment", "ro", unit(("Mount", "TimeoutSec", "30 ; seconds")), {"TimeoutSec": "30"}),
+    ("unit-alias", "ro", unit(("Install", "Alias", "data.mount")), {}),
+    ("ordering-cycle", "", automount(("Unit", "After", "NetworkManager-wait-online.service")), {}),
+    ("ordering-cycle", "", automount(("Unit", "Requires", "wg-quick@wg0.service")), {}),
+    ("ordering-cycle", "", automount(("Unit", "After", "nss-lookup.target")), {}),
+    ("share-several", "ro", replace(FSTAB, share="nas1:/a,nas2:/a"), {}),
+    ("share-several", "ro", replace(MAP, share="nas1:/a,nas2:/a"), {}),
     ("unit-path", "ro", unit(("Unit", "RequiresMountsFor", "mnt")), {}),
     ("unit-read-only", "ro", unit(("Mount", "ReadWriteOnly", "yes")), {}),
     ("unit-setting", "ro", unit(("Mount", "MountPoint", "/mnt/a")), {"MountPoint": "Where"}),
@@ -258,7 +268,12 @@ RIGHT = [
     ("ro", unit(("Unit", "After", "dev-disk-by\\x2dlabel-a.device"), ("Unit", "Wants", "rpc-statd.service"))),
     ("rw", unit(("Mount", "ReadWriteOnly", "yes"), ("Unit", "After", "network-online.target"))),
     ("", replace(AUTOMOUNT, settings=(*AUTOMOUNT.settings, ("Install", "WantedBy", "local-fs.target")))),
-    ("ro", unit(("Install", "Alias", "data.mount"), ("Unit", "PartOf", "nas.target"))),
+    ("ro", unit(("Unit", "PartOf", "nas.target"))),
+    (
+        "",
+        automount(("Unit", "Wants", "network-online.target"), ("Unit", "After", "systemd-networkd.service")),
+    ),
+    ("defaults", replace(FSTAB, share="/dev/nfs", mount_point="/")),
     ("rw", replace(MAP, share="$HOST:/home/&")),
     ("rw", replace(COMMAND, share="$NAS:/a", mount_point="$POINT")),
     ("rw,hard", COMMAND),

@@ -114,6 +114,14 @@ def test_the_nearest_section_counts_and_the_mount_itself_before_all(
             "[ NFSMount_Global_Options ]\nTimeo=600;Retrans=2\n",
             [(2, "“Timeo=600;Retrans=2” has more than one setting: each stands in a line of its own.")],
         ),
+        (
+            "[ NFSMount_Global_Options ]\nNolock=True\nnoac = true\nNofsc=False\nNoatime=True\n",
+            [
+                (2, "“Nolock=True” is written lock=False in this file."),
+                (3, "“noac = true” is written ac=False in this file."),
+                (4, "“Nofsc=False” is written fsc=True in this file."),
+            ],
+        ),
         ("[ NFSMount_Global_Options ]\n=4.2\n", [(2, "“=4.2” has no name before the equals sign.")]),
         ("[ NFSMount_Global_Options ]\nTimeo=600 ; Retrans=2\n;Hard=True\nSec=krb5:krb5i\n", []),
     ],

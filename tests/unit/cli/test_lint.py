@@ -289,6 +289,9 @@ OCTAL = (
          ["Line 1 of auto.x: --timout is no option of a master map."]),
         ("/nfs /etc/auto.nfs --timeout 60 --ghost\n/h -hosts\n+auto.master\n", [], []),
         ("/- auto.a\n/- auto.b\n", [], []),
+        ("/- auto.a\n/- auto.a\n", [], ["Line 2 of auto.x is ignored: line 1 has a map for /- already."]),
+        ("/h auto.a -t 60s\n", [], ["Line 1 of auto.x: -t takes whole seconds."]),
+        ("/h auto.a --mode=999\n", [], ["Line 1 of auto.x: --mode takes octal digits, for example 0755."]),
         ("/h auto.a\n/h auto.b\n", [], ["Line 2 of auto.x is ignored: line 1 has a map for /h already."]),
         ("a/b -rw nas:/x\n", [], ["Line 1 of auto.x: the key “a/b” is neither one name nor a path from /."]),
         ("/m//d -rw nas:/x\n", [],
@@ -352,6 +355,51 @@ def test_fields_after_the_sixth_are_reported() -> None:
     )
     report = command.lint_file("fstab", text.encode(), None, [])
     assert report.warnings == ["Line 1 of fstab: mount ignores “hard,nofail” after the sixth field."]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("fs-0123456789abcdef0:/ /efs efs tls 0 0", True),
+        ("fs-0123456789abcdef0:/ /efs efs tls,_netdev 0 0", False),
+        ("fs-0123456789abcdef0:/ /efs efs tls,noauto 0 0", False),
+        ("acct.blob.core.windows.net:/acct/c /c aznfs vers=3,nolock 0 0", True),
+    ],
+)
+def test_a_type_with_a_helper_needs_the_word_for_the_network(line: str, *, problem: bool) -> None:
+    report = command.lint_file("fstab", line.encode(), None, [])
+    assert report.entries == []
+    fstype = line.split()[2]
+    sentence = (
+        f"Line 1 of fstab: systemd takes the type {fstype} for a local one: it needs the option _netdev."
+    )
+    assert report.warnings == [sentence] * problem
+
+
+@pytest.mark.parametrize(
+    ("flag", "problem"),
+    [
+        ("-f", "with -f nothing is mounted."),
+        ("--fake", "with --fake nothing is mounted."),
+        ("-i", "with -i mount does not call mount.nfs, which NFS needs."),
+        ("--internal-only", "with --internal-only mount does not call mount.nfs, which NFS needs."),
+    ],
+)
+def test_flags_that_keep_a_share_from_being_mounted_are_reported(flag: str, problem: str) -> None:
+    report = command.lint_file("m.sh", f"mount {flag} -t nfs nas:/a /mnt/a\n".encode(), None, [])
+    assert report.warnings == [f"Line 1 of m.sh: {problem}"]
+
+
+def test_a_mount_of_all_entries_is_passed_over() -> None:
+    text = "mount -a -t nfs,nfs4\nmount --all -t nfs\n"
+    report = command.lint_file("m.sh", text.encode(), None, [])
+    assert (report.entries, report.warnings) == ([], [])
+
+
+def test_shell_variables_in_a_command_are_no_bad_values() -> None:
+    text = "mount -t nfs -o vers=3,port=$PORT,mountport=${PORT},$EXTRA,ro nas:/a /mnt/a\n"
+    report = command.lint_file("m.sh", text.encode(), None, [])
+    assert [f.rule for f in report.entries[0].findings if f.severity != "info"] == []
 
 
 def test_the_flag_for_a_choice_among_entries_is_reported() -> None:
