@@ -78,8 +78,13 @@ def said_in(notes: list[str], options: MountOptions, name: str) -> bool:
 
 
 def means(options: MountOptions) -> dict[str, str]:
-    """Return the values in force, with noac replaced by the values that it implies."""
+    """Return the values in force, with noac replaced by the values that it implies.
+
+    x-systemd.requires and x-systemd.wants imply x-systemd.after for the same unit (systemd.mount(5)).
+    """
     values = implied_values(options)
+    if values.get("x-systemd.after") in {values.get("x-systemd.requires"), values.get("x-systemd.wants")}:
+        values.pop("x-systemd.after", None)
     if values.get("ac") == NO:
         values.pop("ac")
     if values.get("lock") == NO:
