@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from advisor.lint_entry_checks import ENTRY_CHECKS
 from advisor.lint_rules import Fix, LintMatch
+from advisor.lint_systemd_checks import SYSTEMD_CHECKS
 from advisor.options import (
     ATTRIBUTE_TIMES,
     NO,
@@ -522,6 +523,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
     **ENTRY_CHECKS,
+    **SYSTEMD_CHECKS,
     "whole": _conditions_only,
     "written": _written_items,
     "given": _given_options,
