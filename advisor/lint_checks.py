@@ -427,6 +427,18 @@ def _remount_both(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
         yield LintMatch(("remount",), {"share": context.share, "point": context.mount_point})
 
 
+def _overridden_by_user(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match exec, suid and dev before user, users, owner or group, which imply their negations."""
+    items = list(situation.options)
+    user = situation.written.get("user", [""])[-1]
+    if user in {"", "nouser"}:
+        return
+    early = [item for item in items[: items.index(user)] if item in {"exec", "suid", "dev"}]
+    if early:
+        names = tuple(catalogue().read_item(item)[1] for item in early)
+        yield LintMatch((*names, "user"), {"item": early[0], "user": user}, Fix(names, tuple(early)))
+
+
 def _context_comma(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Match an unquoted security context whose categories are cut off at a comma."""
     items = list(situation.options)
@@ -562,6 +574,7 @@ LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
     "remount": _not_remountable,
     "remount-both": _remount_both,
     "context-comma": _context_comma,
+    "user-order": _overridden_by_user,
     "empty-option": _empty_option,
     "newer-than-kernel": _newer_than_kernel,
     "not-in-kernel": _not_in_kernel,

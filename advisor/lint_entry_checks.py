@@ -142,6 +142,13 @@ def _azure_path(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
         )
 
 
+def _fsx_path(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a path on FSx for OpenZFS that is not below its root volume."""
+    share = situation.context.share
+    if share.partition(":")[2].split("/")[1:2] != ["fsx"]:
+        yield LintMatch((), {"share": share})
+
+
 def _efs_short_name(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Match the id of an EFS file system in the place of a server's name."""
     if _EFS_ID.fullmatch(situation.host) and situation.context.fstype in _NFS_TYPES:
@@ -172,7 +179,7 @@ def _share_escape(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 #: Options after a share or a mount point: a word after a colon, as in Docker, or a list after a comma.
 _TRAILING_OPTIONS = re.compile(
-    r"(.*/[^:,]*)(?::(?:r[ow](?:,\w+)*)?|,((?:[\w.-]+(?:=[^,/]*)?,?)+))\Z", re.DOTALL
+    r"(.*/[^:,]*)(?::(?:r[ow](?:,\w+)*|[0-9]{1,5})?|,((?:[\w.-]+(?:=[^,/]*)?,?)+))\Z", re.DOTALL
 )
 
 
@@ -426,6 +433,7 @@ ENTRY_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = 
     "share-several": _share_several,
     "not-expanded": _not_expanded,
     "azure-path": _azure_path,
+    "fsx-path": _fsx_path,
     "efs-short-name": _efs_short_name,
     "point-relative": _point_relative,
     "point-dots": _point_dots,

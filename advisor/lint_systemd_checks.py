@@ -202,13 +202,24 @@ _BEFORE_SETTINGS = frozenset({"Before", "WantedBy", "RequiredBy"})
 
 def _short_limit(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
     """Match a mount timeout of systemd that is too short for a slow server."""
-    name = "x-systemd.mount-timeout"
+    yield from _short_times(situation, rule, "x-systemd.mount-timeout", ("Mount", "TimeoutSec"))
+
+
+def _short_idle_time(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
+    """Match an idle timeout after which a share is mounted and unmounted all the time."""
+    yield from _short_times(situation, rule, "x-systemd.idle-timeout", ("Automount", "TimeoutIdleSec"))
+
+
+def _short_times(
+    situation: LintInput, rule: LintRule, name: str, setting: tuple[str, str]
+) -> Iterator[LintMatch]:
+    """Match a time of 1 s up to the rule's maximum, in an option or in a setting of a unit."""
     value = situation.values.get(name, "")
     found: list[tuple[tuple[str, ...], str, str]] = [((name,), f"{name}={value}", value)]
     found += [
         ((), f"{key}={value}", value)
         for section, key, value in situation.context.settings
-        if (section, key) == ("Mount", "TimeoutSec")
+        if (section, key) == setting
     ]
     for options, item, value in found:
         seconds = parse_time_span(value) if value else None
@@ -216,6 +227,13 @@ def _short_limit(situation: LintInput, rule: LintRule) -> Iterator[LintMatch]:
             yield LintMatch(
                 options, {"item": item, "seconds": f"{seconds:g}"}, Fix(options) if options else None
             )
+
+
+def _unit_user(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match User= and Group= of a mount unit."""
+    for section, key, value in situation.context.settings:
+        if section == "Mount" and key in {"User", "Group"}:
+            yield LintMatch((), {"item": f"{key}={value}"})
 
 
 def _open_directory(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -509,6 +527,8 @@ SYSTEMD_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] 
     "ordering-cycle": _ordering_cycle,
     "waits-for-ever": _endless_mount_timeout,
     "short-limit": _short_limit,
+    "idle-short": _short_idle_time,
+    "unit-user": _unit_user,
     "open-directory": _open_directory,
     "unit-name": _unit_name,
     "unit-specifier": _unit_specifier,

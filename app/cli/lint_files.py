@@ -257,7 +257,18 @@ _MAP_KINDS = frozenset(
 )  # fmt: skip
 _MASTER_FLAG = re.compile(r"(?<=\s)(--[\w-]+|-[nt](?=[=\s]))[=\s]?(\S*)")
 _OCTAL_MODE = re.compile(r"[0-7]{1,4}")
-_MASTER_FLAGS = frozenset({"--timeout", "--negative-timeout", "--ghost", "--verbose", "--debug", "--mode"})
+_MASTER_FLAGS = frozenset(
+    {
+        "--timeout",
+        "--negative-timeout",
+        "--ghost",
+        "--verbose",
+        "--debug",
+        "--mode",
+        "--use-weight-only",
+        "--random-multimount-selection",
+    }
+)
 
 
 def _map_entries(name: str, text: str, *, sure: bool) -> tuple[list[FileEntry], list[str]]:

@@ -19,6 +19,7 @@ EFS = LintContext(share="fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/", mo
 AZURE = LintContext(share="acct.file.core.windows.net:/acct/share", mount_point="/files")
 ALIBABA = LintContext(share="0123-x1.cn-hangzhou.nas.aliyuncs.com:/", mount_point="/nas")
 BLOB = LintContext(share="acct.blob.core.windows.net:/acct/container", mount_point="/blob")
+FSX = LintContext(share="fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com:/data", mount_point="/fsx")
 OCI = LintContext(share="fss1.sub1.vcn1.oraclevcn.com:/fs1", mount_point="/fss")
 IPV4 = LintContext(share="192.0.2.7:/a", mount_point="/mnt/a")
 IPV6 = LintContext(share="[2001:db8::7]:/a", mount_point="/mnt/a")
@@ -95,6 +96,9 @@ CASES = [
     ("remount-both", "remount,ro", COMMAND, None),
     ("programs-of-server", "users,noauto,suid", ENTRY, "users,noauto,nosuid"),
     ("suid-said", "rw,dev", NOW, "rw,nodev"),
+    ("user-order", "noauto,exec,users", ENTRY, "noauto,users,exec"),
+    ("user-order", "suid,dev,user,noauto", ENTRY, "user,noauto,suid,dev"),
+    ("idmap", "X-mount.idmap=b:0:1000:1,ro", ENTRY, "ro"),
     ("bind-share", "bind,ro", NOW, "ro"),
     ("owner-of-device", "owner,noauto", ENTRY, "noauto"),
     ("empty-value", "fsc=,ro", NOW, "ro"),
@@ -121,6 +125,7 @@ CASES = [
         replace(EFS, place="fstab", fstab=True),
         "vers=4.1,noresvport,_netdev",
     ),
+    ("fsx-path", "vers=4.2", FSX, None),
     ("oci-version", "vers=4.1", OCI, "vers=3"),
     ("efs-short-name", "nfsvers=4.1", replace(EFS, share="fs-0123456789abcdef0:/"), None),
     ("efs-source-port", "vers=4.1", EFS, "vers=4.1,noresvport"),
@@ -162,6 +167,12 @@ RIGHT = [
     ("remount,ro", NOW),
     ("remount,ro", LintContext(place="command", mount_point="/mnt/a")),
     ("user,noauto,nosuid,nodev", ENTRY),
+    ("noauto,users,exec", ENTRY),
+    ("noexec,nosuid,noauto,user", ENTRY),
+    (
+        "vers=4.2,nconnect=16",
+        replace(FSX, share="fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com:/fsx/vol1"),
+    ),
     ("vers=3,nolock,local_lock=all,ro", NOW),
     ("vers=3,lock,local_lock=none", NOW),
     ("user,noauto", ENTRY),

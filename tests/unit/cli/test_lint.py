@@ -290,6 +290,7 @@ OCTAL = (
         ("/nfs /etc/auto.nfs --timeout 60 --ghost\n/h -hosts\n+auto.master\n", [], []),
         ("/- auto.a\n/- auto.b\n", [], []),
         ("/- auto.a\n/- auto.a\n", [], ["Line 2 of auto.x is ignored: line 1 has a map for /- already."]),
+        ("/h auto.a --use-weight-only --random-multimount-selection\n", [], []),
         ("/h auto.a -t 60s\n", [], ["Line 1 of auto.x: -t takes whole seconds."]),
         ("/h auto.a --mode=999\n", [], ["Line 1 of auto.x: --mode takes octal digits, for example 0755."]),
         ("/h auto.a\n/h auto.b\n", [], ["Line 2 of auto.x is ignored: line 1 has a map for /h already."]),
