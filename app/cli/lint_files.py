@@ -69,13 +69,30 @@ def read_entries(name: str, raw: bytes) -> tuple[list[FileEntry], list[str]]:
     if _MASTER_MAP.search(name) and (warnings := _shares_in_master_map(name, text)):
         return [], warnings
     named_as_map = base.startswith("auto") or base.endswith(".autofs")
-    if not entries and (named_as_map or not _TYPE_FIELD.search(text)):
+    if not entries and (named_as_map or not (base.startswith("fstab") or _TYPE_FIELD.search(text))):
         found, warnings = _master_map_entries(name, text) if named_as_map else ([], [])
         if not found:
             found, warnings = _map_entries(name, text, sure=named_as_map)
         if found or (named_as_map and warnings):
             return found, warnings
-    return entries, [*table.warnings(name), *_trailing_fields(table, name), *_helper_types(table, name)]
+    return entries, [
+        *table.warnings(name),
+        *_trailing_fields(table, name),
+        *_helper_types(table, name),
+        *_disordered_fields(table, name),
+    ]
+
+
+def _disordered_fields(table: fstab.Fstab, name: str) -> list[str]:
+    """Return a warning for each line with type or share of an NFS mount in the place of another field."""
+    return [
+        f"Line {line.number} of {name}: the fields of an entry are share, mount point, type and options, "
+        "in this order."
+        for line in table.lines
+        if line.entry is not None
+        and not line.entry.is_nfs
+        and (NFS_TYPES & {line.entry.source, line.entry.target} or looks_like_share(line.entry.target))
+    ]
 
 
 #: Types of file systems whose helpers mount NFS (amazon-efs-utils, AZNFS-mount).

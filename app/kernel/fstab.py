@@ -20,6 +20,8 @@ from app.kernel.mountinfo import NFS_TYPES, unescape
 
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,10}")
 _BLANKS = re.compile(rb"[ \t]+")
+#: Field that can only be options, and no number.
+_OPTION = re.compile(rb"[A-Za-z_][A-Za-z_][\w.=,:-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,8 @@ def _problem(fields: list[bytes]) -> str:
 def _split_field_note(fields: list[bytes]) -> str:
     """Return a note in parentheses if a blank has probably split a field, else ""."""
     for field, following in itertools.pairwise(fields[3:]):
-        if field.endswith(b",") or following.startswith(b","):
+        torn = field.endswith((b",", b"=")) or following.startswith((b",", b"="))
+        if torn or (fields[2] in _TYPES and _OPTION.fullmatch(following) and _OPTION.fullmatch(field)):
             return f" (no blank can stand among the options, as in “{_decode(field)} {_decode(following)}”)"
     if fields[3].startswith(b"-"):
         return " (“-o” belongs to the command: here the options stand alone)"

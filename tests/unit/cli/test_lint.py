@@ -403,6 +403,35 @@ def test_shell_variables_in_a_command_are_no_bad_values() -> None:
     assert [f.rule for f in report.entries[0].findings if f.severity != "info"] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "split"),
+    [("vers= 4.2", "vers= 4.2"), ("vers =4.2", "vers =4.2"), ("rw hard", "rw hard"), ("rw o o", "")],
+)
+def test_a_blank_among_the_options_is_named(words: str, split: str) -> None:
+    report = command.lint_file("fstab", f"nas:/a /mnt/a nfs {words} 0 0\n".encode(), None, [])
+    note = f"(no blank can stand among the options, as in “{split}”)"
+    assert (note in report.warnings[0]) is bool(split)
+
+
+@pytest.mark.parametrize(
+    ("line", "disordered"),
+    [
+        ("/mnt/a nfs rw 0 0", True),
+        ("nfs nas:/a /mnt/a rw 0 0", True),
+        ("/mnt/a nfs4 nas:/a rw 0 0", True),
+        ("UUID=1 /nfs ext4 rw 0 0", False),
+        ("proc /proc proc defaults 0 0", False),
+        ("nas:/a /mnt/a fuse.sshfs rw 0 0", False),
+    ],
+)
+def test_fields_in_another_order_are_reported(line: str, *, disordered: bool) -> None:
+    report = command.lint_file("fstab", f"{line}\n/dev/sda1 / ext4 rw 0 1\n".encode(), None, [])
+    sentence = (
+        "Line 1 of fstab: the fields of an entry are share, mount point, type and options, in this order."
+    )
+    assert report.warnings == [sentence] * disordered
+
+
 def test_the_flag_for_a_choice_among_entries_is_reported() -> None:
     text = "mount -t nfs -O vers=4.2 nas:/a /mnt/a\nmount -a -O _netdev\n"
     report = command.lint_file("m.sh", text.encode(), None, [])
