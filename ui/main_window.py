@@ -17,7 +17,6 @@ from ui.actions import Command, make_actions, make_menu
 from ui.apply.interrupted_changes import InterruptedChanges
 from ui.common.banner import Banner
 from ui.common.bridge import Bridge
-from ui.common.labels import Separator
 from ui.common.layout import ListSplitter
 from ui.common.session import LOCAL, HostSession
 from ui.common.status_text import applied_text
@@ -99,7 +98,7 @@ class MainWindow(QMainWindow):
         self._host_bar = HostBar(links, self._actions[Command.NEW], menu)
         self._mounts = MountListPanel()
         self._detail = MountPage(self.session.submit, self.bridge.run)
-        self._detail.settings.dialect_chosen.connect(self._on_copy_as)
+        self._detail.dialect_chosen.connect(self._on_copy_as)
         self._facts_loader = FactsLoader(self.session.submit, self)
         self._unmanaged_import = UnmanagedImport(self.session.submit, self)
         self._paste_controller = PasteController(self)
@@ -139,7 +138,6 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._host_bar)
-        layout.addWidget(Separator())
         layout.addWidget(self._splitter, 1)
         self.setCentralWidget(central)
 
@@ -260,6 +258,7 @@ class MainWindow(QMainWindow):
         self._mounts.filter_by("")
         self._mounts.model.clear_speeds()
         self._host_bar.show_host(key, None)
+        self._show_title()
         self._connecting_page.show_starting(lab=key != LOCAL)
         self._show_page(self._connecting_page)
 
@@ -303,7 +302,13 @@ class MainWindow(QMainWindow):
         elif self._banner.number == self._slow_message:
             self._banner.dismiss()
 
+    def _show_title(self) -> None:
+        """Name the lab in the title of the window, so that nobody takes it for this computer."""
+        key = self.session.key
+        self.setWindowTitle(self._host_bar.title_of(key) if key != LOCAL else "Mountwright")
+
     def _on_link(self, link: LinkFacts) -> None:
+        self._show_title()
         self._host_bar.show_host(self.session.key, self.session.hello)
         self._detail.take_link(link)
         self._request_facts()
@@ -408,9 +413,8 @@ class MainWindow(QMainWindow):
 
     def _on_removed(self, mount_point: str, report: SavedEntryReport) -> None:
         details = self.tr("The file as it was: {path}").format(path=report.backup)
-        self._banner.show_information(
-            self.tr("{path} is not kept any more.").format(path=mount_point), details
-        )
+        message = self.tr("{path} is not saved any more.").format(path=mount_point)
+        self._banner.show_information(message, details)
         self.session.refresh()
 
     def _on_stuck(self, mount_point: str, error: AppError) -> None:

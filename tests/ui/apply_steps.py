@@ -45,7 +45,7 @@ def open_apply(driver: Driver, options: str = "timeo=100") -> ApplyDialog:
     """Change the options of the mounted share in the form, and open the apply dialog."""
     driver.open()
     driver.window._detail.settings.load_entry("", "", options)
-    driver.click("apply")
+    driver.preview()
     dialog = shown(driver, ApplyDialog)
     driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
     return dialog

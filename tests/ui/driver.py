@@ -78,12 +78,29 @@ class Driver:
         assert button.isEnabled(), name
         self.qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
-    def trigger(self, name: str) -> None:
-        """Choose an entry of a menu."""
+    def action(self, name: str) -> QAction:
         action = self.window.findChild(QAction, name)
         assert action is not None, name
+        return action
+
+    def offers(self, name: str) -> bool:
+        """Whether a menu has this action now."""
+        return self.action(name).isVisible()
+
+    def trigger(self, name: str) -> None:
+        """Choose an action of a menu."""
+        action = self.action(name)
+        assert action.isVisible(), name
         assert action.isEnabled(), name
         action.trigger()
+
+    def preview(self) -> None:
+        """Open the apply dialog: with changes, for a new mount, or for a mount as it is."""
+        for name in ("apply", "mount-and-save"):
+            if self.sees(name):
+                self.click(name)
+                return
+        self.trigger("save-mount")
 
     def agree(self) -> None:
         self.wait(lambda: self.window.findChild(QMessageBox, "confirm") is not None)

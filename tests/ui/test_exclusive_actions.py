@@ -133,13 +133,13 @@ def test_another_entry_waits_until_one_is_taken_out(driver: Driver, fake: FakeHo
     fake.mounts = [configured(), configured("nas01:/b", "/b")]
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
-    driver.click("forget")
+    driver.trigger("forget")
     driver.wait(lambda: driver.window.findChild(RemoveDialog) is not None)
     driver.click("forget-do")
     driver.wait(written.is_set)
     driver.window._mounts.choose("nas01:/b", "/b")
     assert driver.window._detail.busy
-    assert not driver.find(QPushButton, "forget").isEnabled()
+    assert not driver.action("forget").isEnabled()
     go.set()
     driver.wait(lambda: driver.message() == "You did not give the password.")
-    assert driver.find(QPushButton, "forget").isEnabled()
+    assert driver.action("forget").isEnabled()

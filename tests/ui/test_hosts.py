@@ -14,6 +14,7 @@ from advisor.facts import ClientFacts, Facts, ServerFacts
 from app.errors import AppError, ErrorKind
 from app.mounts.model import MountTable
 from app.stats.model import MountSpeed, SpeedsSample
+from ui.common import theme
 from ui.common.session import OpenHost
 from ui.mounts.list_model import MountRole, SpeedHistoryRole
 from ui.settings.paste import PasteDialog
@@ -257,3 +258,22 @@ def test_speeds_that_cannot_be_told_are_not_shown_and_asked_for_again(
     go.set()
     driver.wait(lambda: asked == 2)
     assert trend() is None
+
+
+def test_the_lab_is_marked_and_called_by_its_title(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    bar = driver.window._host_bar
+    assert not bar._chip.isVisible()
+    assert driver.window.windowTitle() == "Mountwright"
+    combo = driver.find(QComboBox, "host")
+    assert isinstance(combo, QComboBox)
+    assert combo.currentText() == "This computer"
+    driver.window.open_host("gigabit")
+    driver.wait(lambda: combo.currentText() == "Lab · 1 Gbit/s Ethernet")
+    assert bar._chip.isVisible()
+    assert bar._chip.word() == "Lab"
+    assert driver.window.windowTitle() == "Lab · 1 Gbit/s Ethernet"
+    image = bar.grab().toImage()
+    assert image.pixelColor(image.width() // 2, image.height() - 1).name() == theme.colors().lab
+    driver.window.open_host("")
+    driver.wait(lambda: not bar._chip.isVisible())

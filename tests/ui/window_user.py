@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QPushButton, QRadioButton, QWidget
 from waiting import source_of
 
@@ -63,6 +64,13 @@ class WindowUser:
         assert button is not None, name
         self.wait(lambda: button.isVisible() and button.isEnabled())
         button.click()
+
+    def act(self, name: str) -> None:
+        """Choose an action of a menu."""
+        action = self.window.findChild(QAction, name)
+        assert action is not None, name
+        self.wait(lambda: action.isVisible() and action.isEnabled())
+        action.trigger()
 
     def choose(self, dialog: ApplyDialog, name: str) -> None:
         button = dialog.findChild(QRadioButton, name)

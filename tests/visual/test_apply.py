@@ -71,7 +71,7 @@ def test_a_change_of_a_live_mount(person: WindowUser) -> None:
     person.look(person.window, "kept")
 
     # And taken out of fstab again.
-    person.press(person.window, "forget")
+    person.act("forget")
     forget = person.sees(RemoveDialog)
     person.look(forget, "forget")
     person.press(forget, "forget-do")

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import html
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from ui.common import theme
 from ui.common.fonts import scale_font
+from ui.common.icons import draw_icon
 from ui.common.speed_units import SPEED_UNITS, convert_to_chosen_unit
 
 
@@ -117,12 +118,16 @@ class ElidedLabel(QWidget):
         painter.end()
 
 
+#: Backgrounds of a state by the name of its color.
+_STATE_TINTS = {"ok": "ok_tint", "warn": "warn_tint", "error": "error_tint", "lab": "lab_tint"}
+
+
 class StateLabel(QWidget):
-    """State of a mount: a dot and a word in the color of the state."""
+    """State as a chip: icon and word in the color of the state, on a tint of it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._word = ""
+        self._icon = self._word = ""
         self._meaning = "muted"
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
@@ -130,10 +135,15 @@ class StateLabel(QWidget):
         """Return the shown word."""
         return self._word
 
-    def set_state(self, word: str, meaning: str) -> None:
-        """Show a word in a color, which is a field name of :class:`ui.common.theme.Colors`."""
-        self._word = word
-        self._meaning = meaning
+    def set_state(self, icon_name: str, word: str, meaning: str) -> None:
+        """Show a word in a color.
+
+        Args:
+            icon_name: name of the icon.
+            word: the state.
+            meaning: field name of :class:`ui.common.theme.Colors`.
+        """
+        self._icon, self._word, self._meaning = icon_name, word, meaning
         self.setAccessibleName(word)
         self.updateGeometry()
         self.update()
@@ -141,46 +151,33 @@ class StateLabel(QWidget):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: dot, gap and word."""
+        """Qt: icon, word and margins."""
         metrics = self.fontMetrics()
-        return QSize(metrics.horizontalAdvance(self._word) + metrics.height() + 4, metrics.height() + 4)
+        height = metrics.height()
+        return QSize(metrics.horizontalAdvance(self._word) + 2 * height + 8, height + 8)
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: the whole word."""
+        return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Qt: paint the dot and the word."""
+        """Qt: paint the chip."""
         del event
+        colors, height = theme.colors(), self.fontMetrics().height()
+        color = QColor(getattr(colors, self._meaning))
         painter = QPainter(self)
-        color = getattr(theme.colors(), self._meaning)
-        draw_dot(painter, self.rect().left(), self.rect().center().y(), self.fontMetrics().height(), color,
-                 filled=self._meaning != "muted")  # fmt: skip
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        ground = _STATE_TINTS.get(self._meaning)
         painter.setPen(color)
-        area = self.rect().adjusted(self.fontMetrics().height(), 0, 0, 0)
-        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._word)
+        painter.setBrush(QColor(getattr(colors, ground) if ground else colors.window))
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(area, area.height() / 2, area.height() / 2)
+        side = round(height * 0.9)
+        icon_area = QRect(height // 2, (self.height() - side) // 2, side, side)
+        draw_icon(painter, icon_area, self._icon, color.name())
+        text_area = self.rect().adjusted(icon_area.right() + 5, 0, 0, 0)
+        painter.drawText(text_area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self._word)
         painter.end()
-
-
-def draw_dot(
-    painter: QPainter, left: int, middle: int, line_height: int, color: str, *, filled: bool
-) -> None:
-    """Draw the dot of a state.
-
-    Args:
-        painter: active painter.
-        left: left end of the dot, px.
-        middle: vertical center of the dot, px.
-        line_height: height of a line of text, px; the dot is half as high.
-        color: color as #rrggbb.
-        filled: whether the dot is filled; a hollow dot means not mounted.
-    """
-    size = line_height * 0.5
-    painter.save()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    pen = painter.pen()
-    pen.setColor(color)
-    pen.setWidthF(1.5)
-    painter.setPen(pen)
-    painter.setBrush(pen.color() if filled else Qt.BrushStyle.NoBrush)
-    painter.drawEllipse(int(left) + 1, int(middle - size / 2), int(size), int(size))
-    painter.restore()
 
 
 class UnitAwareLabel(QLabel):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QLocale
 
 from advisor.catalogue import NO, YES
+from advisor.options import catalogue
 from app.text.units import format_size
 from ui.common.translation import tr
 
@@ -30,6 +31,12 @@ def _enum_texts() -> dict[str, str]:
         "soft": tr("give up"),
         "softerr": tr("give up, as timed out"),
     }
+
+
+def option_label(name: str) -> str:
+    """Return the label of an option; an unknown option is called by its name."""
+    option = catalogue().find(name)
+    return option.label if option is not None else name
 
 
 def value_text(option: Option, value: str) -> str:

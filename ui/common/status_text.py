@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from advisor.options import catalogue
 from advisor.speeds import format_rate
+from app.links import load_links
 from app.mounts.option_comparison import overridden_options
 from app.text.message import message_text
 from app.text.units import format_duration
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 def boot_text(mount: Mount) -> str:
     """Return how a mount is mounted at the next boot, in words."""
     return {
-        "mounted": tr("at boot"),
-        "on-demand": tr("on demand"),
-        "by-hand": tr("by hand"),
-        "gone": tr("until restart"),
+        "mounted": tr("At boot"),
+        "on-demand": tr("On demand"),
+        "by-hand": tr("Manually"),
+        "gone": tr("Until restart"),
     }[mount.after_boot]
 
 
@@ -46,6 +47,12 @@ def link_line(facts: Facts | None) -> str:
     if facts is None or facts.link is None:
         return tr("Link: not known yet")
     return "  ·  ".join([_link_name(facts.link), *link_figures(facts.link)])
+
+
+def link_title(name: str) -> str:
+    """Return the title of an emulated link; one given by its values is called by them."""
+    link = load_links().get(name)
+    return link.title if link is not None else name
 
 
 def link_figures(link: LinkFacts) -> list[str]:
@@ -121,6 +128,6 @@ def local_time(started_at: str) -> str:
 
 def _link_name(link: LinkFacts) -> str:
     if link.emulated:
-        return tr("Emulated link {name}").format(name=link.name)
+        return tr("Emulated link: {title}").format(title=link_title(link.name))
     names = [part for part in (link.interface or link.name, link.adapter) if part]
     return tr("Link: {name}").format(name=", ".join(names) or tr("interface unknown"))

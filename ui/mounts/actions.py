@@ -303,6 +303,7 @@ class RemoveDialog(QDialog):
         mount_point: mount point of the saved entry.
         report: preview of the removal, with the difference of the files.
         active: whether the share is mounted now.
+        in_fstab: whether the entry is in fstab; otherwise it is a pair of systemd units.
 
     Signals:
         agreed: the user confirmed the removal.
@@ -310,30 +311,36 @@ class RemoveDialog(QDialog):
 
     agreed = Signal()
 
-    def __init__(self, parent: QWidget, mount_point: str, report: SavedEntryReport, *, active: bool) -> None:
+    def __init__(
+        self, parent: QWidget, mount_point: str, report: SavedEntryReport, *, active: bool, in_fstab: bool
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("forget-dialog")
-        self.setWindowTitle(self.tr("Forget"))
+        title = self.tr("Remove {path} from fstab?") if in_fstab else self.tr("Remove the units of {path}?")
+        title = title.format(path=mount_point)
+        self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        diff = TextView(self.tr("What is taken out"), lines=14, diff=True)
+        diff = TextView(self.tr("Change of the files"), lines=14, diff=True)
         diff.setObjectName("forget-diff")
         diff.show_text(report.diff + (report.readahead.diff if report.readahead is not None else ""))
         warnings = MessageList("", "warn")
         approval = approval_sentences(report.approval) if report.approval is not None else []
         warnings.show_sentences([*approval, *report.warnings])
-        consequence = self.tr("It will not be mounted by itself any more.")
+        consequence = self.tr("It will not be mounted at boot.")
         if active:
-            consequence = self.tr("It stays mounted until it is unmounted or the computer shuts down, and "
-                                  "will not be mounted again by itself.")  # fmt: skip
-        do = QPushButton(self.tr("&Forget it"))
+            consequence = self.tr(
+                "It stays mounted until you unmount it or shut down the computer. "
+                "It will not be mounted at boot."
+            )
+        do = QPushButton(self.tr("&Remove"))
         do.setObjectName("forget-do")
         do.clicked.connect(self._on_confirmed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(10)
-        layout.addWidget(heading(self.tr("Stop keeping {path}?").format(path=mount_point), scale=1.3))
+        layout.addWidget(heading(title, scale=1.3))
         layout.addWidget(plain_label(consequence, wrap=True))
-        layout.addWidget(plain_label(self.tr("A copy as it is now is kept."), wrap=True))
+        layout.addWidget(plain_label(self.tr("The file as it is now is saved as a copy."), wrap=True))
         if report.readahead is not None:
             note = self.tr("The saved readahead is removed with it.")
             layout.addWidget(plain_label(note, wrap=True))
@@ -371,11 +378,12 @@ class RemoveController(QObject):
         """Whether a removal is running."""
         return self._writing
 
-    def ask(self, window: QWidget, mount_point: str, *, active: bool) -> None:
+    def ask(self, window: QWidget, mount_point: str, *, active: bool, in_fstab: bool) -> None:
         """Show the preview of a removal; does nothing while a preview is open or a removal is running."""
         if self._dialog is None and not self._writing:
             args = RemoveArgs(mount_point=mount_point, preview=True)
-            self._start(args, partial(self._on_preview, window, args, active))
+            show = partial(self._on_preview, window, args, {"active": active, "in_fstab": in_fstab})
+            self._start(args, show)
 
     def reset(self) -> None:
         """Close the preview and stop waiting for answers, because the connection to the host is closed."""
@@ -401,8 +409,10 @@ class RemoveController(QObject):
         self._writing = False
         self.changed.emit()
 
-    def _on_preview(self, window: QWidget, args: RemoveArgs, active: bool, report: SavedEntryReport) -> None:  # noqa: FBT001 - bound
-        dialog = RemoveDialog(window, args.mount_point, report, active=active)
+    def _on_preview(
+        self, window: QWidget, args: RemoveArgs, saved: dict[str, bool], report: SavedEntryReport
+    ) -> None:
+        dialog = RemoveDialog(window, args.mount_point, report, **saved)
         self._dialog = dialog
         # The removal fails if fstab changed since the preview: the user confirmed that preview only.
         approved = report.approval is not None

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette, QPen,
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from ui.common import theme
-from ui.common.labels import draw_dot
+from ui.common.icons import draw_icon
 from ui.common.speed_units import speed_text
 from ui.mounts.list_model import SAMPLES_KEPT, BootRole, MountRole, SpeedHistoryRole, StateRole, export_of
 
@@ -45,6 +45,11 @@ def draw_sparkline(painter: QPainter, area: QRect, values: Sequence[float], colo
     painter.drawPolyline(QPolygonF(points))
 
 
+#: Mount state to the name of its icon.
+STATE_ICON = {
+    "mounted": "check", "not-mounted": "ring", "not-responding": "error", "stale": "error",
+    "differs": "warning",
+}  # fmt: skip
 #: Mount state to the name of its color, a field of :class:`ui.common.theme.Colors`.
 STATE_MEANING = {
     "mounted": "ok", "not-mounted": "muted", "not-responding": "error", "stale": "error", "differs": "warn",
@@ -129,25 +134,21 @@ def _paint_mount(
 ) -> None:
     rect: QRect = option.rect
     font: QFont = option.font
-    palette: QPalette = option.palette
     state: QStyle.StateFlag = option.state
     selected = bool(state & QStyle.StateFlag.State_Selected)
     focused = bool(state & QStyle.StateFlag.State_HasFocus) and selected
-    dark = palette.color(QPalette.ColorRole.Base).lightness() < 128
-    colors = theme.DARK if dark else theme.LIGHT
+    colors = theme.colors()
     color = getattr(colors, STATE_MEANING[mount.state])
     if selected:
-        back = QColor(colors.accent)
-        back.setAlphaF(0.30 if dark else 0.13)
-        painter.fillRect(rect, back)
+        painter.fillRect(rect, QColor(colors.accent_tint))
         painter.fillRect(QRect(rect.topLeft(), QSize(3, rect.height())), QColor(colors.accent))
     metrics = QFontMetrics(font)
     line, unit = metrics.lineSpacing(), metrics.averageCharWidth()
     top = rect.top() + (rect.height() - 2 * line) // 2
     left = rect.left() + 2 * unit + line
     width = rect.right() - left - unit
-    draw_dot(
-        painter, rect.left() + 2 * unit, top + line // 2, line, color, filled=mount.state != "not-mounted"
+    draw_icon(
+        painter, QRect(rect.left() + unit + 3, top + 1, line - 2, line - 2), STATE_ICON[mount.state], color
     )
     name_font = QFont(font)
     name_font.setWeight(QFont.Weight.Medium)
@@ -171,7 +172,5 @@ def _paint_mount(
     export = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width - used)
     painter.drawText(QPoint(left + used, top + line + metrics.ascent()), export)
     if focused:
-        pen = painter.pen()
-        pen.setColor(QColor(colors.accent))
-        painter.setPen(pen)
-        painter.drawRect(rect.adjusted(0, 0, -1, -1))
+        painter.setPen(QPen(QColor(colors.accent), 2))
+        painter.drawRect(rect.adjusted(1, 1, -1, -1))

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtCore import Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
+    QMenu,
     QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
+from advisor.dialects import DIALECTS
 from advisor.dialects.linux import FSTAB_FILE as FSTAB
 from advisor.options import MountOptions
 from app.mounts.space import space_text
 from app.text.mounts import mount_state_text, trouble_text
 from ui.common import theme
-from ui.common.labels import ElidedLabel, MutedLabel, StateLabel, enlarge, plain_label, plain_tip
+from ui.common.cards import Card, CardKind, primary_button, text_button
+from ui.common.fonts import TextSize, set_text_size
+from ui.common.icons import icon
+from ui.common.labels import ElidedLabel, MutedLabel, StateLabel, plain_label, plain_tip
 from ui.common.status_text import boot_text
-from ui.mounts.delegate import STATE_MEANING
+from ui.mounts.delegate import STATE_ICON, STATE_MEANING
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QAction
+
     from app.mounts.change_model import SaveTarget
     from app.mounts.model import Configured, Mount
     from app.mounts.mount_users import WaitingProcesses
@@ -61,11 +69,7 @@ class FreeSpaceLabel(ElidedLabel):
         return QColor(colors.warn if self._warns else colors.muted)
 
 
-#: Width of the colored bar at the left of the card, px.
-_BAR_WIDTH = 4
-
-
-class ProblemCard(QFrame):
+class ProblemCard(Card):
     """Problem of a mount (server not responding, stale mount) with its remedies; hidden without a problem.
 
     Signals:
@@ -79,14 +83,8 @@ class ProblemCard(QFrame):
     remount_clicked = Signal()
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(CardKind.ERROR)
         self.setObjectName("trouble")
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.setAutoFillBackground(True)
-        self.setBackgroundRole(QPalette.ColorRole.Base)
-        self._bar = QWidget()
-        self._bar.setFixedWidth(_BAR_WIDTH)
-        self._bar.setAutoFillBackground(True)
         self._message = plain_label(wrap=True)
         self._message.setObjectName("trouble-message")
         self._message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -96,17 +94,8 @@ class ProblemCard(QFrame):
         self._choices.setVerticalSpacing(4)
         self._remedies: list[Remedy] = []
         self._buttons: list[QPushButton] = []
-        texts = QVBoxLayout()
-        texts.setContentsMargins(12, 8, 12, 8)
-        texts.setSpacing(8)
-        texts.addWidget(self._message)
-        texts.addLayout(self._choices)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._bar)
-        layout.addLayout(texts, 1)
-        self._update_colors()
+        self.body.addWidget(self._message)
+        self.body.addLayout(self._choices)
         self.hide()
 
     def show_problem(self, mount: Mount | None, now: float, waiting: WaitingProcesses | None) -> None:
@@ -160,37 +149,27 @@ class ProblemCard(QFrame):
             self._choices.addWidget(name, row, 0)
             self._choices.addWidget(MutedLabel(choice.meaning, wrap=True), row, 1)
 
-    def _update_colors(self) -> None:
-        theme.tint(self._bar, theme.colors().error, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_bar"):
-            self._update_colors()
-
 
 #: Interval at which the duration in the state text is updated, ms.
 _TICK_MS = 1000
 
 
 class MountHeader(QWidget):
-    """Title, state and action buttons of a mount or of a draft.
+    """Title, state and actions of a mount or of a draft.
 
     Attributes:
         trouble: card that shows the problem of the mount.
 
     Signals:
         mount_clicked: mount with the values of the form.
-        apply_clicked: preview a change, or a new mount that is saved.
+        apply_clicked: preview how a mount is saved.
         remove_clicked: remove the mount from fstab, or remove its systemd units.
         import_clicked: open the mount as a draft for fstab.
         unmount_clicked: unmount.
         cancel_clicked: cancel the running action.
         log_clicked: show the lines of the system log about the mount.
         discard_clicked: discard the draft of a new mount.
+        dialect_chosen: name of the dialect for which the Copy As dialog is wanted.
     """
 
     mount_clicked = Signal()
@@ -201,12 +180,15 @@ class MountHeader(QWidget):
     cancel_clicked = Signal()
     log_clicked = Signal()
     discard_clicked = Signal()
+    dialect_chosen = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
         self._title = ElidedLabel()
-        enlarge(self._title, 1.4, bold=True)
+        set_text_size(self._title, TextSize.TITLE, bold=True)
         self._state = StateLabel()
+        self._detail = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+        self._detail.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self._space = FreeSpaceLabel()
         self.trouble = ProblemCard()
         self._mount: Mount | None = None
@@ -216,54 +198,87 @@ class MountHeader(QWidget):
         self._tick = QTimer(self)
         self._tick.setInterval(_TICK_MS)
         self._tick.timeout.connect(self._show_state)
-        self._mount_button = _button(self.tr("&Mount"), "mount", self.mount_clicked)
-        self._apply_button = _button(self.tr("&Apply…"), "apply", self.apply_clicked)
-        self._remove_button = _button(self.tr("&Forget…"), "forget", self.remove_clicked)
-        self._remove_button.setToolTip(self.tr("Take it out of fstab, or remove its systemd units."))
-        self._discard_button = _button(self.tr("Discard Draf&t"), "discard", self.discard_clicked)
-        self._discard_button.hide()
-        self._import_button = _button(self.tr("&Import into fstab…"), "import", self.import_clicked)
-        self._unmount_button = _button(self.tr("Unm&ount…"), "unmount", self.unmount_clicked)
-        self._log_button = _button(self.tr("Lo&g"), "log", self.log_clicked)
-        self._log_button.setToolTip(
-            self.tr("Show what this computer's log says about the mount and its server.")
+        self._mount_button = _named(primary_button(self.tr("&Mount")), "mount", self.mount_clicked)
+        self._save_button = _named(
+            QPushButton(self.tr("Mount and Save…")), "mount-and-save", self.apply_clicked
         )
-        #: Buttons that can be the primary one, and whether each is (shown in the accent color).
-        self._primary = {self._mount_button: False, self._apply_button: False}
+        self._keep_button = _named(text_button(self.tr("Save…")), "save", self.apply_clicked)
+        self._keep_button.setToolTip(self.tr("Save the mount, so that it is there after a restart."))
+        self._discard_button = _named(
+            QPushButton(icon("trash"), self.tr("Discard Draf&t")), "discard", self.discard_clicked
+        )
+        self._unmount_button = _named(
+            QPushButton(icon("eject"), self.tr("Unm&ount…")), "unmount", self.unmount_clicked
+        )
+        self._make_menu()
         self._busy_bar, self._busy_text, self._busy_row = QProgressBar(), plain_label(), QFrame()
         self._busy_bar.setTextVisible(False)
         self._busy_bar.setMaximumWidth(self.fontMetrics().averageCharWidth() * 16)
-        self._cancel = _button(self.tr("&Cancel"), "cancel", self.cancel_clicked)
+        self._cancel = _named(QPushButton(self.tr("&Cancel")), "cancel", self.cancel_clicked)
         self._lay_out()
 
+    def _make_menu(self) -> None:
+        self._menu = QMenu(self)
+        self._save_action = self._add_action("save-mount", "bookmark", self.tr("&Save or Remount…"))
+        self._save_action.triggered.connect(self.apply_clicked)
+        self._import_action = self._add_action("import", "plus", self.tr("&Import into fstab…"))
+        self._import_action.triggered.connect(self.import_clicked)
+        self._remove_action = self._add_action("forget", "trash", self.tr("&Remove from fstab…"))
+        self._remove_action.triggered.connect(self.remove_clicked)
+        self._menu.addSeparator()
+        copy_menu = self._menu.addMenu(icon("copy"), self.tr("&Copy As"))
+        for dialect in DIALECTS.values():
+            action = copy_menu.addAction(dialect.label)
+            action.triggered.connect(partial(self._on_dialect, dialect.name))
+        self._log_action = self._add_action("log", "list", self.tr("Show &Log"))
+        self._log_action.setToolTip(
+            self.tr("Show what this computer's log says about the mount and its server.")
+        )
+        self._log_action.triggered.connect(self.log_clicked)
+        self._more_button = QPushButton(icon("more"), "")
+        self._more_button.setObjectName("more-actions")
+        self._more_button.setAccessibleName(self.tr("More actions"))
+        self._more_button.setToolTip(self.tr("More actions"))
+        self._more_button.setMenu(self._menu)
+
+    def _add_action(self, name: str, icon_name: str, text: str) -> QAction:
+        action = self._menu.addAction(icon(icon_name), text)
+        action.setObjectName(name)
+        return action
+
+    def _on_dialect(self, name: str, _checked: bool = False) -> None:  # noqa: FBT001, FBT002 - a slot
+        self.dialect_chosen.emit(name)
+
     def _lay_out(self) -> None:
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
-        texts.addWidget(self._title)
-        texts.addWidget(self._state, 0, Qt.AlignmentFlag.AlignLeft)
-        # On a separate line, because the state text can be long.
-        texts.addWidget(self._space)
         top = QHBoxLayout()
-        top.setSpacing(10)
-        top.addLayout(texts, 1)
+        top.setSpacing(8)
+        top.addWidget(self._title, 1)
         for button in (
-            self._log_button,
             self._discard_button,
-            self._import_button,
-            self._remove_button,
-            self._unmount_button,
-            self._apply_button,
+            self._save_button,
             self._mount_button,
+            self._unmount_button,
+            self._more_button,
         ):
             top.addWidget(button)
+        state = QHBoxLayout()
+        state.setSpacing(8)
+        state.addWidget(self._state)
+        state.addWidget(self._detail)
+        state.addWidget(self._keep_button)
+        state.addStretch(1)
         busy = QHBoxLayout(self._busy_row)
         busy.setContentsMargins(0, 0, 0, 0)
         busy.addWidget(self._busy_bar)
         busy.addWidget(self._busy_text, 1)
         busy.addWidget(self._cancel)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 14, 16, 8)
+        layout.setContentsMargins(16, 12, 16, 8)
+        layout.setSpacing(6)
         layout.addLayout(top)
+        layout.addLayout(state)
+        # On a separate line, because the state text can be long.
+        layout.addWidget(self._space)
         layout.addWidget(self.trouble)
         layout.addWidget(self._busy_row)
 
@@ -271,6 +286,10 @@ class MountHeader(QWidget):
     def can_mount(self) -> bool:
         """Whether the Mount button is visible and enabled."""
         return self._mount_button.isVisible() and self._mount_button.isEnabled()
+
+    def actions_menu(self) -> QMenu:
+        """Return the menu of the less frequent actions."""
+        return self._menu
 
     def set_clock(self, ahead_s: float) -> None:
         """Set the offset of the host's clock from this computer's clock, s; positive if the host is ahead."""
@@ -280,9 +299,8 @@ class MountHeader(QWidget):
         """Show the title of a draft."""
         self._mount = None
         self._tick.stop()
+        self._title.setText(self.tr("New Mount"))
         self._show_state()
-        self._title.setText(self.tr("New mount"))
-        self._state.set_state(self.tr("Not mounted"), "muted")
 
     def show_mount(self, mount: Mount) -> None:
         """Show the title and state of a mount."""
@@ -303,9 +321,15 @@ class MountHeader(QWidget):
         self._show_state()
 
     def _show_state(self) -> None:
-        self.trouble.show_problem(self._mount, self._now(), self._waiting)
-        if self._mount is not None:
-            self._state.set_state(self.state_text(self._mount), STATE_MEANING[self._mount.state])
+        mount = self._mount
+        self.trouble.show_problem(mount, self._now(), self._waiting)
+        if mount is None:
+            self._state.set_state(STATE_ICON["not-mounted"], self.tr("Not mounted"), "muted")
+            self._detail.setText("")
+        else:
+            word, detail = self._state_texts(mount)
+            self._state.set_state(STATE_ICON[mount.state], word, STATE_MEANING[mount.state])
+            self._detail.setText(detail)
 
     def show_space(self, space: Space | None) -> None:
         """Show the free space of the mount, or None while it is unknown."""
@@ -319,72 +343,58 @@ class MountHeader(QWidget):
         self._busy_bar.setAccessibleName(text)
         self._busy_text.setText(text)
 
-    def show_buttons(
-        self, mount: Mount | None, *, busy: bool, complete: bool, dirty: bool, typed: bool = False
-    ) -> None:
-        """Show and enable the buttons that apply now.
+    def show_buttons(self, mount: Mount | None, *, busy: bool, complete: bool, typed: bool = False) -> None:
+        """Show and enable the buttons and actions that apply now.
 
         Args:
             mount: the mount shown, or None for a draft.
             busy: whether an action, a test or an experiment is running.
             complete: whether the form has a share and a mount point.
-            dirty: whether the form differs from the mount's settings.
             typed: whether the form holds unsaved edits.
         """
         active = mount is not None and mount.active is not None
         configured = mount.configured if mount is not None else None
+        target = config_target_of(configured)
         self._unmount_button.setVisible(active)
-        self._unmount_button.setEnabled(not busy)
         self.trouble.enable_actions(busy=busy)
-        self._log_button.setVisible(mount is not None)
         on_demand = configured is not None and configured.keeper == "autofs"
         self._mount_button.setVisible(not active and not on_demand)
         self._mount_button.setEnabled(not busy and complete)
-        self._apply_button.setText(self.tr("&Apply…") if mount is not None else self.tr("Mount and &keep…"))
-        self._apply_button.setEnabled(not busy and complete)
-        self._remove_button.setVisible(config_target_of(configured) != "nowhere")
-        self._remove_button.setEnabled(not busy)
+        self._save_button.setVisible(mount is None)
+        self._save_button.setEnabled(not busy and complete)
+        self._keep_button.setVisible(active and configured is None)
         self._discard_button.setVisible(mount is None and typed)
-        self._discard_button.setEnabled(not busy)
-        self._import_button.setVisible(configured is not None and not configured.ours)
-        self._import_button.setEnabled(not busy)
-        self._primary = {self._mount_button: not active, self._apply_button: active and dirty}
-        self._update_colors()
+        self._save_action.setVisible(mount is not None)
+        self._log_action.setVisible(mount is not None)
+        self._import_action.setVisible(configured is not None and not configured.ours)
+        self._remove_action.setVisible(target != "nowhere")
+        self._remove_action.setText(
+            self.tr("&Remove from fstab…") if target == "fstab" else self.tr("&Remove Units…")
+        )
+        for part in (
+            self._unmount_button, self._keep_button, self._discard_button, self._save_action,
+            self._import_action, self._remove_action,
+        ):  # fmt: skip
+            part.setEnabled(not busy)
 
     def state_text(self, mount: Mount) -> str:
         """Return the state of a mount, its NFS version, and what happens to it at the next boot."""
-        text = mount_state_text(mount, self._now())
-        if mount.state == "not-mounted" and mount.configured is not None:
-            text = self.tr("Not mounted, saved in {file}").format(file=mount.configured.origin)
+        return " · ".join(self._state_texts(mount))
+
+    def _state_texts(self, mount: Mount) -> tuple[str, str]:
+        """Return the word of the state, and what stands beside it."""
+        word, details = mount_state_text(mount, self._now()), [boot_text(mount)]
         if mount.configured is not None and not mount.configured.ours:
-            text = self.tr("{state} (read only: {file})").format(
-                state=self.tr("Not mounted") if mount.active is None else text, file=mount.configured.origin
-            )
+            if mount.active is None:
+                word = self.tr("Not mounted")
+            details.insert(0, self.tr("Read only: {file}").format(file=mount.configured.origin))
+        elif mount.state == "not-mounted" and mount.configured is not None:
+            details.insert(0, self.tr("Saved in {file}").format(file=mount.configured.origin))
         if mount.active is not None:
             version = MountOptions.parse(mount.active.options).get("vers")
-            text = f"{text}, NFS {version}" if version else text
-        return f"{text} · {self._next_boot_text(mount)}"
-
-    def _next_boot_text(self, mount: Mount) -> str:
-        """Return what happens to a mount at the next boot, with a note if the mount is not saved."""
-        text = boot_text(mount)
-        return self.tr("{text}, not saved").format(text=text) if mount.configured is None else text
-
-    def _update_colors(self) -> None:
-        colors = theme.colors()
-        for button, is_primary in self._primary.items():
-            accented = is_primary and button.isEnabled()
-            theme.tint(button, colors.accent if accented else colors.raised, QPalette.ColorRole.Button)
-            text = colors.text if button.isEnabled() else colors.muted
-            theme.tint(button, colors.on_accent if accented else text, QPalette.ColorRole.ButtonText)
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_loud"):
-            self._update_colors()
+            if version:
+                details.insert(0, self.tr("NFS {version}").format(version=version))
+        return word, " · ".join(details)
 
 
 def config_target_of(configured: Configured | None) -> SaveTarget:
@@ -394,8 +404,7 @@ def config_target_of(configured: Configured | None) -> SaveTarget:
     return "fstab" if configured.origin == FSTAB else "systemd"
 
 
-def _button(text: str, name: str, clicked: SignalInstance) -> QPushButton:
-    button = QPushButton(text)
+def _named(button: QPushButton, name: str, clicked: SignalInstance) -> QPushButton:
     button.setObjectName(name)
     button.clicked.connect(clicked)
     return button

@@ -16,6 +16,8 @@ from app.mounts.change_model import ApplyArgs
 from ui.apply.controller import ApplyController
 from ui.common.icons import icon
 from ui.common.layout import TabBar
+from ui.common.option_text import option_label
+from ui.common.pending_bar import PendingBar
 from ui.experiments.panel import ExperimentPanel
 from ui.experiments.use_settings import ask_use_settings
 from ui.history.panel import HistoryPanel
@@ -61,6 +63,7 @@ class MountPage(QWidget):
         removed: the mount point and the SavedEntryReport of a mount that was removed from fstab or systemd.
         imported: a Mount of a unit or an autofs map not managed by Mountwright, to be drafted for fstab.
         discarded: the user discards the draft of a new mount.
+        dialect_chosen: name of the dialect for which the Copy As dialog is wanted.
     """
 
     failed = Signal(object)
@@ -75,6 +78,7 @@ class MountPage(QWidget):
     removed = Signal(str, object)
     imported = Signal(object)
     discarded = Signal()
+    dialect_chosen = Signal(str)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
         super().__init__()
@@ -100,12 +104,11 @@ class MountPage(QWidget):
         self._remove_controller.failed.connect(self._on_failed)
         self._remove_controller.removed.connect(self.removed)
         self._header = MountHeader()
+        self._pending = PendingBar()
         self._connect_header()
         self._space = FreeSpaceQuery(submit, lambda: self.busy or not self.window().isVisible(), self)
         self.settings = SettingsPanel(submit)
-        self.settings.edited.connect(self._show_buttons)
-        self.settings.asked.connect(self._block_concurrent_starts)
-        self.settings.submitted.connect(self._on_submitted)
+        self._connect_settings()
         self.advice = AdvicePanel(submit, run)
         self.advice.use_chosen.connect(self._on_use_recommended)
         self.advice.advised.connect(self._on_advised)
@@ -141,6 +144,15 @@ class MountPage(QWidget):
         self._header.unmount_clicked.connect(self.ask_unmount)
         self._header.cancel_clicked.connect(self._mount_controller.cancel)
         self._header.log_clicked.connect(self._on_log_clicked)
+        self._header.dialect_chosen.connect(self.dialect_chosen)
+        self._pending.apply_clicked.connect(self._ask_apply)
+        self._pending.undo_clicked.connect(self._on_undo_all)
+
+    def _connect_settings(self) -> None:
+        self.settings.dialect_chosen.connect(self.dialect_chosen)
+        self.settings.edited.connect(self._show_buttons)
+        self.settings.asked.connect(self._block_concurrent_starts)
+        self.settings.submitted.connect(self._on_submitted)
 
     def _fill_tabs(self) -> dict[str, QWidget]:
         self._tabs.setObjectName("tabs")
@@ -178,6 +190,10 @@ class MountPage(QWidget):
         layout.addWidget(self._header)
         layout.addWidget(self._read_ahead)
         layout.addWidget(self._tabs, 1)
+        bar = QVBoxLayout()
+        bar.setContentsMargins(12, 0, 12, 8)
+        bar.addWidget(self._pending)
+        layout.addLayout(bar)
         self._space.known.connect(self._header.show_space)
         self._header.trouble.force_clicked.connect(self._on_force_clicked)
         self._header.trouble.detach_clicked.connect(self._on_detach_clicked)
@@ -385,8 +401,10 @@ class MountPage(QWidget):
     def _on_remove_clicked(self) -> None:
         mount = self._mount
         if mount is not None:
-            active = mount.active is not None
-            self._remove_controller.ask(self.window(), mount.mount_point, active=active)
+            in_fstab = config_target_of(mount.configured) == "fstab"
+            self._remove_controller.ask(
+                self.window(), mount.mount_point, active=mount.active is not None, in_fstab=in_fstab
+            )
 
     def _on_keep_read_ahead(self) -> None:
         mount = self._mount
@@ -520,10 +538,23 @@ class MountPage(QWidget):
         self._show_private_measurement()
         settings = self.settings
         self._header.show_buttons(
-            self._mount, busy=self.busy, complete=settings.complete, dirty=settings.dirty,
-            typed=settings.unfinished is not None,
-        )  # fmt: skip
+            self._mount, busy=self.busy, complete=settings.complete, typed=settings.unfinished is not None
+        )
+        self._pending.show_changes(self._changed_settings(), busy=self.busy)
         settings.set_busy(busy=self.busy)
+
+    def _changed_settings(self) -> list[str]:
+        """Return the labels of the settings of the mount that were changed and not applied."""
+        settings = self.settings
+        if not settings.dirty:
+            return []
+        labels = [option_label(name) for name in sorted(settings.edited_options())]
+        if settings.request().read_ahead_kb is not None:
+            labels.append(self.tr("Readahead"))
+        return labels or [self.tr("Options")]
+
+    def _on_undo_all(self) -> None:
+        self.settings.revert_all()
 
     def _show_private_measurement(self) -> None:
         """Tell the live page that a test or an experiment uses a private mount, which it does not count."""

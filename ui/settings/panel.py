@@ -172,7 +172,7 @@ class SettingsPanel(QWidget):
         self._pause.timeout.connect(self._show_findings)
         self._toolbar.searched.connect(self._on_searched)
         self._toolbar.search_left.connect(self._grid.focus_first)
-        self._toolbar.all_reverted.connect(self._on_all_reverted)
+        self._toolbar.all_reverted.connect(self.revert_all)
         self._read_ahead.dropped.connect(self._on_read_ahead_dropped)
 
     # Called by the window
@@ -346,7 +346,8 @@ class SettingsPanel(QWidget):
             return
         self._record(self._state._replace(options=str(options)))
 
-    def _on_all_reverted(self) -> None:
+    def revert_all(self) -> None:
+        """Take back all edits of the mount's options, as one undoable step."""
         self._record(self._state._replace(options=self._original, read_ahead_kb=None))
 
     def _on_read_ahead_dropped(self) -> None:

@@ -86,7 +86,7 @@ def test_a_failed_plan_shows_its_reason(driver: Driver, fake: FakeHost) -> None:
     fake.plan_error = AppError(ErrorKind.FSTAB_REFUSED, "fstab is a link.", hint="Edit it by hand.")
     driver.open()
     driver.window._detail.settings.load_entry("", "", "timeo=100")
-    driver.click("apply")
+    driver.preview()
     dialog = shown(driver, ApplyDialog)
     driver.wait(lambda: dialog.view.problem() == "fstab is a link.\nEdit it by hand.")
     assert not part(dialog, QPushButton, "apply-do").isEnabled()
@@ -100,7 +100,7 @@ def test_a_failed_plan_shows_its_reason(driver: Driver, fake: FakeHost) -> None:
 def test_an_invalid_value_opens_no_dialog(driver: Driver) -> None:
     driver.open()
     driver.window._detail.settings._rows["rsize"].editor.set_value("many")
-    driver.click("apply")
+    driver.preview()
     assert "many" in driver.message()
     assert driver.window.findChild(ApplyDialog) is None
 
@@ -113,7 +113,7 @@ def test_a_new_mount_is_saved_and_mounted(driver: Driver, fake: FakeHost) -> Non
     driver.window._on_new()
     for name, text in (("share", "nas01:/new"), ("mount-point", "/mnt/new")):
         driver.qtbot.keyClicks(part(driver.window, QLineEdit, name), text)
-    driver.click("apply")
+    driver.preview()
     dialog = shown(driver, ApplyDialog)
     driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
     assert action(dialog) == "Mount and write to fstab"
@@ -144,7 +144,7 @@ def test_boot_options_are_added_only_to_new_entries(driver: Driver, fake: FakeHo
     dialog.reject()
     gone(driver, ApplyDialog)
     driver.window._mounts.choose("nas01:/media", "/media")
-    driver.click("apply")
+    driver.preview()
     dialog = shown(driver, ApplyDialog)
     assert not part(dialog, QCheckBox, "apply-nofail").isVisible()
     dialog.reject()
@@ -155,7 +155,7 @@ def test_a_saved_entry_is_changed_without_mounting(driver: Driver, fake: FakeHos
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.window._detail.settings.load_entry("", "", "vers=3")
-    driver.click("apply")
+    driver.preview()
     dialog = shown(driver, ApplyDialog)
     choose(driver, dialog, "mount-later")
     assert part(dialog, QRadioButton, "keeper-fstab").isChecked()
@@ -310,18 +310,18 @@ def test_values_not_in_use_are_reported(driver: Driver, fake: FakeHost) -> None:
 
 def test_the_removal_shows_a_preview_first(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    assert not driver.sees("forget")
+    assert not driver.offers("forget")
     driver.window._mounts.choose("nas01:/media", "/media")
-    driver.click("forget")
+    driver.trigger("forget")
     dialog = shown(driver, RemoveDialog)
     assert "-nas01:/media /media nfs" in part(dialog, QPlainTextEdit, "forget-diff").toPlainText()
     assert part(dialog, QPushButton, "forget-dialog-close").isDefault()
     dialog.reject()
     gone(driver, RemoveDialog)
-    driver.click("forget")
+    driver.trigger("forget")
     do(shown(driver, RemoveDialog), "forget-do")
     gone(driver, RemoveDialog)
-    driver.wait(lambda: driver.message() == "/media is not kept any more.")
+    driver.wait(lambda: driver.message() == "/media is not saved any more.")
     assert [(args.preview, args.expected_sha256) for args in fake.asked("mounts.forget")] == [
         (True, ""), (True, ""), (False, "beef")]  # fmt: skip
 
@@ -332,7 +332,7 @@ def test_an_active_mount_can_be_removed_from_fstab(driver: Driver, fake: FakeHos
     fake.mounts = [type(row)(mount_point=row.mount_point, share=row.share, state="mounted", active=row.active,
                              configured=entry)]  # fmt: skip
     driver.open()
-    driver.click("forget")
+    driver.trigger("forget")
     dialog = shown(driver, RemoveDialog)
     assert any("stays mounted" in label.text() for label in dialog.findChildren(QLabel))
     dialog.reject()
@@ -361,7 +361,7 @@ def test_every_dialog_fits_and_is_legible(driver: Driver, fake: FakeHost) -> Non
     fake.kept.set()
     gone(driver, ApplyDialog)
     driver.window._mounts.choose("nas01:/media", "/media")
-    driver.click("forget")
+    driver.trigger("forget")
     forget = shown(driver, RemoveDialog)
     legible(forget)
     forget.reject()

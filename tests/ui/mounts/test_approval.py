@@ -76,7 +76,7 @@ def test_a_change_without_approval_requests_none(driver: Driver, fake: FakeHost)
 def test_a_restricted_mount_point_asks_about_nofail(driver: Driver, fake: FakeHost) -> None:
     fake.restricted = True
     fill_in(driver, "nas01:/new", "/data")
-    driver.click("apply")
+    driver.preview()
     dialog = shown(driver, ApplyDialog)
     driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
     box = part(dialog, QCheckBox, "apply-nofail")
@@ -161,7 +161,7 @@ def test_a_saved_mount_is_removed_after_its_preview(driver: Driver, fake: FakeHo
     fake.approval = NEEDED
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
-    driver.click("forget")
+    driver.trigger("forget")
     dialog = shown(driver, RemoveDialog)
     driver.wait(dialog.isVisible)
     legible(dialog)

@@ -50,8 +50,8 @@ def logs(fake: FakeHost) -> Logs:
 def opened(driver: Driver, fake: FakeHost) -> LogDialog:
     fake.set_mounts([mounted()])
     driver.open()
-    driver.wait(lambda: driver.sees("log"))
-    driver.click("log")
+    driver.wait(lambda: driver.offers("log"))
+    driver.trigger("log")
     dialog = driver.window.findChild(LogDialog)
     assert dialog is not None
     return dialog

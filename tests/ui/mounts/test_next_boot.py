@@ -29,10 +29,10 @@ def saved(after_boot: AfterBoot = "mounted") -> Mount:
 @pytest.mark.parametrize(
     ("mount", "in_list", "in_header"),
     [
-        (mounted(), "until restart", "Mounted, NFS 4.2 · until restart, not saved"),
-        (saved(), "at boot", "Mounted, NFS 4.2 · at boot"),
-        (saved("on-demand"), "on demand", "Mounted, NFS 4.2 · on demand"),
-        (saved("by-hand"), "by hand", "Mounted, NFS 4.2 · by hand"),
+        (mounted(), "Until restart", "Mounted · NFS 4.2 · Until restart"),
+        (saved(), "At boot", "Mounted · NFS 4.2 · At boot"),
+        (saved("on-demand"), "On demand", "Mounted · NFS 4.2 · On demand"),
+        (saved("by-hand"), "Manually", "Mounted · NFS 4.2 · Manually"),
     ],
 )
 def test_list_and_header_show_the_state_after_boot(

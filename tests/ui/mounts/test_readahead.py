@@ -83,7 +83,7 @@ def test_a_value_that_differs_from_the_saved_one_shows_both(driver: Driver, fake
 
 def test_the_bar_is_hidden_for_the_kernels_default(driver: Driver, fake: FakeHost) -> None:
     opened(driver, fake, tuned(kb=128, state="default"))
-    driver.wait(lambda: driver.sees("apply"))
+    driver.wait(lambda: driver.sees("unmount"))
     assert not driver.sees("read-ahead-bar")
 
 
@@ -124,7 +124,7 @@ def test_the_removal_of_an_entry_removes_its_readahead(driver: Driver, fake: Fak
     ahead = ReadaheadReport(mount_point="/media", file="/etc/udev/x", diff="-the rule\n", sha256="1")
     report = SavedEntryReport(diff="-nas01:/media\n", line="", sha256="2", readahead=ahead)
     driver.open()
-    dialog = RemoveDialog(driver.window, "/media", report, active=True)
+    dialog = RemoveDialog(driver.window, "/media", report, active=True, in_fstab=True)
     dialog.open()
     text = part(dialog, QPlainTextEdit, "forget-diff").toPlainText()
     assert "-nas01:/media" in text

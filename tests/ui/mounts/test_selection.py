@@ -30,7 +30,7 @@ def _point(driver: Driver) -> str:
 
 
 def _apply(driver: Driver) -> ApplyDialog:
-    driver.click("apply")
+    driver.preview()
     dialog = shown(driver, ApplyDialog)
     driver.wait(dialog._do.isEnabled)
     driver.click("apply-do")

@@ -150,7 +150,7 @@ def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHo
     driver.click("read-ahead-leave")
     assert settings.request().read_ahead_kb is None
     settings._history.undo_step()
-    driver.click("apply")
+    driver.preview()
     driver.wait(lambda: bool(fake.asked("mounts.plan")))
     assert fake.asked("mounts.plan")[0].read_ahead_kb == 1024
 

@@ -165,14 +165,14 @@ def test_a_foreign_unit_is_read_only_and_is_imported_into_a_draft(driver: Driver
     driver.fake.mounts = [with_requested_options(row)]
     driver.open()
     status = driver.window._detail._header.state_text(driver.fake.mounts[0])
-    assert status == "Not mounted (read only: /etc/systemd/system/mnt-u.mount) · at boot"
-    assert not driver.sees("forget")
-    driver.click("import")
-    driver.wait(lambda: not driver.sees("import"))
+    assert status == "Not mounted · Read only: /etc/systemd/system/mnt-u.mount · At boot"
+    assert not driver.offers("forget")
+    driver.trigger("import")
+    driver.wait(lambda: not driver.offers("import"))
     assert driver.text_of("share") == "nas01:/u"
     assert driver.text_of("mount-point") == "/mnt/u"
     assert driver.window._detail.settings.request().options == "ro,nofail"
-    assert not driver.sees("import")
+    assert not driver.offers("import")
     assert driver.fake.asked("mounts.apply") == []
 
 
@@ -185,11 +185,11 @@ def test_an_autofs_map_is_read_only_and_is_imported_into_a_draft(driver: Driver)
     driver.fake.mounts = [with_requested_options(row)]
     driver.open()
     status = driver.window._detail._header.state_text(driver.fake.mounts[0])
-    assert status == "Not mounted (read only: /etc/auto.home) · on demand"
-    assert not driver.sees("forget")
+    assert status == "Not mounted · Read only: /etc/auto.home · On demand"
+    assert not driver.offers("forget")
     assert not driver.sees("mount")  # autofs mounts it on access
-    driver.click("import")
-    driver.wait(lambda: not driver.sees("import"))
+    driver.trigger("import")
+    driver.wait(lambda: not driver.offers("import"))
     assert driver.text_of("share") == "nas01:/u"
     assert driver.window._detail.settings.request().options == "ro,x-systemd.automount"
     assert driver.fake.asked("mounts.apply") == []
@@ -209,7 +209,7 @@ def test_reserved_options_are_confirmed_before_an_import(
     row = Mount(mount_point="/mnt/u", share="nas01:/u", state="not-mounted", configured=unit)
     driver.fake.mounts = [with_requested_options(row)]
     driver.open()
-    driver.click("import")
+    driver.trigger("import")
     driver.wait(lambda: driver.window.findChild(QMessageBox, "foreign-import") is not None)
     box = part(driver.window, QMessageBox, "foreign-import")
     for word in ("“futureopt”", "“users”", "DirectoryMode=0700", "administrator"):
@@ -217,7 +217,7 @@ def test_reserved_options_are_confirmed_before_an_import(
     part(box, QPushButton, f"foreign-import-{choice}").click()
     gone(driver, QMessageBox)
     if options is None:
-        assert driver.sees("import")
+        assert driver.offers("import")
     else:
-        driver.wait(lambda: not driver.sees("import"))
+        driver.wait(lambda: not driver.offers("import"))
         assert driver.window._detail.settings.request().options == options
