@@ -72,6 +72,20 @@ def find_runs(text: str, share: str) -> HistoryPage:
         return HistoryPage(rows=rows, total=total, read_only=store.read_only, messages=tuple(store.messages))
 
 
+def last_run(share: str, link: str) -> Run | None:
+    """Return the newest test of a share, with all measurements; None without one.
+
+    Args:
+        share: server:/export.
+        link: name of the lab's emulated link, "" for a real link.
+    """
+    run_filter = RunFilter(share=share, link=link, limit=MAX_ROWS)
+    with HistoryStore.open() as store:
+        rows = store.retry_after_recovery(lambda: store.find(run_filter))
+        number = next((row.id for row in rows if row.link == link), None)
+        return store.get(number) if number is not None else None
+
+
 def select_runs(numbers: Sequence[int]) -> SelectedRuns:
     """Return runs with all measurements, and, if they are two, their comparison."""
     with HistoryStore.open() as store:

@@ -14,6 +14,7 @@ import msgspec
 
 from advisor.bottleneck import BOTTLENECK_LABELS, MIN_LOAD_TIME_S, find_bottleneck
 from advisor.experiment.intervals import confidence_interval, median, single_outlier, spread_is_wide
+from advisor.facts import payload_rate_bps
 from advisor.speeds import format_rate, format_speed
 from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS, SPEED_FIGURES, CacheReport, Figure
@@ -37,6 +38,20 @@ _FIGURE_PHRASES = {
 CACHED_SMALL_READ = "The small reads came at least partly from the client's cache: they are not compared."
 #: Minimum mean size of files whose copy shows the streaming speed, bytes.
 _STREAM_FILE_BYTES = 2**20
+
+
+def link_share(result: TestResult, direction: TransferDirection) -> float | None:
+    """Return the fraction of the link's payload rate that a test used in a direction, at most 1.
+
+    None if the rate is unknown, if the direction was not tested, or if a cache answered part of a read.
+    """
+    transfer = result.write if direction == "write" else result.read
+    rate_bps = result.link.rate_of(direction) if result.link is not None else None
+    if transfer is None or transfer.cached or not rate_bps or result.link is None:
+        return None
+    figure = result.figures.get(direction)
+    speed = figure.median if figure is not None else transfer.bytes_per_s
+    return min(1.0, speed * 8 / payload_rate_bps(rate_bps, result.link.mtu or 1500))
 
 
 def figures_of_repeats(rounds: Sequence[RepeatResult]) -> dict[str, Figure]:

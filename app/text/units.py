@@ -52,6 +52,16 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min {rest} s"
 
 
+def rounded_duration(seconds: float) -> str:
+    """Return an estimated duration without false precision: ``6 s``, ``40 s``, ``2 min``, ``1.5 h``."""
+    if seconds < 20:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 90:
+        return f"{5 * round(seconds / 5)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{round(minutes / 30) / 2:g} h"
+
+
 def format_figure(figure: str, number: float, speed: SpeedUnit = SpeedUnit.BYTES) -> str:
     """Return a figure with its unit.
 

@@ -26,9 +26,11 @@ def events(number: int = 0) -> list[TestEvent]:
 
 
 def choose(driver: Driver, name: str, data: object) -> None:
-    """Choose the entry of a combo box by its data."""
+    """Choose the entry of a combo box by its data; unfold the options that it belongs to."""
     combo = driver.find(QComboBox, name)
     assert isinstance(combo, QComboBox)
+    if not combo.isVisible() and driver.sees("test-options"):
+        driver.click("test-options")
     assert combo.isVisible(), name
     combo.setCurrentIndex(combo.findData(data))
 

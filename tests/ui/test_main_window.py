@@ -330,7 +330,7 @@ def test_an_old_message_goes_when_something_new_begins(driver: Driver, fake: Fak
     driver.window.show_error(AppError(ErrorKind.IO, "Old."))
     driver.tab("Test")
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     assert driver.message() == ""
 
 

@@ -69,7 +69,7 @@ def test_quick_test(driver: Driver) -> None:
     driver.wait(lambda: bool(driver.text_of("plan")))
     fits(driver)
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     fits(driver)
 
 

@@ -133,12 +133,12 @@ def test_a_test_that_does_not_stop_can_be_abandoned(
     driver.wait(lambda: button(driver, "start").isEnabled())
     driver.click("start")
     driver.wait(lambda: bool(fake.asked("test.run")))
-    driver.click("start")
-    assert not button(driver, "start").isEnabled()
-    driver.wait(lambda: button(driver, "start").text() == "A&bandon")
-    assert "Abandon it" in driver.text_of("progress")
-    driver.click("start")
-    driver.wait(lambda: button(driver, "start").text() == "&Start")
+    driver.click("stop-test")
+    assert not button(driver, "stop-test").isEnabled()
+    driver.wait(lambda: button(driver, "stop-test").text() == "A&bandon")
+    driver.wait(lambda: "Abandon it" in driver.text_of("progress"))
+    driver.click("stop-test")
+    driver.wait(lambda: driver.sees("start"))
     assert not driver.window._detail.quick_test.running
     over.set()
 

@@ -132,7 +132,7 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.wait(lambda: _running_in(window, 4), "the fourth repeat")
     photographer.take("test-running")
     photographer.wait(lambda: not panel.running, "the end of the test")
-    photographer.wait(lambda: photographer.sees("results"), "the result")
+    photographer.wait(lambda: photographer.sees("test-result"), "the result")
     photographer.pause(0.3)
     photographer.take("window")
     tabs.setCurrentWidget(window._detail.live)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QFontInfo
 from PySide6.QtWidgets import (
     QFrame,
@@ -100,7 +100,12 @@ class CollapsibleSection(QWidget):
     Args:
         name: Qt object name of the title button.
         parts: content, from top to bottom.
+
+    Signals:
+        toggled: the user opened or closed the section; whether it is open.
     """
+
+    toggled = Signal(bool)
 
     def __init__(self, name: str, parts: Sequence[QWidget]) -> None:
         super().__init__()
@@ -128,6 +133,10 @@ class CollapsibleSection(QWidget):
         """Set the title."""
         self._button.setText(title)
 
+    def is_open(self) -> bool:
+        """Return whether the section is open."""
+        return self._open
+
     def set_open(self, *, on: bool) -> None:
         """Open or close the section."""
         self._open = on
@@ -135,6 +144,7 @@ class CollapsibleSection(QWidget):
 
     def _on_clicked(self) -> None:
         self.set_open(on=not self._open)
+        self.toggled.emit(self._open)
 
     def _show(self) -> None:
         self._button.setIcon(icon("chevron-down" if self._open else "chevron-right"))

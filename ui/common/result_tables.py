@@ -77,23 +77,23 @@ class ResultModel(QAbstractTableModel):
         self._warning_cells = {
             (0, index + 1) for index, (transfer, _) in enumerate(columns) if transfer.cached
         }
-        self._add(self.tr("Amount"), self.tr("Bytes of the files, in each repeat."),
+        self._add(self.tr("Amount"), self.tr("Bytes of the files in each repeat"),
                   [format_size(column.bytes) for column, _ in columns])  # fmt: skip
-        self._add(self.tr("Copying"), self.tr("Time in the read or write calls alone."),
+        self._add(self.tr("Copy"), self.tr("Time in the read or write calls"),
                   [format_duration(column.transfer_s) for column, _ in columns])  # fmt: skip
         flushed = self.tr(
-            "Time until the server said that it has every byte; one that exports “async” says so before "
+            "Time until the server confirmed every byte. A server that exports “async” confirms before "
             "they are on its disk."
         )
-        self._add(self.tr("Flushing (fsync)"), flushed, [_time(column.fsync_s) for column, _ in columns])
-        self._add(self.tr("Closing"), self.tr("Time to close the file."),
+        self._add(self.tr("Flush (fsync)"), flushed, [_time(column.fsync_s) for column, _ in columns])
+        self._add(self.tr("Close"), self.tr("Time to close the file"),
                   [_time(column.close_s) for column, _ in columns])  # fmt: skip
         if result.nfs:
             self._fill_network(columns, result.write)
 
     def _fill_speeds(self, columns: list[Column]) -> None:
         """Add the rows of the median speed and its interval; all other rows are of the median repeat."""
-        whole = self.tr("Bytes over the whole time, fsync and close included.")
+        whole = self.tr("Bytes by the whole time, with fsync and close")
         figures = [figure for _, figure in columns if figure is not None]
         if not figures:
             self._add(
@@ -105,24 +105,25 @@ class ResultModel(QAbstractTableModel):
                   [self._speed(column, figure.median if figure else column.bytes_per_s)
                    for column, figure in columns])  # fmt: skip
         self._add(interval_title(figures[0]),
-                  self.tr("Where the median of all such repeats lies; the warm-up is not among them."),
+                  self.tr("Interval of the median over the repeats, without the warm-up"),
                   [interval_text(figure) if figure else "—" for _, figure in columns])  # fmt: skip
 
     def _fill_network(self, columns: list[Column], write: Transfer | None) -> None:
-        self._add(self.tr("Time-outs"), self.tr("Requests that got no answer in time (mountstats)."),
+        self._add(self.tr("Timeouts"), self.tr("Requests without an answer in time (mountstats)"),
                   [self._with_total(column.timeouts, figure.timeouts if figure else None)
                    for column, figure in columns])  # fmt: skip
-        lost = self.tr("What this computer had to send again because it, or its answer, was lost")
-        self._add_counts(self.tr("Sent again (NFS requests)"), f"{lost} (mountstats).",
+        self._add_counts(self.tr("Retransmitted requests"),
+                         self.tr("Lost NFS requests or answers (mountstats)"),
                          [self._retransmissions_text(pair, "mountstats") for pair in columns])  # fmt: skip
-        self._add_counts(self.tr("Sent again (TCP segments)"), f"{lost} (TCP_INFO of its connections).",
+        self._add_counts(self.tr("Retransmitted TCP segments"),
+                         self.tr("Lost segments, by TCP_INFO of the connections"),
                          [self._retransmissions_text(pair, "tcp_info") for pair in columns])  # fmt: skip
         self._add_counts(
-            self.tr("Out of order (TCP segments)"),
-            self.tr("Of a read: what the server sent again is not counted here, but it comes out of order."),
+            self.tr("TCP segments out of order"),
+            self.tr("Segments that the server retransmitted arrive out of order."),
             [_disorder_text(column) if column is not write else None for column, _ in columns],
         )
-        self._add(self.tr("Mean round trip"), self.tr("From sending a request to its answer."),
+        self._add(self.tr("Mean wait per request"), self.tr("Time from sending a request to its answer"),
                   ["—" if column.mean_rtt_s is None else format_duration(column.mean_rtt_s)
                    for column, _ in columns])  # fmt: skip
 
@@ -151,7 +152,7 @@ class ResultModel(QAbstractTableModel):
 
     def _speed(self, transfer: Transfer, bytes_per_s: float) -> str:
         text = speed_text(bytes_per_s)
-        return self.tr("{speed}, from the cache").format(speed=text) if transfer.cached else text
+        return self.tr("{speed} (cached)").format(speed=text) if transfer.cached else text
 
     def _add(self, title: str, tip: str, cells: list[str]) -> None:
         self._rows.append((title, tip, cells))
@@ -199,7 +200,7 @@ def _time(seconds: float) -> str:
 
 def _disorder_text(transfer: Transfer) -> str | None:
     part = transfer.disorder
-    return None if part is None else f"{100 * part:.2g} %"
+    return None if part is None else f"{100 * part:.2g}%"
 
 
 class _WarnDelegate(QStyledItemDelegate):
@@ -291,10 +292,10 @@ class GridCellTable(AutoHeightTable):
 
     def __init__(self) -> None:
         titles = [
-            tr("Pattern"), tr("Request"), tr("Jobs"), tr("At once"),
-            tr("Requests/s"), tr("Speed"), tr("Mean time"), tr("99 % within"), tr("Held back by"),
+            tr("Pattern"), tr("Request"), tr("Jobs"), tr("Queue Depth"),
+            tr("Requests/s"), tr("Speed"), tr("Mean Time"), tr("99% Within"), tr("Limited by"),
         ]  # fmt: skip
-        super().__init__("grid", tr("Result of the grid"), [wrapped_title(title) for title in titles])
+        super().__init__("grid", tr("Results of the grid"), [wrapped_title(title) for title in titles])
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.horizontalHeader().setStretchLastSection(True)
         self.hide()
@@ -305,8 +306,8 @@ class GridCellTable(AutoHeightTable):
         self.setRowCount(len(cells))
         self.setColumnHidden(_JOBS, all(cell.jobs == 1 for cell in cells))
         names = {
-            "seqread": self.tr("Read in order"), "seqwrite": self.tr("Write in order"),
-            "randread": self.tr("Read at random"), "randwrite": self.tr("Write at random"),
+            "seqread": self.tr("Sequential read"), "seqwrite": self.tr("Sequential write"),
+            "randread": self.tr("Random read"), "randwrite": self.tr("Random write"),
         }  # fmt: skip
         for row, cell in enumerate(cells):
             texts = [
@@ -328,7 +329,7 @@ class GridCellTable(AutoHeightTable):
         bottleneck = cell.bottleneck
         if bottleneck is None:
             return "—"
-        return self.tr("not clear") if bottleneck.kind == "unclear" else kind_text(bottleneck)
+        return self.tr("Unclear") if bottleneck.kind == "unclear" else kind_text(bottleneck)
 
 
 def _figures(run: GridRun | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from advisor.options import catalogue
@@ -124,6 +124,24 @@ def value_label(name: str, value: str | None) -> str:
 def local_time(started_at: str) -> str:
     """Format a time (ISO 8601, UTC) in the local time zone."""
     return datetime.fromisoformat(started_at).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def moment_text(started_at: str, now: datetime | None = None) -> str:
+    """Format a time (ISO 8601, UTC) in the local time zone, with the day in words if it is near.
+
+    Args:
+        started_at: the time.
+        now: the present, None for that of the clock.
+    """
+    moment = datetime.fromisoformat(started_at).astimezone()
+    present = (now or datetime.now(UTC)).astimezone()
+    clock = moment.strftime("%H:%M")
+    days = (present.date() - moment.date()).days
+    if days == 0:
+        return tr("Today {time}").format(time=clock)
+    if days == 1:
+        return tr("Yesterday {time}").format(time=clock)
+    return tr("{date} {time}").format(date=moment.strftime("%Y-%m-%d"), time=clock)
 
 
 def _link_name(link: LinkFacts) -> str:

@@ -61,6 +61,8 @@ class HistoryPanel(QWidget):
         self._compare_call: BridgeCall | None = None
         self._deleted: Sequence[Run] = ()
         self._changeable = True
+        #: Number of the test to compare with the one before it, as soon as the list is read.
+        self._compared: int | None = None
         self._actions = HistoryActions(run, self)
         self._actions.failed.connect(self.failed)
         self._actions.changed.connect(self._on_changed)
@@ -185,13 +187,20 @@ class HistoryPanel(QWidget):
         call.succeeded.connect(partial(self._on_listed, call))
         call.failed.connect(partial(self._on_list_failed, call))
 
+    def compare_with_earlier(self, number: int) -> None:
+        """Select a test by its number, and the one before it that copied the same kind of files."""
+        self._compared = number
+        self._search.clear()
+        self._scope.setCurrentIndex(0)
+        self.refresh()
+
     # Results of queries
 
     def _on_listed(self, call: BridgeCall, page: HistoryPage) -> None:
         if call is not self._list_call:
             return
         self._actions.list_reloaded()
-        chosen = [row.id for row in self._chosen()]
+        chosen = self._compared_rows(page.rows) or [row.id for row in self._chosen()]
         self._model.show_rows(page.rows)
         self._changeable = not page.read_only
         if page.messages:
@@ -206,6 +215,16 @@ class HistoryPanel(QWidget):
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self._view.selectionModel().select(selection, flags)
         self._on_selection()
+
+    def _compared_rows(self, rows: Sequence[RunSummary]) -> list[int]:
+        """Return the numbers of the test to compare and of the one before it, [] without one."""
+        place = next((index for index, row in enumerate(rows) if row.id == self._compared), None)
+        if place is None:
+            return []
+        self._compared = None
+        test = rows[place]
+        same = (row.id for row in rows[place + 1 :] if (row.kind, row.link) == (test.kind, test.link))
+        return [test.id, *list(same)[:1]]
 
     def _on_list_failed(self, call: BridgeCall, error: AppError) -> None:
         if call is self._list_call:

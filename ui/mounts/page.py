@@ -114,12 +114,11 @@ class MountPage(QWidget):
         self.advice.advised.connect(self._on_advised)
         self.live = LivePanel(submit)
         self.quick_test = SpeedTestPanel(submit, run)
-        self.quick_test.busy_changed.connect(self._on_running)
         self.experiment = ExperimentPanel(submit, run)
         self.experiment.running_changed.connect(self._on_running)
         self.experiment.use_chosen.connect(self._on_use_set)
         self.history = HistoryPanel(run)
-        self.quick_test.kept.connect(self.history.refresh)
+        self._connect_test()
         self._before_after = BeforeAfterTest(self, self.quick_test, self._apply_controller, self.advice)
         self._before_after.apply_wanted.connect(self._on_before_after_apply)
         self._before_after.restore_wanted.connect(self._on_restore_previous)
@@ -134,6 +133,12 @@ class MountPage(QWidget):
         self._lay_out()
         self._make_shortcuts()
         self._on_busy("")
+
+    def _connect_test(self) -> None:
+        self.quick_test.busy_changed.connect(self._on_running)
+        self.quick_test.kept.connect(self.history.refresh)
+        self.quick_test.improvement_wanted.connect(self._on_improvement_wanted)
+        self.quick_test.comparison_wanted.connect(self._on_compare_wanted)
 
     def _connect_header(self) -> None:
         self._header.mount_clicked.connect(self._on_mount_clicked)
@@ -513,6 +518,13 @@ class MountPage(QWidget):
         if before is not None and self._mount is not None and self._mount.mount_point == before.mount_point:
             self.settings.load_entry(before.share, before.mount_point, before.options, before.read_ahead_kb)
             self._ask_apply()
+
+    def _on_improvement_wanted(self) -> None:
+        self._tabs.setCurrentWidget(self.advice)
+
+    def _on_compare_wanted(self, number: int) -> None:
+        self._tabs.setCurrentWidget(self.history)
+        self.history.compare_with_earlier(number)
 
     def _on_advised(self, result: AdviceResult | None) -> None:
         # An option that the user is editing is not counted as new advice.

@@ -1,4 +1,4 @@
-"""Legend and toolbar of a plot: meaning of colors and markers; layers, pause, zoom, and save."""
+"""Legend and toolbar of a plot: meaning of colors and markers; layers, pause and zoom."""
 
 from __future__ import annotations
 
@@ -250,30 +250,28 @@ class Legend(QWidget):
 
 
 class PlotToolbar(QWidget):
-    """Row above a plot: layers, unit of speeds, and a menu for pause, zoom and save.
+    """Row below a plot: layers, unit of speeds, and a menu for pause and zoom.
 
     Signals:
         layers_changed: the layers that the user wants to see (names of `PLOT_LAYERS`).
         pause_changed: whether the drawing is paused.
         zoom_clicked: the user zooms by a factor; above 1 enlarges.
         reset_zoom_clicked: the user resets the zoom.
-        save_clicked: the user wants to save the plot.
     """
 
     layers_changed = Signal(object)
     pause_changed = Signal(bool)
     zoom_clicked = Signal(float)
     reset_zoom_clicked = Signal()
-    save_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._boxes: dict[PlotLayerName, QCheckBox] = {}
         texts: dict[PlotLayerName, tuple[str, str]] = {
-            "latency": (self.tr("&Latency"), self.tr("The wait for the answer to each request.")),
-            "model": (self.tr("&Model"), self.tr("The speed that the model expects, and the averages.")),
+            "latency": (self.tr("L&atency"), self.tr("The wait for the answer to each request.")),
+            "model": (self.tr("M&odel"), self.tr("The speed that the model expects, and the averages.")),
             "best": (self.tr("&Best before"), self.tr("The best earlier speed of the same test.")),
-            "phases": (self.tr("P&hases"), self.tr("The times of flushing (fsync) and closing the file.")),
+            "phases": (self.tr("Phas&es"), self.tr("The times of flushing (fsync) and closing the file.")),
         }
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -299,11 +297,9 @@ class PlotToolbar(QWidget):
         )
         self._reset_zoom = self._action(menu, "zoom-reset", self.tr("&Reset Zoom"))
         self._reset_zoom.triggered.connect(self.reset_zoom_clicked)
-        menu.addSeparator()
-        self._action(menu, "save-plot", self.tr("&Save Plot…")).triggered.connect(self.save_clicked)
         more = QPushButton(self.tr("Plo&t"))
         more.setObjectName("plot-menu")
-        more.setToolTip(self.tr("Pause, zoom or save the plot. Ctrl and the wheel zoom, too."))
+        more.setToolTip(self.tr("Pause or zoom the plot. Ctrl and the wheel zoom, too."))
         more.setMenu(menu)
         layout.addWidget(more)
         self.set_zoomed(False)

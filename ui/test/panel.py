@@ -1,23 +1,31 @@
-"""Test page: plans and runs a speed test of the shown mount, plots it, and shows its figures."""
+"""Test page: one button, then live figures with the time left, then the answer above the plot."""
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.errors import AppError, ErrorKind
+from app.history import queries
 from app.history.record_test import best_speeds, record_test
-from ui.common.labels import ElidedLabel, MutedLabel
-from ui.common.status_text import link_line
+from app.speedtest.progress import TestProgress
+from app.text.units import rounded_duration
+from ui.common.cards import primary_button
+from ui.common.icons import icon
+from ui.common.labels import ElidedLabel, MutedLabel, plain_label, plain_tip
+from ui.common.layout import CollapsibleSection, PageColumn, PageScrollArea
+from ui.common.status_text import link_line, moment_text
 from ui.plots.timeline import Timeline
 from ui.test.controls import SpeedTestControls
+from ui.test.figures import SpeedTestFigures
 from ui.test.plan import SpeedTestPlanner, plan_text, private_mount_text, what_text
 from ui.test.plot_panel import SpeedTestPlot
-from ui.test.result import SpeedTestResult
-from ui.test.run import TestRun, target_of
+from ui.test.result import SpeedTestDetails, SpeedTestResult
+from ui.test.run import TestRun, earlier_run, target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QHideEvent, QShowEvent
 
     from advisor.facts import Facts
+    from app.history.model import Run
     from app.history.record_test import RecordedTest
     from app.mounts.model import Mount
     from app.speedtest.model import TestEvent, TestPlanArgs, TestResult, TestSpec
@@ -34,6 +43,12 @@ if TYPE_CHECKING:
     from ui.test.run import TestTarget
 
     Key = tuple[str, str]
+
+
+#: Interval between two updates of figures and time left, ms.
+_FIGURES_MS = 200
+#: Steps of the progress bar.
+_BAR_STEPS = 1000
 
 
 class SpeedTestPanel(QWidget):
@@ -48,12 +63,16 @@ class SpeedTestPanel(QWidget):
         busy_changed: whether a test runs, or starts as soon as it is planned.
         ended: a test ended; its TestResult, or None if it failed or was stopped.
         kept: a result was saved in the history.
+        improvement_wanted: the user wants to know what could be faster.
+        comparison_wanted: the user wants to compare a test of the history, by its number, with earlier ones.
     """
 
     failed = Signal(object)
     busy_changed = Signal(bool)
     ended = Signal(object)
     kept = Signal()
+    improvement_wanted = Signal()
+    comparison_wanted = Signal(int)
 
     def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
         super().__init__()
@@ -71,38 +90,84 @@ class SpeedTestPanel(QWidget):
         self._reported_busy = False
         self._planner = SpeedTestPlanner(submit, self)
         self._planner.changed.connect(self._on_planned)
-        self._facts_line = ElidedLabel()
-        self._facts_line.setObjectName("facts")
-        self._controls = SpeedTestControls()
-        self._controls.start_clicked.connect(self._on_start)
-        self._controls.stop_clicked.connect(self.stop)
-        self._controls.plan_changed.connect(self._request_plan)
-        self._plan = MutedLabel(wrap=True)
-        self._plan.setObjectName("plan")
+        #: Targets whose last test of the history was asked for, with the link.
+        self._asked_last: set[tuple[Key, str]] = set()
+        self._make_start_row()
+        self._make_running_row()
+        self._earlier = MutedLabel()
+        self._earlier.setObjectName("earlier-test")
+        self._figures = SpeedTestFigures()
         self._plot = SpeedTestPlot(run)
         self._result = SpeedTestResult()
+        self._result.improvement_wanted.connect(self.improvement_wanted)
+        self._result.comparison_wanted.connect(self._on_compare)
+        self._result.save_clicked.connect(self._plot.save)
+        self._details = SpeedTestDetails()
         self._lay_out()
         self._show_run()
 
+    def _make_start_row(self) -> None:
+        self._start = primary_button(self.tr("Test the &Speed"))
+        self._start.setObjectName("start")
+        self._start.setIcon(icon("play", "on_accent"))
+        self._start.setAutoDefault(False)
+        self._start.clicked.connect(self._on_start)
+        self._controls = SpeedTestControls()
+        self._controls.plan_changed.connect(self._request_plan)
+        self._plan = MutedLabel(wrap=True)
+        self._plan.setObjectName("plan")
+        self._facts_line = ElidedLabel()
+        self._facts_line.setObjectName("facts")
+        self._options = CollapsibleSection("test-options", [self._controls, self._facts_line])
+        self._options.toggled.connect(self._show_plan)
+        self._start_row = QWidget()
+        row = QVBoxLayout(self._start_row)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._start)
+        buttons.addStretch(1)
+        row.addLayout(buttons)
+        row.addWidget(self._options)
+        row.addWidget(self._plan)
+
+    def _make_running_row(self) -> None:
+        self._progress = plain_label()
+        self._progress.setObjectName("progress")
+        self._bar = QProgressBar()
+        self._bar.setObjectName("test-bar")
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName(self.tr("Progress of the test"))
+        self._stop = QPushButton(self.tr("&Stop"))
+        self._stop.setObjectName("stop-test")
+        self._stop.setIcon(icon("stop"))
+        self._stop.setAutoDefault(False)
+        self._stop.clicked.connect(self.stop)
+        texts = QVBoxLayout()
+        texts.setSpacing(4)
+        texts.addWidget(self._progress)
+        texts.addWidget(self._bar)
+        self._running_row = QWidget()
+        row = QHBoxLayout(self._running_row)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(16)
+        row.addLayout(texts, 1)
+        row.addWidget(self._stop)
+        self._timer = QTimer(self)
+        self._timer.setInterval(_FIGURES_MS)
+        self._timer.timeout.connect(self._show_progress)
+
     def _lay_out(self) -> None:
-        page = QWidget()
-        scroll = QScrollArea()
-        scroll.setAccessibleName(self.tr("Quick test"))
-        scroll.setWidget(page)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        page = PageColumn()
+        page.body.setSpacing(12)
+        for part in (self._start_row, self._running_row, self._earlier, self._figures, self._result):
+            page.body.addWidget(part)
+        page.body.addWidget(self._plot, 1)
+        page.body.addWidget(self._details)
+        page.body.addStretch(0)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(16, 14, 16, 14)
-        layout.setSpacing(10)
-        layout.addWidget(self._facts_line)
-        layout.addWidget(self._controls)
-        layout.addWidget(self._plan)
-        layout.addWidget(self._plot, 1)
-        layout.addWidget(self._result)
-        layout.addStretch(0)
+        outer.addWidget(PageScrollArea(page, self.tr("Test")))
 
     # Called by the window
 
@@ -141,6 +206,8 @@ class SpeedTestPanel(QWidget):
 
     def discard_plan(self) -> None:
         """Discard the plan and plan again, because the link has changed."""
+        for key in [key for key, run in self._runs.items() if run.earlier]:
+            del self._runs[key]
         args = self._plan_args() if self._start_pending else None
         self._planner.reset_plan()
         if args is not None:
@@ -150,6 +217,7 @@ class SpeedTestPanel(QWidget):
     def reset(self) -> None:
         """Drop all tests, because the window shows another host."""
         self._runs.clear()
+        self._asked_last.clear()
         self._active = None
         self._start_pending = False
         self._planner.want(None)
@@ -196,7 +264,10 @@ class SpeedTestPanel(QWidget):
             return False
         key = target.key
         timeline = Timeline(warm_up=spec.repeats > 1 and spec.grid is None)
-        run = TestRun(spec, timeline, target.share, self._link_name())
+        plan = self._planner.plan
+        planned_s = plan.seconds if plan is not None and plan.spec == spec else spec.seconds
+        progress = TestProgress(planned_s, time.monotonic())
+        run = TestRun(spec, timeline, progress, target.share, self._link_name())
         try:
             call = self._submit("test.run", spec)
         except AppError as error:
@@ -205,6 +276,7 @@ class SpeedTestPanel(QWidget):
         run.call = call
         self._runs[key] = run
         self._active = (key, run)
+        self._bar.setValue(0)
         call.progressed.connect(partial(self._on_event, run))
         call.succeeded.connect(partial(self._on_result, run))
         call.failed.connect(partial(self._on_failed, key, run))
@@ -220,6 +292,23 @@ class SpeedTestPanel(QWidget):
             return
         call = self._run_blocking("history-best", lambda: best_speeds(spec, share, link))
         call.succeeded.connect(partial(self._on_history_loaded, run, spec))
+
+    def _load_last(self) -> None:
+        """Read the last test of the shown share from the history, if this session has none."""
+        target, link = self._target(), self._link_name()
+        if target is None or link is None or target.key in self._runs or not self.isVisible():
+            return
+        asked = target.key, link
+        if asked in self._asked_last:
+            return
+        self._asked_last.add(asked)
+        call = self._run_blocking("history-last", lambda: queries.last_run(target.share, link))
+        call.succeeded.connect(partial(self._on_last_loaded, target.key, link))
+
+    def _on_last_loaded(self, key: Key, link: str, saved: Run | None) -> None:
+        if saved is not None and key not in self._runs and link == self._link_name():
+            self._runs[key] = earlier_run(saved, link)
+            self._show_run()
 
     def _link_name(self) -> str | None:
         """Return the name of the lab's link, "" for a real link, None while the facts are not known."""
@@ -339,50 +428,114 @@ class SpeedTestPanel(QWidget):
 
     def _show_run(self) -> None:
         run = self._run()
+        if self._start_pending and run is not None and run.call is None:
+            run = None  # the last result is no longer the answer
         self._show_controls()
+        result = run.result if run is not None else None
+        self._figures.setVisible(run is not None and run.spec.workload != "grid")
+        if run is not None:
+            self._figures.show_run(run)
+        text = ""
+        if run is not None and run.earlier and result is not None:
+            text = self.tr("Last test: {when}").format(when=moment_text(result.started_at))
+        elif run is not None and run.call is None:
+            text = run.progress_text()
+        self._earlier.setText(text)
+        self._earlier.setVisible(bool(text))
+        self._result.show_result(result)
         self._plot.show_run(run, self._mount, self._facts)
-        self._result.show_result(run.result if run else None)
+        self._details.show_result(result)
         self._show_saved()
         self._request_plan()
+        self._load_last()
 
     def _show_controls(self) -> None:
         active = self._active
-        if active is not None:
-            run = active[1]
-            self._controls.set_running(mine=run is self._run(), stopping=run.stopping, overdue=run.overdue)
-        elif self._start_pending:
-            self._controls.set_running(mine=True, stopping=False)
-        else:
-            self._controls.set_idle(can_start=self._plan_args() is not None, why_not=self._blocked)
+        run = active[1] if active is not None else None
+        mine = self._start_pending or (run is not None and run is self._run())
+        self._start_row.setVisible(not mine)
+        self._running_row.setVisible(mine)
+        self._start.setEnabled(self._plan_args() is not None)
+        self._start.setToolTip(plain_tip(self._blocked))
+        self._start.setText(self._start_text())
+        self._options.set_title(self.tr("Options: {summary}").format(summary=self._controls.summary()))
+        self._controls.set_enabled(on=active is None)
+        overdue = run is not None and run.overdue
+        self._stop.setText(self.tr("A&bandon") if overdue else self.tr("&Stop"))
+        self._stop.setEnabled(run is None or overdue or not run.stopping)
+        if mine and not self._timer.isActive():
+            self._timer.start()
+        elif not mine:
+            self._timer.stop()
+        self._show_progress()
         if self.busy != self._reported_busy:
             self._reported_busy = self.busy
             self.busy_changed.emit(self.busy)
+
+    def _start_text(self) -> str:
+        """Return the text of the start button, with the duration if it is known."""
+        planned = self._planner.shown
+        seconds = planned.seconds if planned is not None else self._controls.nominal_seconds()
+        again = self._run() is not None
+        if seconds is None:
+            return self.tr("Test the &Speed Again") if again else self.tr("Test the &Speed")
+        text = self.tr("Test the &Speed Again · {time}") if again else self.tr("Test the &Speed · {time}")
+        return text.format(time=rounded_duration(seconds))
+
+    def _show_progress(self) -> None:
+        """Show the present figures, what is done, and the time left."""
+        run = self._run()
+        if self._active is None or run is not self._active[1]:
+            self._bar.setRange(0, 0)
+            self._progress.setText(self._pending_text() if self._start_pending else "")
+            return
+        self._figures.show_run(run)
+        self._progress.setText(run.progress_text())
+        part = run.part()
+        self._bar.setRange(0, _BAR_STEPS if part is not None and not run.stopping else 0)
+        if part is not None:
+            self._bar.setValue(max(self._bar.value(), round(_BAR_STEPS * part)))
+
+    def _pending_text(self) -> str:
+        target = self._target()
+        if target is not None and not target.mounted:
+            return self.tr("Mounting {share} privately for the test…").format(share=target.place)
+        return self.tr("Planning the test…")
+
+    def _on_compare(self) -> None:
+        run = self._run()
+        if run is not None and run.kept is not None:
+            self.comparison_wanted.emit(run.kept.id)
 
     def _show_saved(self) -> None:
         run = self._run()
         self._result.show_saved(run.kept if run is not None else None)
 
-    def _show_plan(self) -> None:
-        mine = self._active is not None and self._active[1] is self._run()
-        self._plan.setVisible(not mine)
-        self._plan.setText("" if mine else self._plan_text())
+    def _show_plan(self, *_: object) -> None:
+        self._start.setText(self._start_text())
+        self._options.set_title(self.tr("Options: {summary}").format(summary=self._controls.summary()))
+        self._start.setEnabled(self._plan_args() is not None)
+        self._plan.setText(self._plan_text())
+        # Once there is a result, it stands in the place of a plan that has nothing to say but how.
+        run, planned = self._run(), self._planner.shown is not None or self._plan_args() is not None
+        has_result = run is not None and run.result is not None
+        self._plan.setVisible(not has_result or not planned or self._options.is_open())
 
     def _plan_text(self) -> str:
         if self._active is not None:
             (_, mount_point), run = self._active
-            text = self.tr("A test of {path} is running; one test runs at a time.")
+            text = self.tr("A test of {path} is running. One test runs at a time.")
             return text.format(path=mount_point or run.share)
         args, target = self._plan_args(), self._target()
         if self._blocked:
             return self._blocked
         if target is None:
-            return self.tr("Name a share in the settings; it can be tested before it is mounted.")
+            return self.tr("Enter a share in the settings. You can test it before it is mounted.")
         if args is None:
-            return self.tr("Name a file or a folder to copy. It is only read.")
+            return self.tr("Enter a file or directory to copy. It is only read.")
         if not target.mounted and self._planner.plan is None:
-            mounting = self.tr("Mounting {share} for the test alone…").format(share=target.place)
             link = self._facts.link if self._facts is not None else None
-            return mounting if self._start_pending else private_mount_text(args, target.place, link)
+            return private_mount_text(args, target.place, link)
         return self._planned_text(args, target.place)
 
     def _planned_text(self, args: TestPlanArgs, path: str) -> str:
@@ -391,8 +544,8 @@ class SpeedTestPanel(QWidget):
         if planner.shown is not None:
             return plan_text(planner.shown, path)
         if planner.error is not None:
-            return self.tr("What it would copy is not known: {why}").format(why=planner.error.message)
-        asking = self.tr("Asking how quick the link is and how much room there is…")
+            return self.tr("Could not plan the test. {why}").format(why=planner.error.message)
+        asking = self.tr("Checking the link and the free space…")
         return asking if args.preset is not None else f"{what_text(args.spec, path)} {asking}"
 
     # Qt overrides
@@ -401,6 +554,7 @@ class SpeedTestPanel(QWidget):
         """Qt: plan the test when the page is shown."""
         super().showEvent(event)
         self._request_plan()
+        self._load_last()
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Qt: drop the plan, unless a start waits for it."""

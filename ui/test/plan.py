@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.errors import AppError, ErrorKind
 from app.speedtest.planning import plan_test
-from app.text.units import format_duration, format_size
+from app.text.units import format_size, rounded_duration
 from ui.common.bridge import LatestCall
 from ui.common.translation import tr
 
@@ -23,60 +23,66 @@ if TYPE_CHECKING:
 def what_text(spec: TestSpec, path: str) -> str:
     """Return a description of a test: what it writes, reads and removes, and how often."""
     if spec.workload == "grid":
-        grid = tr(
-            "Writes one file of {size} under {path}, lets fio {do} in it in order and at random, in requests "
-            "of several sizes, few and many at once, and removes it."
-        )
-        do = {"both": tr("read and write"), "write": tr("write"), "read": tr("read")}[spec.direction]
-        return grid.format(size=format_size(spec.size), path=path, do=do)
+        grid = {
+            "both": tr(
+                "Writes one file of {size} to {path}, reads and writes in it with fio, and removes it."
+            ),
+            "write": tr("Writes one file of {size} to {path}, writes in it with fio, and removes it."),
+            "read": tr("Writes one file of {size} to {path}, reads in it with fio, and removes it."),
+        }[spec.direction]  # fmt: skip
+        return grid.format(size=format_size(spec.size), path=path)
     if spec.workload == "own":
         return _user_files_text(spec, path)
+    what = tr("one file of {size}").format(size=format_size(spec.size))
     if spec.workload == "files":
         what = tr("{count} files of {size}").format(count=spec.count, size=format_size(spec.size))
-    else:
-        what = tr("one file of {size}").format(size=format_size(spec.size))
     text = {
-        "both": tr("Writes {what} under {path}, reads back what it wrote and removes it"),
-        "write": tr("Writes {what} under {path} and removes what it wrote"),
-        "read": tr("Writes {what} under {path} first, because there must be something to read, then times "
-                    "the reading and removes what it wrote"),
+        "both": tr("Writes {what} to {path}, reads it back, and removes it."),
+        "write": tr("Writes {what} to {path}, and removes it."),
+        "read": tr("Writes {what} to {path} first, then measures reading it, and removes it."),
     }[spec.direction].format(what=what, path=path)  # fmt: skip
+    sentences = [text]
     if spec.passes > 1:
-        text = tr(
-            "Writes {what} under {path}, reads it {passes} times over, because the way from the server is "
-            "the quicker one, and removes it"
-        ).format(what=what, path=path, passes=spec.passes)
+        sentences.append(
+            tr("Reads it {passes} times, because the link is faster from the server.").format(
+                passes=spec.passes
+            )
+        )
     if spec.reads_again:
-        text = tr("{text}. What is read is read once more in small calls").format(text=text)
+        sentences.append(tr("Reads it once more in small calls."))
     if spec.repeats > 1:
-        again = tr("{text}, {count} times and once before as a warm-up that is not counted.")
-        return again.format(text=text, count=spec.repeats)
-    return f"{text}."
+        sentences.append(
+            tr("Repeats this {count} times after a warm-up that does not count.").format(count=spec.repeats)
+        )
+    return " ".join(sentences)
 
 
 def _user_files_text(spec: TestSpec, path: str) -> str:
     """Return a description of a test with the user's own files; only a plan knows their number."""
-    text = tr(
-        "Copies {source} to {path}, reads the copy back, compares it byte for byte, and removes it. The "
-        "original is only read."
-    ).format(source=spec.source, path=path)
+    sentences = [
+        tr(
+            "Copies {source} to {path}, reads the copy back, compares it byte for byte, and removes it. The "
+            "original is only read."
+        ).format(source=spec.source, path=path)
+    ]
     if spec.count > 1:
-        amount = tr("They are {count} files, {size} together.")
-        text = f"{text} {amount.format(count=f'{spec.count:,}', size=format_size(spec.total))}"
+        amount = tr("These are {count} files, {size} in all.")
+        sentences.append(amount.format(count=f"{spec.count:,}", size=format_size(spec.total)))
     if spec.repeats > 1:
-        again = tr("It is done {count} times, and once before as a warm-up that is not counted.")
-        text = f"{text} {again.format(count=spec.repeats)}"
-    return text
+        sentences.append(
+            tr("Repeats this {count} times after a warm-up that does not count.").format(count=spec.repeats)
+        )
+    return " ".join(sentences)
 
 
 def plan_text(plan: TestPlan, path: str) -> str:
     """Return a description of a plan: steps, duration, bytes over the network, free space and note."""
     size = format_size(plan.bytes)
     if plan.seconds is None:
-        cost = tr("{size} cross the network; how long that takes is not known.").format(size=size)
+        cost = tr("{size} cross the network. The duration is unknown.").format(size=size)
     else:
-        cost = tr("It takes about {time}, and {size} cross the network.").format(
-            time=format_duration(round(plan.seconds) if plan.seconds >= 10 else plan.seconds), size=size
+        cost = tr("Takes about {time}. {size} cross the network.").format(
+            time=rounded_duration(plan.seconds), size=size
         )
     free = tr("{size} are free there.").format(size=format_size(plan.free)) if plan.free is not None else ""
     return " ".join(part for part in (what_text(plan.spec, path), cost, free, plan.note) if part)
@@ -91,8 +97,8 @@ def private_mount_text(args: TestPlanArgs, share: str, link: LinkFacts | None) -
         link: facts of the link, from which the cost is estimated; None while they are not known.
     """
     how = tr(
-        "{share} is not mounted. For the test it is mounted with these settings where only the test sees "
-        "it, and is gone afterwards; you may be asked for a password. The free space is looked at first."
+        "{share} is not mounted. The test uses a private mount with these settings and may ask for a "
+        "password. It checks the free space first."
     ).format(share=share)
     if args.spec.workload == "own":  # only the agent knows the size of the user's files
         return f"{how} {what_text(args.spec, share)}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, QSettings, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from advisor.facts import payload_rate_bps
 from advisor.options import MountOptions
 from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, Prediction, predict
 from advisor.transfer_sizes import call_size
-from ui.common.labels import ElidedLabel, MutedLabel
+from ui.common.labels import MutedLabel
 from ui.common.speed_units import SPEED_UNITS, speed_text
 from ui.plots.legend import Legend, PlotToolbar
 from ui.test.save_plot import SavePlotDialog, timeline_csv
@@ -101,6 +101,8 @@ def limit_text(limits: Mapping[TransferDirection, float]) -> str:
 
 #: Interval between two frames, ms.
 _FRAME_MS = 40
+#: Minimum height of the plot, lines of text.
+_PLOT_LINES = 12
 #: Key of the settings with the layers that the user wants to see.
 _LAYERS_KEY = "test/plot-layers"
 #: Frames between two updates of the figures, so that they stay readable.
@@ -128,20 +130,16 @@ class SpeedTestPlot(QWidget):
         self._timer = QTimer(self)
         self._timer.setInterval(_FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
-        self._progress = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
-        self._progress.setObjectName("progress")
         self._tools = PlotToolbar()
         self._tools.set_layers(str(QSettings().value(_LAYERS_KEY, "")).split())
         self._tools.layers_changed.connect(self._on_layers)
         self._tools.pause_changed.connect(self._on_pause)
-        self._tools.save_clicked.connect(self._on_save)
         self._legend = Legend()
         self._expected = MutedLabel(wrap=True)
         self._expected.setObjectName("expected")
-        self._box = QFrame()
-        self._box.setFrameShape(QFrame.Shape.StyledPanel)
+        self._box = QWidget()
         self._box_layout = QVBoxLayout(self._box)
-        self._box_layout.setContentsMargins(1, 1, 1, 1)
+        self._box_layout.setContentsMargins(0, 0, 0, 0)
         #: Legend and plot, the content of a saved picture.
         self._picture = QWidget()
         self._lay_out()
@@ -153,10 +151,9 @@ class SpeedTestPlot(QWidget):
         picture.addWidget(self._legend)
         picture.addWidget(self._expected)
         picture.addWidget(self._box, 1)
-        self._box.setMinimumHeight(self.fontMetrics().lineSpacing() * 14)
+        self._fit_height()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._progress)
         layout.addWidget(self._picture, 1)
         layout.addWidget(self._tools)
 
@@ -271,7 +268,6 @@ class SpeedTestPlot(QWidget):
             self._drawn_version = run.timeline.version
             self.plot.draw(run.timeline)
         if figures:
-            self._progress.setText(run.progress_text())
             self._legend.show_marks(run.timeline)
             self.plot.describe_timeline()
 
@@ -285,7 +281,8 @@ class SpeedTestPlot(QWidget):
         self._show_references()
         self._draw(figures=True)
 
-    def _on_save(self) -> None:
+    def save(self) -> None:
+        """Ask where to save the plot, and as what."""
         run = self._run
         if run is None:
             return
@@ -295,7 +292,16 @@ class SpeedTestPlot(QWidget):
         subject = run.spec.path or run.spec.share
         SavePlotDialog(self.window(), subject, image, timeline_csv(run.timeline), self._run_blocking).open()
 
+    def _fit_height(self) -> None:
+        self._box.setMinimumHeight(self.fontMetrics().lineSpacing() * _PLOT_LINES)
+
     # Qt overrides
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Qt: grow with the font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_box"):
+            self._fit_height()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Qt: draw, and start the drawing timer during a test."""

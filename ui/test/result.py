@@ -1,142 +1,106 @@
-"""Result of a test: table of figures, bottleneck, sufficient uses, warnings and notes."""
+"""Result of a test: verdict, warnings and uses at once; tables, reasons and method folded."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app.speedtest.analysis import outlier_notes, unmeasured_effects
 from app.speedtest.network_measurement import network_notes
-from ui.common.figure_text import bottleneck_title, rates_texts, wide_text
-from ui.common.labels import MutedLabel, enlarge, plain_label
+from ui.common.cards import CardKind, Headline, text_button
+from ui.common.figure_text import bottleneck_title, rates_texts, verdict, wide_text
+from ui.common.fonts import TextSize, set_text_size
+from ui.common.icons import icon
+from ui.common.labels import UnitAwareLabel, heading, plain_label
+from ui.common.layout import CollapsibleSection
 from ui.common.message_list import MessageList
 from ui.common.result_tables import GridCellTable, ResultTable
-from ui.common.speed_units import SPEED_UNITS, convert_to_chosen_unit
+from ui.common.speed_units import SPEED_UNITS
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QResizeEvent
-
     from app.history.record_test import RecordedTest
     from app.speedtest.model import TestResult
 
-#: Gap between the table and the sentences at its right, px, and minimum width of these, characters.
-_GAP_PX = 24
-_LINE_CHARACTERS = 30
-
 
 class SpeedTestResult(QWidget):
-    """Figures of a test and the sentences that explain them; hidden without a result."""
+    """Answer of a test, what it is enough for, and what to do next; hidden without a result.
+
+    Signals:
+        improvement_wanted: the user wants to know what could be faster.
+        comparison_wanted: the user wants to compare the test with earlier ones.
+        save_clicked: the user wants to save the plot.
+    """
+
+    improvement_wanted = Signal()
+    comparison_wanted = Signal()
+    save_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: TestResult | None = None
-        self._fill_timer = QTimer(self)
-        self._fill_timer.setSingleShot(True)
-        self._fill_timer.setInterval(0)
-        self._fill_timer.timeout.connect(self._fill)
-        self._table = ResultTable()
+        self.setObjectName("test-result")
+        self._verdict = Headline()
+        self._verdict.setObjectName("verdict")
         self._cached = MessageList("", "warn")
         self._cached.setObjectName("cached-warning")
         self._wide = MessageList("", "warn")
         self._wide.setObjectName("wide-warning")
         self._slower = MessageList("", "warn")
         self._slower.setObjectName("slower-warning")
-        self._rates = MessageList(self.tr("Small files"), "info")
-        self._rates.setObjectName("rates")
-        self._enough = MessageList(self.tr("What that is enough for"), "ok")
-        self._enough.setObjectName("enough")
-        self._bottleneck = plain_label(wrap=True)
-        self._bottleneck.setObjectName("bottleneck")
-        enlarge(self._bottleneck, 1.0, bold=True)
-        self._evidence = MessageList("", "info")
-        self._evidence.setObjectName("evidence")
-        self._baseline = MessageList(self.tr("Compared with the baseline"), "info")
+        self._baseline = MessageList("", "info")
         self._baseline.setObjectName("baseline")
-        self._notes = MutedLabel(wrap=True)
-        self._notes.setObjectName("notes")
-        texts = QVBoxLayout()
-        texts.setSpacing(10)
-        verdict = QVBoxLayout()
-        verdict.setSpacing(3)
-        verdict.addWidget(self._bottleneck)
-        verdict.addWidget(self._evidence)
-        texts.addWidget(self._cached)
-        texts.addWidget(self._wide)
-        texts.addWidget(self._slower)
-        texts.addLayout(verdict)
-        for widget in (self._rates, self._enough, self._baseline, self._notes):
-            texts.addWidget(widget)
-        texts.addStretch(1)
-        self._grid = GridCellTable()
-        self._figures = figures = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        figures.setSpacing(_GAP_PX)
-        figures.addWidget(self._table, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        figures.addLayout(texts, 1)
+        self._enough = UnitAwareLabel()
+        self._enough.setObjectName("enough")
+        self._compare = QPushButton(self.tr("Compare with Earlier"))
+        self._compare.setObjectName("compare-test")
+        self._compare.setAutoDefault(False)
+        self._compare.clicked.connect(self.comparison_wanted)
+        self._lay_out()
+        self.hide()
+
+    def _lay_out(self) -> None:
+        improve = QPushButton(self.tr("What Could Be Faster?"))
+        improve.setObjectName("improve")
+        improve.setIcon(icon("speed"))
+        improve.clicked.connect(self.improvement_wanted)
+        save = text_button(self.tr("Sa&ve…"))
+        save.setObjectName("save-plot")
+        save.setToolTip(self.tr("Save the plot as a picture, or its samples as a table."))
+        save.clicked.connect(self.save_clicked)
+        actions = QHBoxLayout()
+        actions.setSpacing(8)
+        for button in (improve, self._compare, save):
+            button.setAutoDefault(False)
+            actions.addWidget(button)
+        actions.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._grid)
-        layout.addLayout(figures)
-        SPEED_UNITS.changed.connect(self._show_tables)
-        SPEED_UNITS.changed.connect(self._show_notes)
-        self.hide()
-
-    def _table_width(self) -> int:
-        return 0 if self._table.isHidden() else self._table.minimumSizeHint().width()
-
-    def _fit(self) -> None:
-        """Place the sentences at the right of the table if the width allows, otherwise below."""
-        line = self.fontMetrics().averageCharWidth() * _LINE_CHARACTERS
-        beside = self.width() >= self._table_width() + _GAP_PX + line
-        directions = QBoxLayout.Direction
-        self._figures.setDirection(directions.LeftToRight if beside else directions.TopToBottom)
+        layout.setSpacing(8)
+        for part in (
+            self._verdict, self._cached, self._wide, self._slower, self._baseline, self._enough,
+        ):  # fmt: skip
+            layout.addWidget(part)
+        layout.addLayout(actions)
 
     def show_result(self, result: TestResult | None) -> None:
-        """Show a result in the next turn of the event loop; None hides the widget."""
-        if result is not None and result is self._shown:
-            return
-        self._shown = result
-        self.hide()
+        """Show a result; None hides the widget."""
         if result is None:
-            self._fill_timer.stop()
-        else:
-            # Deferred, so that the window shows the end of the test without delay.
-            self._fill_timer.start()
-
-    def _fill(self) -> None:
-        result = self._shown
-        if result is None:
+            self.hide()
             return
-        self._show_tables()
+        found = verdict(result)
         cached = result.read is not None and result.read.cached
-        warning = self.tr("This read did not come from the server alone.")
+        if found is not None:
+            kind = CardKind.OK if found.good else CardKind.PLAIN
+            self._verdict.set_text(found.icon, found.text, kind=kind)
+        self._verdict.setVisible(found is not None and not cached)
+        warning = self.tr("Part of the read came from this computer's cache, not from the server.")
         self._cached.show_sentences([warning] if cached else [])
         wide = wide_text(result)
         self._wide.show_sentences([*([wide] if wide else []), *outlier_notes(result.figures)])
-        bottleneck = result.bottleneck
-        self._bottleneck.setText(bottleneck_title(bottleneck) if bottleneck is not None else "")
-        self._bottleneck.setVisible(bottleneck is not None)
-        evidence = bottleneck.evidence if bottleneck is not None else []
-        self._evidence.show_sentences([*evidence, *_network_notes(result)])
-        self._rates.show_sentences(rates_texts(result))
-        self._enough.show_sentences(result.enough)
-        self._show_notes()
-        # Shown last: showing each part in a visible page would repeat the layout of the page and the plot.
+        self._enough.say(" ".join(result.enough))
+        self._enough.setVisible(bool(result.enough))
         self.show()
-
-    def _show_notes(self) -> None:
-        result = self._shown
-        if result is None:
-            return
-        cache_note = [result.cache.note] if result.cache is not None else []
-        shown = {*cache_note, *outlier_notes(result.figures), *_network_notes(result)}
-        notes = [
-            *cache_note,
-            *unmeasured_effects(result),
-            *(note for note in result.notes if note not in shown),
-        ]
-        self._notes.setText(convert_to_chosen_unit("\n".join(notes)))
 
     def show_saved(self, recorded: RecordedTest | None) -> None:
         """Show the comparison with the baseline and warnings of the history; None until the test is saved."""
@@ -144,25 +108,87 @@ class SpeedTestResult(QWidget):
         self._slower.show_sentences([text for text in warnings if text])
         comparison = recorded.comparison if recorded is not None and not recorded.warning else ""
         self._baseline.show_sentences([comparison] if comparison else [])
+        self._compare.setEnabled(recorded is not None)
+
+
+class SpeedTestDetails(QWidget):
+    """Tables of a test, the reasons of its verdict, and how it was measured; all folded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: TestResult | None = None
+        # The parts are filled in the next turn of the event loop, so that the answer is shown without delay.
+        self._fill_timer = QTimer(self)
+        self._fill_timer.setSingleShot(True)
+        self._fill_timer.setInterval(0)
+        self._fill_timer.timeout.connect(self._fill)
+        self._table = ResultTable()
+        self._table.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._grid = GridCellTable()
+        self._rates = UnitAwareLabel()
+        self._rates.setObjectName("rates")
+        self._bottleneck = plain_label(wrap=True)
+        self._bottleneck.setObjectName("bottleneck")
+        set_text_size(self._bottleneck, TextSize.BODY, bold=True)
+        self._evidence = MessageList("", "info")
+        self._evidence.setObjectName("evidence")
+        self._notes = UnitAwareLabel()
+        self._notes.setObjectName("notes")
+        self._rates_title = heading(self.tr("Small Files"), scale=1.0)
+        self._sections = [
+            CollapsibleSection("test-figures", [self._table, self._grid, self._rates_title, self._rates]),
+            CollapsibleSection("test-method", [self._bottleneck, self._evidence, self._notes]),
+        ]
+        self._sections[0].set_title(self.tr("All Figures"))
+        self._sections[1].set_title(self.tr("How This Was Measured"))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        for section in self._sections:
+            layout.addWidget(section)
+        SPEED_UNITS.changed.connect(self._show_tables)
+        self.hide()
+
+    def show_result(self, result: TestResult | None) -> None:
+        """Show the details of a result; None hides them."""
+        if result is not None and result is self._shown:
+            return
+        self._shown = result
+        self.setVisible(result is not None)
+        if result is None:
+            self._fill_timer.stop()
+        else:
+            self._fill_timer.start()
+
+    def _fill(self) -> None:
+        result = self._shown
+        if result is None:
+            return
+        self._show_tables()
+        bottleneck = result.bottleneck
+        self._bottleneck.setText(bottleneck_title(bottleneck) if bottleneck is not None else "")
+        self._bottleneck.setVisible(bottleneck is not None)
+        network = (
+            network_notes(result.network, result.write, result.read) if result.network is not None else []
+        )
+        evidence = bottleneck.evidence if bottleneck is not None else []
+        self._evidence.show_sentences([*evidence, *network])
+        cache_note = [result.cache.note] if result.cache is not None else []
+        shown = {*cache_note, *outlier_notes(result.figures), *network}
+        notes = [
+            *cache_note,
+            *unmeasured_effects(result),
+            *(note for note in result.notes if note not in shown),
+            self.tr("This test is saved in the history."),
+        ]
+        self._notes.say("\n".join(notes))
 
     def _show_tables(self) -> None:
         result = self._shown
         self._table.show_result(result)
         self._table.setVisible(result is not None and not result.grid)
         self._grid.show_cells(result.grid if result is not None else [])
-        self._fit()
-
-    # Qt overrides
-
-    def minimumSizeHint(self) -> QSize:
-        """Qt: width of the table alone, because the sentences can move below it."""
-        return QSize(self._table_width(), super().minimumSizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: place the sentences according to the new width."""
-        super().resizeEvent(event)
-        self._fit()
-
-
-def _network_notes(result: TestResult) -> list[str]:
-    return network_notes(result.network, result.write, result.read) if result.network is not None else []
+        rates = rates_texts(result) if result is not None else []
+        self._rates.say("\n".join(rates))
+        for part in (self._rates, self._rates_title):
+            part.setVisible(bool(rates))

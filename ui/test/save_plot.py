@@ -63,7 +63,7 @@ class SavePlotDialog(QDialog):
     def __init__(self, parent: QWidget, subject: str, image: QImage, table: str, run: RunInThread) -> None:
         super().__init__(parent)
         self.setObjectName("save-plot-dialog")
-        self.setWindowTitle(self.tr("Save the plot"))
+        self.setWindowTitle(self.tr("Save the Plot"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._image = image
         self._table = table
@@ -72,19 +72,19 @@ class SavePlotDialog(QDialog):
         self._name = re.sub(r"[^\w.-]+", "-", posixpath.basename(subject)).strip("-.") or "test"
         self._kind = QComboBox()
         self._kind.setObjectName("save-plot-kind")
-        self._kind.addItem(self.tr("A picture (PNG)"), "png")
-        self._kind.addItem(self.tr("Every sample as a table (CSV)"), "csv")
+        self._kind.addItem(self.tr("Picture (PNG)"), "png")
+        self._kind.addItem(self.tr("All samples as a table (CSV)"), "csv")
         self._kind.currentIndexChanged.connect(self._on_kind)
         self._path = QLineEdit()
         self._path.setObjectName("save-plot-path")
-        self._save = QPushButton(self.tr("&Save"))
+        self._save = QPushButton(self.tr("Sa&ve"))
         self._save.setObjectName("save-plot-save")
         self._save.clicked.connect(self._on_save)
         self._status = plain_label(wrap=True)
         self._status.setObjectName("save-plot-told")
         grid = QGridLayout()
         for row, (text, widget) in enumerate(
-            ((self.tr("&Keep"), self._kind), (self.tr("In the new &file"), self._path))
+            ((self.tr("&Save as"), self._kind), (self.tr("New &file"), self._path))
         ):
             label = QLabel(text)
             label.setBuddy(widget)

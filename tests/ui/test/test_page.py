@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 from fake_host import FakeHost, result, transfer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QScrollArea, QSpinBox
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QScrollArea, QSpinBox, QWidget
 from speed_test_steps import choose, events, show
 
 from advisor.bottleneck import Bottleneck
@@ -20,9 +21,12 @@ from app.speedtest.analysis import outlier_notes
 from app.speedtest.model import Figure, GridCell, GridRun, NetworkThroughput, Sample, TestEvent
 from app.speedtest.network_measurement import network_notes
 from ui.common import style, theme
+from ui.common.cards import Headline
 from ui.common.message_list import MessageList
 from ui.common.result_tables import GridCellTable, ResultTable
 from ui.common.speed_units import SPEED_UNITS
+from ui.common.status_text import moment_text
+from ui.test.plot_panel import SpeedTestPlot
 from ui.test.run import TestTarget
 
 if TYPE_CHECKING:
@@ -38,10 +42,17 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
     driver.tab("Test")
     driver.wait(lambda: "gigabit" in driver.text_of("facts"))
     driver.wait(lambda: "about 15 s" in driver.text_of("plan"))
-    assert "6 times and once before as a warm-up" in driver.text_of("plan")
+    assert "Repeats this 6 times after a warm-up" in driver.text_of("plan")
     assert "are free there" in driver.text_of("plan")
-    assert not driver.sees("expected")
-    assert not driver.sees("results")
+    start = driver.find(QPushButton, "start")
+    assert isinstance(start, QPushButton)
+    assert start.text() == "Test the &Speed · 15 s"
+    options = driver.find(QPushButton, "test-options")
+    assert isinstance(options, QPushButton)
+    assert options.text() == "Options: One file, both directions · cache emptied before reading"
+    assert not driver.sees("what")
+    for hidden in ("expected", "test-result", "figure-write", "progress", "stop-test"):
+        assert not driver.sees(hidden), hidden
     driver.click("start")
     panel = driver.window._detail.quick_test
     driver.wait(lambda: panel._plot.plot is not None
@@ -52,20 +63,30 @@ def test_quick_test_runs_and_shows_the_figures(driver: Driver, fake: FakeHost) -
     assert "the model expects" in driver.text_of("expected")
     assert "read" in panel._plot.plot._references.expected
     assert not driver.find(QPushButton, "unmount").isEnabled()
-    assert driver.find(QPushButton, "start").text() == "&Stop"  # type: ignore[attr-defined]
-    driver.wait(lambda: "Warm-up" in driver.text_of("progress"))
+    assert driver.sees("stop-test")
+    assert not driver.sees("start")
+    driver.wait(lambda: "Closing the file ·" in driver.text_of("progress"))
+    assert driver.text_of("progress").endswith(" left")
+    assert panel._figures.value("read") == "9.3 MB/s"
     fake.hold.set()
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     assert not panel._plot.drawing
     assert driver.find(QPushButton, "unmount").isEnabled()
+    assert driver.sees("start")
+    assert not driver.sees("stop-test")
+    assert panel._figures.value("write") == "100 MB/s"
+    assert panel._figures.value("read") == "110 MB/s"
     assert not driver.sees("cached-warning")
-    assert "A note to the reader." in driver.text_of("notes")
+    assert not driver.sees("results")
+    driver.click("test-figures")
+    assert driver.sees("results")
+    driver.wait(lambda: "A note to the reader." in driver.text_of("notes"))
     (spec,) = fake.asked("test.run")
     assert (spec.path, spec.direction, spec.cache, spec.repeats) == ("/home", "both", "fadvise", 6)
     assert spec.size > 32 * 2**20
 
 
-def test_just_this_much_is_taken_by_its_word(driver: Driver, fake: FakeHost) -> None:
+def test_a_custom_size_is_taken_as_it_is(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.tab("Test")
     assert not driver.sees("size")
@@ -79,7 +100,7 @@ def test_just_this_much_is_taken_by_its_word(driver: Driver, fake: FakeHost) -> 
     repeats.setValue(1)
     assert "one file of 4 MiB" in driver.text_of("plan")
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     (spec,) = fake.asked("test.run")
     assert (spec.size, spec.direction, spec.repeats, spec.workload) == (4 * 2**20, "write", 1, "file")
     assert spec.cache == "fresh-mount"
@@ -90,21 +111,91 @@ def test_start_is_in_sight_in_a_narrow_window(driver: Driver, fake: FakeHost) ->
     driver.open()
     driver.tab("Test")
     start = driver.find(QPushButton, "start")
-    wide = start.y()
     driver.window.resize(760, 560)
     panel = driver.window._detail.quick_test
-    driver.wait(lambda: start.y() > wide)
     assert start.visibleRegion().boundingRect() == start.rect()
-    driver.wait(lambda: "It takes about" in driver.text_of("plan"))
+    driver.wait(lambda: "Takes about" in driver.text_of("plan"))
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
-    driver.wait(panel._result.isVisible)
+    driver.wait(lambda: driver.sees("test-result"))
     (scroll,) = panel.findChildren(QScrollArea)
     driver.wait(lambda: scroll.horizontalScrollBar().maximum() == 0)
     # Plot and figures are laid out in separate turns of the event loop.
     driver.wait(lambda: start.visibleRegion().boundingRect() == start.rect())
-    driver.window.resize(1100, 800)
-    driver.wait(lambda: start.y() == wide)
+
+
+def in_sight(driver: Driver, name: str) -> bool:
+    widget = driver.find(QWidget, name)
+    return widget.isVisible() and widget.visibleRegion().boundingRect() == widget.rect()
+
+
+def test_the_answer_is_in_sight_at_1000_by_700(driver: Driver, fake: FakeHost) -> None:
+    fake.events = events()
+    found = Bottleneck(kind="network", evidence=["It was full."], confidence="high", way="read")
+    uses = ["Video: about 4 films in 4K at once (25 Mbit/s for each).",
+            "Backup: about 2.9 TB in a night of 8 hours, if the files are large."]  # fmt: skip
+    fake.result = msgspec.structs.replace(fake.result, bottleneck=found, enough=uses)
+    driver.open()
+    driver.window.resize(1000, 700)
+    driver.tab("Test")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("test-result"))
+    for name in ("start", "figure-write", "figure-read", "verdict", "enough", "improve", "compare-test"):
+        driver.wait(partial(in_sight, driver, name))
+    headline = driver.find(Headline, "verdict")
+    assert isinstance(headline, Headline)
+    assert headline.title() == "93% of the link. The network is the limit."
+
+
+def test_the_answer_leads_to_the_advice_and_to_the_history(driver: Driver, fake: FakeHost) -> None:
+    with HistoryStore.open() as store:
+        store.add(Run(result=msgspec.structs.replace(fake.result, started_at="2025-12-01T00:00:00Z")))
+    fake.events = events()
+    driver.open()
+    detail = driver.window._detail
+    driver.tab("Test")
+    driver.click("start")
+    driver.wait(lambda: detail.quick_test._run() is not None and not detail.quick_test._run().earlier)
+    driver.wait(lambda: driver.sees("test-result") and driver.find(QPushButton, "compare-test").isEnabled())
+    driver.click("improve")
+    assert detail._tabs.currentWidget() is detail.advice
+    driver.tab("Test")
+    driver.click("compare-test")
+    assert detail._tabs.currentWidget() is detail.history
+    driver.wait(lambda: len(detail.history._chosen()) == 2)
+
+
+def test_the_last_test_of_the_share_is_shown(driver: Driver, fake: FakeHost) -> None:
+    with HistoryStore.open() as store:
+        store.add(Run(result=fake.result))
+        store.add(Run(result=msgspec.structs.replace(fake.result, link=None, write=transfer(1e6))))
+    driver.open()
+    driver.tab("Test")
+    driver.wait(lambda: driver.sees("earlier-test"))
+    assert driver.text_of("earlier-test") == f"Last test: {moment_text(fake.result.started_at)}"
+    assert driver.window._detail.quick_test._figures.value("write") == "100 MB/s"
+    start = driver.find(QPushButton, "start")
+    assert isinstance(start, QPushButton)
+    assert start.text().startswith("Test the &Speed Again")
+    fake.hold.clear()
+    driver.click("start")
+    driver.wait(lambda: driver.sees("stop-test"))
+    assert not driver.sees("earlier-test")
+    fake.hold.set()
+    driver.wait(lambda: driver.sees("test-result"))
+    assert not driver.sees("earlier-test")
+
+
+def test_what_the_plot_shows_is_remembered(driver: Driver, fake: FakeHost) -> None:
+    fake.events = events()
+    driver.open()
+    driver.tab("Test")
+    driver.click("start")
+    driver.wait(lambda: driver.sees("test-result"))
+    show(driver, "latency")
+    show(driver, "phases")
+    plot = SpeedTestPlot(driver.window._detail.quick_test._run_blocking)
+    assert plot._tools.layers() == {"latency", "phases"}
+    plot.deleteLater()
 
 
 def test_each_way_is_compared_with_what_the_link_carries_that_way(driver: Driver, fake: FakeHost) -> None:
@@ -112,7 +203,7 @@ def test_each_way_is_compared_with_what_the_link_carries_that_way(driver: Driver
     driver.open()
     driver.tab("Test")
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     shown = driver.window._detail.quick_test._plot
     limits = shown.plot._references.limits
     assert 5.5 < limits["read"] / 1e6 < 6.25
@@ -136,26 +227,26 @@ def test_many_small_files(driver: Driver, fake: FakeHost) -> None:
     choose(driver, "duration", "")
     driver.wait(lambda: "1000 files of 4 KiB" in driver.text_of("plan") and "cross" in driver.text_of("plan"))
     driver.click("start")
+    driver.wait(lambda: driver.sees("test-result"))
+    driver.click("test-figures")
     driver.wait(lambda: driver.sees("rates"))
     (spec,) = fake.asked("test.run")
     assert (spec.workload, spec.size, spec.count) == ("files", 4096, 1000)
-    rates = driver.find(MessageList, "rates")
-    assert isinstance(rates, MessageList)
-    assert "210 files a second (slowest to fastest: 200 to 220)" in rates.sentences()[0]
+    assert driver.text_of("rates").splitlines()[0] == "Create: 210 files/s (Range 200 to 220)"
 
 
 def test_the_persons_own_files(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.tab("Test")
     choose(driver, "what", "own")
-    assert "Name a file or a folder" in driver.text_of("plan")
+    assert "Enter a file or directory" in driver.text_of("plan")
     assert not driver.find(QPushButton, "start").isEnabled()
     source = driver.find(QLineEdit, "source")
     assert isinstance(source, QLineEdit)
     source.setText("/home/ada/films")
     driver.wait(lambda: "Copies /home/ada/films to /home" in driver.text_of("plan"))
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     (spec,) = fake.asked("test.run")
     assert (spec.workload, spec.source) == ("own", "/home/ada/films")
 
@@ -180,6 +271,9 @@ def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
     assert driver.sees("repeats")
     driver.wait(lambda: "fio measures 12 cells, each for 2 s" in driver.text_of("plan"))
     driver.click("start")
+    driver.wait(lambda: driver.sees("test-result"))
+    assert not driver.sees("figure-read")
+    driver.click("test-figures")
     driver.wait(lambda: driver.sees("grid"))
     assert not driver.sees("results")
     (spec,) = fake.asked("test.run")
@@ -188,9 +282,11 @@ def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
     table = driver.find(GridCellTable, "grid")
     assert isinstance(table, GridCellTable)
     texts = [item.text() for column in range(9) if (item := table.item(0, column)) is not None]
-    figures = ["Read at random", "4 KiB", "1", "16", "1,234", "5.05 MB/s", "800 µs", "2 ms"]
-    assert texts == [*figures, "the round trips to the server"]
-    assert driver.text_of("bottleneck").startswith("From the server: held back by the round trips")
+    figures = ["Random read", "4 KiB", "1", "16", "1,234", "5.05 MB/s", "800 µs", "2 ms"]
+    assert texts == [*figures, "the wait per request"]
+    assert (
+        driver.text_of("bottleneck") == "From the server: limited by the wait per request (high confidence)"
+    )
 
 
 def test_start_waits_for_the_plan_and_says_when_there_is_none(driver: Driver, fake: FakeHost) -> None:
@@ -203,7 +299,7 @@ def test_start_waits_for_the_plan_and_says_when_there_is_none(driver: Driver, fa
     assert fake.asked("test.run") == []
     fake.test_plan_error = None
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
 
 
 def test_smaller_repeats_are_compared_with_what_was_as_small(driver: Driver, fake: FakeHost) -> None:
@@ -222,22 +318,22 @@ def test_smaller_repeats_are_compared_with_what_was_as_small(driver: Driver, fak
     driver.click("start")
     show(driver, "best")
     driver.wait(lambda: "the best before: to the server 7 MB/s" in driver.text_of("expected"))
-    driver.wait(lambda: "of 1 MiB" in driver.text_of("progress"))
+    driver.wait(lambda: "Writing 1 of 6" in driver.text_of("progress"))
     fake.hold.set()
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
 
 
 def test_a_finished_test_does_not_look_busy(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.tab("Test")
-    driver.wait(lambda: "It takes about" in driver.text_of("plan"))
+    driver.wait(lambda: "Takes about" in driver.text_of("plan"))
     fake.hold_plan.clear()
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
-    driver.wait(lambda: "It takes about" in driver.text_of("plan"))
+    driver.wait(lambda: driver.sees("test-result"))
+    driver.wait(lambda: "Takes about" in driver.text_of("plan"))
     fake.hold_plan.set()
     driver.wait(lambda: not driver.window._detail.quick_test._planner.asking)
-    assert "It takes about" in driver.text_of("plan")
+    assert "Takes about" in driver.text_of("plan")
 
 
 def test_repeats_are_told_with_how_sure_they_are(driver: Driver, fake: FakeHost) -> None:
@@ -250,12 +346,12 @@ def test_repeats_are_told_with_how_sure_they_are(driver: Driver, fake: FakeHost)
     driver.open()
     driver.tab("Test")
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     table = driver.find(ResultTable, "results")
     assert isinstance(table, ResultTable)
     text = table.text()
     assert "Speed, median of 6\t100 MB/s" in text or "Speed, median of 6\t101 MB/s" in text
-    assert "95 % interval\t90 to 140 MB/s" in text
+    assert "95% CI\t90 to 140 MB/s" in text
     assert "1, in all repeats 4" in text
     assert "3, in all repeats 11" in text
     assert driver.sees("wide-warning")
@@ -281,7 +377,7 @@ def test_the_plot_can_stand_still_while_the_test_goes_on(driver: Driver, fake: F
     driver.trigger("zoom-in")
     driver.trigger("zoom-reset")
     fake.hold.set()
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     assert not driver.window.findChild(QAction, "pause").isEnabled()  # type: ignore[union-attr]
 
 
@@ -292,8 +388,8 @@ def test_the_plot_is_saved_as_a_picture_and_as_a_table(
     driver.open()
     driver.tab("Test")
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
-    driver.trigger("save-plot")
+    driver.wait(lambda: driver.sees("test-result"))
+    driver.click("save-plot")
     driver.wait(lambda: driver.sees("save-plot-dialog"))
     path, told = driver.find(QLineEdit, "save-plot-path"), driver.find(QLabel, "save-plot-told")
     assert isinstance(path, QLineEdit)
@@ -326,12 +422,12 @@ def test_stop_cancels_and_leaves_no_result(driver: Driver, fake: FakeHost) -> No
     driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: driver.window._detail.quick_test.running)
-    driver.click("start")
+    driver.click("stop-test")
     driver.wait(lambda: not driver.window._detail.quick_test.running)
-    assert not driver.sees("results")
+    assert not driver.sees("test-result")
     assert driver.message() == ""
-    assert "Stopped" in driver.text_of("progress")
-    assert driver.find(QPushButton, "start").text() == "&Start"  # type: ignore[attr-defined]
+    assert driver.text_of("earlier-test") == "The test was stopped."
+    assert driver.sees("start")
 
 
 def test_a_failed_test_says_why(driver: Driver, fake: FakeHost) -> None:
@@ -356,8 +452,10 @@ def test_what_held_it_back_is_told_with_its_evidence(driver: Driver, fake: FakeH
     driver.open()
     driver.tab("Test")
     driver.click("start")
+    driver.wait(lambda: driver.sees("test-result"))
+    driver.click("test-method")
     driver.wait(lambda: driver.sees("evidence"))
-    assert driver.text_of("bottleneck") == "From the server: held back by the network (sure)"
+    assert driver.text_of("bottleneck") == "From the server: limited by the network (high confidence)"
     evidence = driver.find(MessageList, "evidence")
     assert isinstance(evidence, MessageList)
     SPEED_UNITS.choose(SpeedUnit.BITS)
@@ -375,7 +473,7 @@ def test_the_plot_can_be_drawn_in_both_lights(driver: Driver, fake: FakeHost, qa
     driver.open()
     driver.tab("Test")
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     try:
         for appearance in (theme.Appearance.DARK, theme.Appearance.LIGHT):
             style.apply_appearance(qapp, appearance)
@@ -398,6 +496,7 @@ def test_the_baselines_are_offered_for_a_thorough_test(driver: Driver, fake: Fak
     driver.open()
     driver.tab("Test")
     controls = driver.window._detail.quick_test._controls
+    driver.click("test-options")
     target = TestTarget("nas01:/export/home", "/home", "", mounted=True)
     assert not controls._baseline.isVisible()
     assert not controls._memory.isVisible()
@@ -426,6 +525,8 @@ def test_an_outlier_is_a_warning_and_the_network_alone_is_evidence(driver: Drive
     driver.open()
     driver.tab("Test")
     driver.click("start")
+    driver.wait(lambda: driver.sees("test-result"))
+    driver.click("test-method")
     driver.wait(lambda: driver.sees("evidence"))
     evidence, warning = driver.find(MessageList, "evidence"), driver.find(MessageList, "wide-warning")
     assert isinstance(evidence, MessageList)

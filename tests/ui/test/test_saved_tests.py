@@ -33,11 +33,11 @@ def test_what_is_not_mounted_is_mounted_for_the_test_alone(driver: Driver, fake:
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.tab("Test")
     driver.wait(lambda: "gigabit" in driver.text_of("facts"))
-    assert "mounted with these settings where only the test sees it" in driver.text_of("plan")
+    assert "uses a private mount with these settings" in driver.text_of("plan")
     assert "about 15 s" in driver.text_of("plan")
     assert fake.asked("test.plan") == []  # planning would mount the share and ask for a password
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     (planned,), (spec,) = fake.asked("test.plan"), fake.asked("test.run")
     assert planned.spec.share == "nas01:/media"
     assert (spec.path, spec.share, spec.options, spec.repeats) == ("", "nas01:/media", "vers=4.2", 6)
@@ -49,12 +49,12 @@ def test_mounting_for_the_test_can_be_given_up(driver: Driver, fake: FakeHost) -
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.tab("Test")
     driver.click("start")
-    assert "for the test alone…" in driver.text_of("plan")
+    driver.wait(lambda: driver.text_of("progress") == "Mounting nas01:/media privately for the test…")
     fake.set_mounts([*fake.mounts, mounted("nas02:/other", "/other")])  # must not cancel the pending start
     driver.wait(lambda: len(driver.window._table.mounts) == 3)  # type: ignore[union-attr]
-    assert driver.find(QPushButton, "start").text() == "&Stop"  # type: ignore[attr-defined]
-    driver.click("start")
-    assert driver.find(QPushButton, "start").text() == "&Start"  # type: ignore[attr-defined]
+    assert not driver.sees("start")
+    driver.click("stop-test")
+    assert driver.sees("start")
     fake.hold_plan.set()
     driver.wait(lambda: "is not mounted" in driver.text_of("plan"))
     assert fake.asked("test.run") == []
@@ -66,11 +66,11 @@ def test_a_draft_can_be_tested_once_it_names_a_share(driver: Driver, fake: FakeH
     driver.window._on_new()
     driver.tab("Test")
     assert not driver.find(QPushButton, "start").isEnabled()
-    assert "Name a share" in driver.text_of("plan")
+    assert "Enter a share" in driver.text_of("plan")
     driver.window._detail.settings.load_entry("nas02:/data", "", "vers=3")
     driver.wait(lambda: driver.find(QPushButton, "start").isEnabled())
     driver.click("start")
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     (spec,) = fake.asked("test.run")
     assert (spec.share, spec.options) == ("nas02:/data", "vers=3")
 
@@ -92,7 +92,7 @@ def test_the_best_of_the_history_is_drawn(driver: Driver, fake: FakeHost) -> Non
     driver.wait(lambda: "the best before: to the server 77 MB/s" in driver.text_of("expected"))
     assert driver.window._detail.quick_test._plot.plot._references.best["write"] == 77e6
     fake.hold.set()
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
 
 
 def test_a_test_is_kept_and_slower_than_the_baseline_is_said(driver: Driver, fake: FakeHost) -> None:
@@ -126,7 +126,7 @@ def test_a_test_that_cannot_be_kept_says_where_it_is(driver: Driver, fake: FakeH
     driver.tab("Test")
     driver.click("start")
     driver.wait(lambda: "The measurement is not lost" in driver.message())
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
     assert len(list(history.parent.glob("mountwright-unsaved-*.json"))) == 1
 
 
@@ -142,7 +142,7 @@ def test_a_running_test_stays_with_its_mount(driver: Driver, fake: FakeHost) -> 
     assert "/home" in driver.text_of("plan")
     driver.window._mounts.choose("nas01:/export/home", "/home")
     fake.hold.set()
-    driver.wait(lambda: driver.sees("results"))
+    driver.wait(lambda: driver.sees("test-result"))
 
 
 def test_another_host_is_refused_while_a_test_runs(driver: Driver, fake: FakeHost) -> None:
