@@ -37,6 +37,7 @@ from app.experiment.model import (
 )
 from app.experiment.plan import MAX_SETS, fit_plan, option_sets
 from app.mounts.parsing import parse_options, share_to_mount
+from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB
 from app.speedtest.estimate import link_speed
 from app.text.errors import ErrorCode
 from app.text.units import format_duration
@@ -56,8 +57,6 @@ DEFAULT_FACTORS = (
     Factor(name="nconnect", levels=[DEFAULT, "2", "4", "8"]),
     Factor(name=READ_AHEAD, levels=["128", "1024", "4096", "16384"]),
 )
-#: Default readahead of the kernel for a new mount, KiB.
-_KERNEL_READAHEAD_KB = "128"
 #: Target number of trials in the time limit: enough to distinguish the candidates.
 _TRIALS_IN_TIME = 100
 _MIN_TRIAL_S, _MAX_TRIAL_S = 0.4, 8.0
@@ -286,7 +285,7 @@ def _level_in_use(factor: Factor, options: MountOptions, read_ahead_kb: int | No
     """Return the level that corresponds to the options and readahead of a mount, None if there is none."""
     name = factor.name
     if name == READ_AHEAD:
-        return _KERNEL_READAHEAD_KB if read_ahead_kb is None else str(read_ahead_kb)
+        return str(KERNEL_READ_AHEAD_KB if read_ahead_kb is None else read_ahead_kb)
     if name == TRANSFER_SIZE:
         read, write = options.get("rsize"), options.get("wsize")
         return (read or DEFAULT) if read == write else None
@@ -312,7 +311,7 @@ def _cache_level_in_use(factor: Factor, options: MountOptions) -> str:
 
 def _with_level(factor: Factor, level: str | None) -> Factor:
     """Return the factor with the kernel's default as its first level, and with the given level."""
-    default = _KERNEL_READAHEAD_KB if factor.name == READ_AHEAD else DEFAULT
+    default = str(KERNEL_READ_AHEAD_KB) if factor.name == READ_AHEAD else DEFAULT
     levels = list(dict.fromkeys([default, *factor.levels, *([level] if level is not None else [])]))
     return msgspec.structs.replace(factor, levels=levels, base=default)
 

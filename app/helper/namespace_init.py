@@ -125,7 +125,7 @@ class _NamespaceInit:
         """Set the requested readahead, if any; errors are ignored, because the value is read back later."""
         if self._read_ahead_kb >= 0:
             with contextlib.suppress(OSError):
-                readahead.write_number(f"{readahead.BDI}/{row.device}/read_ahead_kb", self._read_ahead_kb)
+                readahead.write(row.device, self._read_ahead_kb)
 
     def _run(self, message: dict[str, Any]) -> dict[str, object]:
         """Start a worker; return whether it ``started``, and the error as ``reason``.
@@ -168,7 +168,7 @@ class _NamespaceInit:
         if row is None:
             return {}
         end = began + deadline_s
-        read_ahead_kb = private_mount.read_ahead_kb(row.device)
+        read_ahead_kb = readahead.read(row.device)
         half_s = (end - time.monotonic()) / 2
         sync_ms, dead = self._write_back(half_s, end - half_s / 2)
         flags = unmounting.MNT_FORCE | unmounting.MNT_DETACH

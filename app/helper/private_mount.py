@@ -27,7 +27,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, cast
 
-from app.helper import children, mount_nfs, mountinfo, unmounting
+from app.helper import children, mount_nfs, mountinfo, readahead, unmounting
 from app.helper.abandonable_child import AbandonableChild
 from app.helper.errors import Refusal
 
@@ -215,7 +215,7 @@ def inspect(row: mountinfo.MountRow, before: list[mountinfo.MountRow]) -> dict[s
         "fstype": row.fstype, "source": row.source, "options": row.super_options,
         "mount_options": ",".join(row.options),
         "version": next((word[5:] for word in words if word.startswith("vers=")), ""),
-        "nconnect": _connections(row.mount_point), "read_ahead_kb": read_ahead_kb(row.device),
+        "nconnect": _connections(row.mount_point), "read_ahead_kb": readahead.read(row.device),
         "shared": any(other.device == row.device for other in before),
     }  # fmt: skip
 
@@ -242,12 +242,3 @@ def _connections(path: str) -> int:
             elif inside and line.lstrip().startswith(b"xprt:"):
                 count += 1
     return count
-
-
-def read_ahead_kb(device: str) -> int | None:
-    """Return the readahead of a superblock's device (major:minor), KiB; None if it cannot be read."""
-    try:
-        with open(f"/sys/class/bdi/{device}/read_ahead_kb", "rb") as file:  # noqa: PTH123
-            return int(file.read(32))
-    except (OSError, ValueError):
-        return None

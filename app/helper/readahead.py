@@ -1,4 +1,4 @@
-"""Readahead of an active NFS mount: sets read_ahead_kb of its backing device info (sysfs, class bdi).
+"""Readahead of an active NFS mount: reads and sets read_ahead_kb in sysfs, class bdi (backing device info).
 
 Writing it does not contact the server. The value lasts until the unmount.
 """
@@ -35,11 +35,10 @@ def set_readahead(args: dict[str, object], _waiter: Waiter) -> dict[str, object]
     row = mountinfo.topmost(mountinfo.read(), path)
     if row is None or row.fstype not in mountinfo.NFS_TYPES:
         raise Refusal("not-mounted", f"No NFS mount is at “{path}”.")
-    file = f"{BDI}/{row.device}/read_ahead_kb"
     try:
-        before = _read_number(file)
-        write_number(file, kilobytes)
-        after = _read_number(file)
+        before = _read(row.device)
+        write(row.device, kilobytes)
+        after = _read(row.device)
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise Refusal(
@@ -64,19 +63,40 @@ def check(name: str, number: object, minimum: int, maximum: int) -> None:
         raise Refusal("option-invalid", f"“{name}” takes a number from {minimum} to {maximum}.")
 
 
-def _read_number(file: str) -> int:
-    with open(file, "rb") as opened:  # noqa: PTH123
-        return int(opened.read(32))
+def read(device: str, root: str = "") -> int | None:
+    """Return the readahead of a superblock, KiB; None if it cannot be read.
+
+    Args:
+        device: major:minor of the superblock.
+        root: directory in place of /.
+    """
+    try:
+        return _read(device, root)
+    except (OSError, ValueError):
+        return None
 
 
-def write_number(file: str, number: int) -> None:
-    """Write a decimal number to a file of sysfs.
+def write(device: str, kilobytes: int) -> None:
+    """Set the readahead of a superblock, KiB.
+
+    Args:
+        device: major:minor of the superblock.
+        kilobytes: readahead, KiB.
 
     Raises:
         OSError: if the kernel refuses it.
     """
-    fd = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+    fd = os.open(_file(device), os.O_WRONLY | os.O_CLOEXEC)
     try:
-        os.write(fd, b"%d\n" % number)
+        os.write(fd, b"%d\n" % kilobytes)
     finally:
         os.close(fd)
+
+
+def _read(device: str, root: str = "") -> int:
+    with open(root + _file(device), "rb") as opened:  # noqa: PTH123
+        return int(opened.read(32))
+
+
+def _file(device: str) -> str:
+    return f"{BDI}/{device}/read_ahead_kb"

@@ -266,12 +266,11 @@ class ChangeRunner:
         point, kb = self._args.mount_point, inspected.tune_kb or 0
         if inspected.live_action in {"none", "remount"}:
             old = _read_ahead_before(inspected)
-            self._undo_stack.append(("tune", self._index, lambda: self._undo_tune(point, old)))
+            self._undo_stack.append(("tune", self._index, lambda: self._restore_readahead(point, old)))
         self._actions.tune(point, kb, self._token)
         if inspected.live_action in {"mount", "again"}:
             self._await_udev()
-            if self._active(point).read_ahead_kb != kb:
-                self._actions.tune(point, kb, self._token)
+            self._restore_readahead(point, kb, self._token)
         return ""
 
     def _save(self, inspected: InspectedChange) -> str:
@@ -390,8 +389,7 @@ class ChangeRunner:
             self._actions.mount(
                 old.share, point, _options_before(inspected), _ROLLBACK_TIMEOUT_S, CancelToken()
             )
-            if old.read_ahead_kb is not None and self._active(point).read_ahead_kb != old.read_ahead_kb:
-                self._actions.tune(point, old.read_ahead_kb, CancelToken())
+            self._restore_readahead(point, old.read_ahead_kb)
         except AppError as error:
             raise AppError(
                 ErrorCode.OLD_MOUNT_NOT_RESTORED,
@@ -414,9 +412,10 @@ class ChangeRunner:
                 ErrorCode.NEW_MOUNT_REMAINS, kind=error.kind, mount_point=point, problem=error
             ) from error
 
-    def _undo_tune(self, point: str, kb: int | None) -> None:
+    def _restore_readahead(self, point: str, kb: int | None, token: CancelToken | None = None) -> None:
+        """Set a readahead, KiB, unless it is unknown or in use already."""
         if kb is not None and self._active(point).read_ahead_kb != kb:
-            self._actions.tune(point, kb, CancelToken())
+            self._actions.tune(point, kb, token or CancelToken())
 
     def _with_rollback_result(self, error: BaseException, problems: list[str]) -> BaseException:
         """Return the error with a sentence about the result of the rollback."""

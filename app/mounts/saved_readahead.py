@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from advisor.throughput import DEFAULT_READAHEAD_BYTES
 from app.errors import AppError
 from app.helper import readahead_rule
 from app.mounts.model import ReadaheadReport
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     Request = tuple[str, dict[str, Any]]
 
-#: The kernel's default readahead, KiB (VM_READAHEAD_PAGES, include/linux/mm.h).
-KERNEL_READ_AHEAD_KB = 128
+#: Readahead of a new mount, KiB.
+KERNEL_READ_AHEAD_KB = DEFAULT_READAHEAD_BYTES // 1024
 #: Longest wait for the helper, seconds; its own child process may take 10 s.
 _TIMEOUT_S = 30.0
 #: Page size, KiB: the kernel stores the readahead in pages (mm/backing-dev.c, read_ahead_kb_store).

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import posixpath
-import re
 import select
 import threading
 from contextlib import suppress
@@ -21,7 +20,7 @@ import msgspec
 
 from advisor.share import Share, ShareError
 from app.errors import printable
-from app.helper import readahead_rule
+from app.helper import readahead, readahead_rule
 from app.kernel import fstab, mountinfo, utab
 from app.kernel.mountstats import read_mountstats
 from app.kernel.nfsmount_conf import read_settings
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from app.kernel.mountinfo import MountInfo, MountRow
     from app.tasks import CancelToken
 
-_DEVICE = re.compile(r"[0-9]+:[0-9]+")
 _FSTAB = "/etc/fstab"
 
 
@@ -146,7 +144,7 @@ def _active_mounts(root: str, warnings: list[str]) -> dict[str, Active]:
             options=printable(row.options),
             recorded=None if recorded is None else printable(recorded),
             nconnect=connections.get(row.mount_point, 0),
-            read_ahead_kb=read_ahead_of_device(row.device, root),
+            read_ahead_kb=readahead.read(row.device, root),
         )
     return active
 
@@ -194,17 +192,6 @@ def _connections(root: str) -> dict[str, int]:
         return {stats.mount_point: len(stats.xprts) for stats in read_mountstats(root)}
     except OSError:
         return {}
-
-
-def read_ahead_of_device(device: str, root: str = "/") -> int | None:
-    """Return the readahead of a superblock, KiB, or None if the kernel has no such device."""
-    if not _DEVICE.fullmatch(device):
-        return None
-    try:
-        text = Path(root, "sys/class/bdi", device, "read_ahead_kb").read_text(encoding="ascii")
-        return int(text)
-    except (OSError, ValueError):
-        return None
 
 
 def plain_path(path: str) -> str:

@@ -22,13 +22,14 @@ from advisor.recommend import (
     recommend,
 )
 from advisor.rules import WORKLOADS, Workload
-from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, Direction, Prediction, predict
+from advisor.throughput import CopySpec, Direction, Prediction, predict
 from advisor.throughput_curve import COPY_BYTES, PredictedCurve, predicted_curve
 from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, call_size
 from app.errors import AppError
 from app.links import parse_link
 from app.mounts.findings import connections_by_version
 from app.mounts.model import ReadAheadState  # noqa: TC001 - msgspec reads it at run time
+from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB
 from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -450,7 +451,7 @@ def _card_id(text: str) -> str:
 
 def _read_aheads(tunables: Mapping[str, str], advice: Advice) -> tuple[int, int]:
     """Return the present and the recommended readahead, bytes."""
-    now = int(tunables.get("read_ahead_kb", DEFAULT_READAHEAD_BYTES // 1024))
+    now = int(tunables.get("read_ahead_kb", KERNEL_READ_AHEAD_KB))
     advised = {item.option: item.proposed for item in advice.recommendations if item.included}
     return now * 1024, int(advised.get("read_ahead_kb") or now) * 1024
 

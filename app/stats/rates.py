@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from app.errors import AppError
+from app.helper import readahead
 from app.kernel import mountinfo
 from app.kernel.mount_of_path import MountOfPath
 from app.kernel.mountstats import OpCounters, counters_restarted, parse_one, read_text, totals
 from app.kernel.tcp_info import RetransCounter, SockDiag
-from app.mounts.table import read_ahead_of_device
 from app.stats.model import ConnectionRate, OperationRate, StatsSample
 from app.text.errors import ErrorCode
 
@@ -163,7 +163,7 @@ def watch_rates(
         while True:
             now = time.monotonic() - began
             row = _row(mount_point, root)
-            read_ahead = read_ahead_of_device(row.device, root) if row is not None else None
+            read_ahead = readahead.read(row.device, root) if row is not None else None
             sample = meter.update(_read_counters(mount_point, root), now, read_ahead)
             retransmitted, disordered = segments.since_last(row)
             if sample is not None:

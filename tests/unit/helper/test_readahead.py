@@ -71,7 +71,7 @@ def test_a_number_that_the_kernel_refuses_is_told(kernel, monkeypatch):
     def refuse(_file, _number):
         raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(readahead, "write_number", refuse)
+    monkeypatch.setattr(readahead, "write", refuse)
     with pytest.raises(Refusal) as caught:
         tune()
     assert (caught.value.code, caught.value.detail) == ("unavailable", "Invalid argument")
