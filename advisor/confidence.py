@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from advisor.transfer_sizes import SMALL_READ_SIZE
 
 if TYPE_CHECKING:
-    from advisor.recommend import Recommendation
-    from advisor.throughput import Prediction
+    from advisor.prediction import Prediction
+    from advisor.recommendation import Recommendation
 
     #: Predictions with the current options and with all recommendations; None if the link is unknown.
     PredictedPair = tuple[Prediction | None, Prediction | None]

@@ -6,22 +6,11 @@ The input is the mount options and the entry that contains them, such as a line 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from advisor.finding import SEVERITIES, Finding, Fix, Severity
 from advisor.lint_checks import LINT_CHECKS
-from advisor.lint_rules import (
-    SEVERITIES,
-    BeforeMount,
-    EntrySource,
-    Fix,
-    LintContext,
-    LintInput,
-    LintRule,
-    NeighborEntry,
-    Severity,
-    lint_rules,
-)
+from advisor.lint_rules import EntrySource, LintContext, LintInput, LintRule, NeighborEntry, lint_rules
 from advisor.options import MountOptions, catalogue, check_item
 
 if TYPE_CHECKING:
@@ -42,39 +31,6 @@ __all__ = [
     "lint",
     "prerequisite_findings",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One problem found by a lint rule.
-
-    Attributes:
-        rule: id of the rule.
-        severity: error (data at risk, or the mount will fail), warning, info.
-        options: canonical names of the options concerned.
-        title: the problem, one sentence.
-        why: the reason.
-        source: document or measurement behind the rule.
-        fix: change of options for :func:`apply_fix`, None where no change is safe.
-        change: the fix in words, with options as written: “remove nolock”; "" without a fix.
-        fields: other fields of the entry to change, see LintMatch.
-        before_mount: consequence for a mount: "" none, tell (shown before mounting), refuse (not mounted).
-        mend: shell commands that solve the problem or show more.
-        values: values for the placeholders in the rule's texts, by name.
-    """
-
-    rule: str
-    severity: Severity
-    options: tuple[str, ...]
-    title: str
-    why: str
-    source: str
-    fix: Fix | None
-    before_mount: BeforeMount = ""
-    mend: tuple[str, ...] = ()
-    values: dict[str, str] = field(default_factory=dict[str, str])
-    change: str = ""
-    fields: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def lint(options: MountOptions, *, context: LintContext, facts: Facts | None = None) -> list[Finding]:

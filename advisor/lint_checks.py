@@ -11,8 +11,9 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
+from advisor.finding import Fix
 from advisor.lint_entry_checks import ENTRY_CHECKS
-from advisor.lint_rules import Fix, LintMatch
+from advisor.lint_rules import LintMatch
 from advisor.lint_systemd_checks import SYSTEMD_CHECKS
 from advisor.options import (
     ATTRIBUTE_TIMES,

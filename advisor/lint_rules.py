@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from advisor.finding import BeforeMount, Fix, Severity  # noqa: TC001 - msgspec reads them at run time
 from advisor.identify import identify_server
 from advisor.options import NO, MountOptions, catalogue, check_options, implied_values
 from advisor.share import Share, ShareError
@@ -22,26 +23,7 @@ if TYPE_CHECKING:
 
     from advisor.facts import Facts
 
-Severity = Literal["error", "warning", "info"]
-BeforeMount = Literal["", "tell", "refuse"]
 _LINT_FILES = ("lint-entry", "lint", "lint-combinations", "prerequisites")
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-
-
-class Fix(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A change of options that resolves a finding.
-
-    Attributes:
-        remove: names of the options to remove.
-        set: items to set; each replaces the previous item of its option, or is appended.
-    """
-
-    remove: tuple[str, ...] = ()
-    set: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        parts = [f"remove {name}" for name in self.remove] + [f"set {item}" for item in self.set]
-        return ", ".join(parts)
 
 
 class LintMatch(NamedTuple):

@@ -10,8 +10,9 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from advisor.finding import Fix
 from advisor.lint_entry_checks import looks_like_share
-from advisor.lint_rules import Fix, LintMatch
+from advisor.lint_rules import LintMatch
 from advisor.options import catalogue, check_item, is_comment
 from advisor.systemd_syntax import UnitNameError, parse_time_span, unit_name
 

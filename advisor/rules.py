@@ -17,6 +17,7 @@ import msgspec
 from advisor.facts import ClientFacts, LinkFacts, ServerFacts, payload_rate_bps
 from advisor.identify import network_cards, server_kinds
 from advisor.lint_rules import LintConditions
+from advisor.recommendation import AdviceScope, Confidence, Layer, Workload  # noqa: TC001 - for msgspec
 from advisor.speeds import format_rate
 from advisor.throughput import cubic_throughput
 from resources import read_toml
@@ -28,18 +29,6 @@ if TYPE_CHECKING:
     from advisor.facts import Facts
     from advisor.lint_rules import LintInput
 
-#: Layers of precedence, the strongest first: a lint error, a measurement by the user, the four layers of
-#: advice rules, and a lint warning.
-Layer = Literal["error", "measured", "server", "workload", "link", "seed", "warning"]
-LAYERS: tuple[Layer, ...] = ("error", "measured", "server", "workload", "link", "seed", "warning")
-AdviceScope = Literal["mount", "server", "host"]
-Confidence = Literal["high", "medium", "low"]
-Workload = Literal["general", "home", "media", "builds", "database", "sap", "oracle", "backup", "software",
-                   "virtual-machines", "mail", "shared-writing"]  # fmt: skip
-WORKLOADS: tuple[Workload, ...] = (
-    "general", "home", "media", "builds", "database", "sap", "oracle", "backup", "software",
-    "virtual-machines", "mail", "shared-writing",
-)  # fmt: skip
 
 #: Mount points that a computer needs to boot.
 _SYSTEM_MOUNT_POINTS = frozenset({"/", "/usr", "/var"})

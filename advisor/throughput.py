@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from advisor.facts import payload_rate_bps
 from advisor.identify import network_cards
 from advisor.options import implied_values
+from advisor.prediction import Direction, Prediction
 from advisor.throughput_loss import RTO_MIN_S, LossyLink, simulate_lossy_copy
 from advisor.transfer_sizes import rounded_io_size
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from advisor.facts import Facts, LinkFacts
     from advisor.options import MountOptions
 
-Direction = Literal["read", "write"]
-#: Reason why a speed cannot be predicted, "" if it can: only the unknown speed of the processors limits it.
-Unpredictable = Literal["", "processors-unknown"]
 Luck = Literal["likely", "slow", "quick"]
 
 #: Default readahead of every new mount since Linux 5.4, bytes (mm/backing-dev.c: VM_READAHEAD_PAGES).
@@ -190,29 +188,6 @@ class CopySpec:
     block: int = 2**20
     at_once: int = 1
     base_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """A predicted copy.
-
-    Attributes:
-        seconds: total time until the data has reached the server (write) or the program (read).
-        bytes_per_s: length divided by seconds.
-        limit: the strongest bound, as a short phrase.
-        error: relative error in both directions: 0.3 means 30 %.
-        unpredictable: why the speed is only a guess and must not be shown as a prediction; "" if it is one.
-    """
-
-    seconds: float
-    bytes_per_s: float
-    limit: str
-    error: float
-    unpredictable: Unpredictable = ""
-
-    def holds(self, bytes_per_s: float) -> bool:
-        """Return whether a measured speed lies within the error of the prediction."""
-        return abs(bytes_per_s - self.bytes_per_s) <= self.error * self.bytes_per_s
 
 
 def predict(

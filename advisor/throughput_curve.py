@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from advisor.identify import network_cards
 from advisor.options import catalogue, implied_values
+from advisor.prediction import PredictedCurve
 from advisor.throughput import CopySpec, predict
 from advisor.throughput_udp import UDP_TRANSFER_SIZES, udp_copy
 from advisor.transfer_sizes import SMALL_READ_SIZE
@@ -23,30 +23,6 @@ COPY_BYTES = 2**28
 _UDP_ERROR = 0.3
 #: Largest transfer size of the systems of 1993, and their default, bytes.
 _MAX_UDP_SIZE = UDP_TRANSFER_SIZES[-1]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredictedCurve:
-    """Predicted speeds of a large file: read in small calls over TCP, or copied over UDP to a card of 1993.
-
-    The curve over readahead is for small reads: most calls of cp are as large as a request, and readahead
-    does not change their speed (transfer_sizes).
-
-    Attributes:
-        over: the varied setting: readahead, rsize or wsize.
-        sizes: values of the setting, bytes.
-        speeds: predicted speed with the recommended options and each value, bytes per second.
-        errors: relative error of each speed in both directions.
-        now: value and speed with the current options.
-        advised: value and speed with the recommendations.
-    """
-
-    over: Literal["read_ahead_kb", "rsize", "wsize"]
-    sizes: tuple[int, ...]
-    speeds: tuple[float, ...]
-    errors: tuple[float, ...]
-    now: tuple[int, float]
-    advised: tuple[int, float]
 
 
 def predicted_curve(

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 
     from advisor.dialects import MountSpec
     from advisor.facts import LinkFacts
-    from app.mounts.change_model import ApplyReport
-    from app.mounts.foreign_entries import ForeignEntry
+    from app.mounts.change_model import ApplyReport, ForeignEntry
     from app.mounts.model import Mount, MountReport, MountTable, SavedEntryReport
     from app.service.protocol import HelloResult
     from ui.common.session import LabLink, Opener

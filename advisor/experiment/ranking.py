@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from advisor.experiment.conclusions import BaselineDrift
 from advisor.experiment.error_model import ErrorModel, estimate_error_model
 from advisor.experiment.intervals import (
     CONFIDENCE,
@@ -105,24 +106,6 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, levels: dict[str, str]) -> RankedSet | None:
         """Return the ranked set with these levels, or None if there is none."""
         return next((standing for standing in self.standings if standing.levels == levels), None)
-
-
-class BaselineDrift(msgspec.Struct, frozen=True, kw_only=True):
-    """Drift of the baseline's figure during the experiment.
-
-    Attributes:
-        figure: name of the figure.
-        workload: name of the workload.
-        values: values of the baseline in the order of time.
-        change: change from the first half to the second half as a fraction (Hodges-Lehmann estimator).
-        notable: whether the change is significant and large enough to matter; None with too few values.
-    """
-
-    figure: str
-    workload: str
-    values: list[float]
-    change: float
-    notable: bool | None
 
 
 def rank_sets(

@@ -11,19 +11,20 @@ from advisor.facts import FACT_LABELS, unknown_facts
 from advisor.identify import network_cards, server_kinds
 from advisor.options import MountOptions, catalogue
 from advisor.recommend import group_recommendations, spelled_value, undo_text
-from advisor.rules import WORKLOADS
+from advisor.recommendation import WORKLOADS
 from advisor.speeds import format_speed
 from app.cli.text import link_text
 from app.errors import AppError, ErrorKind
-from app.service.advice import AdviceArgs, headline, missing_facts_hint
+from app.service.advice import headline, missing_facts_hint
+from app.service.model import AdviceArgs
 from app.text.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from advisor.recommend import Recommendation
-    from advisor.throughput_curve import PredictedCurve
-    from app.service.advice import AdviceResult, Expected
+    from advisor.prediction import PredictedCurve
+    from advisor.recommendation import Recommendation
+    from app.service.model import AdviceResult, Expected
 
 #: Width of wrapped text, characters.
 _WIDTH = 100

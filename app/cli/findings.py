@@ -11,7 +11,7 @@ from app.service.protocol import CheckArgs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from advisor.lint import Finding
+    from advisor.finding import Finding
     from app.mounts.change_model import ApplyArgs
     from app.service.protocol import CheckResult, MountArgs
 

@@ -10,15 +10,13 @@ from app.cli.apply import apply_text
 from app.cli.prompts import ask_consent, confirm_approval
 from app.errors import AppError
 from app.mounts.approval import approval_sentences
-from app.mounts.change_model import ApplyArgs, ApplyPlan
-from app.mounts.foreign_entries import ForeignArgs
+from app.mounts.change_model import ApplyArgs, ApplyPlan, ForeignArgs
 from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     import argparse
 
-    from app.mounts.change_model import ApplyReport
-    from app.mounts.foreign_entries import ForeignEntry
+    from app.mounts.change_model import ApplyReport, ForeignEntry
     from app.service.client import Host
 
 #: Longest wait for one request, s.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.facts import Facts
-from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint
+from advisor.lint import SEVERITIES, LintContext, apply_fix, lint
 from advisor.options import MountOptions
 from app.cli.input_file import read_input
 from app.cli.lint_files import read_entries
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from advisor.finding import Finding
     from app.mounts.model import Mount
 
 _ICONS = {"error": "✖ ", "warning": "⚠ ", "info": "• "}

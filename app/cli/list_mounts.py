@@ -9,7 +9,8 @@ import msgspec
 from app.cli.table import table
 from app.cli.text import mounts_text, terminal_safe
 from app.errors import AppError
-from app.mounts.space import Space, SpaceArgs, space_text
+from app.mounts.model import Space, SpaceArgs
+from app.mounts.space import space_text
 from app.mounts.table import plain_path
 from app.service.protocol import ListArgs
 from app.text.errors import ErrorCode

@@ -7,7 +7,8 @@ import re
 import sys
 from datetime import UTC, datetime
 
-from app.mounts.system_log import MAX_LINES, MAX_SINCE_S, LogArgs, MountLog, log_text
+from app.mounts.model import LogArgs, MountLog
+from app.mounts.system_log import MAX_LINES, MAX_SINCE_S, log_text
 from app.mounts.table import plain_path
 
 _AGO = re.compile(r"(\d{1,6})([mhd])")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from advisor.experiment.conclusions import Retest  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.experiment.effects import (
     FactorEffect,
     Interaction,
@@ -47,7 +48,7 @@ from advisor.experiment.ranking import (
     reference_levels,
     with_effects,
 )
-from advisor.experiment.search import Retest, SearchVerdict, search_verdict
+from advisor.experiment.search import SearchVerdict, search_verdict
 from advisor.experiment.tables import (
     ComparisonRow,
     FactorCurve,
@@ -58,7 +59,7 @@ from advisor.experiment.tables import (
     matrices,
 )
 from advisor.options import MountOptions
-from advisor.recommend import MeasuredOption
+from advisor.recommendation import MeasuredOption
 from app.errors import AppError
 from app.experiment.factors import FILE_SIZE, READ_AHEAD, TEST_FACTORS
 from app.experiment.model import SEARCH_NAME
@@ -88,9 +89,9 @@ from app.text.units import format_size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.experiment.conclusions import SetEstimate
     from advisor.experiment.error_model import ErrorModel
     from advisor.experiment.measurements import TrialOutcome
-    from advisor.experiment.search import SetEstimate
     from app.experiment.model import BestSettings, Experiment, ExperimentPlan, OptionSet
     from app.text.experiment import FactorNames, FigureFormat
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from advisor.experiment.measurements import TrialOutcome  # noqa: TC001 - msgspec reads it at run time
-from advisor.experiment.ranking import BaselineDrift  # noqa: TC001 - msgspec reads the annotations at run time
-from advisor.experiment.search import (
-    Retest,  # noqa: TC001 - msgspec reads it at run time
-    SearchConclusion,  # noqa: TC001 - msgspec reads it at run time
+from advisor.experiment.conclusions import (  # noqa: TC001 - msgspec reads it at run time
+    BaselineDrift,
+    Retest,
+    SearchConclusion,
 )
+from advisor.experiment.measurements import TrialOutcome  # noqa: TC001 - msgspec reads it at run time
 from advisor.transfer_sizes import CP_CALL_SIZE
 from app.speedtest.model import Direction, Environment, TestEvent, WorkloadKind  # noqa: TC001 - msgspec reads it
 from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time

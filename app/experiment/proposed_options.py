@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.lint import Finding, LintContext, lint
+from advisor.lint import LintContext, lint
 from advisor.options import MountOptions
 from app.experiment.analysis import levels_of_plan
 from app.experiment.factors import DEFAULT, READ_AHEAD, TEST_FACTORS, mount_settings, options_of_factor
 
 if TYPE_CHECKING:
+    from advisor.finding import Finding
     from app.experiment.model import ExperimentPlan, OptionSet
 
 

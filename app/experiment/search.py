@@ -30,7 +30,7 @@ from app.text.message import message_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.experiment.search import Retest, SearchConclusion
+    from advisor.experiment.conclusions import Retest, SearchConclusion
     from app.experiment.context import ExperimentContext
     from app.experiment.model import (
         ExperimentPhase,

@@ -22,8 +22,8 @@ from app.experiment.model import ExcludedSet
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from advisor.experiment.conclusions import SearchConclusion
     from advisor.experiment.measurements import SetKey, TrialOutcome
-    from advisor.experiment.search import SearchConclusion
     from app.experiment.model import ExperimentPlan, OptionSet
     from app.speedtest.model import TestEvent
 

@@ -17,7 +17,7 @@ from app.facts.prerequisites import prerequisite_facts
 from app.kernel.nfsmount_conf import added_to
 
 if TYPE_CHECKING:
-    from advisor.lint import Finding
+    from advisor.finding import Finding
 
 
 def missing_prerequisites(share: str, mount_point: str, options: str) -> list[Finding]:

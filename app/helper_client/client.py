@@ -21,6 +21,7 @@ from app.helper.approval_gate import digest
 from app.helper.options import split
 from app.helper.session import PROTOCOL
 from app.helper.verbs import ACTIONS, role_of
+from app.helper_client import MOUNT_TIMEOUT_S
 from app.helper_client.mount_errors import MountAttempt, diagnose_mount
 from app.helper_client.polkit import explain_pkexec, helper_command, install_command
 from app.tasks import run_in_thread
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from app.tasks import CancelToken
 
-#: Time limit of mount.nfs, seconds; without one it waits at least 72 s for a server that drops packets.
-MOUNT_TIMEOUT_S = 15.0
 #: Longest wait for a helper started directly, seconds; Python's imports are slow in the lab's guest.
 _START_S = 30.0
 #: Longest wait for a helper started by pkexec, seconds; a person may look for a password.

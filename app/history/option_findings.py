@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.recommend import MeasuredOption
+from advisor.recommendation import MeasuredOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

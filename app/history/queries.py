@@ -20,7 +20,7 @@ from app.text.errors import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor.recommend import MeasuredOption
+    from advisor.recommendation import MeasuredOption
     from app.history.compare_runs import RunComparison
     from app.history.import_export import ImportResult
     from app.history.model import Run, RunSummary

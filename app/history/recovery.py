@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from advisor.experiment.measurements import TrialOutcome
-from advisor.recommend import MeasurementStatus
+from advisor.recommendation import MeasurementStatus
 from app.errors import AppError
 from app.history.model import Run
 from app.history.result_codec import FORMAT_BYTE, decode_without_samples, encode_result, is_intact

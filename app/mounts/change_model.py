@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
-from app.helper_client.client import MOUNT_TIMEOUT_S
+from advisor.finding import Finding  # noqa: TC001 - msgspec reads it at run time
+from app.helper_client import MOUNT_TIMEOUT_S
 from app.mounts.model import Approval, Holder, MountReport  # noqa: TC001 - msgspec reads them at run time
 from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time
 
@@ -293,3 +293,230 @@ class KeepArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     id: int
+
+
+SavedIn = Literal["fstab", "systemd", "autofs", "nowhere"]
+
+
+class MountEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One mount of a file of mounts.
+
+    Attributes:
+        share: server:/export.
+        mount_point: absolute path.
+        options: option string as in fstab.
+        fstype: nfs or nfs4.
+        saved_in: where the mount was saved on the other computer.
+        readahead_kib: saved or present readahead, KiB; None for a default.
+        line: line of the file where the entry begins, from 1; 0 if unknown.
+    """
+
+    share: str
+    mount_point: str
+    options: str = ""
+    fstype: Literal["nfs", "nfs4"] = "nfs"
+    saved_in: SavedIn = "fstab"
+    readahead_kib: int | None = None
+    line: int = 0
+
+
+#: State of an entry compared with this computer: no entry is saved for its mount point; the same entry is
+#: saved; a different one is saved; or the entry cannot be written here.
+ImportStatus = Literal["new", "same", "differs", "refused"]
+#: Result of an entry: written; already saved; not selected; failed and rolled back; or not begun, because the
+#: import was stopped before it.
+ImportResult = Literal["written", "same", "not-chosen", "failed", "not-begun"]
+#: Where to save all entries; "" saves each one where the file says.
+SaveIn = Literal["", "fstab", "systemd"]
+
+
+class ImportPlanArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``mounts.import-plan``: entries of a file, and where to save them."""
+
+    entries: list[MountEntry]
+    save_in: SaveIn = ""
+
+
+class ImportFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """A lint finding on the options of an entry: an error or a warning."""
+
+    severity: Literal["error", "warning", "info"]
+    title: str
+    why: str
+
+
+class ImportItem(msgspec.Struct, frozen=True, kw_only=True):
+    """Plan of one entry of the import.
+
+    Attributes:
+        entry: the entry of the file.
+        status: its state compared with this computer.
+        options: options to write: those of the entry, with _netdev,nofail for an entry that was not saved.
+        saved_in: where the entry would be saved.
+        diff: unified diff of fstab or the units and of the udev rule, "" unless new or differs.
+        error: why the entry cannot be written, "" if it can.
+        hint: how to solve that error.
+        findings: lint findings on the options.
+        notes: warnings for the person, one sentence each.
+        approval: separate approval by an administrator that the change needs, None for none.
+        chosen: whether the entry is preselected: it is new or differs, and lint finds no error.
+    """
+
+    entry: MountEntry
+    status: ImportStatus
+    options: str
+    saved_in: SavedIn
+    diff: str = ""
+    error: str = ""
+    hint: str = ""
+    findings: list[ImportFinding] = []
+    notes: list[str] = []
+    approval: Approval | None = None
+    chosen: bool = False
+
+
+class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Plan of an import; making it changes nothing.
+
+    Attributes:
+        items: plans of the entries, in the order of the file.
+        root: whether the agent runs as root, so that polkit does not ask for a password.
+    """
+
+    items: list[ImportItem]
+    root: bool = False
+
+
+class ImportChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A selected entry: its index in the file, from 0, and the diff that was shown."""
+
+    index: int
+    diff: str
+
+
+class ImportArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``mounts.import``: write the selected entries of a file.
+
+    Attributes:
+        entries: all entries of the file.
+        save_in: where to save the entries, the same as in the plan that was shown.
+        choices: the selected entries.
+        mount: whether to mount written entries that are not mounted.
+        approved: whether the person agreed to the administrator approvals that the plan lists.
+    """
+
+    entries: list[MountEntry]
+    choices: list[ImportChoice]
+    save_in: SaveIn = ""
+    mount: bool = False
+    approved: bool = False
+
+
+class ImportOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of one entry.
+
+    Attributes:
+        mount_point: mount point of the entry.
+        result: the result, see ImportResult.
+        message: why the entry failed, or why a written entry could not be mounted; "" for neither.
+        hint: how to solve that.
+        backup: path of the copy of the file before the change, "" if nothing was written.
+        mounted: whether the import mounted the share.
+    """
+
+    mount_point: str
+    result: ImportResult
+    message: str = ""
+    hint: str = ""
+    backup: str = ""
+    mounted: bool = False
+
+
+class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Results of all entries, in the order of the file."""
+
+    outcomes: list[ImportOutcome]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every selected entry was written, and mounted where requested."""
+        return all(one.result not in {"failed", "not-begun"} and not one.message for one in self.outcomes)
+
+
+class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """Start of one entry of an import: mount point, number from 1, and count of selected entries."""
+
+    mount_point: str
+    number: int
+    count: int
+
+
+class ForeignArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``mounts.foreign``: preview the import of the foreign entry of a mount point."""
+
+    mount_point: str
+
+
+class ForeignEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A foreign entry, translated to an entry of this program.
+
+    Attributes:
+        share: server:/export.
+        mount_point: absolute path.
+        fstype: nfs or nfs4.
+        origin: path of the file with the foreign entry.
+        options: option string for fstab with all options that can be written.
+        plain_options: the same without the options that only root may write.
+        reserved: one sentence for each option that only root may write, with the reason.
+        lost: one sentence for each setting that cannot be translated.
+    """
+
+    share: str
+    mount_point: str
+    fstype: str
+    origin: str
+    options: str
+    plain_options: str
+    reserved: list[str]
+    lost: list[str]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the import is complete and needs no decision of the person."""
+        return not (self.reserved or self.lost)
+
+
+class MountSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a live mount at one moment.
+
+    Attributes:
+        share: server:/export.
+        mount_point: absolute path.
+        options: requested options of the live mount.
+        read_ahead_kb: readahead of the live mount, KiB; None if unknown.
+        saved_in: where this program saves the mount, "nowhere" also for entries of other programs.
+        saved_options: options of the saved entry as written, "" without one.
+        fstype: file system type of the saved entry, "" without one.
+        saved_read_ahead_kb: readahead saved for the mount point, KiB; None for none.
+    """
+
+    share: str
+    mount_point: str
+    options: str
+    read_ahead_kb: int | None = None
+    saved_in: SaveTarget = "nowhere"
+    saved_options: str = ""
+    fstype: str = ""
+    saved_read_ahead_kb: int | None = None
+
+
+class RestoreArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``mounts.restore``: settings to restore.
+
+    Attributes:
+        settings: the settings before the change.
+        approved: whether the person agreed to the administrator approval that the change needed.
+    """
+
+    settings: MountSettings
+    approved: bool = False

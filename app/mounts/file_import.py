@@ -7,16 +7,30 @@ authorization covers all entries that need no separate approval.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from app.errors import AppError, ErrorKind
 from app.kernel.utab import plain_share
-from app.mounts.change_model import ApplyArgs
-from app.mounts.model import Approval  # noqa: TC001 - msgspec reads it at run time
+from app.mounts.change_model import (
+    ApplyArgs,
+    ImportArgs,
+    ImportChoice,
+    ImportFinding,
+    ImportItem,
+    ImportOutcome,
+    ImportPlan,
+    ImportPlanArgs,
+    ImportProgress,
+    ImportReport,
+    ImportResult,
+    MountEntry,
+    SavedIn,
+    SaveIn,
+)
 from app.mounts.mount_point import this_caller
-from app.mounts.mounts_file import MountEntry, SavedIn, saved_in
+from app.mounts.mounts_file import saved_in
 from app.mounts.plan import make_plan
 from app.text.errors import ErrorCode
 
@@ -28,140 +42,11 @@ if TYPE_CHECKING:
     from app.mounts.plan import HostView
     from app.tasks import CancelToken
 
-#: State of an entry compared with this computer: no entry is saved for its mount point; the same entry is
-#: saved; a different one is saved; or the entry cannot be written here.
-ImportStatus = Literal["new", "same", "differs", "refused"]
-#: Result of an entry: written; already saved; not selected; failed and rolled back; or not begun, because the
-#: import was stopped before it.
-ImportResult = Literal["written", "same", "not-chosen", "failed", "not-begun"]
-#: Where to save all entries; "" saves each one where the file says.
-SaveIn = Literal["", "fstab", "systemd"]
 #: Errors that stop an import, because every other entry would prompt or fail in the same way.
 _STOPPING_ERRORS = frozenset({
     ErrorKind.CANCELLED, ErrorKind.NOT_AUTHORIZED, ErrorKind.POLKIT_AGENT_MISSING, ErrorKind.PKEXEC_MISSING,
     ErrorKind.HELPER_MISSING, ErrorKind.HELPER_UNTRUSTED,
 })  # fmt: skip
-
-
-class ImportPlanArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of ``mounts.import-plan``: entries of a file, and where to save them."""
-
-    entries: list[MountEntry]
-    save_in: SaveIn = ""
-
-
-class ImportFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A lint finding on the options of an entry: an error or a warning."""
-
-    severity: Literal["error", "warning", "info"]
-    title: str
-    why: str
-
-
-class ImportItem(msgspec.Struct, frozen=True, kw_only=True):
-    """Plan of one entry of the import.
-
-    Attributes:
-        entry: the entry of the file.
-        status: its state compared with this computer.
-        options: options to write: those of the entry, with _netdev,nofail for an entry that was not saved.
-        saved_in: where the entry would be saved.
-        diff: unified diff of fstab or the units and of the udev rule, "" unless new or differs.
-        error: why the entry cannot be written, "" if it can.
-        hint: how to solve that error.
-        findings: lint findings on the options.
-        notes: warnings for the person, one sentence each.
-        approval: separate approval by an administrator that the change needs, None for none.
-        chosen: whether the entry is preselected: it is new or differs, and lint finds no error.
-    """
-
-    entry: MountEntry
-    status: ImportStatus
-    options: str
-    saved_in: SavedIn
-    diff: str = ""
-    error: str = ""
-    hint: str = ""
-    findings: list[ImportFinding] = []
-    notes: list[str] = []
-    approval: Approval | None = None
-    chosen: bool = False
-
-
-class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Plan of an import; making it changes nothing.
-
-    Attributes:
-        items: plans of the entries, in the order of the file.
-        root: whether the agent runs as root, so that polkit does not ask for a password.
-    """
-
-    items: list[ImportItem]
-    root: bool = False
-
-
-class ImportChoice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A selected entry: its index in the file, from 0, and the diff that was shown."""
-
-    index: int
-    diff: str
-
-
-class ImportArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of ``mounts.import``: write the selected entries of a file.
-
-    Attributes:
-        entries: all entries of the file.
-        save_in: where to save the entries, the same as in the plan that was shown.
-        choices: the selected entries.
-        mount: whether to mount written entries that are not mounted.
-        approved: whether the person agreed to the administrator approvals that the plan lists.
-    """
-
-    entries: list[MountEntry]
-    choices: list[ImportChoice]
-    save_in: SaveIn = ""
-    mount: bool = False
-    approved: bool = False
-
-
-class ImportOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one entry.
-
-    Attributes:
-        mount_point: mount point of the entry.
-        result: the result, see ImportResult.
-        message: why the entry failed, or why a written entry could not be mounted; "" for neither.
-        hint: how to solve that.
-        backup: path of the copy of the file before the change, "" if nothing was written.
-        mounted: whether the import mounted the share.
-    """
-
-    mount_point: str
-    result: ImportResult
-    message: str = ""
-    hint: str = ""
-    backup: str = ""
-    mounted: bool = False
-
-
-class ImportReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of all entries, in the order of the file."""
-
-    outcomes: list[ImportOutcome]
-
-    @property
-    def complete(self) -> bool:
-        """Whether every selected entry was written, and mounted where requested."""
-        return all(one.result not in {"failed", "not-begun"} and not one.message for one in self.outcomes)
-
-
-class ImportProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Start of one entry of an import: mount point, number from 1, and count of selected entries."""
-
-    mount_point: str
-    number: int
-    count: int
 
 
 def count_prompts(items: list[ImportItem], *, mount: bool, root: bool) -> int:

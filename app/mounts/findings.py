@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.lint import Finding, LintContext, apply_fix, lint
+from advisor.lint import LintContext, apply_fix, lint
 from advisor.options import MountOptions
 from advisor.share import Share, ShareError
 from app.errors import AppError, ErrorKind
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from advisor.facts import Facts
+    from advisor.finding import Finding
     from app.mounts.model import Mount
 
 #: Rules whose notes are shown before a write: they report options that every new entry gets by default.

@@ -8,53 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from advisor.options import MountOptions
 from app.errors import AppError
 from app.helper import boot_options
 from app.helper.errors import Refusal
 from app.helper.options import ALWAYS, load
+from app.mounts.change_model import ForeignEntry
 from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.mounts.change_model import ApplyArgs
     from app.mounts.model import Mount
-
-
-class ForeignArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of ``mounts.foreign``: preview the import of the foreign entry of a mount point."""
-
-    mount_point: str
-
-
-class ForeignEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A foreign entry, translated to an entry of this program.
-
-    Attributes:
-        share: server:/export.
-        mount_point: absolute path.
-        fstype: nfs or nfs4.
-        origin: path of the file with the foreign entry.
-        options: option string for fstab with all options that can be written.
-        plain_options: the same without the options that only root may write.
-        reserved: one sentence for each option that only root may write, with the reason.
-        lost: one sentence for each setting that cannot be translated.
-    """
-
-    share: str
-    mount_point: str
-    fstype: str
-    origin: str
-    options: str
-    plain_options: str
-    reserved: list[str]
-    lost: list[str]
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the import is complete and needs no decision of the person."""
-        return not (self.reserved or self.lost)
 
 
 def foreign_entry(rows: list[Mount], mount_point: str) -> ForeignEntry:

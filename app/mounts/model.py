@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
+from advisor.finding import Finding  # noqa: TC001 - msgspec reads it at run time
 from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time
 
 MountState = Literal["mounted", "not-mounted", "not-responding", "stale", "differs"]
@@ -315,3 +315,114 @@ class SavedEntryReport(msgspec.Struct, frozen=True, kw_only=True):
     for_safety: list[str] = []
     for_boot: list[str] = []
     findings: list[Finding] = []
+
+
+class WaitingArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``mounts.waiting``: list the processes that wait for a mount."""
+
+    mount_point: str
+
+
+class WaitingProcesses(msgspec.Struct, frozen=True, kw_only=True):
+    """Processes that wait for the server of a mount.
+
+    Attributes:
+        own: waiting processes that this user may inspect.
+        others: number of blocked processes of other users, which may wait for this mount.
+    """
+
+    own: list[Holder] = []
+    others: int = 0
+
+
+#: Result of a query: the space is known; the server did not answer in time; no NFS mount, or a different one,
+#: is at the mount point; or statvfs(3) failed.
+SpaceState = Literal["known", "no-answer", "not-mounted", "failed"]
+#: Resource that is nearly used up: bytes or inodes.
+SpaceShortage = Literal["bytes", "files"]
+
+
+class SpaceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``mounts.space``: read the space of the mount at a mount point."""
+
+    mount_point: str
+
+
+class Space(msgspec.Struct, frozen=True, kw_only=True):
+    """Space of a mounted share (statvfs(3)).
+
+    Attributes:
+        mount_point: absolute path.
+        state: result of the query; unless "known", all numbers are 0.
+        total_bytes: size of the file system, bytes.
+        free_bytes: free space, including blocks reserved for root, bytes.
+        available_bytes: space available to ordinary users, without regard to quotas, bytes.
+        total_files: number of inodes, 0 if the file system has no fixed number.
+        available_files: number of free inodes.
+        short: resources that are nearly used up.
+        error: with state "failed": name of the error, such as ESTALE.
+        age_s: time since the query, seconds.
+    """
+
+    mount_point: str
+    state: SpaceState
+    total_bytes: int = 0
+    free_bytes: int = 0
+    available_bytes: int = 0
+    total_files: int = 0
+    available_files: int = 0
+    short: list[SpaceShortage] = []
+    error: str = ""
+    age_s: float = 0.0
+
+
+#: Source of the lines: the journal or the kernel's log. "none": this computer has neither. "forbidden": this
+#: user may read neither.
+LogSource = Literal["journal", "kernel", "none", "forbidden"]
+
+
+class LogArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of ``mounts.log``: read the log lines about one mount.
+
+    Attributes:
+        mount_point: absolute path.
+        since_s: length of the period up to now, seconds.
+        lines: largest number of lines, the newest ones.
+    """
+
+    mount_point: str
+    since_s: float = 86400.0
+    lines: int = 200
+
+
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the log.
+
+    Attributes:
+        time_s: Unix time, seconds.
+        program: "kernel", or the name of a program.
+        priority: severity as in syslog(3): 0 emergency to 7 debug.
+        text: the message.
+    """
+
+    time_s: float
+    program: str
+    priority: int
+    text: str
+
+
+class MountLog(msgspec.Struct, frozen=True, kw_only=True):
+    """The log lines about one mount.
+
+    Attributes:
+        lines: the lines, oldest first.
+        source: source of the lines.
+        partial: whether the limit of time, bytes or lines was reached, so that lines may be missing.
+        group: group whose members may read the journal, if this user may not and the kernel's log was read
+            instead; "" if there is no journal, or if the journal was read.
+    """
+
+    lines: list[LogLine]
+    source: LogSource
+    partial: bool = False
+    group: str = ""

@@ -19,12 +19,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from app.errors import AppError
 from app.helper import mount_users as links
 from app.helper.inheritance import real_user
-from app.mounts.model import Holder
+from app.mounts.model import Holder, WaitingProcesses
 from app.text.mounts import TroubleText, choices_text, trouble_text
 
 if TYPE_CHECKING:
@@ -160,24 +158,6 @@ _WAIT_FUNCTIONS = ("rpc_", "nfs", "nlm", "xprt_")
 _MODULES = re.compile(r"\[(sunrpc|nfs|nfsv3|nfsv4|lockd)\]")
 #: Process id of kthreadd, the parent of all kernel threads.
 _KTHREADD_PID = 2
-
-
-class WaitingArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of ``mounts.waiting``: list the processes that wait for a mount."""
-
-    mount_point: str
-
-
-class WaitingProcesses(msgspec.Struct, frozen=True, kw_only=True):
-    """Processes that wait for the server of a mount.
-
-    Attributes:
-        own: waiting processes that this user may inspect.
-        others: number of blocked processes of other users, which may wait for this mount.
-    """
-
-    own: list[Holder] = []
-    others: int = 0
 
 
 class _Process(NamedTuple):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import msgspec
 
 from app.errors import AppError, ErrorKind
+from app.mounts.change_model import MountEntry, SavedIn
 from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB
 from app.version import VERSION
 from resources.decoding import converted
@@ -36,30 +37,7 @@ MAX_BYTES = 4 * 2**20
 MAX_MOUNTS = 2000
 _HEADER = re.compile(r"\s*\[\[\s*mount\s*\]\]\s*(#.*)?")
 
-SavedIn = Literal["fstab", "systemd", "autofs", "nowhere"]
 _SAVED_IN: dict[str, SavedIn] = {"fstab": "fstab", "unit": "systemd", "autofs": "autofs"}
-
-
-class MountEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One mount of a file of mounts.
-
-    Attributes:
-        share: server:/export.
-        mount_point: absolute path.
-        options: option string as in fstab.
-        fstype: nfs or nfs4.
-        saved_in: where the mount was saved on the other computer.
-        readahead_kib: saved or present readahead, KiB; None for a default.
-        line: line of the file where the entry begins, from 1; 0 if unknown.
-    """
-
-    share: str
-    mount_point: str
-    options: str = ""
-    fstype: Literal["nfs", "nfs4"] = "nfs"
-    saved_in: SavedIn = "fstab"
-    readahead_kib: int | None = None
-    line: int = 0
 
 
 class _EntrySchema(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -41,7 +41,7 @@ from app.text.message import message_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.lint import Finding
+    from advisor.finding import Finding
     from advisor.nfsmount_conf import AddedConfOption
     from app.mounts.change_model import ApplyArgs, LiveAction, PlannedOptionChange
     from app.mounts.config_store import ConfigPreview, ConfigStore

@@ -11,48 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.dialects.linux import FSTAB_FILE
-from app.mounts.change_model import ApplyArgs, RemoveArgs, SaveTarget
+from app.mounts.change_model import ApplyArgs, MountSettings, RemoveArgs, RestoreArgs, SaveTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.mounts.model import Configured, Mount
-
-
-class MountSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a live mount at one moment.
-
-    Attributes:
-        share: server:/export.
-        mount_point: absolute path.
-        options: requested options of the live mount.
-        read_ahead_kb: readahead of the live mount, KiB; None if unknown.
-        saved_in: where this program saves the mount, "nowhere" also for entries of other programs.
-        saved_options: options of the saved entry as written, "" without one.
-        fstype: file system type of the saved entry, "" without one.
-        saved_read_ahead_kb: readahead saved for the mount point, KiB; None for none.
-    """
-
-    share: str
-    mount_point: str
-    options: str
-    read_ahead_kb: int | None = None
-    saved_in: SaveTarget = "nowhere"
-    saved_options: str = ""
-    fstype: str = ""
-    saved_read_ahead_kb: int | None = None
-
-
-class RestoreArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of ``mounts.restore``: settings to restore.
-
-    Attributes:
-        settings: the settings before the change.
-        approved: whether the person agreed to the administrator approval that the change needed.
-    """
-
-    settings: MountSettings
-    approved: bool = False
 
 
 def save_target(configured: Configured | None) -> SaveTarget:

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,7 @@ from app import process
 from app.errors import printable
 from app.kernel import mountinfo
 from app.kernel.mountstats import parse_one, read_text
+from app.mounts.model import Space, SpaceShortage
 from app.mounts.probe_exclusion import ProbeExclusion
 from app.text.units import format_size
 from resources.decoding import from_json
@@ -66,47 +67,8 @@ except OSError as error:
     print(json.dumps({"errno": error.errno}))
 """
 
-#: Result of a query: the space is known; the server did not answer in time; no NFS mount, or a different one,
-#: is at the mount point; or statvfs(3) failed.
-SpaceState = Literal["known", "no-answer", "not-mounted", "failed"]
 #: Key of a mount: id, device and share. The kernel reuses ids and devices, so the age is checked too.
 _Key = tuple[int, str, str]
-#: Resource that is nearly used up: bytes or inodes.
-SpaceShortage = Literal["bytes", "files"]
-
-
-class SpaceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of ``mounts.space``: read the space of the mount at a mount point."""
-
-    mount_point: str
-
-
-class Space(msgspec.Struct, frozen=True, kw_only=True):
-    """Space of a mounted share (statvfs(3)).
-
-    Attributes:
-        mount_point: absolute path.
-        state: result of the query; unless "known", all numbers are 0.
-        total_bytes: size of the file system, bytes.
-        free_bytes: free space, including blocks reserved for root, bytes.
-        available_bytes: space available to ordinary users, without regard to quotas, bytes.
-        total_files: number of inodes, 0 if the file system has no fixed number.
-        available_files: number of free inodes.
-        short: resources that are nearly used up.
-        error: with state "failed": name of the error, such as ESTALE.
-        age_s: time since the query, seconds.
-    """
-
-    mount_point: str
-    state: SpaceState
-    total_bytes: int = 0
-    free_bytes: int = 0
-    available_bytes: int = 0
-    total_files: int = 0
-    available_files: int = 0
-    short: list[SpaceShortage] = []
-    error: str = ""
-    age_s: float = 0.0
 
 
 class SpaceText(NamedTuple):

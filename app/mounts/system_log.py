@@ -16,7 +16,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +25,7 @@ from advisor.share import Share, ShareError
 from app import process
 from app.helper import unit_text
 from app.helper.errors import Refusal
+from app.mounts.model import LogLine, MountLog
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -65,57 +66,6 @@ _NAMED_SERVER = (
     re.compile(r"\b(?:cannot|failed to|unable to) (?:un)?monitor \S"),
 )
 _KMSG = "dev/kmsg"
-
-#: Source of the lines: the journal or the kernel's log. "none": this computer has neither. "forbidden": this
-#: user may read neither.
-LogSource = Literal["journal", "kernel", "none", "forbidden"]
-
-
-class LogArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of ``mounts.log``: read the log lines about one mount.
-
-    Attributes:
-        mount_point: absolute path.
-        since_s: length of the period up to now, seconds.
-        lines: largest number of lines, the newest ones.
-    """
-
-    mount_point: str
-    since_s: float = 86400.0
-    lines: int = 200
-
-
-class LogLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the log.
-
-    Attributes:
-        time_s: Unix time, seconds.
-        program: "kernel", or the name of a program.
-        priority: severity as in syslog(3): 0 emergency to 7 debug.
-        text: the message.
-    """
-
-    time_s: float
-    program: str
-    priority: int
-    text: str
-
-
-class MountLog(msgspec.Struct, frozen=True, kw_only=True):
-    """The log lines about one mount.
-
-    Attributes:
-        lines: the lines, oldest first.
-        source: source of the lines.
-        partial: whether the limit of time, bytes or lines was reached, so that lines may be missing.
-        group: group whose members may read the journal, if this user may not and the kernel's log was read
-            instead; "" if there is no journal, or if the journal was read.
-    """
-
-    lines: list[LogLine]
-    source: LogSource
-    partial: bool = False
-    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

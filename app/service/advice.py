@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast, get_args
-
-import msgspec
+from typing import TYPE_CHECKING, cast, get_args
 
 from advisor.confidence import limit_confidence
 from advisor.facts import FACT_LABELS, ClientFacts, FactGroup, Facts, LinkFacts, ServerFacts
 from advisor.identify import find_card, network_cards, server_kinds
 from advisor.lint_rules import LintContext
 from advisor.options import MountOptions, catalogue, implied_values
-from advisor.recommend import (
-    Advice,
-    MeasuredOption,
-    NotRecommended,
-    Recommendation,
-    SystemWarning,
-    group_recommendations,
-    recommend,
+from advisor.recommend import Advice, group_recommendations, recommend
+from advisor.recommendation import (
+    WORKLOADS,
+    Workload,
 )
-from advisor.rules import WORKLOADS, Workload
-from advisor.throughput import CopySpec, Direction, Prediction, predict
-from advisor.throughput_curve import COPY_BYTES, PredictedCurve, predicted_curve
+from advisor.throughput import CopySpec, predict
+from advisor.throughput_curve import COPY_BYTES, predicted_curve
 from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, call_size
 from app.errors import AppError
 from app.links import parse_link
 from app.mounts.findings import connections_by_version
-from app.mounts.model import ReadAheadState  # noqa: TC001 - msgspec reads it at run time
 from app.mounts.saved_readahead import KERNEL_READ_AHEAD_KB
+from app.service.model import AdviceArgs, AdviceResult, Expected, ExpectedFigure
 from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from advisor.prediction import Direction, Prediction
     from app.mounts.model import Mount
 
-ExpectedFigure = Literal["write", "read", "small-read"]
 
 _CHOSEN_BY_HAND = "chosen by hand"
 _OTHER_MACHINE = "it is another machine, which was not asked"
@@ -47,119 +40,6 @@ _FIGURES: dict[ExpectedFigure, tuple[Direction, int]] = {
     "read": ("read", CP_CALL_SIZE),
     "small-read": ("read", SMALL_READ_SIZE),
 }
-
-
-class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``advice.get``: get recommendations for a share, a mount point, or another computer.
-
-    Attributes:
-        share: server:/export whose link and server are examined.
-        mount_point: mount point of a mount, which supplies share, options and readahead.
-        options: option string that replaces the mount's own; None to use the mount's.
-        workload: intended use of the mount, one of advisor.rules.WORKLOADS.
-        adapter: name of the client's network adapter, instead of the detected one.
-        server_adapter: name of the server's network adapter.
-        server: kind of server, an id of resources/servers.toml, instead of the detected one.
-        transport: "tcp" or "udp", which the other computer speaks; "" to take it from the options.
-        link: link profile or link description in the lab's notation, instead of the detected link.
-        read_ahead_kb: readahead in KiB that replaces the mount's own; None to use the mount's.
-        measured: option values that tests on the mount have compared.
-        without: options and tunables whose recommendations are left out.
-        needed_at_boot: whether the computer cannot work without the mount.
-        encrypted: whether the data must be encrypted on the network.
-        travels: whether the computer sleeps or changes its network.
-        server_sleeps: whether the server is off or asleep at times.
-        firewall: whether only port 2049 of the server can be reached.
-        rdma: whether both ends support RDMA.
-        kerberos: whether Kerberos is set up.
-        alone: whether no other computer uses the files.
-        no_waiting: whether programs must get an error rather than wait.
-        many_mounts: whether this computer mounts hundreds of shares.
-        kernel: kernel release of the other computer, "" for the detected one.
-        mtu: MTU of the link in bytes, None for the detected one.
-        path_mtu: path MTU to the server in bytes, None for the detected one.
-    """
-
-    share: str = ""
-    mount_point: str = ""
-    options: str | None = None
-    workload: str = "general"
-    adapter: str = ""
-    server_adapter: str = ""
-    server: str = ""
-    transport: str = ""
-    link: str = ""
-    read_ahead_kb: int | None = None
-    measured: tuple[MeasuredOption, ...] = ()
-    without: tuple[str, ...] = ()
-    needed_at_boot: bool = False
-    encrypted: bool = False
-    travels: bool = False
-    server_sleeps: bool = False
-    firewall: bool = False
-    rdma: bool = False
-    kerberos: bool = False
-    alone: bool = False
-    no_waiting: bool = False
-    many_mounts: bool = False
-    kernel: str = ""
-    mtu: int | None = None
-    path_mtu: int | None = None
-
-
-class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """Speed predicted by the throughput model, bytes per second; None where the link is not known.
-
-    Attributes:
-        figure: predicted operation: copy to the server, copy from it, or small reads.
-        call_size: bytes per read or write call with the recommended options.
-        now: prediction for the present options.
-        advised: prediction for the recommended options.
-    """
-
-    figure: ExpectedFigure
-    call_size: int
-    now: Prediction | None
-    advised: Prediction | None
-
-
-class AdviceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Recommendations for one mount, with the facts they are based on.
-
-    Attributes:
-        facts: observed and user-supplied facts.
-        options: requested options at present.
-        advised_options: options with the included recommendations applied.
-        workload: intended use of the mount.
-        recommendations: recommended changes, in the order of the option catalogue.
-        agreed: settings that are right already, by name, with the reason.
-        not_recommended: plausible values that are not recommended, with the reason.
-        unknown: reasons why facts are unknown, by group and field, for example link.rtt_s.
-        expected: predicted speeds, before and after the recommendations.
-        attention: problems that no mount option fixes.
-        curve: predicted speed over the limiting quantity, None where the link is not known.
-        read_ahead_state: what happens to the mount's readahead at the next mount; "" if not mounted.
-        lacking: unknown facts that may hide further recommendations, by group and field.
-        gains: predicted speeds of single groups of recommendations (advisor.recommend.group_recommendations),
-            each applied alone, by the first option of the group: the figure that gains most.
-        tried: options whose recommended value a test of one's own compared without a proven difference.
-    """
-
-    facts: Facts
-    options: str
-    advised_options: str
-    workload: Workload
-    recommendations: tuple[Recommendation, ...]
-    agreed: dict[str, str]
-    not_recommended: tuple[NotRecommended, ...]
-    unknown: dict[str, str]
-    expected: list[Expected]
-    attention: tuple[SystemWarning, ...] = ()
-    curve: PredictedCurve | None = None
-    read_ahead_state: ReadAheadState = ""
-    lacking: tuple[str, ...] = ()
-    gains: dict[str, Expected] = {}
-    tried: tuple[str, ...] = ()
 
 
 def headline(result: AdviceResult) -> str:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.recommend import MeasuredOption, Recommendation  # noqa: TC001 - msgspec reads them at run time
 from app.errors import AppError, ErrorKind
 from app.history.model import link_name
 from app.mounts.change_model import (
@@ -22,15 +21,22 @@ from app.mounts.change_model import (
     ApplyArgs,
     ApplyEvent,
     ApplyPlan,
+    MountSettings,
 )
-from app.mounts.restore import MountSettings, settings_of
+from app.mounts.restore import settings_of
 from app.service.headline import mount_changes
+from app.service.model import (
+    BeforeAfterArgs,
+    BeforeAfterEvent,
+    BeforeAfterPlan,
+    BeforeAfterReport,
+    BeforeAfterStage,
+)
 from app.speedtest.model import DEFAULT_SIZE, TestEvent, TestResult, TestSpec
 from app.speedtest.planning import predicted_seconds
 from app.speedtest.result_comparison import (
     TESTS_PER_SIDE,
     ChangeVerdict,
-    FigureComparison,
     change_verdict,
     compare_results,
     measured_recommendations,
@@ -43,10 +49,8 @@ if TYPE_CHECKING:
 
     from app.mounts.apply import ChangeRunner
     from app.mounts.model import Mount
-    from app.service.advice import AdviceResult
+    from app.service.model import AdviceResult
 
-#: Stage of a before-and-after test.
-BeforeAfterStage = Literal["before", "change", "after"]
 
 #: Predicted time of the slowest copy, s; the file size is chosen for it.
 TARGET_COPY_S = 3.0
@@ -54,80 +58,6 @@ TARGET_COPY_S = 3.0
 _MIN_COPY_SIZE, _MAX_COPY_SIZE = 4 * 2**20, 256 * 2**20
 #: Assumed duration of the change before it is known, s.
 _CHANGE_S = 2.0
-
-
-class BeforeAfterPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Plan of a before-and-after test.
-
-    Attributes:
-        change: the change in the middle, for the run.
-        plan: the plan of that change.
-        spec: the test, run ``tests`` times on each side.
-        recommendations: the recommendations that the change carries out.
-        tests: number of tests on each side.
-        seconds: predicted duration, s; None if the link is unknown.
-        bytes: bytes written to the share in all tests together.
-    """
-
-    change: ApplyArgs
-    plan: ApplyPlan
-    spec: TestSpec
-    recommendations: tuple[Recommendation, ...]
-    tests: int
-    seconds: float | None
-    bytes: int
-
-
-class BeforeAfterArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``before-after.run``: the change, the test and the recommendations of a plan."""
-
-    change: ApplyArgs
-    spec: TestSpec
-    recommendations: tuple[Recommendation, ...] = ()
-    seconds: float | None = None
-
-
-class BeforeAfterEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of a before-and-after test.
-
-    Attributes:
-        stage: the present stage.
-        number: number of the present test in its stage, from 1; 0 is the short test that chooses the file
-            size, and the change.
-        left_s: estimated time left, s; None if unknown.
-        test: event of the running test.
-        result: result of a finished test, which the history saves.
-        step: event of the change.
-    """
-
-    stage: BeforeAfterStage
-    number: int = 0
-    left_s: float | None = None
-    test: TestEvent | None = None
-    result: TestResult | None = None
-    step: ApplyEvent | None = None
-
-
-class BeforeAfterReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a before-and-after test.
-
-    Attributes:
-        verdict: verdict on the change; it stays only for "faster".
-        comparisons: comparison of each figure.
-        measured: what the tests say about the recommendations.
-        share: server:/export.
-        link: name of the lab's emulated link, "" for a real link.
-        before: settings of the mount before the change.
-        keep: change that saves the new settings; None if the change did not stay.
-    """
-
-    verdict: ChangeVerdict
-    comparisons: list[FigureComparison]
-    measured: tuple[MeasuredOption, ...]
-    share: str
-    link: str
-    before: MountSettings
-    keep: ApplyArgs | None = None
 
 
 def plan_before_after(

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.headline import SpeedFigure, Trouble
-    from advisor.recommend import Recommendation
+    from advisor.recommendation import Recommendation
     from app.history.last_test import LastTest
     from app.mounts.model import Mount
-    from app.service.advice import AdviceResult
+    from app.service.model import AdviceResult
 
 #: Ethernet's usual MTU, bytes.
 _ETHERNET_MTU = 1500

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from advisor.facts import Facts, LinkFacts
-from advisor.lint import Finding  # noqa: TC001 - msgspec reads it at run time
+from advisor.finding import Finding  # noqa: TC001 - msgspec reads it at run time
 from app.discovery.model import (
     ExportsArgs,
     ExportsResult,
@@ -36,27 +36,48 @@ from app.experiment.model import (
     SearchArgs,
 )
 from app.facts.tunables import TunablesArgs, TunablesResult
-from app.helper_client.client import MOUNT_TIMEOUT_S
+from app.helper_client import MOUNT_TIMEOUT_S
 from app.mounts.change_model import (
     ApplyArgs,
     ApplyEvent,
     ApplyPlan,
     ApplyReport,
     DismissArgs,
+    ForeignArgs,
+    ForeignEntry,
+    ImportArgs,
+    ImportPlan,
+    ImportPlanArgs,
+    ImportProgress,
+    ImportReport,
     KeepArgs,
     PersistArgs,
     ReadaheadArgs,
     RemoveArgs,
+    RestoreArgs,
 )
-from app.mounts.file_import import ImportArgs, ImportPlan, ImportPlanArgs, ImportProgress, ImportReport
-from app.mounts.foreign_entries import ForeignArgs, ForeignEntry
-from app.mounts.model import Approval, Mount, MountReport, MountTable, ReadaheadReport, SavedEntryReport
-from app.mounts.mount_users import WaitingArgs, WaitingProcesses
-from app.mounts.restore import RestoreArgs
-from app.mounts.space import Space, SpaceArgs
-from app.mounts.system_log import LogArgs, MountLog
-from app.service.advice import AdviceArgs, AdviceResult
-from app.service.before_after import BeforeAfterArgs, BeforeAfterEvent, BeforeAfterPlan, BeforeAfterReport
+from app.mounts.model import (
+    Approval,
+    LogArgs,
+    Mount,
+    MountLog,
+    MountReport,
+    MountTable,
+    ReadaheadReport,
+    SavedEntryReport,
+    Space,
+    SpaceArgs,
+    WaitingArgs,
+    WaitingProcesses,
+)
+from app.service.model import (
+    AdviceArgs,
+    AdviceResult,
+    BeforeAfterArgs,
+    BeforeAfterEvent,
+    BeforeAfterPlan,
+    BeforeAfterReport,
+)
 from app.speedtest.model import TestEvent, TestPlan, TestPlanArgs, TestResult, TestSpec
 from app.stats.model import SpeedsArgs, SpeedsSample, StatsSample, WatchArgs
 

@@ -111,20 +111,26 @@ if TYPE_CHECKING:
         ApplyPlan,
         ApplyReport,
         DismissArgs,
+        ForeignArgs,
+        ForeignEntry,
+        ImportArgs,
+        ImportPlan,
+        ImportPlanArgs,
+        ImportReport,
         KeepArgs,
         PersistArgs,
         ReadaheadArgs,
         RemoveArgs,
+        RestoreArgs,
     )
-    from app.mounts.file_import import ImportArgs, ImportPlan, ImportPlanArgs, ImportReport
-    from app.mounts.foreign_entries import ForeignArgs, ForeignEntry
-    from app.mounts.model import Holder
-    from app.mounts.mount_users import WaitingArgs, WaitingProcesses
-    from app.mounts.restore import RestoreArgs
-    from app.mounts.space import Space, SpaceArgs
-    from app.mounts.system_log import LogArgs, MountLog
-    from app.service.advice import AdviceArgs, AdviceResult
-    from app.service.before_after import BeforeAfterArgs, BeforeAfterPlan, BeforeAfterReport
+    from app.mounts.model import Holder, LogArgs, MountLog, Space, SpaceArgs, WaitingArgs, WaitingProcesses
+    from app.service.model import (
+        AdviceArgs,
+        AdviceResult,
+        BeforeAfterArgs,
+        BeforeAfterPlan,
+        BeforeAfterReport,
+    )
     from app.service.server import Context, Handler
     from app.stats.model import SpeedsArgs, StatsSample, WatchArgs
     from app.tasks import CancelToken

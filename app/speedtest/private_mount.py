@@ -17,7 +17,7 @@ import msgspec
 
 from advisor.options import options_for_mount
 from app.errors import AppError, CancelledError, ErrorKind
-from app.helper_client.client import MOUNT_TIMEOUT_S
+from app.helper_client import MOUNT_TIMEOUT_S
 from app.mounts.model import Active, Mount, MountTable
 from app.mounts.option_comparison import values_in_use
 from app.mounts.parsing import parse_options, share_to_mount

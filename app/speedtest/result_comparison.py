@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from advisor.experiment.intervals import MIN_SAMPLE_SIZE, compare_samples, median
-from advisor.recommend import MeasuredOption
+from advisor.recommendation import MeasuredOption
 from advisor.speeds import format_speed
 from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS, SPEED_FIGURES
@@ -17,7 +17,7 @@ from app.speedtest.model import SMALL_READS, SPEED_FIGURES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from advisor.recommend import Recommendation
+    from advisor.recommendation import Recommendation
     from app.speedtest.model import TestResult
 
 ComparisonVerdict = Literal["faster", "slower", "same", "unknown"]

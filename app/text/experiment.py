@@ -11,9 +11,15 @@ from advisor.experiment.search import BOTH_DIRECTIONS, MIN_RETEST_ROUNDS, Search
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from advisor.experiment.conclusions import (
+        BaselineDrift,
+        Retest,
+        RetestComparison,
+        SearchConclusion,
+        SetEstimate,
+    )
     from advisor.experiment.effects import FactorEffect, Interaction, RankSums
-    from advisor.experiment.ranking import BaselineDrift, Conclusion, RankedSet, Ranking
-    from advisor.experiment.search import Retest, RetestComparison, SearchConclusion, SetEstimate
+    from advisor.experiment.ranking import Conclusion, RankedSet, Ranking
     from advisor.experiment.tables import ComparisonRow, FactorCurve, LevelConsistency
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from advisor.bottleneck import BottleneckKind
     from advisor.headline import Headline, PossibleGain, SettingChange, SpeedFigure
-    from advisor.recommend import Recommendation
+    from advisor.recommendation import Recommendation
     from app.text.mounts import MountStatus, Waiting
 
 #: Factor up to which a gain is given in percent, and factor from which it is given in whole times.

@@ -44,16 +44,16 @@ from advice_work import WorkArgs, Worked
 from advisor.facts import ClientFacts, Facts, payload_rate_bps
 from advisor.options import MountOptions
 from advisor.speeds import format_speed
-from advisor.throughput import CopySpec, Direction, predict
+from advisor.throughput import CopySpec, predict
 from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, call_size
 from app.links import parse_link
-from app.service.advice import AdviceArgs
+from app.service.model import AdviceArgs
 from app.service.protocol import LinkArgs
 
 if TYPE_CHECKING:
-    from advisor.throughput import Prediction
+    from advisor.prediction import Direction, Prediction
     from app.lab.guest import Guest
-    from app.service.advice import AdviceResult
+    from app.service.model import AdviceResult
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "tests/data/advice/model_cells.json"

@@ -51,12 +51,12 @@ from advisor.options import MountOptions
 from advisor.throughput import DEFAULT_READAHEAD_BYTES
 from advisor.transfer_sizes import CP_CALL_SIZE, SMALL_READ_SIZE, call_size
 from app.links import load_links, parse_link
-from app.service.advice import AdviceArgs
+from app.service.model import AdviceArgs
 from app.service.protocol import LinkArgs
 
 if TYPE_CHECKING:
     from app.lab.guest import Guest
-    from app.service.advice import AdviceResult
+    from app.service.model import AdviceResult
 
 #: Files are multiples of this, the largest call of cp.
 GRAIN = 2**20

@@ -12,8 +12,9 @@ import msgspec
 from advisor.experiment.intervals import MIN_INTERVAL_VALUES, confidence_interval, median
 from advisor.facts import Facts  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.options import MountOptions
+from advisor.prediction import Direction, Prediction
 from advisor.speeds import format_speed
-from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, Direction, Prediction, predict
+from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, predict
 from advisor.transfer_sizes import call_size
 
 #: The advice may stay behind the best by so much.

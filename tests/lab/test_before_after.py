@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from copy_tests import POINT
 
-from app.mounts.restore import RestoreArgs
-from app.service.advice import AdviceArgs
-from app.service.before_after import BeforeAfterArgs
+from app.mounts.change_model import RestoreArgs
+from app.service.model import AdviceArgs, BeforeAfterArgs
 from app.service.protocol import ListArgs, MountArgs
 
 if TYPE_CHECKING:

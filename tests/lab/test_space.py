@@ -7,7 +7,8 @@ import pytest
 from copy_tests import POINT
 
 from app.errors import AppError
-from app.mounts.space import Space, SpaceArgs, space_text
+from app.mounts.model import Space, SpaceArgs
+from app.mounts.space import space_text
 from app.service.protocol import UnmountArgs
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from advisor.experiment.conclusions import SearchConclusion, SetEstimate
 from advisor.experiment.measurements import TrialOutcome
-from advisor.experiment.search import SearchConclusion, SetEstimate, evaluate_retest
+from advisor.experiment.search import evaluate_retest
 from app.experiment.model import (
     BestSettings,
     ExcludedSet,

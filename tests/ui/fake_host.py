@@ -48,7 +48,7 @@ from app.mounts.model import (
     ReadaheadReport,
     SavedEntryReport,
 )
-from app.service.advice import AdviceResult, advise
+from app.service.advice import advise
 from app.service.client import AgentClient
 from app.service.protocol import ApprovalResult, Empty, HelloResult, UnmountResult
 from app.service.server import AgentServer, Context
@@ -61,6 +61,7 @@ from ui.common.session import OpenHost
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from app.service.model import AdviceResult
     from app.tasks import CancelToken
 
 

@@ -13,7 +13,7 @@ from fake_host import configured, mounted
 from PySide6.QtWidgets import QCheckBox, QComboBox, QInputDialog, QLabel, QLineEdit, QPushButton, QTableView
 from waiting import DEADLINE_S
 
-from advisor.recommend import MeasuredOption
+from advisor.recommendation import MeasuredOption
 from app.errors import AppError, ErrorKind
 from app.experiment.model import ExperimentEvent
 from app.history import experiment_store, queries

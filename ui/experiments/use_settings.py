@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from PySide6.QtWidgets import QWidget
 
-    from advisor.recommend import MeasuredOption
+    from advisor.recommendation import MeasuredOption
     from app.experiment.model import ExperimentPlan, OptionSet
     from app.experiment.proposed_options import OptionProposal, ProposedChange
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
 
     from app.mounts.change_model import ApplyArgs, ApplyReport
-    from app.service.advice import AdviceResult
+    from app.service.model import AdviceResult
     from app.speedtest.model import TestResult
     from app.speedtest.result_comparison import FigureComparison
     from ui.apply.controller import ApplyController

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
     from app.mounts.change_model import SaveTarget
-    from app.mounts.model import Configured, Mount
-    from app.mounts.mount_users import WaitingProcesses
-    from app.mounts.space import Space
+    from app.mounts.model import Configured, Mount, Space, WaitingProcesses
     from app.text.mounts import Remedy
 
 

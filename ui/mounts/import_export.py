@@ -31,16 +31,8 @@ from PySide6.QtWidgets import (
 
 from app.files.safe_write import default_folder, read_file, save_file
 from app.mounts.approval import approval_sentences
-from app.mounts.file_import import (
-    ImportArgs,
-    ImportChoice,
-    ImportItem,
-    ImportPlan,
-    ImportPlanArgs,
-    import_report_lines,
-    import_status_text,
-    prompts_text,
-)
+from app.mounts.change_model import ImportArgs, ImportChoice, ImportItem, ImportPlan, ImportPlanArgs
+from app.mounts.file_import import import_report_lines, import_status_text, prompts_text
 from app.mounts.mounts_file import MAX_BYTES, entries_of_table, from_toml, to_toml
 from ui.common import theme
 from ui.common.bridge import LatestCall
@@ -53,9 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.errors import AppError
-    from app.mounts.file_import import ImportProgress, ImportReport
+    from app.mounts.change_model import ImportProgress, ImportReport, MountEntry
     from app.mounts.model import MountTable
-    from app.mounts.mounts_file import MountEntry
     from ui.common.bridge import BridgeCall, RunInThread
 
 

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
-from app.mounts.system_log import LogArgs, MountLog, log_text
+from app.mounts.model import LogArgs, MountLog
+from app.mounts.system_log import log_text
 from ui.common.bridge import LatestCall
 from ui.common.dialogs import add_buttons
 from ui.common.labels import ProblemLabel, plain_label

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from app.experiment.proposed_options import OptionProposal
     from app.mounts.change_model import ApplyReport, SaveTarget
     from app.mounts.model import Mount, MountReport
-    from app.service.advice import AdviceResult
+    from app.service.model import AdviceResult
     from ui.common.bridge import BridgeCall, RunInThread
     from ui.common.mount_request import MountRequest
     from ui.experiments.use_settings import ChosenSet

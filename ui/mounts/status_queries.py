@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.mounts.mount_users import WaitingArgs
-from app.mounts.space import MAX_AGE_S, SpaceArgs
+from app.mounts.model import SpaceArgs, WaitingArgs
+from app.mounts.space import MAX_AGE_S
 from ui.common.bridge import LatestCall
 
 if TYPE_CHECKING:

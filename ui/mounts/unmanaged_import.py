@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QMessageBox, QPushButton, QSpacerItem, QWidget
 
-from app.mounts.foreign_entries import ForeignArgs
+from app.mounts.change_model import ForeignArgs
 from ui.common.bridge import LatestCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.mounts.foreign_entries import ForeignEntry
+    from app.mounts.change_model import ForeignEntry
     from ui.common.bridge import BridgeCall
 
 #: Width of the text, characters.

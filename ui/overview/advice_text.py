@@ -14,9 +14,9 @@ from ui.common.translation import tr
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from advisor.recommend import NotRecommended, Recommendation
-    from advisor.throughput_curve import PredictedCurve
-    from app.service.advice import AdviceResult, Expected
+    from advisor.prediction import PredictedCurve
+    from advisor.recommendation import NotRecommended, Recommendation
+    from app.service.model import AdviceResult, Expected
 
 
 class ChangeText(NamedTuple):

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from PySide6.QtGui import QShowEvent
 
-    from advisor.throughput_curve import PredictedCurve
+    from advisor.prediction import PredictedCurve
     from app.errors import AppError
-    from app.service.advice import AdviceResult
+    from app.service.model import AdviceResult
 
 #: Width of the column of names, characters.
 _NAME_WIDTH = 26

@@ -18,7 +18,7 @@ from ui.overview.advice_text import change_text, confidence_names, option_label,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.recommend import Recommendation, SystemWarning
+    from advisor.recommendation import Recommendation, SystemWarning
 
 
 class AdviceCard(QFrame):

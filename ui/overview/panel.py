@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from PySide6.QtGui import QShowEvent
 
-    from advisor.recommend import MeasuredOption
+    from advisor.recommendation import MeasuredOption
     from app.errors import AppError
     from app.mounts.model import Mount
-    from app.service.advice import AdviceArgs, AdviceResult
+    from app.service.model import AdviceArgs, AdviceResult
     from ui.common.bridge import BridgeCall, RunInThread
     from ui.common.mount_request import MountRequest
 

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from advisor.identify import network_cards, server_kinds
 from app.links import load_links
-from app.service.advice import AdviceArgs
+from app.service.model import AdviceArgs
 from ui.common.dialogs import show_outline
 from ui.overview.advice_text import workload_names
 

@@ -16,7 +16,7 @@ from ui.plots.axes import AxesPlot, pg
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
 
-    from advisor.throughput_curve import PredictedCurve
+    from advisor.prediction import PredictedCurve
 
 #: Height of the plot, lines of text.
 _HEIGHT_LINES = 11

@@ -14,7 +14,8 @@ from ui.common.labels import MutedLabel, enlarge, plain_label, plain_tip
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent
 
-    from advisor.lint import Finding, Severity
+    from advisor.finding import Finding
+    from advisor.lint import Severity
 
 #: Maximum height of the panel, text lines; it scrolls beyond that.
 _LINES = 7

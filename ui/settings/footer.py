@@ -26,7 +26,7 @@ from ui.common.status_text import added_lines
 from ui.settings.findings import FindingsPanel
 
 if TYPE_CHECKING:
-    from advisor.lint import Finding
+    from advisor.finding import Finding
     from app.mounts.model import AddedOption
 
 _WRAP = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere

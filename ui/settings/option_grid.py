@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from advisor.catalogue import Option, OptionGroup
-    from advisor.lint import Finding
+    from advisor.finding import Finding
     from advisor.options import MountOptions
     from app.mounts.model import OptionValue
     from ui.settings.option_rows import RecommendedValue

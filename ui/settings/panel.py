@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from advisor.dialects.entry import MountTime
     from advisor.facts import Facts
-    from advisor.lint import Finding
+    from advisor.finding import Finding
     from app.mounts.model import Mount
     from ui.common.bridge import BridgeCall
     from ui.settings.option_rows import RecommendedValue

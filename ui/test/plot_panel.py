@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from advisor.facts import payload_rate_bps
 from advisor.options import MountOptions
-from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, Prediction, predict
+from advisor.throughput import DEFAULT_READAHEAD_BYTES, CopySpec, predict
 from advisor.transfer_sizes import call_size
 from ui.common.labels import MutedLabel
 from ui.common.speed_units import SPEED_UNITS, speed_text
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QHideEvent, QShowEvent
 
     from advisor.facts import Facts, LinkFacts
+    from advisor.prediction import Prediction
     from app.mounts.model import Mount
     from app.speedtest.model import TestSpec
     from ui.common.bridge import RunInThread

@@ -9,7 +9,7 @@ from fake_experiments import PLAN, SETS
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QTableView, QTableWidget
 
-from advisor.experiment.search import SearchConclusion, SetEstimate
+from advisor.experiment.conclusions import SearchConclusion, SetEstimate
 from advisor.experiment.tables import CurvePoint, FactorCurve, Matrix
 from advisor.speeds import SpeedUnit
 from app.experiment.model import BestSettings, ExcludedSet

@@ -10,7 +10,7 @@ import pytest
 from fake_host import configured, mounted
 from waiting import DEADLINE_S
 
-from app.mounts.space import Space
+from app.mounts.model import Space
 from ui.mounts.header import MountHeader
 
 if TYPE_CHECKING:

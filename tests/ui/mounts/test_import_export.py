@@ -11,16 +11,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLabel, QLineEdit, QPushButton, QTreeWidget
 from waiting import DEADLINE_S
 
-from app.mounts.file_import import (
+from app.mounts.change_model import (
     ImportFinding,
     ImportItem,
     ImportOutcome,
     ImportPlan,
     ImportProgress,
     ImportReport,
+    MountEntry,
 )
 from app.mounts.model import Approval
-from app.mounts.mounts_file import MountEntry, from_toml, to_toml
+from app.mounts.mounts_file import from_toml, to_toml
 from ui.actions import Command
 from ui.common.text_view import TextView
 from ui.mounts.import_export import ExportMountsDialog, ImportMountsDialog

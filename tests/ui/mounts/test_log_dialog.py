@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton
 
 from app.errors import AppError, ErrorKind
-from app.mounts.system_log import LogLine, MountLog
+from app.mounts.model import LogLine, MountLog
 from ui.common.text_view import TextView
 from ui.mounts.log_dialog import LogDialog
 

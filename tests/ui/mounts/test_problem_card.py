@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 
 from app.errors import AppError, ErrorKind
 from app.mounts.change_model import ApplyArgs
-from app.mounts.mount_users import WaitingProcesses
+from app.mounts.model import WaitingProcesses
 from app.service.protocol import UnmountArgs
 from ui.mounts.header import MountHeader, ProblemCard
 from ui.mounts.list_model import StateRole

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
-from advisor.recommend import MeasuredOption
+from advisor.recommendation import MeasuredOption
 from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
 from ui.apply.dialog import ApplyDialog

@@ -29,12 +29,15 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
-from advisor.lint import Finding, LintContext, lint
+from advisor.lint import LintContext, lint
 from advisor.options import MountOptions, catalogue
 from app.cli.lint import lint_file
+
+if TYPE_CHECKING:
+    from advisor.finding import Finding
 
 _FILES = {
     "fstab": "fstab",

@@ -7,9 +7,10 @@ import pytest
 from advisor.confidence import limit_confidence
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
+from advisor.prediction import Prediction
 from advisor.recommend import recommend
-from advisor.throughput import Prediction
-from app.service.advice import AdviceArgs, advise
+from app.service.advice import advise
+from app.service.model import AdviceArgs
 
 FAR = Facts(client=ClientFacts(), link=LinkFacts(rate_bps=1e8, rtt_s=0.04))
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from advisor.catalogue import catalogue
 from advisor.facts import ClientFacts, Facts, LinkFacts, PrerequisiteFacts, ServerFacts
-from advisor.lint import SEVERITIES, Finding, LintContext, apply_fix, lint, prerequisite_findings
+from advisor.finding import Finding
+from advisor.lint import SEVERITIES, LintContext, apply_fix, lint, prerequisite_findings
 from advisor.lint_checks import LINT_CHECKS
 from advisor.lint_rules import lint_rules
 from advisor.options import MountOptions

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.lint import Finding, LintContext, NeighborEntry, apply_fix, lint
+from advisor.lint import LintContext, NeighborEntry, apply_fix, lint
 from advisor.options import MountOptions
 from advisor.systemd_syntax import parse_time_span
 from resources import read_toml
+
+if TYPE_CHECKING:
+    from advisor.finding import Finding
 
 FSTAB = LintContext(place="fstab", fstab=True, share="nas01:/export/home", mount_point="/mnt/home")
 UNIT = LintContext(

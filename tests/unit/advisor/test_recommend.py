@@ -9,10 +9,11 @@ import pytest
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.identify import find_card, identify_card, network_cards
 from advisor.options import MountOptions
-from advisor.recommend import Advice, MeasuredOption, group_recommendations, recommend
+from advisor.recommend import Advice, group_recommendations, recommend
+from advisor.recommendation import MeasuredOption
 
 if TYPE_CHECKING:
-    from advisor.rules import Workload
+    from advisor.recommendation import Workload
 
 
 def _facts(card: str | None = None, *, server_card: str | None = None, udp: bool = True) -> Facts:

@@ -10,8 +10,9 @@ from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.lint import lint
 from advisor.lint_rules import LintContext
 from advisor.options import MountOptions
-from advisor.recommend import Advice, MeasuredOption, recommend
-from advisor.rules import WORKLOADS, Workload, advice_rules
+from advisor.recommend import Advice, recommend
+from advisor.recommendation import WORKLOADS, MeasuredOption, Workload
+from advisor.rules import advice_rules
 
 GIGABIT = LinkFacts(kind="ethernet", rate_bps=1e9, rtt_s=0.0004)
 TEN_GIGABIT = LinkFacts(kind="ethernet", rate_bps=1e10, rtt_s=0.0002)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
-from advisor.throughput import CopySpec, Direction, Prediction, ServerCosts, cubic_throughput, predict
+from advisor.throughput import CopySpec, ServerCosts, cubic_throughput, predict
 from advisor.throughput_udp import UDP_TRANSFER_SIZES, best_udp_size, ethernet_frames, udp_copy
+
+if TYPE_CHECKING:
+    from advisor.prediction import Direction, Prediction
 
 _3COM, _ELITE16, _ETHEREXPRESS = 2048, 16384 - 1536, 32768
 _WAYS: tuple[Direction, ...] = ("read", "write")

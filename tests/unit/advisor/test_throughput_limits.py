@@ -6,15 +6,19 @@ import json
 import statistics
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.options import MountOptions
-from advisor.throughput import CopySpec, Direction, Prediction, predict
+from advisor.throughput import CopySpec, predict
 from advisor.throughput_curve import predicted_curve
 from advisor.throughput_loss import LossyLink, simulate_lossy_copy
 from app.links import parse_link
+
+if TYPE_CHECKING:
+    from advisor.prediction import Direction, Prediction
 
 _MIB = 2**20
 _UDP = "proto=udp,wsize=8192,timeo="

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
 from advisor.options import MountOptions
-from advisor.throughput import CopySpec, Direction, predict
+from advisor.throughput import CopySpec, predict
 from advisor.transfer_sizes import call_size
+
+if TYPE_CHECKING:
+    from advisor.prediction import Direction
 
 _CELLS: list[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[2] / "data/advice/measured.toml").read_text(encoding="utf-8")

@@ -7,7 +7,8 @@ import pytest
 
 from advisor.facts import ClientFacts, Facts
 from app.cli.main import main
-from app.service.advice import AdviceArgs, AdviceResult, advise
+from app.service.advice import advise
+from app.service.model import AdviceArgs, AdviceResult
 
 _KEYS = {"option", "current", "proposed", "reason", "evidence", "source", "scope", "risk", "confidence",
          "status"}  # fmt: skip

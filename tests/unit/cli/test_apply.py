@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
-from advisor.lint import Finding, LintContext, prerequisite_findings
+from advisor.finding import Finding
+from advisor.lint import LintContext, prerequisite_findings
 from advisor.options import MountOptions
 from app.cli import apply as module
 from app.cli.apply import apply_text, run_apply

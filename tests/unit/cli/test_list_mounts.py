@@ -8,8 +8,7 @@ import pytest
 from app.cli.list_mounts import run_list
 from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
-from app.mounts.model import Active, Configured, Mount, MountTable
-from app.mounts.space import Space
+from app.mounts.model import Active, Configured, Mount, MountTable, Space
 from app.service.client import Call
 
 GIB = 2**30

@@ -11,9 +11,9 @@ import pytest
 from app.cli.mounts_file import run_export_mounts, run_import_mounts
 from app.cli.parser import parse_args
 from app.errors import AppError, ErrorKind
-from app.mounts.file_import import ImportItem, ImportOutcome, ImportPlan, ImportReport
+from app.mounts.change_model import ImportItem, ImportOutcome, ImportPlan, ImportReport, MountEntry
 from app.mounts.model import Configured, Mount, MountTable
-from app.mounts.mounts_file import MountEntry, from_toml, to_toml
+from app.mounts.mounts_file import from_toml, to_toml
 from app.service.client import Call
 from app.service.protocol import HelloResult
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sample_results import result
 
 from advisor.experiment.measurements import TrialOutcome
-from advisor.recommend import MeasuredOption
+from advisor.recommendation import MeasuredOption
 from app.errors import AppError, ErrorKind
 from app.history import database
 from app.history.model import Run

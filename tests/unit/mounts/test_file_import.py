@@ -10,13 +10,16 @@ import pytest
 from memory_host import MemoryHost
 
 from app.errors import AppError, ErrorKind
-from app.mounts.file_import import (
+from app.mounts.change_model import (
     ImportArgs,
     ImportChoice,
     ImportPlan,
     ImportPlanArgs,
     ImportProgress,
     ImportReport,
+    MountEntry,
+)
+from app.mounts.file_import import (
     count_prompts,
     import_report_lines,
     import_status_text,
@@ -25,7 +28,7 @@ from app.mounts.file_import import (
     run_import,
 )
 from app.mounts.model import Approval
-from app.mounts.mounts_file import MountEntry, entries_of_table, from_toml, to_toml
+from app.mounts.mounts_file import entries_of_table, from_toml, to_toml
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:

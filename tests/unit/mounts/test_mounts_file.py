@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import AppError, ErrorKind
+from app.mounts.change_model import MountEntry
 from app.mounts.model import Active, Configured, Mount, MountTable
-from app.mounts.mounts_file import MAX_BYTES, MountEntry, entries_of_table, from_toml, to_toml
+from app.mounts.mounts_file import MAX_BYTES, entries_of_table, from_toml, to_toml
 
 HEAD = 'format = "mountwright-mounts"\nversion = 1\n'
 ONE = '[[mount]]\nshare = "nas:/a"\nmount_point = "/mnt/a"\n'

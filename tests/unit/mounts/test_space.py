@@ -12,7 +12,8 @@ import pytest
 from waiting import DEADLINE_S
 
 from app.errors import CancelledError
-from app.mounts.space import LOW_BYTES, MAX_AGE_S, SILENT_S, Space, SpaceReader, find_shortage, space_text
+from app.mounts.model import Space
+from app.mounts.space import LOW_BYTES, MAX_AGE_S, SILENT_S, SpaceReader, find_shortage, space_text
 from app.tasks import CancelToken, run_in_thread
 
 GIB = 2**30

@@ -14,16 +14,8 @@ from waiting import DEADLINE_S
 
 from app.errors import CancelledError
 from app.mounts import system_log as module
-from app.mounts.model import Active, Configured, Mount
-from app.mounts.system_log import (
-    LogLine,
-    LogReader,
-    LogSubject,
-    MountLog,
-    journal_arguments,
-    log_subject,
-    log_text,
-)
+from app.mounts.model import Active, Configured, LogLine, Mount, MountLog
+from app.mounts.system_log import LogReader, LogSubject, journal_arguments, log_subject, log_text
 from app.tasks import CancelToken, run_in_thread
 
 RECORDED = Path(__file__).parents[2] / "data/journal/journalctl.json"

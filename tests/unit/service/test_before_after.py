@@ -12,19 +12,13 @@ from memory_host import FSTAB, POINT, SHARE, MemoryHost
 from app.errors import AppError, CancelledError, ErrorKind
 from app.mounts import apply as apply_module
 from app.mounts.apply import ChangeRunner
-from app.mounts.change_model import ApplyArgs
+from app.mounts.change_model import ApplyArgs, RestoreArgs
 from app.mounts.plan import make_plan
 from app.mounts.removal import remove_saved_mount
-from app.mounts.restore import RestoreArgs, restore_settings, settings_of
+from app.mounts.restore import restore_settings, settings_of
 from app.mounts.saved_readahead import ReadaheadStore
-from app.service.before_after import (
-    BeforeAfterArgs,
-    BeforeAfterEvent,
-    BeforeAfterReport,
-    BeforeAfterTest,
-    lasting_change,
-    plan_before_after,
-)
+from app.service.before_after import BeforeAfterTest, lasting_change, plan_before_after
+from app.service.model import BeforeAfterArgs, BeforeAfterEvent, BeforeAfterReport
 from app.speedtest.model import TestEvent, TestResult, TestSpec, Transfer
 from app.tasks import CancelToken
 
@@ -250,7 +244,8 @@ def test_a_saved_entry_is_restored_as_it_was_written(world: MemoryHost) -> None:
 
 def test_the_plan_has_the_change_and_the_test(world: MemoryHost) -> None:
     from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
-    from app.service.advice import AdviceArgs, advise
+    from app.service.advice import advise
+    from app.service.model import AdviceArgs
 
     trial = Trial(world, faster)
     row = msgspec.structs.replace(

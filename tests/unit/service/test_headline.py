@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
-from advisor.recommend import MeasuredOption
+from advisor.recommendation import MeasuredOption
 from app.history.last_test import LastTest
 from app.mounts.model import Active, Mount
-from app.service.advice import AdviceArgs, AdviceResult, advise
+from app.service.advice import advise
 from app.service.headline import mount_headline
+from app.service.model import AdviceArgs, AdviceResult
 from app.text.headline import HeadlineText, headline_text
 
 POINT = "/mnt/a"

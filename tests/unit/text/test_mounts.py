@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.errors import AppError, ErrorKind
-from app.mounts.model import Active, Holder, Mount
-from app.mounts.mount_users import WaitingProcesses, explain_unmount
+from app.mounts.model import Active, Holder, Mount, WaitingProcesses
+from app.mounts.mount_users import explain_unmount
 from app.text.mounts import lasting_text, mount_state_text, trouble_text, waiting_text
 
 VIM = Holder(pid=4711, command="vim", user="ann", use="open file", own=True)

@@ -9,15 +9,9 @@ import random
 import pytest
 from msgspec import structs
 
+from advisor.experiment.conclusions import Retest, SearchConclusion, SetEstimate
 from advisor.experiment.measurements import TrialOutcome
-from advisor.experiment.search import (
-    BayesianSearch,
-    Retest,
-    SearchConclusion,
-    SetEstimate,
-    evaluate_retest,
-    search_verdict,
-)
+from advisor.experiment.search import BayesianSearch, evaluate_retest, search_verdict
 from app.text.experiment import retest_texts, search_headline, search_texts
 
 _FACTORS = {
