@@ -72,16 +72,6 @@ def udp_copy(size: int, timeo_s: float, receive_buffer: int, length: int = 2**20
     return UdpCopy(seconds=working + waiting, timeouts=lost / (1 - _REPEATED_LOSS), waiting_s=waiting)
 
 
-def best_udp_size(timeo_s: float, receive_buffer: int) -> int:
-    """Return the transfer size of the fastest copy, bytes.
-
-    Args:
-        timeo_s: first retransmission timeout, seconds.
-        receive_buffer: buffer of the receiving card, bytes.
-    """
-    return min(UDP_TRANSFER_SIZES, key=lambda size: udp_copy(size, timeo_s, receive_buffer).seconds)
-
-
 def _request_loss(size: int, receive_buffer: int) -> float:
     """Return the probability that the first transmission of a request is lost."""
     count = ethernet_frames(size)

@@ -136,17 +136,6 @@ class ExperimentTable:
         with self._database.reading() as connection:
             return _experiment(connection, number)
 
-    def delete_experiment(self, number: int) -> ExperimentRecord:
-        """Delete an experiment and return it, so that :meth:`add_experiment` can restore it.
-
-        Raises:
-            AppError: USAGE if no experiment has this number, or a database error.
-        """
-        with self._database.writing() as connection:
-            experiment = _experiment(connection, number)
-            connection.execute("DELETE FROM experiments WHERE id = ?", (number,))
-        return experiment
-
     def known_experiment(self, uid: str) -> int | None:
         """Return the number of the experiment with this uid, or None if it is not saved."""
         with self._database.reading() as connection:

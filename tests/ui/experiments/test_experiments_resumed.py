@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QProgressBar, QPushButton, QTableWidget
 from advisor.speeds import SpeedUnit
 from app.experiment.model import SEARCH_NAME
 from app.history import experiment_store, queries
-from app.history.store import HistoryStore
+from app.history.database import default_path
 from app.report.export import save_experiment
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ def test_an_imported_one_is_not_started(driver: Driver, tmp_path: Path) -> None:
     save_stopped("")
     file = tmp_path / "desk.json"
     save_experiment(1, str(file), "json", SpeedUnit.BYTES)
-    with HistoryStore.open() as store:
-        store.delete_experiment(1)
+    default_path().unlink()
     queries.import_file(str(file))
     open_page(driver)
     load_earlier(driver)

@@ -311,14 +311,12 @@ NOTHING_NEW = "0 tests new here, 0 here already"
 
 
 def test_an_import_says_what_was_new(driver: Driver, tmp_path: Path, stored: list[int]) -> None:
-    with HistoryStore.open() as store:
-        number = store.start_experiment(b"{}", SHARE_SHOWN, 1)
-        begun = store.experiment(number)
+    with HistoryStore.open() as store, HistoryStore.open(tmp_path / "other.sqlite") as other:
+        begun = other.experiment(other.start_experiment(b"{}", SHARE_SHOWN, 1))
         exported = history_to_json([store.get(stored[0]), Run(result=result())], [begun])
         more = msgspec.structs.replace(
             begun, outcomes=[TrialOutcome(levels={}, workload="", block=0, order=0)]
         )
-        store.delete_experiment(number)
     file = tmp_path / "other.json"
     file.write_bytes(exported)
     opened(driver)

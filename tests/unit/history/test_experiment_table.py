@@ -52,24 +52,11 @@ def test_outcomes_are_saved_one_by_one(store: HistoryStore) -> None:
     assert msgspec.json.decode(msgspec.json.encode(found), type=type(found)).outcomes == found.outcomes
 
 
-def test_a_deletion_can_be_undone(store: HistoryStore) -> None:
-    number = store.start_experiment(b"{}", "nas:/a", 1)
-    store.add_outcome(number, outcome(0))
-    gone = store.delete_experiment(number)
-    assert store.experiments() == []
-    assert store.known_experiment(gone.uid) is None
-    back = store.add_experiment(gone)
-    assert store.add_experiment(gone) == back
-    found = store.experiment(back)
-    assert (found.uid, found.outcomes) == (gone.uid, [outcome(0)])
-
-
 def test_unknown_numbers_and_bad_specs_are_refused(store: HistoryStore) -> None:
     for act in (
         lambda: store.start_experiment(b"{", "nas:/a", 1),
         lambda: store.add_outcome(5, outcome(0)),
         lambda: store.experiment(5),
-        lambda: store.delete_experiment(5),
     ):
         with pytest.raises(AppError) as caught:
             act()
