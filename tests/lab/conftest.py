@@ -159,3 +159,20 @@ def guest_job(lab_installed: None, tmp_path_factory: pytest.TempPathFactory) -> 
         return answer
 
     return carry_out
+
+
+@pytest.fixture(scope="session")
+def answers_of(
+    guest_job: Callable[..., dict[str, Any]],
+) -> Callable[[dict[str, str]], dict[str, dict[str, Any]]]:
+    """Function that runs shell commands in a guest without units, and returns their answers by name."""
+
+    def run(commands: dict[str, str]) -> dict[str, dict[str, Any]]:
+        setup = "mkdir -p /etc/systemd/system && rm -rf /etc/systemd/system/*"
+        found = guest_job({"commands": [setup, *commands.values()]}, 600)["commands"]
+        answers = dict(zip(commands, found[1:], strict=True))
+        for name, answer in answers.items():
+            print(f"{name}: {answer}")  # for those who look (-rP)
+        return answers
+
+    return run

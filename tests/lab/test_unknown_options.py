@@ -35,13 +35,8 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def said(guest_job: Callable[..., dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    setup = "mkdir -p /etc/systemd/system && rm -rf /etc/systemd/system/*"
-    found = guest_job({"commands": [setup, *COMMANDS.values()]}, 600)["commands"]
-    answers = dict(zip(COMMANDS, found[1:], strict=True))
-    for name, answer in answers.items():
-        print(f"{name}: {answer}")  # for those who look (-rP)
-    return answers
+def said(answers_of: Callable[[dict[str, str]], dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    return answers_of(COMMANDS)
 
 
 def test_an_option_that_nobody_knows_is_a_warning(said: dict[str, dict[str, Any]]) -> None:
