@@ -5,17 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from app.helper_client.client import HelperClient
 from app.lab import network
-from app.lab.faults import apply_fault
 from app.lab.serial_line import READY
 from app.lab.server import SHARE
 from app.lab.shell import Shells
 from app.links import Link, parse_link
-from app.service.protocol import EchoArgs, Empty, FaultArgs, HelperArgs, LinkArgs
+from app.service.protocol import Empty, LinkArgs
 from app.service.server import AgentServer
 from app.service.verbs import HostVerbs, LabInfo
 
@@ -75,10 +72,6 @@ class LabAgent:
         return {
             **self._services.handlers(),
             "lab.link": self._set_link,
-            "lab.fault": self._set_fault,
-            "lab.ping": self._ping,
-            "lab.echo": self._echo,
-            "lab.helper": self._call_helper,
             **self._shells.handlers(),
             "lab.power-off": self._power_off,
         }
@@ -89,29 +82,6 @@ class LabAgent:
             network.emulate(self._server, link, self._own_delay_s)
             self._link = link
         return link.facts()
-
-    def _set_fault(self, args: FaultArgs, _context: Context) -> Empty:
-        with self._change_lock:
-            apply_fault(self._server, args.fault, args.bytes)
-        return Empty()
-
-    def _ping(self, _args: Empty, context: Context) -> LinkFacts:
-        times = sorted(network.connect_times(context.token))
-        facts = self._link.facts()
-        measured = f"measured: {len(times)} TCP connections"
-        few = f"{len(times)} TCP connections are too few for it"
-        sources = facts.sources | {"rtt_s": f"{measured}, median", "rtt_p95_s": few}
-        return replace(facts, rtt_s=times[len(times) // 2], sources=sources)
-
-    def _echo(self, args: EchoArgs, _context: Context) -> EchoArgs:
-        return args
-
-    def _call_helper(self, args: HelperArgs, context: Context) -> dict[str, Any]:
-        helper = HelperClient(args.action)
-        try:
-            return helper.call(args.verb, args.args, context.token, args.timeout_s)
-        finally:
-            helper.close()
 
     def _power_off(self, _args: Empty, _context: Context) -> Empty:
         self._power_off_thread = threading.current_thread()

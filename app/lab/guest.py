@@ -48,6 +48,8 @@ _PACKAGES = {
     "taskset": "util-linux",
 }
 _UML_MODULES = Path("/usr/lib/uml/modules")
+#: Arguments with which Python runs the guest's init; tests have one of their own.
+INIT = ("-m", "app.lab.init")
 _TAIL_BYTES = 8000
 #: Time that a guest gets to power itself off before it is killed, s.
 _POWER_OFF_S = 3.0
@@ -101,7 +103,8 @@ class Guest:
         with contextlib.ExitStack() as undo:
             undo.callback(log.close)
             child = start(
-                [sys.executable, "-P", "-m", "app.lab.supervisor", link.name, memory], stderr=log.fileno()
+                [sys.executable, "-P", "-m", "app.lab.supervisor", link.name, memory, *INIT],
+                stderr=log.fileno(),
             )
             undo.callback(_end, child)
             monitor = GuestMonitor(child.pid, link.name, log)

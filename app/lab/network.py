@@ -11,14 +11,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.errors import AppError
 from app.lab.programs import run_program
 from app.links import Link
-from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.lab.server_host import ServerHost
-    from app.tasks import CancelToken
 
 INTERFACE = "eth0"
 CLIENT_ADDRESS = "10.9.0.2"
@@ -34,12 +31,10 @@ _BURST_BYTES = 65536
 #: Loss rate from which on bursts are not allowed.
 _MIN_LOSS = 1e-3
 
-_NFS_PORT = 2049
+NFS_PORT = 2049
 _ATTEMPTS = 9
 #: Emulated one-way delay while the guest's own delay is measured, s.
 _TRIAL_DELAY_S = 1e-3
-#: Connection timeout, s; it allows for two retransmissions of a SYN, after 1 s and 3 s.
-_CONNECT_S = 5.0
 
 #: linux/rtnetlink.h, linux/netlink.h and linux/if_link.h.
 _RTM_SETLINK, _REQUEST_ACK, _IFLA_MTU, _IFLA_GSO_MAX_SEGS = 19, 0x1 | 0x4, 4, 40
@@ -79,11 +74,6 @@ def emulate(server: ServerHost, link: Link, own_delay_s: float) -> None:
     server.run(lambda: _set_end(link, link.rate_bps, delay_s))
 
 
-def set_carrier(*, up: bool) -> None:
-    """Simulate plugging or unplugging the cable; with the client's end down, neither end has a carrier."""
-    run_program("ip", "link", "set", INTERFACE, "up" if up else "down")
-
-
 def _measure_guest_delay(server: ServerHost) -> float:
     """Return the least one-way delay that the guest adds by processing and late timers, s."""
     trial = Link(name="", title="", rate_bps=1e10, up_bps=1e10, delay_s=_TRIAL_DELAY_S)
@@ -93,33 +83,11 @@ def _measure_guest_delay(server: ServerHost) -> float:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             started = time.monotonic()
             with contextlib.suppress(ConnectionRefusedError):  # a refusal takes one round trip too
-                probe.connect((SERVER_ADDRESS, _NFS_PORT))
+                probe.connect((SERVER_ADDRESS, NFS_PORT))
             times.append(time.monotonic() - started)
     # The minimum excludes delays of a busy computer: subtracting them from every packet would make the link
     # too fast when the computer is idle again.
     return max(0.0, min(times) / 2 - _TRIAL_DELAY_S)
-
-
-def connect_times(token: CancelToken) -> list[float]:
-    """Measure the duration of nine TCP connections to the server, s; omit those without an answer.
-
-    Raises:
-        AppError: SERVER_SILENT if none was answered, SERVER_REFUSED if the server is stopped.
-    """
-    times: list[float] = []
-    for _attempt in range(_ATTEMPTS):
-        token.check()
-        started = time.monotonic()
-        try:
-            with socket.create_connection((SERVER_ADDRESS, _NFS_PORT), timeout=_CONNECT_S):
-                times.append(time.monotonic() - started)
-        except ConnectionRefusedError:
-            raise AppError(ErrorCode.LAB_SERVER_STOPPED) from None
-        except OSError:
-            continue
-    if not times:
-        raise AppError(ErrorCode.LAB_LINK_DOWN)
-    return times
 
 
 def _address_commands(address: str) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,15 +16,13 @@ if TYPE_CHECKING:
 #: Root of the exports, rootdir in nfs.conf(5) [exports]. It is needed because NFSv4 looks up the export from
 #: "/", and the overlay that is the guest's root cannot be exported.
 _ROOT = Path("/srv/lab")
-_EXPORT = "/export"
-SHARE = f"{SERVER_ADDRESS}:{_EXPORT}"
-_EXPORT_DIRECTORY = _ROOT / _EXPORT.lstrip("/")
+EXPORT = "/export"
+SHARE = f"{SERVER_ADDRESS}:{EXPORT}"
+EXPORT_DIRECTORY = _ROOT / EXPORT.lstrip("/")
 #: Size of the export's tmpfs, as a part of the guest's memory; the rest is for the client's cache.
-_SIZE = "60%"
+EXPORT_SIZE = "60%"
 _THREADS = 8
-#: Name of the slow disk, its size in KiB, and the delay of each write in ms.
-_DISK, _DISK_KB, _DISK_MS = "slow", 65536, 300
-#: Export options when no fault is injected.
+#: Access options of the export.
 DEFAULT_EXPORT = "rw,no_root_squash"
 #: Kernel parameters below /proc. The grace period is 15 s instead of 90 s for NFSv4 and 1 s instead of 50 s
 #: for the lock manager of NFSv3. The largest transfer is 1 MiB, as on a server with more memory.
@@ -75,8 +71,8 @@ def _start_server() -> None:
     syscalls.mount(str(configuration), "/etc/nfs.conf", flags=syscalls.MS_BIND)  # visible to the server only
     _ROOT.mkdir(exist_ok=True)
     syscalls.mount("tmpfs", str(_ROOT), "tmpfs", data="mode=755")
-    _EXPORT_DIRECTORY.mkdir()
-    syscalls.mount("tmpfs", str(_EXPORT_DIRECTORY), "tmpfs", data=f"mode=1777,size={_SIZE}")
+    EXPORT_DIRECTORY.mkdir()
+    syscalls.mount("tmpfs", str(EXPORT_DIRECTORY), "tmpfs", data=f"mode=1777,size={EXPORT_SIZE}")
     for name, value in _KERNEL.items():
         Path("/proc", name).write_text(str(value))
     run_program("nfsdcld")
@@ -99,18 +95,8 @@ def export_as(options: str, place: str = "fsid=1,insecure", wait: str = "async")
     Raises:
         AppError: LAB_FAILED if exportfs fails.
     """
-    run_program("exportfs", "-o", f"{options},{place},{wait},no_subtree_check", f"*:{_EXPORT}")
-    _flush_export_cache()
-
-
-def unexport() -> None:
-    """Withdraw the export.
-
-    Raises:
-        AppError: LAB_FAILED if exportfs fails.
-    """
-    run_program("exportfs", "-u", f"*:{_EXPORT}")
-    _flush_export_cache()
+    run_program("exportfs", "-o", f"{options},{place},{wait},no_subtree_check", f"*:{EXPORT}")
+    flush_export_cache()
 
 
 def start_threads() -> None:
@@ -122,84 +108,7 @@ def start_threads() -> None:
     Path("/proc/fs/nfsd/threads").write_text(str(_THREADS))
 
 
-def stop_threads() -> None:
-    """Stop the nfsd threads, which closes connections and refuses new ones.
-
-    Raises:
-        OSError: if the kernel refuses.
-    """
-    Path("/proc/fs/nfsd/threads").write_text("0")
-
-
-def limit_free_space(free_bytes: int) -> None:
-    """Shrink the export's file system until ``free_bytes`` are free.
-
-    Raises:
-        OSError: if the kernel refuses.
-    """
-    state = os.statvfs(_EXPORT_DIRECTORY)
-    used = (state.f_blocks - state.f_bfree) * state.f_frsize
-    _resize(str(used + max(free_bytes, 0)))
-
-
-def restore_size() -> None:
-    """Restore the original size of the export's file system.
-
-    Raises:
-        OSError: if the kernel refuses.
-    """
-    _resize(_SIZE)
-
-
-def use_slow_disk() -> None:
-    """Export a small, empty disk with slow writes in place of memory; clients must mount again.
-
-    The disk is a RAM disk (brd) behind the device mapper target "delay", exported with "sync".
-
-    Raises:
-        AppError: LAB_FAILED if a program fails; dmsetup may be missing.
-        OSError: if the kernel refuses.
-    """
-    drivers = Path("/usr/lib/uml/modules", os.uname().release, "kernel/drivers")
-    memory = ["rd_nr=1", f"rd_size={_DISK_KB}"]
-    for name, parameters in (("block/brd", memory), ("md/dm-mod", []), ("md/dm-delay", [])):
-        if not Path("/sys/module", name.partition("/")[2].replace("-", "_")).is_dir():
-            run_program("insmod", str(drivers / f"{name}.ko"), *parameters)
-    _make_node("/run/memory", "ram0")
-    run_program("mke2fs", "-q", "-t", "ext2", "-F", "/run/memory")
-    table = f"0 {2 * _DISK_KB} delay /run/memory 0 0 /run/memory 0 {_DISK_MS}"
-    run_program("dmsetup", "--noudevsync", "--noudevrules", "create", _DISK, "--table", table)
-    number = run_program("dmsetup", "info", "--columns", "--noheadings", "-o", "minor", _DISK).strip()
-    _make_node("/run/slow", f"dm-{number}")  # udev does not run for dmsetup
-    syscalls.mount("/run/slow", str(_EXPORT_DIRECTORY), "ext2")
-    _EXPORT_DIRECTORY.chmod(0o1777)
-    export_as(DEFAULT_EXPORT, wait="sync")
-
-
-def use_memory() -> None:
-    """Export memory again after :func:`use_slow_disk`.
-
-    Raises:
-        AppError: LAB_FAILED if exportfs fails.
-        OSError: if the kernel refuses.
-    """
-    syscalls.unmount(str(_EXPORT_DIRECTORY), syscalls.MNT_DETACH)
-    export_as(DEFAULT_EXPORT)
-    # The device is removed when the server has closed its last file.
-    run_program("dmsetup", "--noudevsync", "--noudevrules", "remove", "--deferred", _DISK)
-
-
-def _make_node(path: str, disk: str) -> None:
-    major, minor = map(int, Path("/sys/block", disk, "dev").read_text().split(":"))
-    Path(path).unlink(missing_ok=True)
-    os.mknod(path, 0o600 | stat.S_IFBLK, os.makedev(major, minor))
-
-
-def _resize(size: str) -> None:
-    syscalls.mount("tmpfs", str(_EXPORT_DIRECTORY), "tmpfs", syscalls.MS_REMOUNT, f"size={size}")
-
-
-def _flush_export_cache() -> None:
+def flush_export_cache() -> None:
     """Flush the kernel's caches of answers from rpc.mountd, like exportfs -f."""
     for name in ("auth.unix.ip", "auth.unix.gid", "nfsd.fh", "nfsd.export"):
         Path("/proc/net/rpc", name, "flush").write_text(f"{int(time.time()) + 1}\n")

@@ -1,6 +1,7 @@
 """Supervisor of one guest: ends it and removes its files, however its parent ends.
 
-Run as ``python -P -m app.lab.supervisor LINK MEMORY``. Its standard input and output are the serial line.
+Run as ``python -P -m app.lab.supervisor LINK MEMORY INIT…``, INIT being the
+arguments with which Python runs the guest's init. Its standard input and output are the serial line.
 When the parent closes the input, or is killed, the guest powers itself off. After a grace period its
 remaining processes are killed. The guest's files are in a private directory that is removed at the end.
 """
@@ -37,13 +38,13 @@ _HIDDEN_DIRECTORIES = ("/run", "/dev", "/proc", "/sys")
 
 def main() -> int:
     """Run the guest to its end and return its exit status."""
-    link, memory = sys.argv[1:]
+    link, memory, *init = sys.argv[1:]
     # The handler writes to a pipe, because an exception from it could interrupt the cleanup.
     stop, stop_writing = os.pipe()
     signal.signal(signal.SIGTERM, lambda _signal, _frame: os.write(stop_writing, b"."))
     directory = Path(tempfile.mkdtemp(prefix="mountwright-lab-", dir=_temporary_directory()))
     try:
-        return _run(directory, link, memory, stop)
+        return _run(directory, _init_script(link, init), memory, stop)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -57,9 +58,9 @@ def _temporary_directory() -> str:
     return "/tmp" if unfit else directory  # noqa: S108 - mkdtemp makes a private directory in it
 
 
-def _run(directory: Path, link: str, memory: str, stop: int) -> int:
+def _run(directory: Path, script: str, memory: str, stop: int) -> int:
     launcher = directory / "init"
-    launcher.write_text(_init_script(link))
+    launcher.write_text(script)
     launcher.chmod(0o700)
     child = start(
         _command(directory, launcher, memory),
@@ -79,10 +80,10 @@ def _run(directory: Path, link: str, memory: str, stop: int) -> int:
     return 1 if status is None else abs(status)
 
 
-def _init_script(link: str) -> str:
+def _init_script(link: str, init: list[str]) -> str:
     """Return a shell script that runs the guest's init, because a path in #! must not contain spaces."""
     home = Path(__file__).resolve().parents[2]
-    command = shlex.join([sys.executable, "-P", "-m", "app.lab.init", link])
+    command = shlex.join([sys.executable, "-P", *init, link])
     return f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(home))} exec {command}\n"
 
 

@@ -269,37 +269,6 @@ class LinkArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     link: str
 
 
-class FaultArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.fault``: inject a fault into the lab's server or link, or undo one.
-
-    Attributes:
-        fault: link-down, link-up, server-stop, server-start, export-ro, export-rw, export-squash,
-            export-secure (export as NFSv4 root, privileged ports only), export-none (withdraw the export),
-            export-replaced (export with another fsid, which makes mounts stale),
-            fill (leave ``bytes`` free on the export), unfill, disk-slow (export an empty, slow disk,
-            which needs a new mount), disk-quick (export memory again).
-        bytes: free bytes that ``fill`` leaves.
-    """
-
-    fault: str
-    bytes: int = 0
-
-
-class EchoArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.echo``: return the text unchanged, to test the serial line to the guest."""
-
-    text: str
-
-
-class HelperArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``lab.helper``: call a verb of the privileged helper inside the guest, without approval."""
-
-    action: str
-    verb: str
-    args: dict[str, Any]
-    timeout_s: float = 60.0
-
-
 class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``lab.shell``: run a command, or a shell, as root in the guest.
 
@@ -433,10 +402,6 @@ VERBS: dict[str, Verb] = {
     "cancel": Verb(CancelArgs, CancelResult),
     # Only the lab's guest answers these.
     "lab.link": Verb(LinkArgs, LinkFacts),
-    "lab.fault": Verb(FaultArgs, Empty),
-    "lab.ping": Verb(Empty, LinkFacts),  # the link with its measured round-trip time
-    "lab.echo": Verb(EchoArgs, EchoArgs),
-    "lab.helper": Verb(HelperArgs, dict[str, Any]),
     "lab.shell": Verb(ShellArgs, ShellResult, ShellEvent),
     "lab.shell-input": Verb(ShellInputArgs, ShellInputResult),
     "lab.shell-control": Verb(ShellControlArgs, Empty),

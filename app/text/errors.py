@@ -844,15 +844,6 @@ class ErrorCode(StrEnum):
     )
 
     # lab
-    FAULT_UNKNOWN = (
-        "usage.fault-unknown",
-        _("There is no fault “{fault}”."),
-        _("The faults are {names}."),
-    )
-    FAULT_NOT_MADE = (
-        "lab-failed.fault-not-made",
-        _("The fault “{fault}” could not be made in the lab."),
-    )
     GUEST_ENDED_AT_START = (
         "lab-failed.guest-ended-at-start",
         _("The lab's guest ended while it started."),
@@ -864,14 +855,6 @@ class ErrorCode(StrEnum):
     GUEST_START_TIMEOUT = (
         "lab-failed.guest-start-timeout",
         _("The lab's guest did not start in time."),
-    )
-    LAB_LINK_DOWN = (
-        "server-silent.lab-link-down",
-        _("The lab's server did not answer: the link is down."),
-    )
-    LAB_SERVER_STOPPED = (
-        "server-refused.lab-server-stopped",
-        _("The lab's server is stopped."),
     )
     LAB_PROGRAM_MISSING = (
         "lab-failed.lab-program-missing",

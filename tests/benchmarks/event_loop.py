@@ -24,15 +24,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "visual"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from lab_guest import FaultArgs  # which also lets the guest know the verb
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QTabWidget
 from screenshots import Photographer
 
 from advisor.speeds import format_speed
 from app.links import load_links
-from app.service.protocol import FaultArgs
 from app.speedtest.model import TestSpec
 from app.text.units import format_size, parse_size
 from ui.common import style, theme

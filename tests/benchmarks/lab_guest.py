@@ -1,16 +1,16 @@
 """The lab's guest with two verbs more, that run inside it: ``bench.pairs`` and ``bench.work``.
 
-The verbs are not part of the program: this file stands in for the supervisor's and the init's own entry,
-first on this computer (``lab_guest.py supervisor LINK MEMORY``), then in the guest (``… init LINK``).
+The verbs are not part of the program: this file is the guest's init, too (``lab_guest.py LINK``).
 """
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 from advice_work import WorkArgs, Worked, clear, work
 from pairs import Comparison, PairArgs, compare
@@ -25,27 +25,8 @@ VERBS["bench.work"] = Verb(WorkArgs, Worked)
 
 def boot(link: Any, memory: str) -> guest.Guest:
     """Boot a guest that knows the verbs."""
-    real = guest.start
-
-    def start(argv: list[str], **options: Any) -> Any:
-        if argv[1:4] == ["-P", "-m", "app.lab.supervisor"]:
-            argv = [argv[0], str(HERE), "supervisor", *argv[4:]]
-        return real(argv, **options)
-
-    with mock.patch.object(guest, "start", start):
+    with mock.patch.object(guest, "INIT", (str(HERE),)):
         return guest.Guest.boot(link, memory=memory)
-
-
-def supervise() -> int:
-    """Be the supervisor of a guest whose init is this file."""
-    from app.lab import supervisor
-
-    def launcher(link: str) -> str:
-        command = shlex.join([sys.executable, str(HERE), "init", link])
-        return f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(HERE.parents[2]))} exec {command}\n"
-
-    with mock.patch.object(supervisor, "_init_script", launcher):
-        return supervisor.main()
 
 
 def init() -> None:
@@ -71,5 +52,4 @@ def init() -> None:
 
 
 if __name__ == "__main__":
-    role = sys.argv.pop(1)
-    sys.exit(supervise() if role == "supervisor" else init())
+    init()

@@ -22,12 +22,18 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
+
+import lab_guest  # noqa: F401 - lets the guest know the verb lab.echo
+from lab_verbs import EchoArgs
 
 from app.errors import AppError
 from app.lab.guest import Guest
 from app.links import parse_link
-from app.service.protocol import EchoArgs, MountArgs
+from app.service.protocol import MountArgs
 from app.speedtest.model import TestSpec
 from app.stats.model import StatsSample, WatchArgs
 

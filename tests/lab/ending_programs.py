@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lab_faults import apply_fault
 from private_mounts import PATIENCE_S, processes
 
-from app.lab.faults import apply_fault
 from app.lab.server import SHARE
 from app.lab.server_host import ServerHost
 from app.process import run

@@ -15,12 +15,16 @@ import signal
 import time
 from collections import deque
 from concurrent.futures import wait as wait_for_futures
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lab_verbs import FaultArgs
+
 from app.errors import AppError, ErrorKind
+from app.lab import guest
 from app.lab.guest import Guest
 from app.links import parse_link
-from app.service.protocol import FaultArgs, LinkArgs, UnmountArgs
+from app.service.protocol import LinkArgs, UnmountArgs
 
 if TYPE_CHECKING:
     import threading
@@ -31,6 +35,9 @@ if TYPE_CHECKING:
     from app.service.protocol import HelloResult
 
 T = TypeVar("T")
+
+# Guests that tests boot, also through the window, answer the verbs of lab_verbs.
+guest.INIT = (str(Path(__file__).with_name("guest_init.py")),)
 
 LINK = "fast-ethernet"
 #: Deadline of every wait, s: a request that takes 20 s on an idle machine takes 100 s under load.

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lab_faults import apply_fault
+
 from app.errors import AppError
 from app.helper import namespace_init
 from app.helper.bench_verbs import MAX_SUPERBLOCKS, BenchVerbs
@@ -22,7 +24,6 @@ from app.helper.errors import Refusal
 from app.helper.unmounting import NeverCancelled
 from app.helper_client.client import HelperClient
 from app.kernel import mountinfo
-from app.lab.faults import apply_fault
 from app.lab.server import SHARE
 from app.lab.server_host import ServerHost
 from app.lab.syscalls import unmount

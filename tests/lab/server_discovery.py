@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from lab_faults import stop_threads
 from mdns_responder import MALFORMED, Responder, announcement
 
 from app.discovery.client import browse_network, scan_networks
 from app.discovery.scan import subnets
 from app.errors import AppError
 from app.lab.network import SERVER_ADDRESS
-from app.lab.server import stop_threads
 from app.tasks import CancelToken
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lab_faults
+
 from app.cli import main as cli
 from app.lab import server, syscalls
 from app.lab.server_host import ServerHost
@@ -51,7 +53,7 @@ def fill_up(host: ServerHost, version: str) -> dict[str, Any]:
         file = Path(POINT, "big")
         try:
             file.write_bytes(bytes(SIZE))
-            host.run(lambda: server.limit_free_space(FREE))
+            host.run(lambda: lab_faults.limit_free_space(FREE))
             return {
                 "text": command("list", "--space", POINT),
                 "json": command("list", POINT, "--space", "--json"),
@@ -64,7 +66,7 @@ def fill_up(host: ServerHost, version: str) -> dict[str, Any]:
 def silence(host: ServerHost, version: str) -> dict[str, Any]:
     """Stop the server while a process waits for it, and read the log."""
     with mounted(version, more=",timeo=20,retrans=1"):
-        host.run(server.stop_threads)
+        host.run(lab_faults.stop_threads)
         waiting = start([_program("stat"), "-f", POINT])
         try:
             answer = {"silent": _until(lambda: command("log", POINT, "--json"), "not responding")}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from lab_guest import LabGuest
+from lab_verbs import HelperArgs
 
 from app.discovery.model import (
     ExportsArgs,
@@ -17,7 +18,7 @@ from app.discovery.model import (
     ServersResult,
 )
 from app.errors import AppError, ErrorKind
-from app.service.protocol import Empty, HelperArgs, ListArgs, MountArgs, UnmountArgs
+from app.service.protocol import Empty, ListArgs, MountArgs, UnmountArgs
 
 
 @pytest.fixture

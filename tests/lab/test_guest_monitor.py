@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from lab_guest import DEADLINE_S
+from lab_verbs import EchoArgs
 
 from app.errors import AppError, ErrorKind
 from app.lab import guest_monitor
@@ -15,7 +16,6 @@ from app.lab.guest import Guest
 from app.lab.guest_monitor import GuestState
 from app.lab.guest_report import guest_processes
 from app.links import parse_link
-from app.service.protocol import EchoArgs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from copy_tests import Written
+from lab_verbs import HelperArgs
 
 from app.errors import AppError, ErrorKind
-from app.service.protocol import HelperArgs, ListArgs, MountArgs, UnmountArgs
+from app.service.protocol import ListArgs, MountArgs, UnmountArgs
 from app.speedtest.model import TestSpec
 
 if TYPE_CHECKING:

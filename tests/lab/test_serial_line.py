@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from lab_verbs import EchoArgs
 
 from app.errors import AppError, ErrorKind
-from app.service.protocol import EchoArgs
 from app.stats.model import SpeedsArgs, SpeedsSample
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from lab_guest import FaultArgs
 
-from app.service.protocol import FaultArgs
 from ui.mounts.header import MountHeader, ProblemCard
 from ui.mounts.list_model import StateRole
 
