@@ -462,7 +462,7 @@ def _check_value(option: Option, item: str, value: str) -> OptionProblem | None:
         return OptionProblem(
             name=option.name, item=item, code="value", message=message, hint=f"Write one of: {words}."
         )
-    if value == "" and option.kind != "string":
+    if value == "" and (option.kind != "string" or "=" not in item):
         message = f"The option “{option.name}” needs a value."
         hint = f"Put one behind an equals sign, for example {option.name}={_example_value(option)}."
         return OptionProblem(name=option.name, item=item, code="missing", message=message, hint=hint)
@@ -482,6 +482,8 @@ def _check_value(option: Option, item: str, value: str) -> OptionProblem | None:
 def _example_value(option: Option) -> str:
     if option.kind == "addr":
         return "192.0.2.7"
+    if option.kind == "string":
+        return "TEXT"
     return option.default or (option.values[0] if option.values else "65536")
 
 

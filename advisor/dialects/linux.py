@@ -169,8 +169,10 @@ def parse_flags(
         split = next((value for value in options if value.endswith(",")), "")
         rest = f" “{places[0]}” is not read as one." if split and places else ""
         why = f" The options end with “{split}”: no blank can stand among them.{rest}" if split else ""
+        listed = ", ".join(f"“{place}”" for place in places)
         raise DialectError(
-            f"{command.program} needs one share and one mount point, not {len(places)} words.{why}"
+            f"{command.program} needs one share and one mount point, not {len(places)} words"
+            f"{': ' if places else ''}{listed}.{why}"
         )
     return flags, places[0], places[1]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from advisor import nfsmount_conf
 from advisor.dialects import DialectError, MountSpec, autofs, systemd
-from advisor.dialects.linux import LINUX_PROGRAMS, parse_command, read_mount_flags
+from advisor.dialects.linux import LINUX_PROGRAMS, ShellCommand, parse_command, read_mount_flags
 from advisor.lint import LintContext, NeighborEntry
 from advisor.lint_entry_checks import is_wrong_type, looks_like_share
 from advisor.options import MountOptions, catalogue
@@ -387,11 +387,21 @@ def _entry_problems(entry: autofs.MapEntry, shares: list[str]) -> list[str]:
 _ALL_ENTRIES = frozenset({"-a", "--all"})
 
 
-def _flag_problems(words: list[str], share: str) -> list[str]:
-    """Return problems of the flags of a mount command, one sentence each (mount(8))."""
+#: Flags of mount.nfs (mount.nfs(8)).
+_HELPER_FLAGS = frozenset({"-r", "-v", "-V", "-w", "-f", "-n", "-s", "-h", "-o"})
+
+
+def _flag_problems(command: ShellCommand, share: str) -> list[str]:
+    """Return problems of the flags of a mount command, one sentence each (mount(8), mount.nfs(8))."""
     if not looks_like_share(share):
         return []
     found: list[str] = []
+    words, program = command.words, command.program
+    if program != "mount" and words[0].startswith("-"):
+        found.append(f"{program} takes the share and the mount point first, and flags after.")
+    elif program != "mount":
+        flags = [word[:2] for word in words if word.startswith("-")]
+        found += [f"{program} has no flag {flag}." for flag in flags if flag not in {*_HELPER_FLAGS, "-O"}]
     for word in words:
         if word.startswith(("-O", "--test-opts")):
             found.append("-O chooses among the entries of fstab; the options of a mount stand after -o.")
@@ -431,9 +441,7 @@ def _command_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
             if command.program not in LINUX_PROGRAMS or _ALL_ENTRIES.intersection(command.words):
                 continue
             items, fstype, _, share, point = read_mount_flags(command)
-            warnings += [
-                f"Line {number} of {name}: {problem}" for problem in _flag_problems(command.words, share)
-            ]
+            warnings += [f"Line {number} of {name}: {problem}" for problem in _flag_problems(command, share)]
         except DialectError as error:
             if "nfs" in line or any(map(looks_like_share, line.split())):
                 warnings.append(f"Line {number} of {name} is not judged: {error}")

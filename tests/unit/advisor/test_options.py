@@ -259,6 +259,7 @@ def test_what_is_right_has_no_problem(text: str) -> None:
         ("uid=5", "uid", "foreign", "server"),
         ("futureopt=7", "futureopt", "unknown", "not known to this program"),
         ("timeo", "timeo", "missing", "timeo=600"),
+        ("mounthost", "mounthost", "missing", "mounthost=TEXT"),
         ("timeo=0", "timeo", "range", "1 to 2147483647"),
         ("timeo=0600", "timeo", "value", "octal"),
         ("rsize=1m", "rsize", "value", "rsize=1048576"),

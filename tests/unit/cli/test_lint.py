@@ -384,11 +384,33 @@ def test_a_type_with_a_helper_needs_the_word_for_the_network(line: str, *, probl
         ("--fake", "with --fake nothing is mounted."),
         ("-i", "with -i mount does not call mount.nfs, which NFS needs."),
         ("--internal-only", "with --internal-only mount does not call mount.nfs, which NFS needs."),
+        ("-o rw hard", "mount needs one share and one mount point, not 3 words: “hard”, “nas:/a”, “/mnt/a”."),
     ],
 )
 def test_flags_that_keep_a_share_from_being_mounted_are_reported(flag: str, problem: str) -> None:
     report = command.lint_file("m.sh", f"mount {flag} -t nfs nas:/a /mnt/a\n".encode(), None, [])
-    assert report.warnings == [f"Line 1 of m.sh: {problem}"]
+    assert [one.replace(" is not judged", "") for one in report.warnings] == [f"Line 1 of m.sh: {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (
+            "mount.nfs -o ro nas:/a /mnt/a",
+            "mount.nfs takes the share and the mount point first, and flags after.",
+        ),
+        (
+            "mount.nfs4 -r nas:/a /mnt/a",
+            "mount.nfs4 takes the share and the mount point first, and flags after.",
+        ),
+        ("mount.nfs nas:/a /mnt/a -t nfs4", "mount.nfs has no flag -t."),
+        ("mount.nfs nas:/a /mnt/a -v -o ro -n", ""),
+        ("/sbin/mount.nfs4 nas:/a /mnt/a -o ro,vers=4.2 -s", ""),
+    ],
+)
+def test_flags_of_the_helper_are_checked(line: str, problem: str) -> None:
+    report = command.lint_file("m.sh", f"{line}\n".encode(), None, [])
+    assert report.warnings == ([f"Line 1 of m.sh: {problem}"] if problem else [])
 
 
 def test_a_mount_of_all_entries_is_passed_over() -> None:
