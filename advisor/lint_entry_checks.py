@@ -35,7 +35,7 @@ _VARIABLE = re.compile(r"\$|&")
 _WRONG_TYPE = re.compile(
     r"ext[234]|xfs|jfs|reiserfs|btrfs|bcachefs|zfs|f2fs|ufs|hfs(plus)?|minix|vfat|fat(16|32)?|msdos|exfat|"
     r"ntfs(-?3g|3)?|iso9660|udf|tmpfs|ramfs|squashfs|overlay|fuse|swap|bind|cifs|smb[123]?|smbfs|sshfs|"
-    r"n[fs]{2}[\w.,-]+|nsf[34]?|nf|ns|mfs|none|network|netfs|remote|share|(?i:NFS[\w.:,-]*)|/.*|defaults\b.*|"
+    r"n[fs]{2}[\w.,-]+|nsf[34]?|nf|ns|mfs|none|network|netfs|remote|share|(?i:NFS[\w.:;,-]*)|/.*|defaults\b.*|"
     r"r[ow]\b.*"
 )
 _KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")

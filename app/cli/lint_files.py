@@ -12,6 +12,7 @@ from advisor.dialects.linux import LINUX_PROGRAMS, ShellCommand, parse_command, 
 from advisor.lint import LintContext, NeighborEntry
 from advisor.lint_entry_checks import is_wrong_type, looks_like_share
 from advisor.options import MountOptions, catalogue
+from advisor.share import is_share
 from app.errors import printable
 from app.kernel import fstab
 from app.kernel.mountinfo import NFS_TYPES
@@ -368,6 +369,13 @@ def _map_problems(share: str, options: str) -> list[str]:
 def _entry_problems(entry: autofs.MapEntry, shares: list[str]) -> list[str]:
     """Return problems of a map entry's key, path and replicated servers (autofs(5), auto.master(5))."""
     found: list[str] = []
+    if "*" in entry.key and entry.key != autofs.WILDCARD:
+        found.append(f"the key “{entry.key}” is one name: * stands for every name only alone.")
+    found += [
+        f"“{share}” is not a share."
+        for share in shares[1:]
+        if ":" in share and not set(share) & {"$", "&"} and not is_share(share)
+    ]
     if "/" in entry.key and not entry.key.startswith("/"):
         found.append(f"the key “{entry.key}” is neither one name nor a path from /.")
     found += [
