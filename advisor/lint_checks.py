@@ -298,6 +298,15 @@ def _mixed_flavors(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]
         yield LintMatch(("sec",), _template_values(situation, "sec") | {"secure": ":".join(secure)})
 
 
+def _anonymous_flavor(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match the flavor none in a list of flavors without Kerberos, which _mixed_flavors reports."""
+    flavors = situation.values.get("sec", "").split(":")
+    if "none" in flavors and not any(flavor.startswith("krb5") for flavor in flavors):
+        remaining = ":".join(flavor for flavor in flavors if flavor != "none")
+        fix = Fix(set=(f"sec={remaining}",)) if remaining else Fix(remove=("sec",))
+        yield LintMatch(("sec",), _template_values(situation, "sec"), fix)
+
+
 def _obsolete_flavor(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Match obsolete security flavors, which the kernel parses but does not implement."""
     flavors = situation.values.get("sec", "").split(":")
@@ -564,6 +573,7 @@ LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
     "noac-times": _noac_with_times,
     "mixed-flavors": _mixed_flavors,
     "flavor-gone": _obsolete_flavor,
+    "flavor-none": _anonymous_flavor,
     "families": _mixed_address_families,
     "callback-address": _callback_address,
     "client-family": _client_family,

@@ -81,6 +81,7 @@ CASES = [
     ("timeo-seconds", "timeo=60", MADE_NOW, None, "timeo=600"),
     ("timeo-limit", "timeo=9000", MADE_NOW, None, "timeo=6000"),
     ("retry-minutes", "retry=10000", MADE_NOW, None, ""),
+    ("retry-minutes", "retry=30,ro", MADE_NOW, None, "ro"),
     ("size-below-1024", "rsize=32", MADE_NOW, None, ""),
     ("size-rounded", "wsize=100000", MADE_NOW, None, "wsize=98304"),
     ("size-above-limit", "rsize=4194304", MADE_NOW, None, "rsize=1048576"),
