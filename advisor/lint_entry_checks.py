@@ -42,7 +42,7 @@ _KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")
 #: System directories that must not be hidden by a mount over the network (hier(7)).
 _SYSTEM_PLACES = frozenset(
     {"/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/lib/modules", "/run", "/run/user", "/run/systemd",
-     "/boot", "/boot/efi", "/root", "/tmp",  # noqa: S108
+     "/boot/efi", "/root", "/tmp",  # noqa: S108
      "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/var/run", "/var/lock",
      "/var/tmp", "/var/lib/systemd", "/var/lib/dpkg", "/var/lib/rpm"}  # noqa: S108
 )  # fmt: skip

@@ -269,6 +269,7 @@ RIGHT = [
     ("hard", replace(FSTAB, share="vol1:/x", fstype="glusterfs")),
     ("hard", replace(FSTAB, share="127.0.0.1:/a", mount_point="/run/media/nas")),
     ("hard", replace(FSTAB, mount_point="/usr/lib/python3/site-packages")),
+    ("defaults,vers=3", replace(FSTAB, mount_point="/boot")),  # a Raspberry Pi that boots from the network
     ("x-systemd.requires=/mnt/home2,x-systemd.requires-mounts-for=/mnt", FSTAB),
     ("x-systemd.after=nas.target,x-systemd.after=networking.service", FSTAB),
     ("x-systemd.after=nfs-client.target,x-systemd.wanted-by=multi-user.target,nofail", FSTAB),
