@@ -363,18 +363,35 @@ def _readahead_kib(facts: Facts) -> str | None:
     The round-trip time includes an assumed service time. Each connection that packet loss makes necessary
     gets at least _CONNECTION_READAHEAD_KIB.
     """
+    needed_kib = _link_readahead_kib(facts)
+    if needed_kib is None or needed_kib <= _READAHEAD_LIMITS_KIB[0]:
+        return None
+    return _rounded_readahead(max(needed_kib, _connections_readahead_kib(facts)))
+
+
+def _readahead_of_connections(facts: Facts) -> str | None:
+    """Return the readahead that the connections need, KiB; None if the link alone exceeds the default."""
+    needed_kib, default = _connections_readahead_kib(facts), _READAHEAD_LIMITS_KIB[0]
+    if needed_kib <= default or (_link_readahead_kib(facts) or 0) > default:
+        return None
+    return _rounded_readahead(needed_kib)
+
+
+def _link_readahead_kib(facts: Facts) -> float | None:
     link = facts.link
     if link is None or link.rate_bps is None or link.rtt_s is None:
         return None
     rate = payload_rate_bps(link.rate_bps, link.mtu or 1500) / 8
-    needed_kib = max(
-        2 * rate * (link.rtt_s + _SERVICE_S) / 1024,
-        _CONNECTION_READAHEAD_KIB * (_connections_needed(facts) or 0),
-    )
-    default, most = _READAHEAD_LIMITS_KIB
-    if needed_kib <= default:
-        return None
-    return str(min(most, max(_REQUEST_READAHEAD_KIB, 2 ** math.ceil(math.log2(needed_kib)))))
+    return 2 * rate * (link.rtt_s + _SERVICE_S) / 1024
+
+
+def _connections_readahead_kib(facts: Facts) -> float:
+    return _CONNECTION_READAHEAD_KIB * (_connections_needed(facts) or 0)
+
+
+def _rounded_readahead(kib: float) -> str:
+    """Return a readahead as a power of two between one request and the limit, KiB."""
+    return str(min(_READAHEAD_LIMITS_KIB[1], max(_REQUEST_READAHEAD_KIB, 2 ** math.ceil(math.log2(kib)))))
 
 
 def _fast_link_connections(facts: Facts) -> str | None:
@@ -425,6 +442,7 @@ def _request_size(facts: Facts) -> str | None:
 
 _FORMULAS: dict[str, Callable[[Facts], str | None]] = {
     "read-ahead": _readahead_kib,
+    "connections-read-ahead": _readahead_of_connections,
     "connections": _fast_link_connections,
     "members": _bond_connections,
     "needed": _connections_for_loss,

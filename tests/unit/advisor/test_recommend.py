@@ -176,6 +176,19 @@ def test_more_connections_only_where_one_carries_too_little(
     assert _proposed(recommend(MountOptions(), facts)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("rtt_s", "loss", "rule"),
+    [(0.008, 0.005, "read-ahead-connections"), (0.018, 0.005, "read-ahead"), (0.008, 0.0, None)],
+)
+def test_the_reason_of_a_readahead_is_what_asks_for_it(rtt_s: float, loss: float, rule: str | None) -> None:
+    facts = Facts(
+        client=ClientFacts(kernel="6.12"), link=LinkFacts(rate_bps=6e7, rtt_s=rtt_s, loss=loss, mtu=1500)
+    )
+    advice = recommend(MountOptions(), facts)
+    rules = [item.rule for item in advice.recommendations if item.option == "read_ahead_kb"]
+    assert rules == ([rule] if rule else [])
+
+
 @pytest.mark.parametrize(("workload", "proposed"), [("home", False), ("database", False), ("media", True)])
 def test_readahead_is_for_files_read_from_beginning_to_end(workload: Workload, *, proposed: bool) -> None:
     facts = Facts(client=ClientFacts(kernel="6.12"), link=LinkFacts(rate_bps=1e10, rtt_s=0.0004))

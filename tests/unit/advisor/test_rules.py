@@ -76,7 +76,7 @@ def test_it_fires_on_its_facts_and_says_which(name: str) -> None:
     assert found is not None
     assert all(": " in phrase for phrase in found)
     for text in rule.set.values():
-        assert compute_value(text, facts) or text in {"", "@read-ahead", "@needed"}
+        assert compute_value(text, facts) or text in {"", "@read-ahead", "@connections-read-ahead", "@needed"}
 
 
 @pytest.mark.parametrize("name", advice_rules())
