@@ -81,7 +81,44 @@ def read_entries(name: str, raw: bytes) -> tuple[list[FileEntry], list[str]]:
         *_trailing_fields(table, name),
         *_helper_types(table, name),
         *_disordered_fields(table, name),
+        *_entries_beside_shares(table, name),
     ]
+
+
+def _entries_beside_shares(table: fstab.Fstab, name: str) -> list[str]:
+    """Return a warning for each other entry that binds a part of a share, or hides a share.
+
+    systemd takes a bind mount for a local one, which comes before the network, and has it require the share
+    (systemd, issue 1258; core/mount.c: mount_add_mount_dependencies, mount_is_network). With nofail the boot
+    does not wait for it.
+    """
+    found: list[str] = []
+    shares: dict[str, int] = {}
+    for line in table.lines:
+        entry = line.entry
+        if entry is None:
+            continue
+        target = plain_path(printable(entry.target))
+        options = MountOptions.parse(printable(entry.options))
+        if entry.is_nfs:
+            shares.setdefault(target, line.number)
+            continue
+        if options.get("noauto") is not None or options.get("x-systemd.automount") is not None:
+            continue
+        source = plain_path(printable(entry.source))
+        for point, number in shares.items():
+            bound = options.get("bind") is not None and f"{source}/".startswith(f"{point}/")
+            if bound and options.get("_netdev") is None and options.get("nofail") is None:
+                found.append(
+                    f"Line {line.number} of {name}: {target} comes from {point} of line {number}, a share: "
+                    "without the option _netdev systemd takes it for a local one and makes an ordering cycle."
+                )
+            elif target != "/" and point.startswith(f"{target}/"):
+                found.append(
+                    f"Line {line.number} of {name}: {target} is mounted after {point} of line {number}, "
+                    "which lies below it: mount -a hides that."
+                )
+    return found
 
 
 def _disordered_fields(table: fstab.Fstab, name: str) -> list[str]:

@@ -459,6 +459,34 @@ def test_fields_in_another_order_are_reported(line: str, *, disordered: bool) ->
     assert report.warnings == [sentence] * disordered
 
 
+BIND = (
+    "Line 2 of fstab: /srv/www comes from /mnt/a of line 1, a share: "
+    "without the option _netdev systemd takes it for a local one and makes an ordering cycle."
+)
+HIDDEN = "Line 2 of fstab: /mnt is mounted after /mnt/a of line 1, which lies below it: mount -a hides that."
+
+
+@pytest.mark.parametrize(
+    ("line", "warnings"),
+    [
+        ("/mnt/a/www /srv/www none bind 0 0", [BIND]),
+        ("/mnt/a /srv/www none rbind,ro 0 0", [BIND]),
+        ("/mnt/a/www /srv/www none bind,_netdev 0 0", []),
+        ("/mnt/a/www /srv/www none bind,noauto 0 0", []),
+        ("/mnt/a/www /srv/www none bind,nofail 0 0", []),
+        ("/mnt/a/www /srv/www none bind,x-systemd.automount 0 0", []),
+        ("/mnt/ab /srv/www none bind 0 0", []),
+        ("/dev/sdb1 /mnt ext4 defaults 0 2", [HIDDEN]),
+        ("/dev/sdb1 / ext4 defaults 0 1", []),
+        ("/dev/sdb1 /mnt ext4 noauto 0 2", []),
+        ("/dev/sdb1 /mnt/a/b ext4 defaults 0 2", []),
+    ],
+)
+def test_other_lines_that_get_in_the_way_of_a_share_are_reported(line: str, warnings: list[str]) -> None:
+    report = command.lint_file("fstab", f"nas:/a /mnt/a nfs ro 0 0\n{line}\n".encode(), None, [])
+    assert report.warnings == warnings
+
+
 def test_the_flag_for_a_choice_among_entries_is_reported() -> None:
     text = "mount -t nfs -O vers=4.2 nas:/a /mnt/a\nmount -a -O _netdev\n"
     report = command.lint_file("m.sh", text.encode(), None, [])
