@@ -195,8 +195,11 @@ def _make_documents(folder: Path) -> None:
     documents = folder / "usr/share/doc/mountwright"
     _copy(ROOT / "README.md", documents / "README.md")
     _copy(ROOT / "CHANGELOG.md", documents / "CHANGELOG.md")
+    # The window shows the pages (app/files/documentation.py). Programs must not need files of /usr/share/doc
+    # (Debian policy 12.3), so they are beside the program, too.
     for path in sorted((ROOT / "docs").iterdir()):
         if path.suffix in {".md", ".png"}:
+            _copy(path, private(folder) / "docs" / path.name)
             _copy(path, documents / "docs" / path.name)
 
 

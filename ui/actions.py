@@ -7,14 +7,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.text.translate import mark
-from ui.common.theme import Appearance
+from ui.common.icons import icon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 
 class Command(StrEnum):
@@ -26,6 +26,11 @@ class Command(StrEnum):
     IMPORT = "import"
     REFRESH = "refresh"
     UNMOUNT = "unmount"
+    PALETTE = "palette"
+    PREFERENCES = "preferences"
+    SHORTCUTS = "shortcuts"
+    HELP = "help"
+    ABOUT = "about"
     DISMISS = "dismiss"
     QUIT = "quit"
 
@@ -33,25 +38,34 @@ class Command(StrEnum):
 @dataclass(frozen=True, slots=True)
 class _CommandSpec:
     text: str
-    keys: tuple[str, ...]
+    icon: str = ""
+    keys: tuple[str, ...] = ()
 
 
 _SPECS = {
-    Command.NEW: _CommandSpec(mark("&New mount"), ("Ctrl+N",)),
-    Command.PASTE: _CommandSpec(mark("&Paste a mount…"), ("Ctrl+Shift+V",)),
-    Command.EXPORT: _CommandSpec(mark("&Export Mounts…"), ()),
-    Command.IMPORT: _CommandSpec(mark("&Import Mounts…"), ()),
-    Command.REFRESH: _CommandSpec(mark("&Refresh"), ("F5",)),
-    Command.UNMOUNT: _CommandSpec(mark("Unm&ount…"), ()),
-    Command.DISMISS: _CommandSpec(mark("&Close the message"), ("Esc",)),
-    Command.QUIT: _CommandSpec(mark("&Quit"), ("Ctrl+Q",)),
+    Command.NEW: _CommandSpec(mark("&Mount a Share…"), "plus", ("Ctrl+N",)),
+    Command.PASTE: _CommandSpec(mark("&Paste a Mount…"), "paste", ("Ctrl+Shift+V",)),
+    Command.EXPORT: _CommandSpec(mark("&Export Mounts…"), "up"),
+    Command.IMPORT: _CommandSpec(mark("&Import Mounts…"), "down"),
+    Command.REFRESH: _CommandSpec(mark("&Refresh"), "redo", ("F5",)),
+    Command.UNMOUNT: _CommandSpec(mark("Unm&ount…"), "eject"),
+    Command.PALETTE: _CommandSpec(mark("&Find a Command…"), "search", ("Ctrl+K",)),
+    Command.PREFERENCES: _CommandSpec(mark("Prefere&nces…"), "gear", ("Ctrl+,",)),
+    Command.SHORTCUTS: _CommandSpec(mark("&Keyboard Shortcuts"), "list", ("Ctrl+?",)),
+    Command.HELP: _CommandSpec(mark("&Help"), "help", ("F1",)),
+    Command.ABOUT: _CommandSpec(mark("&About Mountwright"), "info"),
+    Command.DISMISS: _CommandSpec(mark("&Close the Message"), "close", ("Esc",)),
+    Command.QUIT: _CommandSpec(mark("&Quit"), "", ("Ctrl+Q",)),
 }
 
-_APPEARANCES = {
-    Appearance.SYSTEM: mark("As the &system"),
-    Appearance.LIGHT: mark("&Light"),
-    Appearance.DARK: mark("&Dark"),
-}
+#: Groups of the menu, from top to bottom, with a line between two of them.
+_MENU = (
+    (Command.NEW, Command.PASTE, Command.REFRESH, Command.UNMOUNT),
+    (Command.EXPORT, Command.IMPORT),
+    (Command.PALETTE, Command.PREFERENCES),
+    (Command.SHORTCUTS, Command.HELP, Command.ABOUT),
+    (Command.QUIT,),
+)
 
 
 def _text(source: str) -> str:
@@ -64,6 +78,8 @@ def make_actions(window: QWidget, handlers: Mapping[Command, Callable[[], None]]
     for command, spec in _SPECS.items():
         action = QAction(_text(spec.text), window)
         action.setObjectName(f"action-{command}")
+        if spec.icon:
+            action.setIcon(icon(spec.icon))
         action.setShortcuts([QKeySequence(key) for key in spec.keys])
         action.triggered.connect(handlers[command])
         window.addAction(action)
@@ -71,45 +87,12 @@ def make_actions(window: QWidget, handlers: Mapping[Command, Callable[[], None]]
     return actions
 
 
-def make_menu(
-    window: QWidget,
-    actions: Mapping[Command, QAction],
-    current: Appearance,
-    choose: Callable[[Appearance], None],
-    switches: Sequence[QAction] = (),
-) -> QMenu:
-    """Create the menu of the window.
-
-    Args:
-        window: parent of the menu.
-        actions: actions of the commands.
-        current: present appearance, which is checked in the menu.
-        choose: called with the appearance that the user chooses.
-        switches: checkable actions at the end of the menu.
-    """
+def make_menu(window: QWidget, actions: Mapping[Command, QAction]) -> QMenu:
+    """Create the menu of the window from the actions of its commands."""
     menu = QMenu(window)
-    for command in (Command.NEW, Command.PASTE, Command.REFRESH, Command.UNMOUNT):
-        menu.addAction(actions[command])
-    menu.addSeparator()
-    for command in (Command.EXPORT, Command.IMPORT):
-        menu.addAction(actions[command])
-    menu.addSeparator()
-    appearance_menu = menu.addMenu(_text("&Appearance"))
-    group = QActionGroup(window)
-    for appearance, source in _APPEARANCES.items():
-        action = QAction(_text(source), window)
-        action.setCheckable(True)
-        action.setChecked(appearance is current)
-        action.setData(str(appearance))
-        group.addAction(action)
-        appearance_menu.addAction(action)
-
-    def on_chosen(action: QAction) -> None:
-        choose(Appearance(str(action.data())))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-
-    group.triggered.connect(on_chosen)
-    for switch in switches:
-        menu.addAction(switch)
-    menu.addSeparator()
-    menu.addAction(actions[Command.QUIT])
+    for number, group in enumerate(_MENU):
+        if number:
+            menu.addSeparator()
+        for command in group:
+            menu.addAction(actions[command])
     return menu

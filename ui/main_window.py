@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from app.mounts.model import Mount, MountReport, MountTable, SavedEntryReport
     from app.service.protocol import HelloResult
     from ui.common.session import LabLink, Opener
+    from ui.menu.help import HelpDialog
 
 #: Maximum wait for the lab to power off when the window is closed, s.
 _CLOSE_WAIT_S = 5.0
@@ -84,17 +85,20 @@ class MainWindow(QMainWindow):
             Command.NEW: self._on_new, Command.REFRESH: self._on_refresh, Command.UNMOUNT: self._on_unmount,
             Command.DISMISS: self._on_dismiss, Command.QUIT: self._on_quit, Command.PASTE: self._on_paste,
             Command.EXPORT: self._on_export, Command.IMPORT: self._on_import,
+            Command.PALETTE: self._on_palette, Command.PREFERENCES: self._on_preferences,
+            Command.SHORTCUTS: self._on_shortcuts, Command.HELP: self._on_help, Command.ABOUT: self._on_about,
         })  # fmt: skip
+        self._appearance, self._choose_appearance = appearance, choose_appearance
+        self._help: HelpDialog | None = None
         desktop = DesktopNotifications(icon_uri(), self)
         self.notifications = ServerNotifications(desktop.send, self)
         #: Checkable action: whether notifications about silent servers are sent.
-        self.notify_switch = QAction(self.tr("Noti&fy when a server stops answering"), self)
+        self.notify_switch = QAction(self.tr("Notify When a Server Stops Answering"), self)
         self.notify_switch.setObjectName("action-notify")
         self.notify_switch.setCheckable(True)
         self.notify_switch.setChecked(True)
         self.notify_switch.toggled.connect(self._on_notify_toggled)
-        menu = make_menu(self, self._actions, appearance, choose_appearance, [self.notify_switch])
-        self._host_bar = HostBar(links, self._actions[Command.NEW], menu)
+        self._host_bar = HostBar(links, self._actions[Command.NEW], make_menu(self, self._actions))
         self._mounts = MountListPanel()
         self._detail = MountPage(self.session.submit, self.bridge.run)
         self._detail.dialect_chosen.connect(self._on_copy_as)
@@ -544,6 +548,47 @@ class MainWindow(QMainWindow):
             has_mounts = self._table is not None and bool(self._table.mounts)
             if has_mounts or self.session.key == LOCAL:
                 self._leave_draft()
+
+    def _on_palette(self) -> None:
+        from ui.menu.command_palette import CommandPalette, usable_actions
+
+        CommandPalette(self, usable_actions(self)).open()
+
+    def _on_preferences(self) -> None:
+        from ui.menu.preferences import PreferencesDialog
+
+        PreferencesDialog(self, self._appearance, self._on_appearance, self.notify_switch).open()
+
+    def _on_appearance(self, appearance: Appearance) -> None:
+        self._appearance = appearance
+        self._choose_appearance(appearance)
+
+    def _on_shortcuts(self) -> None:
+        from ui.menu.shortcuts import ShortcutsDialog
+
+        ShortcutsDialog(self).open()
+
+    def _on_help(self) -> None:
+        """Show the help of the place where the user is."""
+        if self._help is None:
+            from ui.menu.help import HelpDialog
+
+            self._help = HelpDialog(self, self.bridge.run)
+        self._help.show_page("user-guide", self._help_section())
+        self._help.show()
+        self._help.raise_()
+        self._help.activateWindow()
+
+    def _help_section(self) -> str:
+        """Return the heading of the user guide for what is shown."""
+        if self._pages.currentWidget() is not self._detail:
+            return ""
+        return self._detail.help_section
+
+    def _on_about(self) -> None:
+        from ui.menu.about import AboutDialog
+
+        AboutDialog(self).open()
 
     def _on_notify_toggled(self, on: bool) -> None:  # noqa: FBT001 - a slot
         self.notifications.enabled = on

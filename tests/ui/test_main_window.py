@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from driver import LINKS, Driver
 from fake_host import FakeHost, configured, mounted
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -27,10 +26,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.errors import AppError, ErrorKind
-from ui.common import theme
-from ui.main_window import MainWindow
 
 if TYPE_CHECKING:
+    from driver import Driver
     from pytestqt.qtbot import QtBot
 
 # Hosts and the empty state
@@ -346,29 +344,22 @@ def test_a_share_is_shown_as_it_is(driver: Driver, fake: FakeHost) -> None:
     assert "&lt;b&gt;" in tip
 
 
-def test_light_and_dark_are_chosen_in_the_menu(qtbot: QtBot, fake: FakeHost) -> None:
-    chosen: list[theme.Appearance] = []
-    window = MainWindow(fake.opener, LINKS, theme.Appearance.LIGHT, chosen.append)
-    qtbot.addWidget(window)
-    actions = {action.text().replace("&", ""): action for action in window.findChildren(QAction)}
-    assert actions["Light"].isChecked()
-    actions["Dark"].trigger()
-    assert chosen == [theme.Appearance.DARK]
-    assert not actions["Light"].isChecked()
-
-
 def test_the_keys_of_the_commands(driver: Driver) -> None:
     keys = {action.objectName(): action.shortcut().toString() for action in driver.window.actions()}
     assert keys["action-new"] == "Ctrl+N"
     assert keys["action-refresh"] == "F5"
     assert keys["action-dismiss"] == "Esc"
+    assert keys["action-help"] == "F1"
+    assert keys["action-preferences"] == "Ctrl+,"
+    assert keys["action-shortcuts"] == "Ctrl+?"
+    assert keys["action-palette"] == "Ctrl+K"
 
 
 def test_the_list_is_filtered_and_the_choice_stays(driver: Driver) -> None:
     driver.open()
     panel = driver.window._mounts
     chosen = panel.current()
-    driver.qtbot.keySequence(driver.window, QKeySequence("Ctrl+K"))
+    driver.qtbot.keySequence(driver.window, QKeySequence("Ctrl+L"))
     field = driver.window.findChild(QLineEdit, "filter")
     assert field is not None
     driver.wait(field.hasFocus)

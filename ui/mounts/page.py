@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from advisor.lint import LintContext
@@ -45,6 +45,13 @@ if TYPE_CHECKING:
     from ui.common.bridge import BridgeCall, RunInThread
     from ui.common.mount_request import MountRequest
     from ui.experiments.use_settings import ChosenSet
+
+
+#: Sections of docs/user-guide.md by the key of a page.
+_HELP_SECTIONS = {
+    "overview": "Overview", "settings": "Settings", "test": "Test", "experiments": "Experiments",
+    "live": "Live", "history": "History",
+}  # fmt: skip
 
 
 class MountPage(QWidget):
@@ -175,6 +182,11 @@ class MountPage(QWidget):
         ):
             keys[key] = page
             self._tabs.addTab(page, icon(icon_name), title)
+            action = QAction(icon(icon_name), title, self)
+            action.setObjectName(f"page-{key}")
+            action.setShortcut(QKeySequence(f"Alt+{len(keys)}"))
+            action.triggered.connect(partial(self._on_page_action, page))
+            self.addAction(action)
         self._tabs.currentChanged.connect(self._on_tab_changed)
         return keys
 
@@ -207,12 +219,10 @@ class MountPage(QWidget):
         self._waiting.known.connect(self._header.show_waiting)
 
     def _make_shortcuts(self) -> None:
-        """Ctrl+PgUp and Ctrl+PgDown cycle through the visible tabs, Alt+number selects one of them."""
+        """Ctrl+PgUp and Ctrl+PgDown cycle through the visible pages."""
         keys = {"Ctrl+PgDown": lambda: self._move_tabs(1), "Ctrl+PgUp": lambda: self._move_tabs(-1)}
         for key, move in keys.items():
             QShortcut(QKeySequence(key), self, move)
-        for number in range(1, self._tabs.count() + 1):
-            QShortcut(QKeySequence(f"Alt+{number}"), self, partial(self._show_tab, number))
 
     def _visible_tabs(self) -> list[int]:
         return [index for index in range(self._tabs.count()) if self._tabs.isTabVisible(index)]
@@ -222,10 +232,8 @@ class MountPage(QWidget):
         current = visible.index(self._tabs.currentIndex()) if self._tabs.currentIndex() in visible else 0
         self._tabs.setCurrentIndex(visible[(current + steps) % len(visible)])
 
-    def _show_tab(self, number: int) -> None:
-        visible = self._visible_tabs()
-        if number <= len(visible):
-            self._tabs.setCurrentIndex(visible[number - 1])
+    def _on_page_action(self, page: QWidget, _checked: bool = False) -> None:  # noqa: FBT001, FBT002 - a slot
+        self._tabs.setCurrentWidget(page)
 
     # Called by the window
 
@@ -264,6 +272,12 @@ class MountPage(QWidget):
         if was_draft:
             self._tabs.setCurrentWidget(self._page_of_mounts)
         self._show_buttons()
+
+    @property
+    def help_section(self) -> str:
+        """Heading of the user guide for the page that is shown."""
+        shown = self._tabs.currentWidget()
+        return next((section for key, section in _HELP_SECTIONS.items() if self._page_keys[key] is shown), "")
 
     @property
     def page_key(self) -> str:
@@ -305,6 +319,9 @@ class MountPage(QWidget):
         mount = self._mount
         active = mount is not None and mount.active is not None
         self._tabs.setTabVisible(self._tabs.indexOf(self.live), active)
+        live = self.findChild(QAction, "page-live")
+        if live is not None:
+            live.setEnabled(active)
 
     @property
     def busy(self) -> bool:
