@@ -110,7 +110,7 @@ class MainWindow(QMainWindow):
         share_field = self._detail.settings.findChild(QLineEdit, "share")
         if share_field is not None:
             self._paste_controller.watch(share_field)
-        self._welcome_page = WelcomePage(links)
+        self._welcome_page = WelcomePage(links, self.session.submit)
         self._connecting_page = ConnectingPage()
         self._banner = Banner()
         self._interrupted_changes = InterruptedChanges(self._banner, self.session, self)
@@ -182,6 +182,8 @@ class MainWindow(QMainWindow):
         self._detail.stuck.connect(self._on_stuck)
         self._welcome_page.mount_clicked.connect(self._on_new)
         self._welcome_page.lab_clicked.connect(self._on_host_chosen)
+        self._welcome_page.server_clicked.connect(self._on_server)
+        self._welcome_page.paste_clicked.connect(self._on_paste)
         self._connecting_page.retry_clicked.connect(lambda: session.open(session.key))
         self._connecting_page.back_clicked.connect(lambda: self._on_host_chosen(LOCAL))
         # The Delete shortcut works only in the list, because in a field the key deletes a character.
@@ -502,6 +504,10 @@ class MainWindow(QMainWindow):
         share = hello.share if hello.lab else ""
         self._draft(share, "")
 
+    def _on_server(self, server: str) -> None:
+        """Set up a mount of a server that was found."""
+        self._draft(f"{server}:/", "")
+
     def _on_paste(self) -> None:
         if self.session.hello is not None and not self._detail.busy:
             self._paste_controller.ask()
@@ -597,6 +603,9 @@ class MainWindow(QMainWindow):
         self.close()
 
     def _show_page(self, page: QWidget) -> None:
+        hello = self.session.hello
+        if page is self._welcome_page and page is not self._pages.currentWidget() and hello is not None:
+            self._welcome_page.look_for_servers(hello)
         self._pages.setCurrentWidget(page)
         self._show_draft_row()
         self._actions[Command.NEW].setEnabled(page is not self._connecting_page)

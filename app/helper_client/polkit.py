@@ -64,6 +64,22 @@ def install_command() -> str:
     return f"{shlex.quote(str(starter)) if starter.is_file() else './run'} install-helper"
 
 
+def missing_helper_command(*, euid: int | None = None, helper: Path = INSTALLED_HELPER) -> str:
+    """Return the command that installs the helper if this process needs it and cannot use it, else "".
+
+    Args:
+        euid: effective user id; that of this process by default.
+        helper: path of the installed helper.
+    """
+    if (os.geteuid() if euid is None else euid) == 0:
+        return ""
+    try:
+        check_installed(helper)
+    except AppError:
+        return install_command()
+    return ""
+
+
 def check_installed(helper: Path) -> None:
     """Check that the helper exists, and that only root can change it or a directory above it.
 

@@ -135,6 +135,7 @@ class HelloResult(msgspec.Struct, frozen=True, kw_only=True):
         lab: whether the host is the lab's guest.
         share: export of the lab's server (server:/path), "" on other hosts.
         link: the lab's emulated link, None on other hosts.
+        helper_command: shell command that installs the privileged helper, "" if it needs none.
     """
 
     protocol: int
@@ -145,6 +146,7 @@ class HelloResult(msgspec.Struct, frozen=True, kw_only=True):
     lab: bool = False
     share: str = ""
     link: LinkFacts | None = None
+    helper_command: str = ""
 
 
 class ListArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -26,6 +26,7 @@ from app.facts.gather import gather_facts
 from app.facts.missing_prerequisites import missing_prerequisites
 from app.facts.tunables import TunablesArgs, TunablesResult, read_tunables
 from app.helper_client.client import ApprovedPlan, HelperClient
+from app.helper_client.polkit import missing_helper_command
 from app.kernel.nfsmount_conf import added_to
 from app.kernel.utab import plain_share
 from app.mounts import mount_point
@@ -257,6 +258,7 @@ class HostVerbs:
             lab=self._lab is not None,
             share=self._lab.share if self._lab else "",
             link=self._lab_link(),
+            helper_command=missing_helper_command(),
         )
 
     def list_mounts(self, args: ListArgs, context: Context) -> MountTable:

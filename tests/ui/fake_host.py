@@ -173,6 +173,7 @@ class FakeHost(FakeExperiments):
         self.revert_state: StepState = "done"
         self.exports: dict[str, Any] = {}
         self.discover_error: Exception | None = None
+        self.helper_command = ""
         self.recent: list[KnownServer] = []
         self.known_servers = [
             KnownServer(name="nas01", sources=["fstab", "mounted"], exports=["/export/home"]),
@@ -250,7 +251,8 @@ class FakeHost(FakeExperiments):
     def hello(self, _args: Any, _context: Context) -> HelloResult:
         share = "10.9.0.1:/" if self.lab else ""
         return HelloResult(protocol=1, version="0", host="testhost", kernel="6.1.0", uid=1000, lab=self.lab,
-                           share=share, link=self.link if self.lab else None)  # fmt: skip
+                           share=share, link=self.link if self.lab else None,
+                           helper_command=self.helper_command)  # fmt: skip
 
     def list(self, args: Any, context: Context) -> MountTable:
         if args.watch:

@@ -82,3 +82,14 @@ def test_a_trusted_helper_is_started_through_pkexec(monkeypatch):
         str(helper),
         "bench",
     ]
+
+
+def test_only_a_user_without_the_helper_is_told_how_to_install_it(tmp_path: Path) -> None:
+    missing = tmp_path / "mountwright-helper"
+    assert polkit.missing_helper_command(euid=0, helper=missing) == ""
+    assert polkit.missing_helper_command(euid=1000, helper=missing) == polkit.install_command()
+
+
+@as_root
+def test_an_installed_helper_needs_no_command() -> None:
+    assert polkit.missing_helper_command(euid=1000, helper=Path("/usr/bin/env").resolve()) == ""
