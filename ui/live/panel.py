@@ -1,4 +1,4 @@
-"""Live page: speed, latencies, losses and operations of a mount, from the NFS client's counters.
+"""Live page: what a mount does now, by the NFS client's counters, in tiles and a plot of two minutes.
 
 The agent reads /proc/self/mountstats and sends no request to the server.
 """
@@ -8,22 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QScrollArea,
-    QTableWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QTableWidgetItem, QVBoxLayout, QWidget
 
+from advisor.speeds import format_speed
 from app.errors import AppError, ErrorKind
 from app.stats.model import WatchArgs
 from app.text.units import format_duration, format_size
 from ui.common.bridge import LatestCall, ignore
-from ui.common.labels import MutedLabel, enlarge, heading, plain_label
+from ui.common.cards import Card, CardKind, Tile
+from ui.common.fonts import TextSize
+from ui.common.icons import icon_label
+from ui.common.labels import MutedLabel, plain_label
+from ui.common.layout import CollapsibleSection, PageColumn, PageScrollArea
 from ui.common.speed_units import SPEED_UNITS, SpeedUnitBox, speed_text
 from ui.common.tables import ReadOnlyTable
 from ui.common.translation import tr
@@ -33,10 +29,11 @@ from ui.plots.legend import Legend
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from PySide6.QtGui import QHideEvent, QShowEvent
+    from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 
     from app.mounts.model import Mount
     from app.stats.model import OperationRate, StatsSample
+    from app.stats.unusual import UnusualFigure
     from ui.common.bridge import BridgeCall
     from ui.live.sample_window import LossCounts
 
@@ -49,8 +46,8 @@ class OperationsTable(ReadOnlyTable):
 
     def __init__(self) -> None:
         titles = [
-            tr("Operation"), tr("a second"), tr("Speed"), tr("Round trip"),
-            tr("Waiting"), tr("In all"), tr("Errors"),
+            tr("Operation"), tr("Per Second"), tr("Speed"), tr("RTT"),
+            tr("Queue"), tr("Total Time"), tr("Errors"),
         ]  # fmt: skip
         super().__init__("operations", tr("Operations"), titles)
 
@@ -59,7 +56,7 @@ class OperationsTable(ReadOnlyTable):
         self.clearSpans()
         self.setRowCount(max(len(operations), 1))
         if not operations:
-            self.setItem(0, 0, QTableWidgetItem(self.tr("None was called in the last second.")))
+            self.setItem(0, 0, QTableWidgetItem(self.tr("No requests in the last second")))
             self.setSpan(0, 0, 1, self.columnCount())
         for row, operation in enumerate(operations):
             texts = [
@@ -92,6 +89,10 @@ class OperationsTable(ReadOnlyTable):
 
 #: Delay before watching a mount again that was not mounted, ms.
 _RETRY_DELAY_MS = 1000
+#: Tiles in a row, of a wide page and of a narrow one; minimum width of a tile, characters.
+_COLUMNS, _NARROW_COLUMNS, _TILE_CHARACTERS = 4, 2, 17
+#: Tiles that are always shown; the others are folded.
+_MAIN_TILES = 8
 
 
 class LivePanel(QWidget):
@@ -115,94 +116,125 @@ class LivePanel(QWidget):
         self._retry_timer.timeout.connect(self._start)
         self._window = SampleWindow()
         self._plot: Any = None
-        self._values: dict[str, QLabel] = {}
-        self._status = plain_label(wrap=True)
+        self._captions = {
+            "read": self.tr("From the server"), "write": self.tr("To the server"),
+            "ops": self.tr("Requests"), "rtt": self.tr("Wait per request"),
+            "segments": self.tr("Retransmissions"), "timeouts": self.tr("Timeouts"),
+            "errors": self.tr("Errors"), "queue": self.tr("Send queue"),
+            "execute": self.tr("Total time per request"),
+            "retransmissions": self.tr("Retransmitted requests"),
+            "disordered": self.tr("Segments out of order"), "readahead": self.tr("Readahead"),
+        }  # fmt: skip
+        self._tiles = {name: Tile(size=TextSize.TITLE) for name in self._captions}
+        for name, tip in self._tips().items():
+            self._tiles[name].setObjectName(f"live-{name}")
+            self._tiles[name].setToolTip(tip)
+            self._tiles[name].setMinimumWidth(1)
+            self._tiles[name].body.setContentsMargins(12, 8, 12, 8)
+        self._status = MutedLabel(wrap=True)
         self._status.setObjectName("live-said")
-        self._note = MutedLabel(wrap=True)
+        self._note = plain_label(wrap=True)
         self._note.setObjectName("live-elsewhere")
-        self._note.hide()
+        self._note_card = Card(CardKind.ACCENT)
+        self._note_card.hide()
         self._legend = Legend()
-        self._plot_box = QFrame()
-        self._plot_box.setFrameShape(QFrame.Shape.StyledPanel)
-        self._plot_box.setMinimumHeight(self.fontMetrics().lineSpacing() * 9)
+        self._plot_box = QWidget()
         self._plot_layout = QVBoxLayout(self._plot_box)
-        self._plot_layout.setContentsMargins(1, 1, 1, 1)
+        self._plot_layout.setContentsMargins(0, 0, 0, 0)
         self._operations = OperationsTable()
         self._connections = MutedLabel(wrap=True)
         self._connections.setObjectName("connections")
+        self._columns = 0
         self._lay_out()
         SPEED_UNITS.changed.connect(self._show)
+        self._show()
 
     def _lay_out(self) -> None:
-        page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(16, 14, 16, 14)
-        layout.setSpacing(10)
-        top = QHBoxLayout()
-        top.addWidget(self._status, 1)
-        top.addWidget(SpeedUnitBox())
-        layout.addLayout(top)
-        layout.addWidget(self._note)
-        layout.addWidget(self._legend)
-        layout.addWidget(self._plot_box, 1)
-        layout.addLayout(self._figures())
-        layout.addWidget(heading(self.tr("Operations"), scale=1.0))
-        layout.addWidget(self._operations)
-        layout.addWidget(self._connections)
-        scroll = QScrollArea()
-        scroll.setAccessibleName(self.tr("What the mount does now"))
-        scroll.setWidget(page)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        note = QHBoxLayout()
+        note.addWidget(icon_label("info", "info"), 0, Qt.AlignmentFlag.AlignTop)
+        note.addWidget(self._note, 1)
+        self._note_card.body.addLayout(note)
+        self._main_tiles, more = QWidget(), QWidget()
+        self._grids = (QGridLayout(self._main_tiles), QGridLayout(more))
+        for grid in self._grids:
+            grid.setContentsMargins(0, 0, 0, 0)
+            grid.setSpacing(8)
+        self._arrange(_NARROW_COLUMNS)
+        above = QHBoxLayout()
+        above.addWidget(self._legend, 1)
+        above.addWidget(SpeedUnitBox(), 0, Qt.AlignmentFlag.AlignTop)
+        details = CollapsibleSection("live-more", [more])
+        details.set_title(self.tr("More Counters"))
+        operations = CollapsibleSection("live-operations", [self._operations, self._connections])
+        operations.set_title(self.tr("Operations and Connections"))
+        page = PageColumn()
+        page.body.setSpacing(12)
+        for part in (self._status, self._note_card, self._main_tiles):
+            page.body.addWidget(part)
+        page.body.addLayout(above)
+        page.body.addWidget(self._plot_box, 1)
+        page.body.addWidget(details)
+        page.body.addWidget(operations)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        outer.addWidget(PageScrollArea(page, self.tr("Live")))
 
-    def _figures(self) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(3)
-        grid.setColumnStretch(2, 1)
-        rows = [
-            ("rtt", self.tr("Round trip"),
-             self.tr("Network and server together. A few milliseconds are usual on a local network; if it "
-                     "grows while the link is not full, the server's disks are busy: see what uses them.")),
-            ("queue", self.tr("Waiting to be sent"),
-             self.tr("Near zero is usual. More than the round trip means that more is asked for than may be "
-                     "under way at once: more connections (nconnect) or slots can help.")),
-            ("execute", self.tr("From the call to its end"),
-             self.tr("Waiting and round trip together, and what the client itself takes. Much more than "
-                     "these two means that this computer is busy: see which programs are.")),
-            ("timeouts", self.tr("Time-outs"),
-             self.tr("None is usual. Otherwise the server or the network was away for longer than timeo: "
-                     "look at both; on a way that is only slow, a longer timeo helps.")),
-            ("retransmissions", self.tr("Requests sent again"),
-             self.tr("None is usual over TCP, where a request is made again only after its connection broke. "
-                     "Over UDP each one is a lost request: TCP spares them.")),
-            ("segments", self.tr("TCP segments sent again"),
-             self.tr("Lost on the way from this computer, on the connections to this server, which all its "
-                     "mounts share. A few are usual; one in a hundred makes a long way slow: look for a bad "
-                     "cable, a weak radio, or a link that is full.")),
-            ("disordered", self.tr("TCP segments out of order"),
-             self.tr("What the server had to send again comes out of order, so this is how loss on the way "
-                     "from it shows. A few are usual; many are lost on the way as above.")),
-            ("errors", self.tr("Answers with an error"),
-             self.tr("Look-ups of files that do not exist count too, so a few are usual. If there are many, "
-                     "the table below says of what: of OPEN or ACCESS, look at the rights.")),
-            ("readahead", self.tr("Readahead"),
-             self.tr("What the kernel reads ahead of a program that goes through a file. 128 KiB is the "
-                     "kernel's choice; a long or fast link wants more.")),
-        ]  # fmt: skip
-        for row, (name, label, text) in enumerate(rows):
-            value = plain_label("—")
-            enlarge(value, 1.05, bold=True)
-            value.setObjectName(f"live-{name}")
-            value.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
-            self._values[name] = value
-            grid.addWidget(plain_label(label), row, 0, Qt.AlignmentFlag.AlignTop)
-            grid.addWidget(value, row, 1, Qt.AlignmentFlag.AlignTop)
-            grid.addWidget(MutedLabel(text, wrap=True), row, 2)
-        return grid
+    def _arrange(self, columns: int) -> None:
+        """Arrange the tiles in a number of columns."""
+        if columns == self._columns:
+            return
+        self._columns = columns
+        tiles = list(self._tiles.values())
+        for grid, shown in zip(self._grids, (tiles[:_MAIN_TILES], tiles[_MAIN_TILES:]), strict=True):
+            for index, tile in enumerate(shown):
+                grid.addWidget(tile, index // columns, index % columns)
+            for column in range(_COLUMNS):
+                grid.setColumnStretch(column, 1 if column < columns else 0)
+        self._plot_box.setMinimumHeight(self.fontMetrics().lineSpacing() * 9)
+
+    def _tips(self) -> dict[str, str]:
+        """Return what each figure means, and what is usual."""
+        return {
+            "read": self.tr("Payload that programs read from the server, per second."),
+            "write": self.tr("Payload that programs wrote to the server, per second."),
+            "ops": self.tr("NFS requests per second. “Operations and Connections” has them by kind."),
+            "rtt": self.tr(
+                "Round-trip time of network and server together. A few milliseconds are usual on a local "
+                "network.\nIf it grows while the link is not full, check the server's disks."
+            ),
+            "queue": self.tr(
+                "Time before a request is sent. Near zero is usual.\n"
+                "More than the RTT means too few slots or connections: try nconnect."
+            ),
+            "execute": self.tr(
+                "Time from the call to its end. Usually it is queue and RTT together.\nMuch more means that "
+                "this computer is busy."
+            ),
+            "timeouts": self.tr(
+                "Requests without an answer within timeo. None is usual.\nCheck the server and the network. "
+                "On a slow link, try a longer timeo."
+            ),
+            "retransmissions": self.tr(
+                "Requests that the client sent again. None is usual over TCP, unless a connection broke.\n"
+                "Over UDP, each is a lost request: use TCP."
+            ),
+            "segments": self.tr(
+                "TCP segments lost on the link from this computer. All mounts of the server share them.\n"
+                "A few are usual. One in a hundred makes a long link slow: check cables, Wi-Fi and load."
+            ),
+            "disordered": self.tr(
+                "Segments that the server sent again arrive out of order. A few are usual.\n"
+                "Many mean losses on the link from the server."
+            ),
+            "errors": self.tr(
+                "Replies with an error status. Look-ups of missing files count, so a few are usual.\n"
+                "For errors of OPEN or ACCESS, check the permissions."
+            ),
+            "readahead": self.tr(
+                "Data that the kernel reads ahead of a program. The kernel's default is 128 KiB.\n"
+                "A long or fast link needs more."
+            ),
+        }
 
     # Called by the window
 
@@ -222,7 +254,7 @@ class LivePanel(QWidget):
     def show_elsewhere(self, text: str) -> None:
         """Show why a running measurement does not appear in these figures; "" hides the note."""
         self._note.setText(text)
-        self._note.setVisible(bool(text))
+        self._note_card.setVisible(bool(text))
 
     def reset(self) -> None:
         """Stop watching, because the window shows another host."""
@@ -237,7 +269,7 @@ class LivePanel(QWidget):
         self._show_nothing()
         args = WatchArgs(mount_point=self._mount_point)
         if self._call.ask("stats.watch", args, ignore, self._on_failed, self._on_sample):
-            self._status.setText(self.tr("waiting for the first second…"))
+            self._show_status(self.tr("Waiting for the first second…"))
 
     def _stop(self) -> None:
         self._retry_timer.stop()
@@ -251,7 +283,7 @@ class LivePanel(QWidget):
         self._show_nothing()
         if error.kind is ErrorKind.NOT_MOUNTED:
             # Changing options unmounts briefly; the mount list shows a lasting unmount.
-            self._status.setText(self.tr("it is not mounted at the moment"))
+            self._show_status(self.tr("Not mounted at the moment"))
             self._retry_timer.start(_RETRY_DELAY_MS)
         elif error.kind is not ErrorKind.CANCELLED:
             self.failed.emit(error)
@@ -269,47 +301,51 @@ class LivePanel(QWidget):
         self._legend.show_marks(timeline)
         if self._plot is not None:
             self._plot.draw(timeline)
+            self._plot.describe_timeline()
         self._operations.show_operations(sample.operations if sample is not None else [])
+        self._connections.setText(self._connections_text(sample) if sample is not None else "")
+        self._show_status("")
         if sample is None:
-            self._status.setText("")
-            self._connections.setText("")
-            for value in self._values.values():
-                value.setText("—")
+            for name, tile in self._tiles.items():
+                self._show_tile(tile, name, "—", " ", unusual=False)
             return
-        self._status.setText(
-            self.tr("reads {read}, writes {write}, {count} operations a second").format(
-                read=speed_text(sample.read_bytes_per_s),
-                write=speed_text(sample.write_bytes_per_s),
-                count=round(sample.ops_per_s),
+        unusual = self._window.unusual()
+        losses = self._window.trouble()
+        span = self.tr("in {seconds} s").format(seconds=round(losses.span_s))
+        if losses.span_s >= SPAN_S:
+            span = self.tr("in 2 minutes")
+        for name, count in _counts(losses).items():
+            self._show_tile(
+                self._tiles[name], name, "—" if count is None else f"{count:,}", span, unusual=name in unusual
             )
-        )
-        texts = {
-            "rtt": _time(sample.rtt_s), "queue": _time(sample.queue_s),
-            "execute": _time(sample.execute_s), **self._loss_texts(self._window.trouble()),
-            "readahead": "—" if sample.read_ahead_kb is None else format_size(sample.read_ahead_kb * 1024),
+        readahead = "—" if sample.read_ahead_kb is None else format_size(sample.read_ahead_kb * 1024)
+        values = {
+            "read": format_speed(sample.read_bytes_per_s), "write": format_speed(sample.write_bytes_per_s),
+            "ops": self.tr("{count}/s").format(count=round(sample.ops_per_s)), "rtt": _time(sample.rtt_s),
+            "queue": _time(sample.queue_s), "execute": _time(sample.execute_s), "readahead": readahead,
         }  # fmt: skip
-        for name, text in texts.items():
-            self._values[name].setText(text)
-        self._connections.setText(self._connections_text(sample))
+        for name, value in values.items():
+            self._show_tile(self._tiles[name], name, value, " ", unusual=name in unusual)
+        for name, (field, color) in _COURSES.items():
+            self._tiles[name].set_sparkline(self._window.values(field), color)
 
-    def _loss_texts(self, losses: LossCounts) -> dict[str, str]:
-        """Return the counts of losses and errors over the whole plotted time, as single seconds hide them."""
-        if losses.span_s < SPAN_S:
-            text = self.tr("{count} in {seconds} s")
-        else:
-            text = self.tr("{count} in 2 minutes")
-        counts = {
-            "timeouts": losses.timeouts, "retransmissions": losses.retransmissions,
-            "segments": losses.segments, "disordered": losses.disordered, "errors": losses.errors,
-        }  # fmt: skip
-        return {
-            name: "—" if count is None else text.format(count=count, seconds=round(losses.span_s))
-            for name, count in counts.items()
-        }
+    def _show_tile(self, tile: Tile, name: str, value: str, detail: str, *, unusual: bool) -> None:
+        """Show a value; red and a word mark what is unusual."""
+        if unusual:
+            detail = (
+                self.tr("{detail}, unusual").format(detail=detail) if detail.strip() else self.tr("Unusual")
+            )
+        tile.set_kind(CardKind.ERROR if unusual else CardKind.PLAIN)
+        color = "error" if unusual else name if name in {"read", "write"} else None
+        tile.set_value(self._captions[name], value, detail, color)
+
+    def _show_status(self, text: str) -> None:
+        self._status.setText(text)
+        self._status.setVisible(bool(text))
 
     def _connections_text(self, sample: StatsSample) -> str:
         lines = [
-            self.tr("Connection {number} ({kind}): {sends} sent, {answers} answered a second").format(
+            self.tr("Connection {number} ({kind}): {sends} sent, {answers} answered per second").format(
                 number=number,
                 kind=transport.kind,
                 sends=round(transport.sends_per_s),
@@ -320,6 +356,12 @@ class LivePanel(QWidget):
         return "\n".join(lines)
 
     # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: arrange the tiles for the new width."""
+        super().resizeEvent(event)
+        needed = self.fontMetrics().averageCharWidth() * _TILE_CHARACTERS * _COLUMNS
+        self._arrange(_COLUMNS if self.width() >= needed else _NARROW_COLUMNS)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Qt: load the plot and start watching."""
@@ -337,6 +379,23 @@ class LivePanel(QWidget):
         """Qt: stop watching."""
         super().hideEvent(event)
         self._stop()
+
+
+#: Tiles with a sparkline: field of StatsSample, and field of :class:`ui.common.theme.Colors`.
+_COURSES = {
+    "read": ("read_bytes_per_s", "read"), "write": ("write_bytes_per_s", "write"),
+    "ops": ("ops_per_s", "muted"), "rtt": ("rtt_s", "trip"), "segments": ("segments", "warn"),
+    "timeouts": ("timeouts", "error"),
+    "errors": ("errors", "muted"), "queue": ("queue_s", "trip"),
+}  # fmt: skip
+
+
+def _counts(losses: LossCounts) -> dict[UnusualFigure, int | None]:
+    """Return the counts of losses and errors over the whole plotted time, as single seconds hide them."""
+    return {
+        "timeouts": losses.timeouts, "retransmissions": losses.retransmissions, "segments": losses.segments,
+        "disordered": losses.disordered, "errors": losses.errors,
+    }  # fmt: skip
 
 
 def _time(seconds: float | None) -> str:

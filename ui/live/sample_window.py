@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
+from app.stats.unusual import unusual_figures
 from ui.plots.timeline import LossEvent, SpeedCurve, Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from app.stats.model import StatsSample
+    from app.stats.unusual import UnusualFigure
 
 #: Length of the window, and of the plot, s.
 SPAN_S = 120.0
@@ -74,6 +76,14 @@ class SampleWindow:
             disordered=_sum(sample.disordered for sample in samples),
             errors=_sum(sample.errors for sample in samples),
         )
+
+    def values(self, name: str) -> list[float]:
+        """Return the course of a figure, by its field name in StatsSample; unknown values are 0."""
+        return [float(getattr(sample, name) or 0.0) for sample in self._samples]
+
+    def unusual(self) -> frozenset[UnusualFigure]:
+        """Return the figures that are unusual."""
+        return unusual_figures(list(self._samples))
 
     def timeline(self) -> Timeline:
         """Return the speed curves and loss events; time 0 is the oldest sample in the window."""

@@ -14,6 +14,7 @@ import ui.live.panel
 from advisor.speeds import SpeedUnit
 from app.errors import AppError, ErrorKind
 from app.stats.model import ConnectionRate, OperationRate, StatsSample
+from ui.common.cards import CardKind, Tile
 from ui.common.speed_units import SPEED_UNITS, SpeedUnitBox
 from ui.live.panel import OperationsTable
 from ui.live.sample_window import SPAN_S, SampleWindow
@@ -41,16 +42,32 @@ def _sample(t_s: float, speed: float = 11.5e6) -> StatsSample:
     )  # fmt: skip
 
 
+def tile(driver: Driver, name: str) -> Tile:
+    found = driver.find(Tile, f"live-{name}")
+    assert isinstance(found, Tile)
+    return found
+
+
+def value(driver: Driver, name: str) -> str:
+    return tile(driver, name).figure.value()
+
+
+def count(driver: Driver, name: str) -> tuple[str, str]:
+    """Return the value of a tile and the time that it covers."""
+    _caption, number, detail = tile(driver, name).figure.accessibleName().split(", ", 2)
+    return number, detail
+
+
 def test_a_mount_is_watched_while_somebody_looks(driver: Driver, fake: FakeHost) -> None:
     fake.samples = [_sample(1), _sample(2, 9e6)]
     driver.open()
     assert fake.asked("stats.watch") == []
     driver.tab("Live")
-    driver.wait(lambda: "9 MB/s" in driver.text_of("live-said"))
-    assert driver.text_of("live-rtt") == "2.1 ms"
-    assert driver.text_of("live-execute") == "3.1 ms"
-    assert driver.text_of("live-readahead") == "128 KiB"
-    assert "44 answered a second" in driver.text_of("connections")
+    driver.wait(lambda: value(driver, "read") == "9 MB/s")
+    assert value(driver, "rtt") == "2.1 ms"
+    assert value(driver, "execute") == "3.1 ms"
+    assert value(driver, "readahead") == "128 KiB"
+    assert "44 answered per second" in driver.text_of("connections")
     table = driver.find(OperationsTable, "operations")
     assert isinstance(table, OperationsTable)
     item = table.item(0, 0)
@@ -66,13 +83,13 @@ def test_another_mount_is_another_watch(driver: Driver, fake: FakeHost) -> None:
     fake.samples = [_sample(1)]
     driver.open()
     driver.tab("Live")
-    driver.wait(lambda: "MB/s" in driver.text_of("live-said"))
+    driver.wait(lambda: "MB/s" in value(driver, "read"))
     panel = driver.window._detail.live
     panel.set_mount(mounted("nas02:/b", "/b"))
     driver.wait(lambda: [args.mount_point for args in fake.asked("stats.watch")] == ["/home", "/b"])
     panel.set_mount(None)
     driver.wait(lambda: fake.watching == 0)
-    assert driver.text_of("live-rtt") == "—"
+    assert value(driver, "rtt") == "—"
 
 
 def test_what_is_not_mounted_has_no_live_tab(driver: Driver, fake: FakeHost) -> None:
@@ -105,6 +122,24 @@ def test_it_says_why_it_is_still_while_something_private_is_measured(
     assert not note.isVisible()
 
 
+def test_tiles_and_plot_are_in_sight_at_1000_by_700(driver: Driver, fake: FakeHost) -> None:
+    fake.samples = [_sample(1), _sample(2)]
+    driver.open()
+    driver.window.resize(1000, 700)
+    driver.tab("Live")
+    driver.wait(lambda: "MB/s" in value(driver, "read"))
+    shown = [tile(driver, name) for name in ("read", "write", "ops", "rtt", "segments", "timeouts", "queue")]
+    driver.wait(lambda: all(each.visibleRegion().boundingRect() == each.rect() for each in shown))
+    assert len({each.y() for each in shown}) == 2
+    assert not tile(driver, "readahead").isVisible()
+    driver.click("live-more")
+    assert tile(driver, "readahead").isVisible()
+    for each in shown:
+        assert each.toolTip()
+    plot = driver.window._detail.live._plot
+    assert plot.accessibleDescription().splitlines()[0] == "Time, To the server, From the server"
+
+
 def test_the_window_of_time_moves() -> None:
     window = SampleWindow()
     for second in range(300):
@@ -126,11 +161,14 @@ def test_what_went_wrong_is_that_of_all_the_time_shown(driver: Driver, fake: Fak
     fake.samples = [bad, msgspec.structs.replace(_sample(2), segments=2), _sample(3)]
     driver.open()
     driver.tab("Live")
-    driver.wait(lambda: driver.text_of("live-timeouts") == "1 in 3 s")
-    assert driver.text_of("live-segments") == "9 in 3 s"
-    assert driver.text_of("live-disordered") == "40 in 3 s"
-    assert driver.text_of("live-retransmissions") == "0 in 3 s"
-    assert driver.text_of("live-errors") == "6 in 3 s"
+    driver.wait(lambda: count(driver, "timeouts") == ("1", "in 3 s, unusual"))
+    assert count(driver, "segments") == ("9", "in 3 s, unusual")
+    assert count(driver, "disordered") == ("40", "in 3 s")
+    assert count(driver, "retransmissions") == ("0", "in 3 s")
+    assert count(driver, "errors") == ("6", "in 3 s")
+    kinds = {name: tile(driver, name).kind() for name in ("timeouts", "segments", "disordered", "errors")}
+    assert kinds.pop("timeouts") is kinds.pop("segments") is CardKind.ERROR
+    assert set(kinds.values()) == {CardKind.PLAIN}
     legend = driver.window._detail.live._legend
     assert legend._marks["timeout"].label.text() == "Timeouts: 1"
     assert legend._marks["retransmission"].label.text() == "Retransmitted: 9"
@@ -152,17 +190,17 @@ def test_one_choice_of_the_unit_counts_everywhere(driver: Driver, fake: FakeHost
     fake.samples = [_sample(0.0, speed=1_000_000)]
     driver.open()
     driver.tab("Live")
-    driver.wait(lambda: "1 MB/s" in driver.text_of("live-said"))
+    driver.wait(lambda: value(driver, "read") == "1 MB/s")
     choices = driver.window.findChildren(SpeedUnitBox)
     assert len(choices) > 1
     try:
         choices[0].setCurrentIndex(choices[0].findData("Mbit/s"))
         choices[0].activated.emit(choices[0].currentIndex())
         assert {choice.currentText() for choice in choices} == {"Mbit/s"}
-        assert "8 Mbit/s" in driver.text_of("live-said")
+        assert value(driver, "read") == "8 Mbit/s"
     finally:
         SPEED_UNITS.choose(SpeedUnit.BYTES)
-    assert "1 MB/s" in driver.text_of("live-said")
+    assert value(driver, "read") == "1 MB/s"
 
 
 def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) -> None:
@@ -170,7 +208,7 @@ def test_the_legend_is_whole_in_a_narrow_window(driver: Driver, fake: FakeHost) 
     driver.window.resize(760, 560)
     driver.open()
     driver.tab("Live")
-    driver.wait(lambda: driver.text_of("live-said") != "")
+    driver.wait(lambda: "MB/s" in value(driver, "read"))
     legend = driver.window._detail.live._legend
     labels = [legend._labels[name] for name in ("write", "read")]
     driver.wait(lambda: all(label.visibleRegion().boundingRect() == label.rect() for label in labels))
@@ -185,11 +223,11 @@ def test_figures_of_before_are_not_counted_when_somebody_looks_again(driver: Dri
     fake.samples = [msgspec.structs.replace(_sample(second), timeouts=1) for second in range(1, 61)]
     driver.open()
     driver.tab("Live")
-    driver.wait(lambda: driver.text_of("live-timeouts") == "60 in 60 s")
+    driver.wait(lambda: count(driver, "timeouts") == ("60", "in 60 s, unusual"))
     fake.samples = [_sample(second) for second in range(1, 4)]
     driver.tab("Settings")
     driver.tab("Live")
-    driver.wait(lambda: driver.text_of("live-timeouts") == "0 in 3 s")
+    driver.wait(lambda: count(driver, "timeouts") == ("0", "in 3 s"))
     times = driver.window._detail.live._window.timeline().curves[0].times_s
     assert list(times) == sorted(times)
 
@@ -214,10 +252,10 @@ def test_a_mount_that_is_away_for_a_moment_is_watched_again(
     fake.samples = [_sample(1)]
     driver.open()
     driver.tab("Live")
-    driver.wait(lambda: "reads" in driver.text_of("live-said"))
+    driver.wait(lambda: "MB/s" in value(driver, "read"))
     gone.set()
-    driver.wait(lambda: driver.text_of("live-said") == "it is not mounted at the moment")
-    assert driver.text_of("live-rtt") == "—"
+    driver.wait(lambda: driver.text_of("live-said") == "Not mounted at the moment")
+    assert value(driver, "rtt") == "—"
     assert driver.message() == ""
     driver.wait(lambda: len(fake.asked("stats.watch")) == 2)
-    driver.wait(lambda: "reads" in driver.text_of("live-said"))
+    driver.wait(lambda: "MB/s" in value(driver, "read"))
