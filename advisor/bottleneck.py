@@ -10,28 +10,53 @@ time on the wire, the time in queues, and the service time of the server.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from advisor.facts import payload_rate_bps
-from advisor.speeds import format_speed
+from advisor.message import Message, message
 
 if TYPE_CHECKING:
     from advisor.facts import LinkFacts
 
 BottleneckKind = Literal["network", "server", "round-trips", "client", "unclear"]
 TransferDirection = Literal["write", "read"]
-#: Kind of bottleneck to its label.
-BOTTLENECK_LABELS: dict[BottleneckKind, str] = {
-    "network": "the network",
-    "server": "the server",
-    "round-trips": "the round trips to the server",
-    "client": "this computer",
-    "unclear": "it is not clear",
-}
+
+
+class Evidence(StrEnum):
+    """Observation behind a bottleneck; app.text.speed_test_messages has the sentences."""
+
+    UNEXPLAINED = "evidence.unexplained"
+    LINK_EXCEEDED = "evidence.link-exceeded"
+    LINK_FULL = "evidence.link-full"
+    LINK_FULL_WITH_OTHERS = "evidence.link-full-with-others"
+    LINK_USED = "evidence.link-used"
+    LAB_PROCESSOR = "evidence.lab-processor"
+    PROCESSORS = "evidence.processors"
+    PROCESSORS_ALL = "evidence.processors-all"
+    PROCESSORS_KERNEL = "evidence.processors-kernel"
+    PROCESSORS_TEST = "evidence.processors-test"
+    OUT_OF_ORDER = "evidence.out-of-order"
+    SEGMENTS_LOST = "evidence.segments-lost"
+    SEGMENTS_LOST_BOUND = "evidence.segments-lost-bound"
+    RETRANSMISSION_TIMER = "evidence.retransmission-timer"
+    COMMIT = "evidence.commit"
+    ROUND_TRIPS = "evidence.round-trips"
+    ROUND_TRIPS_ONLY = "evidence.round-trips-only"
+    SERVER_TIME = "evidence.server-time"
+    WIRE_TIME = "evidence.wire-time"
+    QUEUE = "evidence.queue"
+    NULL_CALL = "evidence.null-call"
+    SEND_QUEUE = "evidence.send-queue"
+    RETRANSMITTED = "evidence.retransmitted"
+    DROPS = "evidence.drops"
+
 
 #: Fraction of the link's payload rate from which the link counts as full; the rest is lost at the beginning
 #: and the end of a copy. The lab's copies over links from 10 Mbit/s to 1 Gbit/s reach 80 to 99 %.
 _FULL_LINK_SHARE = 0.8
+#: Fraction of the payload rate above which a transfer exceeded what the rate alone carries.
+_EXCEEDED_SHARE = 1.005
 #: Fraction of busy time from which a processor counts as saturated.
 _BUSY_SHARE = 0.9
 #: Fraction of a time from which a part of it counts as the main part.
@@ -139,13 +164,13 @@ class Bottleneck:
     Attributes:
         kind: network (rate or losses of the link), server (its disk or its service time), round-trips
             (latency of the link), client (this computer), or unclear.
-        evidence: sentences with figures, the decisive one first.
+        evidence: observations with figures, the decisive one first; a test of an older version has sentences.
         confidence: high, medium or low.
         way: direction of the transfer.
     """
 
     kind: BottleneckKind
-    evidence: list[str]
+    evidence: list[Message | str]
     confidence: Literal["high", "medium", "low"]
     way: TransferDirection = "write"
 
@@ -169,10 +194,7 @@ def find_bottleneck(way: TransferDirection, load: TransferLoad, link: LinkFacts 
             return replace(found, evidence=evidence, confidence=confidence, way=way)
     return Bottleneck(
         kind="unclear",
-        evidence=[
-            "The link was not full, this computer not busy, and no wait explains the time.",
-            *_other_evidence(transfer, "unclear"),
-        ],
+        evidence=[message(Evidence.UNEXPLAINED), *_other_evidence(transfer, "unclear")],
         confidence="low",
         way=way,
     )
@@ -242,16 +264,13 @@ def _full_link(transfer: _TransferFigures) -> Bottleneck | None:
         return None
     part = load.speed / transfer.line
     if part >= _FULL_LINK_SHARE:
-        carries = format_speed(transfer.line)
-        if part > 1 and format_speed(load.speed) != carries:
-            # More than the rate is possible through data already in queues, or smaller headers.
-            text = (
-                f"At {format_speed(load.speed)} the test used all that the link can carry, which is about "
-                f"{carries} by its rate."
-            )
-        else:
-            text = f"The test used {_share(min(part, 1))} of the {carries} that the link can carry."
-        return _bottleneck("network", text, "high")
+        # More than the rate is possible through data already in queues, or smaller headers.
+        evidence = (
+            message(Evidence.LINK_EXCEEDED, speed=load.speed, limit=transfer.line)
+            if part > _EXCEEDED_SHARE
+            else message(Evidence.LINK_FULL, share=min(part, 1), limit=transfer.line)
+        )
+        return _bottleneck("network", evidence, "high")
     traffic = load.interfaces.get(link.interface or "")
     if traffic is None:
         return None
@@ -261,8 +280,7 @@ def _full_link(transfer: _TransferFigures) -> Bottleneck | None:
         return None
     return _bottleneck(
         "network",
-        f"The link was full: {link.interface} carried {_share(whole)} of what it can, the test itself "
-        f"{_share(part)}. The rest was sent by others, or sent again.",
+        message(Evidence.LINK_FULL_WITH_OTHERS, interface=link.interface, share=whole, own=part),
         "high",
     )
 
@@ -279,7 +297,7 @@ def _busy_client(transfer: _TransferFigures) -> Bottleneck | None:
         transfer.idle_rtt_s > _LAN_RTT_S and load.calls * transfer.idle_rtt_s > _MAJOR_PART * load.seconds
     ):
         return None
-    return _bottleneck("client", _processor_text(load), "high" if transfer.line else "medium")
+    return _bottleneck("client", _processor_evidence(load), "high" if transfer.line else "medium")
 
 
 def _tcp_loss(transfer: _TransferFigures) -> Bottleneck | None:
@@ -291,9 +309,7 @@ def _tcp_loss(transfer: _TransferFigures) -> Bottleneck | None:
     if transfer.way == "read":
         if transfer.lost < _MIN_LOSS:
             return None
-        part = _share(transfer.lost)
-        text = f"{part} of the packets from the server came out of order: some were lost and sent again."
-        return _bottleneck("network", text, "medium")
+        return _bottleneck("network", message(Evidence.OUT_OF_ORDER, share=transfer.lost), "medium")
     if (
         load.again < _MIN_RETRANSMISSIONS
         or not load.segments
@@ -304,12 +320,12 @@ def _tcp_loss(transfer: _TransferFigures) -> Bottleneck | None:
     bound = cubic_throughput(replace(transfer.link, loss=transfer.lost, rtt_s=transfer.idle_rtt_s))
     if load.speed < bound / _LOSS_RATE_TOLERANCE:
         return None
-    text = f"{_share(transfer.lost)} of the segments were lost and retransmitted"
+    evidence = message(Evidence.SEGMENTS_LOST, share=transfer.lost)
     if load.speed < bound:
-        text += (
-            f". At a round-trip time of {_span(transfer.idle_rtt_s)} TCP brings about {format_speed(bound)}"
+        evidence = message(
+            Evidence.SEGMENTS_LOST_BOUND, share=transfer.lost, rtt=transfer.idle_rtt_s, bound=bound
         )
-    return _bottleneck("network", f"{text}.", "medium")
+    return _bottleneck("network", evidence, "medium")
 
 
 def _retransmissions(transfer: _TransferFigures) -> Bottleneck | None:
@@ -325,8 +341,7 @@ def _retransmissions(transfer: _TransferFigures) -> Bottleneck | None:
         return None
     return _bottleneck(
         "network",
-        f"{_share(transfer.lost)} of the segments were lost and retransmitted "
-        f"({load.again} of {load.segments}): TCP waits 200 ms or more for those that only its timer finds.",
+        message(Evidence.RETRANSMISSION_TIMER, share=transfer.lost, count=load.again, total=load.segments),
         "medium",
     )
 
@@ -339,8 +354,7 @@ def _slow_disk(transfer: _TransferFigures) -> Bottleneck | None:
         return None
     return _bottleneck(
         "server",
-        f"{_span(load.commit_s)} of {_span(load.seconds)} went by until the server had the data on its disk "
-        "(COMMIT).",
+        message(Evidence.COMMIT, waited=load.commit_s, total=load.seconds),
         "high",
     )
 
@@ -354,15 +368,16 @@ def _round_trips(transfer: _TransferFigures) -> Bottleneck | None:
         or load.requests_in_flight < _MAJOR_PART
     ):
         return None
-    trip = (
-        f"A request took {_span(load.trip_s)}, of which the way there and back takes "
-        f"{_span(transfer.idle_rtt_s)}"
-    )
-    if transfer.idle_rtt_s >= load.trip_s:
-        trip = f"A request took {_span(load.trip_s)}, no longer than one that does nothing"
+    only = transfer.idle_rtt_s >= load.trip_s
     return _bottleneck(
         "round-trips",
-        f"{trip}; {load.calls} requests were made, {load.requests_in_flight:.1f} at once.",
+        message(
+            Evidence.ROUND_TRIPS_ONLY if only else Evidence.ROUND_TRIPS,
+            trip=load.trip_s,
+            rtt=transfer.idle_rtt_s,
+            calls=load.calls,
+            in_flight=load.requests_in_flight,
+        ),
         "high" if transfer.line else "medium",
     )
 
@@ -377,8 +392,7 @@ def _slow_server(transfer: _TransferFigures) -> Bottleneck | None:
     sure = transfer.idle_link and transfer.line is not None
     return _bottleneck(
         "server",
-        f"A request took {_span(load.trip_s)}, of which the way takes {_span(transfer.loaded_rtt_s)}: "
-        f"the server took about {_span(transfer.service_s)}.",
+        message(Evidence.SERVER_TIME, trip=load.trip_s, rtt=transfer.loaded_rtt_s, server=transfer.service_s),
         "high" if sure else "medium",
     )
 
@@ -390,8 +404,9 @@ def _slow_wire(transfer: _TransferFigures) -> Bottleneck | None:
         return None
     return _bottleneck(
         "network",
-        f"A request took {_span(load.trip_s)}, of which its bytes need {_span(transfer.wire_s)} on the link; "
-        f"{load.requests_in_flight:.1f} were made at once.",
+        message(
+            Evidence.WIRE_TIME, trip=load.trip_s, wire=transfer.wire_s, in_flight=load.requests_in_flight
+        ),
         "medium",
     )
 
@@ -403,8 +418,7 @@ def _queueing(transfer: _TransferFigures) -> Bottleneck | None:
         return None
     return _bottleneck(
         "network",
-        f"Packets queued on the way: a round trip of {_span(transfer.idle_rtt_s)} became "
-        f"{_span(transfer.loaded_rtt_s)} during the test.",
+        message(Evidence.QUEUE, idle=transfer.idle_rtt_s, loaded=transfer.loaded_rtt_s),
         "medium",
     )
 
@@ -416,51 +430,39 @@ _CHECKS = (
 )  # fmt: skip
 
 
-def _other_evidence(transfer: _TransferFigures, kind: BottleneckKind) -> list[str]:
-    """Return sentences about further observations."""
+def _other_evidence(transfer: _TransferFigures, kind: BottleneckKind) -> list[Message]:
+    """Return further observations."""
     load, link = transfer.load, transfer.link
-    found: list[str] = []
+    found: list[Message] = []
     if transfer.line is not None and load.speed / transfer.line < _FULL_LINK_SHARE:
-        found.append(f"The test used {_share(load.speed / transfer.line)} of what the link can carry.")
+        found.append(message(Evidence.LINK_USED, share=load.speed / transfer.line))
         if link is not None and link.emulated and transfer.line > _LAB_BYTES_PER_S:
-            found.append(
-                "The lab has one processor for client, server and link together: that, not the link, limits "
-                "what it shows of such a rate."
-            )
+            found.append(message(Evidence.LAB_PROCESSOR))
     if transfer.busy >= _BUSY_SHARE and kind != "client":
-        found.append(_processor_text(load))
+        found.append(_processor_evidence(load))
     if load.network_s is not None and load.calls and kind not in {"round-trips", "server"}:
-        found.append(
-            f"A request that does nothing takes {_span(load.network_s)}, one of the test took "
-            f"{_span(load.trip_s)}."
-        )
+        found.append(message(Evidence.NULL_CALL, null=load.network_s, trip=load.trip_s))
     if load.queue_s > load.rtt_s and kind != "network":
-        found.append(f"Requests waited {_span(load.queue_s / load.calls)} each before they were sent.")
+        found.append(message(Evidence.SEND_QUEUE, waited=load.queue_s / load.calls))
     if load.again and kind != "network":
-        found.append(f"{load.again} of {load.segments} packets were sent again.")
+        found.append(message(Evidence.RETRANSMITTED, count=load.again, total=load.segments))
     traffic = load.interfaces.get(link.interface or "") if link is not None else None
     if traffic is not None and traffic.drops:
-        found.append(f"The interface dropped {traffic.drops} packets meanwhile.")
+        found.append(message(Evidence.DROPS, count=traffic.drops))
     return found
 
 
-def _processor_text(load: TransferLoad) -> str:
+def _processor_evidence(load: TransferLoad) -> Message:
     figures = (
-        ("all together", load.cpu),
-        ("one of them, by the kernel", load.core),
-        ("by the test", load.worker),
+        (Evidence.PROCESSORS_ALL, load.cpu),
+        (Evidence.PROCESSORS_KERNEL, load.core),
+        (Evidence.PROCESSORS_TEST, load.worker),
     )
-    known = ", ".join(f"{name} {_share(value)}" for name, value in figures if value is not None)
-    return f"This computer's processors were busy: {known}."
+    parts = [message(code, share=value) for code, value in figures if value is not None]
+    return message(Evidence.PROCESSORS, parts=parts)
 
 
-def _share(value: float) -> str:
-    return f"{100 * value:.3g} %" if value < 0.095 else f"{100 * value:.0f} %"
-
-
-def _bottleneck(kind: BottleneckKind, text: str, confidence: Literal["high", "medium", "low"]) -> Bottleneck:
-    return Bottleneck(kind=kind, evidence=[text], confidence=confidence)
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+def _bottleneck(
+    kind: BottleneckKind, evidence: Message, confidence: Literal["high", "medium", "low"]
+) -> Bottleneck:
+    return Bottleneck(kind=kind, evidence=[evidence], confidence=confidence)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from advisor.message import Message
 from app.text.errors import ErrorCode
-from app.text.message import Message, fill
+from app.text.message import fill
 from app.text.translate import gettext
 
 if TYPE_CHECKING:

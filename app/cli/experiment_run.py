@@ -56,11 +56,11 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Generator, Sequence
 
+    from advisor.message import Message
     from app.experiment.model import Experiment, ExperimentEvent
     from app.history.experiment_store import StoredExperiment
     from app.mounts.model import MountTable
     from app.service.protocol import HelloResult
-    from app.text.message import Message
 
 if TYPE_CHECKING:
     #: Sends a request to the host (verb, arguments, handler of events) and returns the answer.

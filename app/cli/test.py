@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.bottleneck import BOTTLENECK_LABELS
 from advisor.speeds import format_speed
 from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.analysis import bottleneck_text
@@ -18,6 +17,9 @@ from app.speedtest.model import (
     TestPlanArgs,
     TestSpec,
 )
+from app.text.message import message_text
+from app.text.speed_test_messages import TEST_WORDS
+from app.text.translate import gettext
 from app.text.units import format_duration, format_size
 
 if TYPE_CHECKING:
@@ -162,12 +164,18 @@ def grid_rows(cells: list[GridCell]) -> list[list[str]]:
 
 
 def _bottleneck_label(found: Bottleneck | None) -> str:
-    return "—" if found is None else "not clear" if found.kind == "unclear" else BOTTLENECK_LABELS[found.kind]
+    return (
+        "—"
+        if found is None
+        else "not clear"
+        if found.kind == "unclear"
+        else gettext(TEST_WORDS["bottleneck"][found.kind])
+    )
 
 
 def bottleneck_lines(found: Bottleneck) -> list[str]:
     """Return the bottleneck of a test, and a line for each piece of evidence."""
-    return [bottleneck_text(found), *(f"  {line}" for line in found.evidence)]
+    return [bottleneck_text(found), *(f"  {message_text(one)}" for one in found.evidence)]
 
 
 def _figure_text(figure: Figure, form: Callable[[float], str]) -> str:

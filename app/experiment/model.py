@@ -16,9 +16,9 @@ from advisor.experiment.conclusions import (  # noqa: TC001 - msgspec reads it a
     SearchConclusion,
 )
 from advisor.experiment.measurements import TrialOutcome  # noqa: TC001 - msgspec reads it at run time
+from advisor.message import Message  # noqa: TC001 - msgspec reads it at run time
 from advisor.transfer_sizes import CP_CALL_SIZE
 from app.speedtest.model import Direction, Environment, TestEvent, WorkloadKind  # noqa: TC001 - msgspec reads it
-from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time
 from app.text.units import format_size
 
 if TYPE_CHECKING:

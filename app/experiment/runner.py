@@ -14,6 +14,7 @@ import msgspec
 from advisor.experiment import measurements
 from advisor.experiment.measurements import TrialOutcome
 from advisor.experiment.ranking import baseline_drifts
+from advisor.message import Message, message
 from app.errors import AppError, CancelledError
 from app.experiment.design import Trial, schedule_trials
 from app.experiment.factors import trial_spec
@@ -21,7 +22,6 @@ from app.experiment.feasibility import VOLATILE_OPTIONS
 from app.experiment.model import ExperimentEvent, ExperimentResult, StopReason
 from app.speedtest.cleanup import wait_unless_cancelled
 from app.tasks import CancelToken
-from app.text.message import Message, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -33,11 +33,12 @@ from app.mounts.plan import UNMOUNT_TIMEOUT_S, build_plan, inspect_change, mount
 from app.mounts.requested_options import live_options
 from app.tasks import CancelToken
 from app.text.errors import ErrorCode
-from app.text.message import Message, message_text
+from app.text.message import message_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.message import Message
     from app.mounts.actions import MountActions
     from app.mounts.change_model import ApplyArgs, ApplyPlan, StepState
     from app.mounts.config_store import WrittenConfig

@@ -11,9 +11,9 @@ from typing import Literal
 import msgspec
 
 from advisor.finding import Finding  # noqa: TC001 - msgspec reads it at run time
+from advisor.message import Message  # noqa: TC001 - msgspec reads it at run time
 from app.helper_client import MOUNT_TIMEOUT_S
 from app.mounts.model import Approval, Holder, MountReport  # noqa: TC001 - msgspec reads them at run time
-from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time
 
 #: Where a mount is saved: nowhere (it ends at the unmount or shutdown), in fstab, or in systemd units.
 SaveTarget = Literal["nowhere", "fstab", "systemd"]

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from advisor.finding import Finding  # noqa: TC001 - msgspec reads it at run time
-from app.text.message import Message  # noqa: TC001 - msgspec reads it at run time
+from advisor.message import Message  # noqa: TC001 - msgspec reads it at run time
 
 MountState = Literal["mounted", "not-mounted", "not-responding", "stale", "differs"]
 #: Reason of "not-responding": the server is "silent", has "refused" the connection or is "unreachable", or

@@ -9,12 +9,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from advisor.message import Message, message
 from advisor.options import NO, MountOptions, Option, catalogue
 from app.mounts.change_model import PlannedOptionChange, RequiredAction
 from app.mounts.option_comparison import values_in_use
 from app.mounts.requested_options import is_request_known
 from app.mounts.saved_readahead import same_readahead
-from app.text.message import Message, message
 
 if TYPE_CHECKING:
     from app.mounts.model import Mount

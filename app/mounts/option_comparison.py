@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.message import Message, message
 from advisor.options import (
     ATTRIBUTE_TIMES,
     NO,
@@ -24,7 +25,6 @@ from advisor.options import (
 )
 from advisor.transfer_sizes import MAX_IO_SIZE, kernel_number, rounded_io_size
 from app.mounts.model import Active, AddedOption, Configured, OptionValue
-from app.text.message import Message, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.message import Message, message
 from advisor.share import Share, ShareError
 from app.errors import printable
 from app.helper import readahead, readahead_rule
@@ -29,7 +30,6 @@ from app.mounts import autofs, saved_readahead, systemd_units
 from app.mounts.model import Active, Configured, Mount, MountState, MountTable
 from app.mounts.option_comparison import Difference, configuration_differences
 from app.mounts.requested_options import with_requested_options
-from app.text.message import Message, message
 
 if TYPE_CHECKING:
     from collections.abc import Callable

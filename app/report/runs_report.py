@@ -14,6 +14,7 @@ from app.report.html_page import environment_line, html_document, html_table
 from app.report.svg_plot import PlotCurve, PlotStrip, curve_plot, strip_plot
 from app.speedtest.analysis import bottleneck_text, unmeasured_effects
 from app.speedtest.model import SPEED_FIGURES
+from app.text.message import message_text
 from app.text.units import format_duration, format_size
 from app.version import VERSION
 
@@ -51,7 +52,7 @@ def runs_to_html(
         "<h2>All tests</h2>",
         _runs_table(runs),
         "<h2>Each test</h2>",
-        *(_details(run) for run in runs[:_MAX_DETAILS]),
+        *(_details(run, unit) for run in runs[:_MAX_DETAILS]),
     ]
     if len(runs) > _MAX_DETAILS:
         body.append(f'<p class="muted">The first {_MAX_DETAILS} are described; all are in the table.</p>')
@@ -131,7 +132,7 @@ def _runs_table(runs: Sequence[Run]) -> str:
     return html_table(head, rows, numbers=frozenset({5, 6}), plain=False)
 
 
-def _details(run: Run) -> str:
+def _details(run: Run, unit: SpeedUnit) -> str:
     result = run.result
     rows: list[list[str]] = []
     for name, figure in result.figures.items():
@@ -151,7 +152,7 @@ def _details(run: Run) -> str:
         if rows
         else "",
         _grid(result),
-        *(f"<p>{escape(text)}</p>" for text in _verdict(result)),
+        *(f"<p>{escape(text)}</p>" for text in _verdict(result, unit)),
         *(f"<p>{escape(note)}</p>" for note in result.notes),
         f"<p>{escape(result.cache.note)}</p>" if result.cache is not None else "",
         *(f"<p>{escape(text)}</p>" for text in unmeasured_effects(result)),
@@ -161,11 +162,13 @@ def _details(run: Run) -> str:
     return f"<details>{''.join(parts)}</details>"
 
 
-def _verdict(result: TestResult) -> list[str]:
+def _verdict(result: TestResult, unit: SpeedUnit) -> list[str]:
     """Return the bottleneck with its evidence, and the uses that the measured speed is enough for."""
     found = result.bottleneck
     bottleneck = (
-        [f"{bottleneck_text(found)}. {' '.join(found.evidence)}".strip()] if found is not None else []
+        [f"{bottleneck_text(found)}. {' '.join(message_text(one, unit) for one in found.evidence)}".strip()]
+        if found is not None
+        else []
     )
     return [*bottleneck, *(f"Enough for {text[:1].lower()}{text[1:]}" for text in result.enough)]
 

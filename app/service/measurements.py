@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from advisor.facts import ClientFacts, Facts
+from advisor.message import message
 from app.errors import AppError
 from app.experiment.context import ExperimentContext
 from app.experiment.plan import plan_experiment
@@ -27,7 +28,6 @@ from app.speedtest.private_mount import PrivateMount
 from app.speedtest.runner import inspect_target, run_test
 from app.tasks import CancelToken
 from app.text.errors import ErrorCode
-from app.text.message import message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -8,16 +8,20 @@ represent the cost of a request, and the gain of a greater queue depth.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from advisor.bottleneck import BOTTLENECK_LABELS, MIN_LOAD_TIME_S, find_bottleneck
+from advisor.bottleneck import MIN_LOAD_TIME_S, find_bottleneck
 from advisor.experiment.intervals import confidence_interval, median, single_outlier, spread_is_wide
 from advisor.facts import payload_rate_bps
-from advisor.speeds import format_rate, format_speed
+from advisor.message import Message, message
+from advisor.speeds import format_rate
 from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS, SPEED_FIGURES, CacheReport, Figure
+from app.text.message import fill, message_text
+from app.text.translate import gettext
 from app.text.units import format_size
 from app.text.use_cases import use_case_texts
 
@@ -30,11 +34,43 @@ if TYPE_CHECKING:
     from app.speedtest.model import CacheMethod, GridCell, GridRun, TestResult, TestSpec, Transfer
 
 #: Phrases for the repeats of a figure in a note.
-_FIGURE_PHRASES = {
-    "write": "to the server", "read": "from the server", "create": "of making files",
-    "stat": "of looking up files", "delete": "of deleting files",
-    SMALL_READS: "of small reads",
-}  # fmt: skip
+
+
+class CombinedEvidence(StrEnum):
+    """Evidence that joins the bottlenecks of several transfers."""
+
+    OTHER_DIRECTION = "evidence.other-direction"
+    FASTEST_SEQUENTIAL = "evidence.fastest-sequential"
+    FASTEST_RANDOM = "evidence.fastest-random"
+    RANDOM_ACCESS = "evidence.random-access"
+    RATE = "evidence.rate"
+    RATE_UNCLEAR = "evidence.rate-unclear"
+
+
+class Outlier(StrEnum):
+    """One repeat far from the others."""
+
+    SPEED_ABOVE = "outlier.speed-above"
+    SPEED_BELOW = "outlier.speed-below"
+    RATE_ABOVE = "outlier.rate-above"
+    RATE_BELOW = "outlier.rate-below"
+
+
+class SmallReads(StrEnum):
+    """Small reads compared with the copy from the server."""
+
+    SHARE = "small-reads.share"
+    HELD_BACK = "small-reads.held-back"
+    READAHEAD_HELPS = "small-reads.readahead-helps"
+
+
+#: Codes by whether the figure is a speed, and whether the outlier is above the median.
+_OUTLIERS = {
+    (True, True): Outlier.SPEED_ABOVE,
+    (True, False): Outlier.SPEED_BELOW,
+    (False, True): Outlier.RATE_ABOVE,
+    (False, False): Outlier.RATE_BELOW,
+}
 CACHED_SMALL_READ = "The small reads came at least partly from the client's cache: they are not compared."
 #: Minimum mean size of files whose copy shows the streaming speed, bytes.
 _STREAM_FILE_BYTES = 2**20
@@ -131,30 +167,33 @@ def transfer_bottleneck(
     if not bottlenecks:
         return None
     (_, slower), *rest = sorted(bottlenecks, key=lambda item: item[0])
-    others = [
-        f"{DIRECTIONS[other.way]}: {BOTTLENECK_LABELS[other.kind]}. {other.evidence[0]}" for _, other in rest
-    ]
+    others = [_other_direction(other, other.evidence[0]) for _, other in rest]
     return replace(slower, evidence=[*slower.evidence, *others])
 
 
-def outlier_notes(figures: dict[str, Figure]) -> list[str]:
-    """Return a sentence for each figure with a single outlier among its repeats."""
-    notes: list[str] = []
+def _other_direction(other: Bottleneck, evidence: Message | str) -> Message:
+    return message(CombinedEvidence.OTHER_DIRECTION, direction=other.way, kind=other.kind, evidence=evidence)
+
+
+def outlier_notes(figures: dict[str, Figure]) -> list[Message]:
+    """Return a message for each figure with a single outlier among its repeats."""
+    notes: list[Message] = []
     for name, figure in figures.items():
         outlier = single_outlier(figure.values)
         if outlier is not None:
-            format_value = format_speed if name in SPEED_FIGURES else _rate_text
+            is_speed, above = name in SPEED_FIGURES, outlier.ratio > 1
             notes.append(
-                f"Outlier: repeat {outlier.place + 1} of {len(figure.values)} {_FIGURE_PHRASES[name]} was "
-                f"{abs(100 * (outlier.ratio - 1)):.0f} % "
-                f"{'above' if outlier.ratio > 1 else 'below'} the median "
-                f"({format_value(outlier.value)}, median {format_value(figure.median)})."
+                message(
+                    _OUTLIERS[is_speed, above],
+                    figure=name,
+                    repeat=outlier.place + 1,
+                    count=len(figure.values),
+                    share=abs(outlier.ratio - 1),
+                    value=outlier.value,
+                    median=figure.median,
+                )
             )
     return notes
-
-
-def _rate_text(rate: float) -> str:
-    return f"{rate:.3g} a second"
 
 
 def supported_uses(
@@ -220,7 +259,7 @@ _SERVER_MEMORY_NOTE = (
 def unmeasured_effects(result: TestResult) -> list[str]:
     """Return sentences on the limits of a test's figures: call sizes, and effects of disk and memory."""
     notes = [f"It copied in {call_size_text(result)}."] if not result.grid else []
-    notes += _small_read_notes(result)
+    notes += map(message_text, _small_read_notes(result))
     directions = {cell.way for cell in result.grid}
     if result.nfs and (result.write is not None or "write" in directions):
         notes.append(_FSYNC_NOTE)
@@ -246,19 +285,19 @@ def call_size_text(result: TestResult) -> str:
     return f"calls of {size}, as cp does on this mount" if result.as_copy else f"calls of {size}"
 
 
-def _small_read_notes(result: TestResult) -> list[str]:
+def _small_read_notes(result: TestResult) -> list[Message]:
     """Return how small reads compare with the copy, if both were measured and neither was cached."""
     copy, small = (result.figures.get(name) for name in ("read", SMALL_READS))
     cached = any(transfer is None or transfer.cached for transfer in (result.read, result.small_read))
     if copy is None or small is None or cached or not copy.median:
         return []
-    text = f"Small reads, in calls of {format_size(SMALL_READ_SIZE)}, reached "
-    text += f"{100 * small.median / copy.median:.0f} % of the speed of the copy from the server."
+    params: dict[str, Any] = {"size": SMALL_READ_SIZE, "share": small.median / copy.median}
     bottleneck = result.small_bottleneck
     if bottleneck is None or bottleneck.kind == "unclear" or small.median > _AS_FAST_RATIO * copy.median:
-        return [text]
-    helps = ", and more readahead helps them" if bottleneck.kind == "round-trips" else ""
-    return [f"{text} They were held back by {BOTTLENECK_LABELS[bottleneck.kind]}{helps}."]
+        return [message(SmallReads.SHARE, **params)]
+    helps = bottleneck.kind == "round-trips"
+    code = SmallReads.READAHEAD_HELPS if helps else SmallReads.HELD_BACK
+    return [message(code, kind=bottleneck.kind, **params)]
 
 
 def check_cached(transfer: Transfer, link: LinkFacts | None) -> tuple[bool, str]:
@@ -299,7 +338,7 @@ def cache_report(transfer: Transfer, method: CacheMethod, link: LinkFacts | None
     return CacheReport(method=method, checked=checked, cached=cached or transfer.cached, note=note)
 
 
-DIRECTIONS: dict[TransferDirection, str] = {"write": "To the server", "read": "From the server"}
+DIRECTIONS: tuple[TransferDirection, ...] = ("write", "read")
 #: Typical largest write of a virtual disk or a database, bytes.
 SMALL_WRITE_BYTES = 16 * 1024
 
@@ -322,10 +361,14 @@ def cells_with_bottleneck(cells: Sequence[GridCell], link: LinkFacts | None) -> 
 
 def bottleneck_text(bottleneck: Bottleneck) -> str:
     """Return the bottleneck of one direction as a sentence, without a full stop."""
-    phrase = f"held back by {BOTTLENECK_LABELS[bottleneck.kind]} ({bottleneck.confidence} confidence)"
     if bottleneck.kind == "unclear":
-        phrase = "what held it back is not clear"
-    return f"{DIRECTIONS[bottleneck.way]}: {phrase}"
+        return fill(
+            gettext("{direction:direction}: what held it back is not clear"), {"direction": bottleneck.way}
+        )
+    return fill(
+        gettext("{direction:direction}: held back by {kind:bottleneck} ({confidence} confidence)"),
+        {"direction": bottleneck.way, "kind": bottleneck.kind, "confidence": bottleneck.confidence},
+    )
 
 
 def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
@@ -339,12 +382,9 @@ def grid_bottleneck(cells: Sequence[GridCell]) -> Bottleneck | None:
     if not fastest:
         return None
     lead, *rest = sorted(fastest, key=lambda item: item.run.bytes_per_s)
-    others = [
-        f"{DIRECTIONS[item.cell.way]}: {BOTTLENECK_LABELS[item.verdict.kind]}. {item.fastest_text}"
-        for item in rest
-    ]
-    random = [line for direction in DIRECTIONS if (line := _random_access_text(analyzed, direction))]
-    return replace(lead.verdict, evidence=[lead.fastest_text, *lead.verdict.evidence[1:], *others, *random])
+    others = [_other_direction(item.verdict, item.fastest) for item in rest]
+    random = [one for direction in DIRECTIONS if (one := _random_access(analyzed, direction))]
+    return replace(lead.verdict, evidence=[lead.fastest, *lead.verdict.evidence[1:], *others, *random])
 
 
 def grid_use_cases(cells: Sequence[GridCell]) -> list[str]:
@@ -382,22 +422,23 @@ class _AnalyzedCell(NamedTuple):
     verdict: Bottleneck
 
     @property
-    def fastest_text(self) -> str:
-        """Sentence on the speed of the fastest cell and on its bottleneck."""
-        order = "In order" if self.cell.is_sequential else "At random"
-        return (
-            f"{order}, {format_size(self.cell.record)} each, {_depth_text(self.cell)}, was the quickest: "
-            f"{format_speed(self.run.bytes_per_s)}. {self.verdict.evidence[0]}"
+    def fastest(self) -> Message:
+        """Speed of the fastest cell, and its bottleneck."""
+        sequential = self.cell.is_sequential
+        return message(
+            CombinedEvidence.FASTEST_SEQUENTIAL if sequential else CombinedEvidence.FASTEST_RANDOM,
+            record=self.cell.record,
+            depth=self.cell.at_once,
+            speed=self.run.bytes_per_s,
+            evidence=self.verdict.evidence[0],
         )
 
     @property
-    def rate_text(self) -> str:
-        """Phrase on the rate of requests and on its bottleneck."""
+    def rate(self) -> Message:
+        """Rate of requests, and its bottleneck."""
         kind = self.verdict.kind
-        why = (
-            "it is not clear why no more" if kind == "unclear" else f"held back by {BOTTLENECK_LABELS[kind]}"
-        )
-        return f"{_depth_text(self.cell)} {self.run.iops:.0f} requests a second, {why}"
+        code = CombinedEvidence.RATE_UNCLEAR if kind == "unclear" else CombinedEvidence.RATE
+        return message(code, depth=self.cell.at_once, rate=self.run.iops, kind=kind)
 
 
 def _analyzed_cells(cells: Sequence[GridCell]) -> list[_AnalyzedCell]:
@@ -412,10 +453,6 @@ def _is_wide(cell: GridCell) -> bool:
     return spread_is_wide([run.bytes_per_s for run in cell.runs])
 
 
-def _depth_text(cell: GridCell) -> str:
-    return f"{cell.at_once} at once" if cell.at_once > 1 else "one at a time"
-
-
 def _fastest_cell(analyzed: Sequence[_AnalyzedCell], direction: TransferDirection) -> _AnalyzedCell | None:
     """Return the fastest sequential cell of a direction, or the fastest random one without any."""
     candidates = [item for item in analyzed if item.cell.way == direction]
@@ -426,16 +463,19 @@ def _fastest_cell(analyzed: Sequence[_AnalyzedCell], direction: TransferDirectio
     )
 
 
-def _random_access_text(analyzed: Sequence[_AnalyzedCell], direction: TransferDirection) -> str:
-    """Return a sentence on the smallest random requests at low and high queue depth; "" without any."""
+def _random_access(analyzed: Sequence[_AnalyzedCell], direction: TransferDirection) -> Message | None:
+    """Return the rates of the smallest random requests at low and high queue depth, None without any."""
     candidates = [item for item in analyzed if item.cell.way == direction and not item.cell.is_sequential]
     if not candidates:
-        return ""
+        return None
     record = min(item.cell.record for item in candidates)
     few, *more = sorted(
         (item for item in candidates if item.cell.record == record), key=lambda i: i.cell.at_once
     )
-    rates = "; ".join(item.rate_text for item in [few, *more[-1:]])
-    return (
-        f"{DIRECTIONS[direction]}, at random, {format_size(record)} each: {rates}. {few.verdict.evidence[0]}"
+    return message(
+        CombinedEvidence.RANDOM_ACCESS,
+        direction=direction,
+        record=record,
+        rates=[item.rate for item in (few, *more[-1:])],
+        evidence=few.verdict.evidence[0],
     )

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import time
+from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from advisor.speeds import format_speed
+from advisor.message import Message, message
 from app.discovery.rpc import NULL_PROCEDURE, Deadline, RpcConnection
 from app.errors import AppError
 from app.process import find_program, kill_group, start
@@ -84,18 +85,36 @@ def measure_tcp_throughput(address: str, token: CancelToken) -> NetworkThroughpu
         )
 
 
-def network_notes(network: NetworkThroughput, write: Transfer | None, read: Transfer | None) -> list[str]:
-    """Return a sentence on the network's throughput, and on the fraction of it that the copies reached."""
+class NetworkNote(StrEnum):
+    """Throughput of the network alone, and the fraction of it that a copy reached."""
+
+    BOTH = "network.both"
+    ONE = "network.one"
+    WRITE = "network.write"
+    WRITE_SHARE = "network.write-share"
+    READ = "network.read"
+    READ_SHARE = "network.read-share"
+
+
+def network_notes(
+    network: NetworkThroughput, write: Transfer | None, read: Transfer | None
+) -> list[Message | str]:
+    """Return a message on the network's throughput, and on the fraction of it that the copies reached."""
     if network.problem:
         return [network.problem]
-    parts: list[str] = []
-    for preposition, alone, copy in (("to", network.write, write), ("from", network.read, read)):
-        if alone:
-            text = f"{format_speed(alone)} {preposition} the server"
-            if copy is not None and not copy.cached:
-                text += f" (the copy reached {100 * copy.bytes_per_s / alone:.0f} %)"
-            parts.append(text)
-    return [f"The network alone, one TCP stream through iperf3, carried {' and '.join(parts)}."]
+    ways = [
+        message(shared, speed=alone, share=copy.bytes_per_s / alone)
+        if copy is not None and not copy.cached
+        else message(plain, speed=alone)
+        for plain, shared, alone, copy in (
+            (NetworkNote.WRITE, NetworkNote.WRITE_SHARE, network.write, write),
+            (NetworkNote.READ, NetworkNote.READ_SHARE, network.read, read),
+        )
+        if alone
+    ]
+    if len(ways) > 1:
+        return [message(NetworkNote.BOTH, write=ways[0], read=ways[1])]
+    return [message(NetworkNote.ONE, way=way) for way in ways]
 
 
 def _run_stream(command: list[str], token: CancelToken) -> float:

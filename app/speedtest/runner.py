@@ -54,6 +54,7 @@ from app.speedtest.repetitions import (
 )
 from app.speedtest.testdir import PREFIX, new_run_id, not_responding_error
 from app.text.errors import ErrorCode
+from app.text.message import message_text
 from resources.decoding import from_json
 
 if TYPE_CHECKING:
@@ -144,11 +145,11 @@ def run_test(
         median_transfer(reads),
     )
     figures = figures_of_repeats(result.rounds)
-    notes += outlier_notes(figures)
+    notes += map(message_text, outlier_notes(figures))
     network = None
     if spec.network_alone and where is not None and nfs:
         network = measure_tcp_throughput(where.server[0], token)
-        notes += network_notes(network, write, read)
+        notes += map(message_text, network_notes(network, write, read))
     final_spec = result.spec or spec
     cells = cells_with_bottleneck(result.grid, link)
     requested, effective = _requested_and_effective(where, table()) if where is not None and nfs else ({}, {})

@@ -8,13 +8,13 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from advisor.message import Message
 from advisor.speeds import SpeedUnit, format_rate, format_speed
 from app.text.errors import ErrorCode
 from app.text.experiment_messages import EXPERIMENT_MESSAGES
 from app.text.mount_messages import MOUNT_MESSAGES
-from app.text.translate import gettext
+from app.text.speed_test_messages import TEST_MESSAGES, TEST_WORDS
+from app.text.translate import gettext, ngettext
 from app.text.units import format_duration, format_size
 from resources.decoding import converted
 
@@ -22,35 +22,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 #: Sentences by code. Placeholders name values; a format such as {used:speed} is a key of _FORMATS.
-MESSAGES: Mapping[str, str] = {**MOUNT_MESSAGES, **EXPERIMENT_MESSAGES}
+MESSAGES: Mapping[str, str] = {**MOUNT_MESSAGES, **EXPERIMENT_MESSAGES, **TEST_MESSAGES}
 
 
-class Message(msgspec.Struct, frozen=True):
-    """A statement for the user as data.
-
-    Attributes:
-        code: key of its sentence in MESSAGES, or an ErrorCode.
-        params: values for the placeholders of the sentence.
-    """
-
-    code: str
-    params: dict[str, Any] = {}
-
-
-def message(code: str, **params: Any) -> Message:
-    """Return a message with the values for its placeholders."""
-    return Message(code, params)
-
-
-def message_text(item: Message | None, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+def message_text(item: Message | str | None, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
     """Return the sentence of a message, "" for None.
 
     Args:
-        item: code and values.
+        item: code and values; a text, as older versions saved it, is returned unchanged.
         unit: unit in which to show speeds.
     """
-    if item is None:
-        return ""
+    if item is None or isinstance(item, str):
+        return item or ""
     if not item.code:  # an error whose sentence was given as text
         return str(item.params["text"])
     error = ErrorCode.from_code(item.code)
@@ -88,6 +71,11 @@ class _ValueFormatter(Formatter):
             return format_speed(value, self._unit)
         if format_spec in _FORMATS:
             return _FORMATS[format_spec](value)
+        if format_spec in TEST_WORDS:
+            words = TEST_WORDS[format_spec]
+            return gettext(words[value]) if value in words else str(value)
+        if format_spec == "sentences":
+            return "; ".join(self.format_field(item, "") for item in value)
         if isinstance(value, dict):  # a message that was sent as JSON
             value = converted(value, Message)
         if isinstance(value, Message):
@@ -100,6 +88,7 @@ _FORMATS: dict[str, Callable[[Any], str]] = {
     "rate": format_rate,
     "size": format_size,
     "duration": format_duration,
-    "percent": lambda value: f"{value:.0%}",
+    "percent": lambda value: f"{100 * value:.3g}%" if value < 0.095 else f"{100 * value:.0f}%",
+    "depth": lambda value: ngettext("one at a time", "{count} at once", value).format(count=value),
     "list": ", ".join,
 }

@@ -9,6 +9,7 @@ import pytest
 from lab_guest import DEADLINE_S
 
 from advisor.experiment.measurements import READ, WRITE, TrialOutcome
+from advisor.message import message
 from app.errors import AppError, ErrorKind
 from app.experiment.analysis import analyze_search
 from app.experiment.model import (
@@ -30,7 +31,7 @@ from app.mounts.change_model import ApplyArgs
 from app.service.protocol import FactsArgs, MountArgs, UnmountArgs
 from app.speedtest.model import TestSpec
 from app.tasks import run_in_thread
-from app.text.message import message, message_text
+from app.text.message import message_text
 from app.text.units import format_figure
 
 if TYPE_CHECKING:

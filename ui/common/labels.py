@@ -6,15 +6,20 @@ All show plain text, never rich text, because Qt guesses markup and servers choo
 from __future__ import annotations
 
 import html
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
+from app.text.message import message_text
 from ui.common import theme
 from ui.common.fonts import scale_font
 from ui.common.icons import draw_icon
 from ui.common.speed_units import SPEED_UNITS, convert_to_chosen_unit
+
+if TYPE_CHECKING:
+    from advisor.message import Message
 
 
 def plain_label(text: str = "", parent: QWidget | None = None, *, wrap: bool = False) -> QLabel:
@@ -183,22 +188,26 @@ class StateLabel(QWidget):
 class UnitAwareLabel(QLabel):
     """Wrapped, selectable text whose speeds follow the chosen unit."""
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str | Message = "") -> None:
         super().__init__()
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._source_text = ""
+        self._source: str | Message = ""
         self.say(text)
         SPEED_UNITS.changed.connect(self._show)
 
-    def say(self, text: str) -> None:
-        """Set the text; its speeds are converted for display."""
-        self._source_text = text
+    def say(self, text: str | Message) -> None:
+        """Set the text or message; its speeds are shown in the chosen unit."""
+        self._source = text
         self._show()
 
     def _show(self) -> None:
-        self.setText(convert_to_chosen_unit(self._source_text))
+        text = self._source
+        if isinstance(text, str):
+            self.setText(convert_to_chosen_unit(text))
+        else:
+            self.setText(message_text(text, SPEED_UNITS.unit))
 
 
 class TintedLabel(QLabel):

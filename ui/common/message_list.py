@@ -13,6 +13,8 @@ from ui.common.labels import UnitAwareLabel, enlarge, plain_label
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.message import Message
+
     Meaning = Literal["ok", "warn", "error", "info"]
 
 _SIGNS: dict[str, str] = {"ok": "✓", "warn": "⚠", "error": "✖", "info": "ℹ"}  # noqa: RUF001 - the sign
@@ -32,7 +34,7 @@ class MessageList(QWidget):
         self._title = plain_label(title)
         self._title.setVisible(bool(title))
         enlarge(self._title, 1.0, bold=True)
-        self._sentences: list[str] = []
+        self._sentences: list[str | Message] = []
         self._labels: list[UnitAwareLabel] = []
         self._signs: list[QLabel] = []
         self._grid = QGridLayout(self)
@@ -47,8 +49,8 @@ class MessageList(QWidget):
         """Return the shown sentences, with speeds in the chosen unit."""
         return [label.text() for label in self._labels]
 
-    def show_sentences(self, sentences: Sequence[str]) -> None:
-        """Replace the sentences."""
+    def show_sentences(self, sentences: Sequence[str | Message]) -> None:
+        """Replace the sentences and messages."""
         if list(sentences) == self._sentences:
             return
         self._sentences = list(sentences)

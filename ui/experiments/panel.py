@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from PySide6.QtGui import QShowEvent
 
+    from advisor.message import Message
     from app.experiment.model import ExcludedSet
     from app.experiment.recipes import RecipeSize, Study
     from app.history.experiment_store import ExperimentSummary
     from app.report.export import ExportFormat
-    from app.text.message import Message
     from ui.common.bridge import BridgeCall, RunInThread
 
 

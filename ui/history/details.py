@@ -18,6 +18,7 @@ from ui.plots.legend import MAX_RUNS, Swatch, run_styles
 from ui.plots.timeline import differing_options, overlay_lines
 
 if TYPE_CHECKING:
+    from advisor.message import Message
     from app.history.compare_runs import DifferingValue
     from app.history.model import Run
     from app.history.queries import SelectedRuns
@@ -132,7 +133,7 @@ class HistoryDetails(QWidget):
         self._keys_layout.setColumnStretch(2, 1)
 
     def _show_sentences(self, selected: SelectedRuns) -> None:
-        messages: dict[str, list[str]] = {"ok": [], "warn": [], "info": []}
+        messages: dict[str, list[str | Message]] = {"ok": [], "warn": [], "info": []}
         if selected.problem:
             messages["warn"].append(selected.problem)
         if selected.compared is not None:

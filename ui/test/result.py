@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout
 
 from app.speedtest.analysis import outlier_notes, unmeasured_effects
 from app.speedtest.network_measurement import network_notes
+from app.text.message import message_text
 from ui.common.cards import CardKind, Headline, text_button
 from ui.common.figure_text import bottleneck_title, rates_texts, verdict, wide_text
 from ui.common.fonts import TextSize, set_text_size
@@ -174,7 +175,7 @@ class SpeedTestDetails(QWidget):
         evidence = bottleneck.evidence if bottleneck is not None else []
         self._evidence.show_sentences([*evidence, *network])
         cache_note = [result.cache.note] if result.cache is not None else []
-        shown = {*cache_note, *outlier_notes(result.figures), *network}
+        shown = {*cache_note, *map(message_text, [*outlier_notes(result.figures), *network])}
         notes = [
             *cache_note,
             *unmeasured_effects(result),

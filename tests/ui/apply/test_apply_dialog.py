@@ -19,11 +19,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from advisor.message import message
 from app.errors import AppError, ErrorKind
 from app.mounts.model import OptionValue
 from app.mounts.option_comparison import OptionNote
 from app.mounts.requested_options import with_requested_options
-from app.text.message import message
 from ui.apply.dialog import ApplyDialog
 from ui.apply.questions import BusyDialog, KeepDialog
 from ui.common.message_list import MessageList

@@ -19,10 +19,10 @@ from experiment_harness import (
 )
 from fake_experiments import PLAN
 
+from advisor.message import message
 from app.experiment.model import ExperimentEvent, StopReason
 from app.history.experiment_lock import is_experiment_locked
 from app.speedtest.model import Sample, TestEvent
-from app.text.message import message
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication

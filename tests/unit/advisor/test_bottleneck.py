@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from advisor.bottleneck import InterfaceTraffic, TransferLoad, find_bottleneck
+from advisor.bottleneck import Bottleneck, InterfaceTraffic, TransferLoad, find_bottleneck
 from advisor.facts import LinkFacts
+from app.text.message import message_text
 
 FAST = LinkFacts(interface="eth0", rate_bps=100e6, mtu=1500, rtt_s=0.001)
 GIGABIT = LinkFacts(interface="eth0", rate_bps=1e9, mtu=1500, rtt_s=0.001)
@@ -111,27 +112,32 @@ CASES: dict[str, tuple[str, str, LinkFacts | None, TransferLoad]] = {
 }  # fmt: skip
 
 
+def texts(found: Bottleneck) -> list[str]:
+    return [message_text(one) for one in found.evidence]
+
+
 @pytest.mark.parametrize("name", list(CASES))
 def test_what_held_it_back(name: str) -> None:
     kind, confidence, link, seen = CASES[name]
     found = find_bottleneck("write", seen, link)
     assert (found.kind, found.confidence) == (kind, confidence), found.evidence
     assert found.way == "write"
-    assert all(line.endswith(".") for line in found.evidence)
-    assert len(set(found.evidence)) == len(found.evidence)
+    lines = texts(found)
+    assert all(line.endswith(".") for line in lines)
+    assert len(set(lines)) == len(lines)
 
 
 def test_a_speed_above_the_link_s_is_not_said_to_be_a_part_of_it() -> None:
     """As with fio's sequential reads in the lab: 121 MB/s over a link of 118 MB/s."""
     for speed, said in (
-        (110e6, "The test used 93 % of the 118 MB/s that the link can carry."),
+        (110e6, "The test used 93% of the 118 MB/s that the link can carry."),
         (
             121e6,
             "At 121 MB/s the test used all that the link can carry, which is about 118 MB/s by its rate.",
         ),
     ):
         found = find_bottleneck("read", load(bytes=round(speed), seconds=1.0), GIGABIT)
-        assert found.evidence[0] == said
+        assert texts(found)[0] == said
 
 
 def test_a_speed_that_is_beaten_is_not_said_to_be_what_tcp_brings() -> None:
@@ -143,15 +149,15 @@ def test_a_speed_that_is_beaten_is_not_said_to_be_what_tcp_brings() -> None:
     for slower, said in ((1, False), (2.4, True)):
         found = find_bottleneck("write", replace(seen, seconds=seen.seconds * slower), link)
         assert found.kind == "network"
-        assert "lost and retransmitted" in found.evidence[0]
-        assert ("brings about" in found.evidence[0]) is said
+        assert "lost and retransmitted" in texts(found)[0]
+        assert ("brings about" in texts(found)[0]) is said
 
 
 def test_a_reader_knows_losses_by_the_disorder() -> None:
     seen = load(bytes=8 << 20, seconds=1.32, calls=8, rtt_s=2.3, received=5795, disordered=994)
     found = find_bottleneck("read", seen, FAST)
     assert (found.kind, found.way) == ("network", "read")
-    assert found.evidence[0].startswith("17 % of the packets")
+    assert texts(found)[0].startswith("17% of the packets")
 
 
 def test_answers_that_wait_for_each_other_are_not_the_servers_delay() -> None:
@@ -165,18 +171,16 @@ def test_answers_that_wait_for_each_other_are_not_the_servers_delay() -> None:
 def test_what_limits_the_labs_quick_links_is_said() -> None:
     seen = load(bytes=256 << 20, seconds=0.8, calls=264, rtt_s=11.4, cpu=1.0)
     for link, said in ((LinkFacts(rate_bps=10e9, emulated=True), True), (LinkFacts(rate_bps=10e9), False)):
-        text = " ".join(find_bottleneck("read", seen, link).evidence)
+        text = " ".join(texts(find_bottleneck("read", seen, link)))
         assert ("The lab has one processor for client, server and link" in text) is said
     slow = find_bottleneck("read", load(bytes=8 << 20), replace(FAST, emulated=True))
-    assert not any("The lab" in line for line in slow.evidence)
+    assert not any("The lab" in line for line in texts(slow))
 
 
 def test_a_request_is_not_said_to_be_shorter_than_its_way() -> None:
     seen = load(bytes=20 * 4096, seconds=1.23, calls=60, rtt_s=1.1, network_s=0.0207)
-    assert (
-        find_bottleneck("read", seen, GIGABIT)
-        .evidence[0]
-        .startswith("A request took 18.3 ms, no longer than one that does nothing; 60 requests")
+    assert texts(find_bottleneck("read", seen, GIGABIT))[0].startswith(
+        "A request took 18.3 ms, no longer than one that does nothing. 60 requests"
     )
 
 
@@ -193,9 +197,9 @@ def test_what_else_was_seen_is_said() -> None:
         bytes=20 * 4096, seconds=1.23, calls=60, rtt_s=1.21, network_s=0.0207, cpu=0.95, queue_s=2.4,
         segments=900, again=3, interfaces={"eth0": InterfaceTraffic(received=100, sent=100, drops=7)},
     )  # fmt: skip
-    text = " ".join(find_bottleneck("write", seen, GIGABIT).evidence)
-    for words in ("20.2 ms, no longer than", "0.0566 % of what the link", "all together 95 %",
-                  "40 ms each before", "3 of 900 packets", "dropped 7 packets"):  # fmt: skip
+    text = " ".join(texts(find_bottleneck("write", seen, GIGABIT)))
+    for words in ("20.2 ms, no longer than", "0.0566% of what the link", "all together 95%",
+                  "40 ms each before", "3 of 900 segments", "dropped 7 packets"):  # fmt: skip
         assert words in text
 
 
@@ -207,6 +211,6 @@ def test_a_speed_that_was_beaten_is_not_called_what_tcp_brings() -> None:
     )
     found = find_bottleneck("write", seen, link)
     assert found.kind == "network"
-    assert "TCP brings" not in found.evidence[0]
+    assert "TCP brings" not in texts(found)[0]
     slower = find_bottleneck("write", replace(seen, seconds=12.0), link)
-    assert "TCP brings about" in slower.evidence[0]
+    assert "TCP brings about" in texts(slower)[0]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts
+from advisor.message import message
 from app.cli import main as cli
 from app.errors import AppError, ErrorKind
 from app.mounts.model import Active, Mount, MountReport, MountTable, OptionValue
@@ -16,7 +17,6 @@ from app.service.client import Call
 from app.service.protocol import CheckResult, HelloResult, UnmountResult
 from app.speedtest import leftover_files
 from app.speedtest.model import CacheReport, Sample, TestResult, TestSpec, Transfer
-from app.text.message import message
 
 MOUNT = Mount(
     mount_point="/mnt/lab",

@@ -10,6 +10,7 @@ from experiment_world import Mount, World, experiment
 from waiting import wait_for
 
 from advisor.experiment import measurements
+from advisor.message import message
 from app.errors import AppError, CancelledError, ErrorKind
 from app.experiment.design import schedule_trials
 from app.experiment.estimate import SAMPLE_SIZE
@@ -27,7 +28,6 @@ from app.experiment.plan import plan_experiment
 from app.experiment.runner import run_experiment
 from app.speedtest.cleanup import wait_for_cleanups
 from app.tasks import CancelToken
-from app.text.message import message
 
 if TYPE_CHECKING:
     from advisor.experiment.measurements import TrialOutcome

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.message import Message
 from advisor.options import MountOptions
 from advisor.transfer_sizes import kernel_number, rounded_io_size
 from app.mounts.model import Active, Configured, OptionValue
@@ -16,7 +17,7 @@ from app.mounts.option_comparison import (
     overridden_options,
     values_in_use,
 )
-from app.text.message import Message, message_text
+from app.text.message import message_text
 
 RECORDED = [
     line.split("\t")

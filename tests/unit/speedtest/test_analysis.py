@@ -23,6 +23,7 @@ from app.speedtest.analysis import (
 )
 from app.speedtest.model import GridCell, GridRun, Transfer
 from app.speedtest.testdir import file_error
+from app.text.message import message_text
 
 if TYPE_CHECKING:
     from app.speedtest.model import AccessPattern
@@ -143,15 +144,15 @@ def test_grid_bottleneck_covers_sequential_and_random_cells() -> None:
     found = grid_bottleneck(cells_with_bottleneck(CELLS, LINK))
     assert found is not None
     assert (found.kind, found.way, found.confidence) == ("network", "write", "high")
-    first, *others = found.evidence
+    first, *others = map(message_text, found.evidence)
     assert first.startswith(
-        "In order, 1 MiB each, 16 at once, was the quickest: 11.5 MB/s. The test used 98 %"
+        "In order, 1 MiB each, 16 at once, was the quickest: 11.5 MB/s. The test used 98%"
     )
     assert any(line.startswith("From the server: the network. In order, 1 MiB each") for line in others)
     assert others[-1].startswith(
         "To the server, at random, 4 KiB each: one at a time 94 requests a second, held back by the round "
         "trips to the server; 16 at once 1500 requests a second, held back by the round trips to the server. "
-        "A request took 10.6 ms, of which the way there and back takes 10 ms"
+        "A request took 10.6 ms, of which the round trip on the link takes 10 ms"
     )
     assert not any(line.startswith("From the server, at random") for line in others)
 
@@ -159,7 +160,9 @@ def test_grid_bottleneck_covers_sequential_and_random_cells() -> None:
 def test_grid_with_random_cells_only() -> None:
     found = grid_bottleneck(cells_with_bottleneck(CELLS[4:6], LINK))
     assert found is not None
-    assert found.evidence[0].startswith("At random, 4 KiB each, 16 at once, was the quickest: 6.14 MB/s. A")
+    assert message_text(found.evidence[0]).startswith(
+        "At random, 4 KiB each, 16 at once, was the quickest: 6.14 MB/s. A"
+    )
 
 
 def test_no_bottleneck_without_counters() -> None:

@@ -16,6 +16,7 @@ from app.speedtest.model import NetworkThroughput, TestPlanArgs, TestResult, Tes
 from app.speedtest.network_measurement import measure_tcp_throughput, network_notes
 from app.speedtest.planning import plan_test
 from app.tasks import CancelToken
+from app.text.message import message_text
 
 GIB = 2**30
 
@@ -48,13 +49,13 @@ def test_both_directions_are_measured(iperf3: Path) -> None:
     script(iperf3, f"case \"$*\" in *-R*) echo '{answer(80e6)}';; *) echo '{answer(96e6)}';; esac")
     found = measure_tcp_throughput("10.9.0.1", CancelToken())
     assert found == NetworkThroughput(write=12e6, read=10e6)
-    text = network_notes(found, transfer(6e6), transfer(9e6))[0]
+    text = message_text(network_notes(found, transfer(6e6), transfer(9e6))[0])
     assert text == (
         "The network alone, one TCP stream through iperf3, carried 12 MB/s to the server (the copy reached "
-        "50 %) and 10 MB/s from the server (the copy reached 90 %)."
+        "50%) and 10 MB/s from the server (the copy reached 90%)."
     )
-    assert "reached 50 %" in network_notes(found, transfer(6e6), transfer(9e9, cached=True))[0]
-    assert "90 %" not in network_notes(found, None, transfer(9e9, cached=True))[0]
+    assert "reached 50%" in message_text(network_notes(found, transfer(6e6), transfer(9e9, cached=True))[0])
+    assert "90%" not in message_text(network_notes(found, None, transfer(9e9, cached=True))[0])
 
 
 @pytest.mark.parametrize(

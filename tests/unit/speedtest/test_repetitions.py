@@ -29,6 +29,7 @@ from app.speedtest.testdir import PREFIX, TestDirectory, check_space
 from app.speedtest.worker.many_files import ManyFilesWorkload, ServerStat
 from app.speedtest.worker.workload import DataPool
 from app.tasks import CancelToken
+from app.text.message import message_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -271,8 +272,8 @@ def test_a_single_outlier_is_named() -> None:
     found = figures_of_repeats(
         [RepeatResult(write=transfer(speed), rates={"create": 40.0}) for speed in (100, 101, 99, 55, 100)]
     )
-    assert outlier_notes(found) == [
-        "Outlier: repeat 4 of 5 to the server was 45 % below the median (55 B/s, median 100 B/s)."
+    assert [message_text(one) for one in outlier_notes(found)] == [
+        "Outlier: repeat 4 of 5 to the server was 45% below the median (55 B/s, median 100 B/s)."
     ]
 
 

@@ -2,14 +2,29 @@
 
 import pytest
 
+from advisor.bottleneck import Evidence
+from advisor.message import message
 from advisor.speeds import SpeedUnit
 from app.experiment.model import StopReason
 from app.mounts.option_changes import ChangeNote
 from app.mounts.option_comparison import Difference, OptionNote
 from app.service.measurements import Measurement
-from app.text.message import MESSAGES, fill, message, message_text
+from app.speedtest.analysis import CombinedEvidence, Outlier, SmallReads
+from app.speedtest.network_measurement import NetworkNote
+from app.text.message import MESSAGES, fill, message_text
 
-CODES = [*OptionNote, *Difference, *ChangeNote, *StopReason, *Measurement]
+CODES = [
+    *Evidence,
+    *CombinedEvidence,
+    *Outlier,
+    *SmallReads,
+    *NetworkNote,
+    *OptionNote,
+    *Difference,
+    *ChangeNote,
+    *StopReason,
+    *Measurement,
+]
 
 
 def test_every_code_has_a_sentence_and_every_sentence_a_code() -> None:

@@ -1,0 +1,31 @@
+"""Messages as data: a code with values; app.text.message has the sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A statement for the user as data.
+
+    Attributes:
+        code: key of its sentence in app.text.message.
+        params: values for the placeholders of the sentence; a message within it is a dict of code and params.
+    """
+
+    code: str
+    params: dict[str, Any] = {}
+
+
+def message(code: str, **params: Any) -> Message:
+    """Return a message with the values for its placeholders."""
+    return Message(code, {name: _plain(value) for name, value in params.items()})
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it, so that a message equals the one that was sent and received."""
+    if isinstance(value, Message):
+        return {"code": value.code, "params": value.params}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
