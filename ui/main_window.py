@@ -151,6 +151,7 @@ class MainWindow(QMainWindow):
         session.failed.connect(self._on_host_failed)
         session.table_changed.connect(self._on_table)
         session.speeds_changed.connect(self._mounts.model.update_speeds)
+        session.speeds_changed.connect(self._detail.overview.take_speeds)
         session.speeds_lost.connect(self._mounts.model.clear_speeds)
         session.link_changed.connect(self._on_link)
         session.trouble.connect(self._on_trouble)

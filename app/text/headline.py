@@ -64,7 +64,9 @@ def headline_text(
     if headline.code in {"not-responding", "stale"}:
         trouble = trouble_text(mount, now, waiting)
         title, _separator, rest = (trouble.message if trouble is not None else "").partition(". ")
-        return HeadlineText(title.rstrip("."), (rest,) if rest else ())
+        # The first choice is to wait.
+        waits = trouble.choices[0].meaning if trouble is not None and trouble.choices else ""
+        return HeadlineText(title.rstrip("."), _present(rest, waits))
     if headline.gain is not None:
         return HeadlineText(gain_title(headline.gain), _gain_lines(headline, headline.gain))
     if headline.code in {"full-link", "held-back"}:
@@ -273,4 +275,5 @@ def saved_text(diff: str, rule_diff: str, *, done: bool = False) -> str:
     if not places:
         return ""
     template = _("Saved in {places}.") if done else _("“Keep for Good” saves this in {places}.")
-    return template.format(places=", ".join(places))
+    both = _("{first} and {second}").format(first=", ".join(places[:-1]), second=places[-1])
+    return template.format(places=both if len(places) > 1 else places[0])

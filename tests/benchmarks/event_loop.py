@@ -159,7 +159,7 @@ def _dead(window: MainWindow, hand: Photographer, stalls: Stalls, spec: TestSpec
     hand.wait(lambda: len(panel._run().timeline.curves) > 1, "two transfers", 60)  # type: ignore[union-attr]
     stalls.begin()
     window.session.submit("lab.fault", FaultArgs(fault="link-down"))
-    shown: list[QWidget] = [panel, window._detail.live, window._detail.advice, window._detail.settings]
+    shown: list[QWidget] = [panel, window._detail.live, window._detail.overview, window._detail.settings]
     for page in shown:
         tabs.setCurrentWidget(page)
         hand.pause(seconds / len(shown))

@@ -1,40 +1,48 @@
-"""Steps of a test before and after a recommended change."""
+"""Steps of a test before and after a recommended change, on the overview."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-from fake_host import mounted, result, transfer
+from fake_host import mounted, readahead_set
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 
-from ui.apply.dialog import ApplyDialog
+from advisor.facts import ClientFacts, Facts, LinkFacts
+from ui.overview.before_after import BeforeAfterDialog
 
 if TYPE_CHECKING:
     from driver import Driver
     from fake_host import FakeHost
 
-#: Mount for which the advisor recommends a single change.
-HOME = mounted(requested="rsize=8192,hard")
+#: Mount for which the advisor recommends a single change, with a predicted gain over FAR.
+HOME = readahead_set(mounted(requested="rsize=8192,hard"), 1024)
+FAR = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.02, mtu=1500)
 
 
-def offered(driver: Driver) -> None:
-    """Open the tab, and wait until it offers a test before and after the change."""
-    driver.open()
+def offered(driver: Driver, fake: FakeHost) -> None:
+    """Open the overview of HOME, and wait until it offers to try the change."""
+    fake.known = Facts(client=ClientFacts(kernel="6.12.0", udp=False), link=FAR, server=fake.known.server)
+    driver.open(page="Overview")
     driver.tab("Overview")
-    driver.wait(lambda: driver.sees("try-recommended"))
+    driver.wait(lambda: driver.sees("overview-try"))
+
+
+def question(driver: Driver) -> BeforeAfterDialog:
+    """Click the headline's button, and return the question that it asks."""
+    driver.click("overview-try")
+    driver.wait(lambda: driver.window.findChild(BeforeAfterDialog) is not None)
+    found = driver.window.findChild(BeforeAfterDialog)
+    assert found is not None
+    start = found.findChild(QPushButton, "before-after-start")
+    assert start is not None
+    driver.wait(start.isVisible)
+    return found
 
 
 def begin(driver: Driver) -> None:
     """Start a test before and after the change, and confirm it."""
-    driver.click("try-recommended")
-    driver.agree()
-
-
-def make_the_change(driver: Driver, fake: FakeHost, speed: float) -> None:
-    """Apply the shown change; later tests of the fake host report this speed (bytes/s)."""
-    fake.result = msgspec.structs.replace(result(), write=transfer(speed), read=transfer(speed))
-    dialog = driver.window.findChild(ApplyDialog)
-    assert dialog is not None
-    driver.wait(lambda: dialog._do.isEnabled() and dialog._plan is not None)
-    fake.kept.set()
-    driver.click("apply-do")
+    start = question(driver).findChild(QPushButton, "before-after-start")
+    assert start is not None
+    driver.qtbot.mouseClick(start, Qt.MouseButton.LeftButton)
+    driver.wait(lambda: driver.window.findChild(BeforeAfterDialog) is None)

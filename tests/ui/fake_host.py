@@ -48,20 +48,24 @@ from app.mounts.model import (
     ReadaheadReport,
     SavedEntryReport,
 )
+from app.mounts.restore import settings_of
 from app.service.advice import advise
+from app.service.before_after import lasting_change, plan_before_after
 from app.service.client import AgentClient
+from app.service.model import BeforeAfterEvent, BeforeAfterReport
 from app.service.protocol import ApprovalResult, Empty, HelloResult, UnmountResult
 from app.service.server import AgentServer, Context
 from app.service.transport import PipeTransport
 from app.speedtest.model import CacheReport, Sample, TestEvent, TestPlan, TestResult, Transfer
 from app.speedtest.planning import plan_test
+from app.speedtest.result_comparison import change_verdict, compare_results, measured_recommendations
 from app.stats.model import MountSpeed, SpeedsSample, StatsSample
 from ui.common.session import OpenHost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.service.model import AdviceResult
+    from app.service.model import AdviceResult, BeforeAfterPlan, BeforeAfterStage
     from app.tasks import CancelToken
 
 
@@ -84,6 +88,12 @@ def mounted(share: str = "nas01:/export/home", mount_point: str = "/home", reque
         active=active(share, recorded=requested),
         requested=requested,
     )
+
+
+def readahead_set(mount: Mount, kb: int) -> Mount:
+    """Return a mount with this readahead, KiB."""
+    assert mount.active is not None
+    return msgspec.structs.replace(mount, active=msgspec.structs.replace(mount.active, read_ahead_kb=kb))
 
 
 def configured(share: str = "nas01:/media", mount_point: str = "/media", options: str = "vers=4.2") -> Mount:
@@ -166,6 +176,10 @@ class FakeHost(FakeExperiments):
         self.hold_plan = threading.Event()
         self.hold_plan.set()
         self.apply_error: Exception | None = None
+        #: Speeds of all tests before and after the change of a before-and-after test, bytes/s.
+        self.trial_speeds = (100e6, 190e6)
+        #: Errors of the plan, of the run and of the restoration of a before-and-after test, by verb.
+        self.trial_errors: dict[str, Exception] = {}
         self.fails_at = "mount"
         self.holders: list[Holder] = []
         self.values: list[OptionValue] = []
@@ -233,7 +247,8 @@ class FakeHost(FakeExperiments):
             "discover.exports": self.discover_exports, "discover.probe": self.discover_probe,
             "discover.subnets": self.discover_subnets, "discover.scan": self.discover_scan,
             "discover.servers": self.discover_servers, "discover.forget": self.forget_servers,
-            "mounts.readahead": self.readahead,
+            "mounts.readahead": self.readahead, "mounts.restore": self.restore,
+            "before-after.plan": self.plan_before_after, "before-after.run": self.run_before_after,
             "mounts.keep": self.keep, "mounts.forget": self.forget, "advice.get": self.advice,
             "stats.watch": self.watch, "stats.speeds": self.speeds,
             "experiment.plan": self.plan_experiment, "experiment.run": self.run_experiment,
@@ -391,6 +406,70 @@ class FakeHost(FakeExperiments):
             self.set_mounts([*others, row])
             report = MountReport(mount=row, values=self.values, command="mount")
         return ApplyReport(plan=plan, report=report, diff=plan.diff, backup="/b" if plan.diff else "")
+
+    def plan_before_after(self, args: Any, context: Context) -> BeforeAfterPlan:
+        self.calls.append(("before-after.plan", args))
+        self._raise_trial_error("plan")
+        (row,) = (row for row in self.mounts if row.mount_point == args.mount_point)
+        advice = advise(args, self.gather, row, self.mounts)
+        return plan_before_after(row, advice, lambda change: self.plan(change, context))
+
+    def run_before_after(self, args: Any, context: Context) -> BeforeAfterReport:
+        """Report ``trial_speeds`` (bytes/s before and after) as the result of all tests."""
+        self.calls.append(("before-after.run", args))
+        (row,) = (row for row in self.mounts if row.mount_point == args.change.mount_point)
+        results: dict[BeforeAfterStage, list[TestResult]] = {"before": [], "after": []}
+        stages: tuple[tuple[BeforeAfterStage, float], ...] = tuple(
+            zip(("before", "after"), self.trial_speeds, strict=True)
+        )
+        for stage, speed in stages:
+            if stage == "after":
+                context.emit(BeforeAfterEvent(stage="change", left_s=10.0))
+            for number in range(1, 5):
+                context.emit(BeforeAfterEvent(stage=stage, number=number, left_s=20.0))
+                for event in self.events:
+                    context.emit(BeforeAfterEvent(stage=stage, number=number, test=event))
+                self._hold(context)
+                measured = msgspec.structs.replace(
+                    self.result, write=transfer(speed), read=transfer(speed), figures={},
+                    started_at=f"2026-01-01T00:00:0{number}Z" if stage == "before" else
+                    f"2026-01-01T00:01:0{number}Z",
+                )  # fmt: skip
+                results[stage].append(measured)
+                context.emit(BeforeAfterEvent(stage=stage, number=number, result=measured, left_s=15.0))
+        self._raise_trial_error("run")
+        comparisons = compare_results(results["before"], results["after"])
+        verdict, before, link = change_verdict(comparisons), settings_of(row), self.known.link
+        if verdict == "faster":
+            self.change_mount(row, args.change.options, args.change.read_ahead_kb)
+        return BeforeAfterReport(
+            verdict=verdict, comparisons=comparisons,
+            measured=measured_recommendations(comparisons, args.recommendations),
+            share=row.share, link=link.name if link is not None and link.emulated else "", before=before,
+            keep=lasting_change(args.change, before) if verdict == "faster" else None,
+        )  # fmt: skip
+
+    def _raise_trial_error(self, step: str) -> None:
+        error = self.trial_errors.pop(step, None)
+        if error is not None:
+            raise error
+
+    def change_mount(self, row: Mount, options: str, kb: int | None) -> None:
+        """Mount a row with other options, and with another readahead unless it is None."""
+        live = active(row.share, recorded=options)
+        kb = kb if kb is not None or row.active is None else row.active.read_ahead_kb
+        changed = msgspec.structs.replace(
+            row, requested=options, active=msgspec.structs.replace(live, read_ahead_kb=kb)
+        )
+        self.set_mounts([changed if one is row else one for one in self.mounts])
+
+    def restore(self, args: Any, _context: Context) -> Mount:
+        self.calls.append(("mounts.restore", args))
+        self._raise_trial_error("restore")
+        settings = args.settings
+        (row,) = (row for row in self.mounts if row.mount_point == settings.mount_point)
+        self.change_mount(row, settings.options, settings.read_ahead_kb)
+        return next(row for row in self.mounts if row.mount_point == settings.mount_point)
 
     def keep(self, args: Any, _context: Context) -> Empty:
         self.calls.append(("mounts.keep", args))

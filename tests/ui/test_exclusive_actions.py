@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from before_after_steps import HOME, offered
-from experiment_steps import combo, plan_first_recipe
+from before_after_steps import HOME, begin, offered
+from experiment_steps import plan_first_recipe
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QPushButton
 from waiting import DEADLINE_S
@@ -103,19 +103,34 @@ def test_a_start_that_finds_no_plan_is_over(driver: Driver, fake: FakeHost) -> N
     assert driver.find(QPushButton, "mount").isEnabled()
 
 
-def test_a_trial_says_that_something_else_is_running(driver: Driver, fake: FakeHost) -> None:
+def test_no_before_and_after_test_begins_while_a_test_runs(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
-    offered(driver)
-    driver.tab("Experiments")
-    driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
+    offered(driver, fake)
+    driver.tab("Test")
+    driver.wait(lambda: _start(driver).isEnabled())
     fake.hold.clear()
-    driver.click("experiment-plan")
+    driver.click("start")
+    driver.wait(lambda: fake.asked("test.run") != [])
     driver.tab("Overview")
-    driver.click("try-recommended")
-    assert "still running" in driver.message()
+    button = driver.find(QPushButton, "overview-try")
+    assert not button.isEnabled()
+    assert "Wait until it has finished" in button.toolTip()
+    fake.hold.set()
+    driver.wait(button.isEnabled)
+
+
+def test_no_test_begins_while_a_before_and_after_test_runs(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [HOME]
+    offered(driver, fake)
+    fake.hold.clear()
+    begin(driver)
+    driver.wait(lambda: fake.asked("before-after.run") != [])
+    driver.tab("Test")
+    assert not _start(driver).isEnabled()
+    driver.tab("Overview")
+    assert not driver.find(QPushButton, "tile-test-button").isEnabled()
     fake.hold.set()
     driver.wait(lambda: not driver.window._detail.busy)
-    assert fake.asked("test.run") == []
 
 
 def test_another_entry_waits_until_one_is_taken_out(driver: Driver, fake: FakeHost) -> None:

@@ -213,7 +213,7 @@ def test_advice_follows_the_link(driver: Driver, fake: FakeHost) -> None:
     fake.gather = lambda _share: Facts(client=ClientFacts(), link=fake.link, server=ServerFacts())
     driver.open("gigabit")
     driver.tab("Overview")
-    advice = driver.window._detail.advice
+    advice = driver.window._detail.overview
     driver.wait(lambda: advice._result is not None)
     driver.window._on_host_chosen("fast-ethernet")
     driver.wait(lambda: driver.window.session.key == "fast-ethernet")

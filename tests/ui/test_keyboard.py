@@ -51,7 +51,7 @@ def reads_well(window: QWidget) -> None:
 def test_pages(driver: Driver, tab: str) -> None:
     driver.open()
     driver.tab(tab)
-    driver.wait(lambda: driver.window._detail.advice._result is not None or tab != "Overview")
+    driver.wait(lambda: driver.window._detail.overview._result is not None or tab != "Overview")
     reads_well(driver.window)
 
 

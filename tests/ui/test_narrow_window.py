@@ -60,7 +60,7 @@ def test_settings(driver: Driver) -> None:
 
 def test_advice(driver: Driver) -> None:
     narrow(driver, "Overview")
-    driver.wait(lambda: driver.window._detail.advice._result is not None)
+    driver.wait(lambda: driver.window._detail.overview._result is not None)
     fits(driver)
 
 

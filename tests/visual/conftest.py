@@ -21,17 +21,20 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def at_the_lab(qtbot: QtBot) -> Callable[[str, int, int], AbstractContextManager[WindowUser]]:
-    """Opens a window of a size on a link of the lab and mounts its share."""
+def at_the_lab(qtbot: QtBot) -> Callable[..., AbstractContextManager[WindowUser]]:
+    """Opens a window of a size on a link of the lab and mounts its share, with these options."""
 
     @contextmanager
-    def opened(link: str, width: int, height: int) -> Iterator[WindowUser]:
+    def opened(link: str, width: int, height: int, options: str = "") -> Iterator[WindowUser]:
         window = MainWindow(open_host, lab_links())
         window.resize(width, height)
         window.show()
         made = WindowUser(qtbot, window)
         window.open_host(link)
         made.wait(lambda: window.session.hello is not None and window._drafting)
+        if options:
+            request = window._detail.settings.request()
+            window._detail.settings.load_entry(request.share, request.mount_point, options)
         made.press(window, "mount")
         made.wait(lambda: window._mounts.current() is not None)
         yield made

@@ -3,8 +3,8 @@
     python -P tests/visual/screenshots.py [--into docs] [--link fast-ethernet] [--dark] [--all]
 
 Starts a virtual display of its own (Xvfb), opens the window, boots the lab from it, mounts the lab's share
-through the form, runs a quick test, and keeps pictures on the way: ``window.png``, the README's, and
-``settings.png``; with ``--all`` one of every state.
+through the form, runs a quick test, and keeps pictures on the way: ``window.png``, the README's,
+``overview.png`` and ``settings.png``; with ``--all`` one of every state.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STEP_MS = 40
 #: Far beyond what any step takes on a busy machine, in seconds.
 PATIENCE_S = 400.0
 #: Pictures of the documentation, and the one that explains a failure.
-_KEPT = ("window", "settings", "failed")
+_KEPT = ("window", "overview", "settings", "failed")
 
 
 class Photographer:
@@ -118,10 +118,10 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.take("settings")
     tabs = window.findChild(QTabWidget, "tabs")
     assert tabs is not None
-    tabs.setCurrentWidget(window._detail.advice)
-    photographer.wait(lambda: window._detail.advice._result is not None, "the advice")
+    tabs.setCurrentWidget(window._detail.overview)
+    photographer.wait(lambda: window._detail.overview._result is not None, "the advice")
     photographer.pause(0.3)
-    photographer.take("advice")
+    photographer.take("overview")
     tabs.setCurrentWidget(window._detail.quick_test)
     photographer.wait(lambda: window._detail.quick_test._facts is not None, "the facts")
     photographer.wait(lambda: window._detail.quick_test._planner.plan is not None, "the plan")

@@ -115,7 +115,7 @@ def test_an_experiment_of_one_s_own(person: WindowUser, request: pytest.FixtureR
     assert proven or not request.config.getoption("--long"), finding
     person.wait(
         lambda: (
-            (found := detail.advice._result) is not None
+            (found := detail.overview._result) is not None
             and found.agreed.get("rsize", "").startswith("Your experiment: ") is proven
         )
     )

@@ -112,6 +112,7 @@ class CollapsibleSection(QWidget):
         self._button = QPushButton()
         self._button.setObjectName(name)
         self._button.setFlat(True)
+        self._button.setAutoDefault(False)  # in a dialog, Enter keeps pressing its default button
         self._body = QWidget()
         body = QVBoxLayout(self._body)
         body.setContentsMargins(24, 2, 0, 4)

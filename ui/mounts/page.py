@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +22,13 @@ from ui.experiments.use_settings import ask_use_settings
 from ui.history.panel import HistoryPanel
 from ui.live.panel import LivePanel
 from ui.mounts.actions import MountController, RemoveController, UnmountPrompt
-from ui.mounts.before_after import BeforeAfterTest
 from ui.mounts.header import MountHeader, config_target_of
 from ui.mounts.log_dialog import LogDialog
 from ui.mounts.readahead import ReadaheadBar, ReadaheadController
 from ui.mounts.status_queries import FreeSpaceQuery, WaitingProcessesQuery
 from ui.overview.advice_text import recommended_readahead
-from ui.overview.panel import AdvicePanel
+from ui.overview.headline_card import OverviewAction
+from ui.overview.panel import OverviewPanel
 from ui.settings.panel import SettingsPanel
 from ui.test.panel import SpeedTestPanel
 
@@ -92,7 +91,6 @@ class MountPage(QWidget):
         self._mount: Mount | None = None
         self._submit = submit
         self._edits_applied = False
-        self._previous_request: MountRequest | None = None
         #: The tab that the last error belongs to.
         self._failed_page: QWidget | None = None
         self._mount_controller = MountController(submit, self)
@@ -116,9 +114,8 @@ class MountPage(QWidget):
         self._space = FreeSpaceQuery(submit, lambda: self.busy or not self.window().isVisible(), self)
         self.settings = SettingsPanel(submit)
         self._connect_settings()
-        self.advice = AdvicePanel(submit, run)
-        self.advice.use_chosen.connect(self._on_use_recommended)
-        self.advice.advised.connect(self._on_advised)
+        self.overview = OverviewPanel(submit, run)
+        self._connect_overview()
         self.live = LivePanel(submit)
         self.quick_test = SpeedTestPanel(submit, run)
         self.experiment = ExperimentPanel(submit, run)
@@ -126,17 +123,14 @@ class MountPage(QWidget):
         self.experiment.use_chosen.connect(self._on_use_set)
         self.history = HistoryPanel(run)
         self._connect_test()
-        self._before_after = BeforeAfterTest(self, self.quick_test, self._apply_controller, self.advice)
-        self._before_after.apply_wanted.connect(self._on_before_after_apply)
-        self._before_after.restore_wanted.connect(self._on_restore_previous)
-        for page in (self.live, self.quick_test, self.history, self.advice, self.experiment):
+        self.overview.recorded.connect(self.history.refresh)
+        for page in (self.live, self.quick_test, self.history, self.overview, self.experiment):
             page.failed.connect(partial(self._fail, page))
-        self._before_after.failed.connect(partial(self._fail, self.advice))
         self._tabs = QTabWidget()
         #: Pages by the key that the state file of the window has.
         self._page_keys = self._fill_tabs()
         #: Page that the next mount is shown with, while the form of a new mount is shown.
-        self._page_of_mounts: QWidget = self.advice
+        self._page_of_mounts: QWidget = self.overview
         self._lay_out()
         self._make_shortcuts()
         self._on_busy("")
@@ -146,10 +140,20 @@ class MountPage(QWidget):
         self.quick_test.kept.connect(self.history.refresh)
         self.quick_test.improvement_wanted.connect(self._on_improvement_wanted)
         self.quick_test.comparison_wanted.connect(self._on_compare_wanted)
+        self.quick_test.kept.connect(self.overview.refresh_tests)
+
+    def _connect_overview(self) -> None:
+        self.overview.use_chosen.connect(self._on_use_recommended)
+        self.overview.apply_chosen.connect(self._on_apply_recommended)
+        self.overview.advised.connect(self._on_advised)
+        self.overview.triggered.connect(self._on_overview_action)
+        self.overview.watch_clicked.connect(lambda: self._tabs.setCurrentWidget(self.live))
+        self.overview.check_clicked.connect(self.settings.check_server)
+        self.overview.busy_changed.connect(self._on_trial)
 
     def _connect_header(self) -> None:
         self._header.mount_clicked.connect(self._on_mount_clicked)
-        self._header.apply_clicked.connect(self._ask_apply)
+        self._header.apply_clicked.connect(self._on_apply_clicked)
         self._header.remove_clicked.connect(self._on_remove_clicked)
         self._header.import_clicked.connect(self._on_import_clicked)
         self._header.discard_clicked.connect(self.discarded)
@@ -157,7 +161,7 @@ class MountPage(QWidget):
         self._header.cancel_clicked.connect(self._mount_controller.cancel)
         self._header.log_clicked.connect(self._on_log_clicked)
         self._header.dialect_chosen.connect(self.dialect_chosen)
-        self._pending.apply_clicked.connect(self._ask_apply)
+        self._pending.apply_clicked.connect(self._on_apply_clicked)
         self._pending.undo_clicked.connect(self._on_undo_all)
 
     def _connect_settings(self) -> None:
@@ -173,7 +177,7 @@ class MountPage(QWidget):
         self._tabs.setDocumentMode(True)
         keys: dict[str, QWidget] = {}
         for key, page, icon_name, title in (
-            ("overview", self.advice, "home", self.tr("Overview")),
+            ("overview", self.overview, "home", self.tr("Overview")),
             ("settings", self.settings, "gear", self.tr("Settings")),
             ("test", self.quick_test, "speed", self.tr("Test")),
             ("experiments", self.experiment, "flask", self.tr("Experiments")),
@@ -296,6 +300,7 @@ class MountPage(QWidget):
     def set_clock(self, ahead_s: float) -> None:
         """Set the offset of the host's clock from this computer's clock, s; positive if the host is ahead."""
         self._header.set_clock(ahead_s)
+        self.overview.set_clock(ahead_s)
 
     def reset(self) -> None:
         """Clear the page, because the window switches to another host."""
@@ -303,8 +308,7 @@ class MountPage(QWidget):
         self._apply_controller.reset()
         self._remove_controller.reset()
         self._readahead_controller.reset()
-        self._before_after.stop()
-        self.advice.reset()
+        self.overview.reset()
         self.quick_test.reset()
         self.live.reset()
         self.experiment.reset()
@@ -313,7 +317,7 @@ class MountPage(QWidget):
     def take_link(self, link: LinkFacts) -> None:
         """Discard facts and plans measured over the previous link, because the lab's link changed."""
         self.quick_test.discard_plan()
-        self.advice.take_link(link.name)
+        self.overview.take_link(link.name)
 
     def _show_tabs(self) -> None:
         mount = self._mount
@@ -329,12 +333,13 @@ class MountPage(QWidget):
         return any((
             self._mount_controller.is_busy, self._apply_controller.is_busy, self._remove_controller.is_busy,
             self._readahead_controller.is_busy, self.quick_test.busy, self.experiment.running,
+            self.overview.trial.is_busy,
         ))  # fmt: skip
 
     @property
     def changing(self) -> bool:
         """Whether a change is being applied, during which the mount can be absent for a moment."""
-        return self._apply_controller.is_busy
+        return self._apply_controller.is_busy or self.overview.trial.is_busy
 
     @property
     def place(self) -> tuple[str, str] | None:
@@ -368,15 +373,23 @@ class MountPage(QWidget):
         if self._form_is_valid():
             self._mount_controller.mount(self.settings.request())
 
-    def _ask_apply(self) -> bool:
-        """Open the apply dialog with the values of the form; return whether it is open."""
+    def _on_apply_clicked(self) -> None:
+        self._ask_apply()
+
+    def _ask_apply(self, target: SaveTarget | None = None) -> bool:
+        """Open the apply dialog with the values of the form; return whether it is open.
+
+        Args:
+            target: where to save the mount; None where it is saved already, or in fstab for a new mount.
+        """
         if not self._form_is_valid():
             return False
         request, mount = self.settings.request(), self._mount
         configured = mount.configured if mount is not None else None
         saved_in = config_target_of(configured)
         # A new mount is saved in fstab by default. A mount that is not saved stays so by default.
-        target: SaveTarget = "fstab" if mount is None else saved_in
+        if target is None:
+            target = "fstab" if mount is None else saved_in
         args = ApplyArgs(
             share=request.share,
             mount_point=request.mount_point,
@@ -514,42 +527,55 @@ class MountPage(QWidget):
 
     def _use_set(self, chosen_set: ChosenSet, proposal: OptionProposal) -> None:
         request = self.settings.request()
-        self.advice.remember(chosen_set.share, chosen_set.link, chosen_set.measured)
+        self.overview.remember(chosen_set.share, chosen_set.link, chosen_set.measured)
         read_ahead_kb = request.read_ahead_kb if proposal.read_ahead_kb is None else proposal.read_ahead_kb
         self.settings.load_entry(request.share, request.mount_point, proposal.options, read_ahead_kb)
         self._tabs.setCurrentWidget(self.settings)
 
-    def _on_before_after_apply(self, result: AdviceResult) -> None:
-        mount = self._mount
-        if mount is not None and mount.active is not None:
-            before = self.settings.original_request(mount)
-            self._previous_request = replace(before, read_ahead_kb=mount.active.read_ahead_kb)
+    def _on_apply_recommended(self, result: AdviceResult) -> None:
+        """Put the recommended options into the form, and open the apply dialog."""
         self._on_use_recommended(result)
-        self._tabs.setCurrentWidget(self.advice)
-        if not self._ask_apply():
-            self._before_after.end_without_change()
+        self._tabs.setCurrentWidget(self.overview)
+        self._ask_apply()
 
-    def _on_restore_previous(self) -> None:
-        """Put the settings from before a tested change into the form, and open the apply dialog."""
-        before = self._previous_request
-        if before is not None and self._mount is not None and self._mount.mount_point == before.mount_point:
-            self.settings.load_entry(before.share, before.mount_point, before.options, before.read_ahead_kb)
-            self._ask_apply()
+    def _on_overview_action(self, action: OverviewAction) -> None:
+        """Carry out an action of the overview that belongs to another page or to the header."""
+        actions: dict[OverviewAction, Callable[[], object]] = {
+            OverviewAction.TEST: self._on_test_wanted,
+            OverviewAction.EXPERIMENT: lambda: self._tabs.setCurrentWidget(self.experiment),
+            OverviewAction.CHECK_NAME: self._on_share_wanted,
+            OverviewAction.UNMOUNT: self.ask_unmount,
+            OverviewAction.REMOUNT: self._on_remount_clicked,
+            OverviewAction.SAVE: lambda: self._ask_apply("fstab"),
+            OverviewAction.MOUNT: self._on_mount_clicked,
+        }
+        actions[action]()
+
+    def _on_test_wanted(self) -> None:
+        self._tabs.setCurrentWidget(self.quick_test)
+        self.quick_test.start_planned()
+
+    def _on_share_wanted(self) -> None:
+        self._tabs.setCurrentWidget(self.settings)
+        self.settings.focus_share()
+
+    def _on_trial(self) -> None:
+        """Follow the start and the end of a before-and-after test."""
+        if self.overview.trial.is_busy:
+            self.began.emit()
+        self._show_buttons()
+        if not self.overview.trial.is_busy:
+            self.settled.emit()
 
     def _on_improvement_wanted(self) -> None:
-        self._tabs.setCurrentWidget(self.advice)
+        self._tabs.setCurrentWidget(self.overview)
 
     def _on_compare_wanted(self, number: int) -> None:
         self._tabs.setCurrentWidget(self.history)
         self.history.compare_with_earlier(number)
 
     def _on_advised(self, result: AdviceResult | None) -> None:
-        # An option that the user is editing is not counted as new advice.
-        typed = self.settings.edited_options()
         items = [item for item in result.recommendations if item.included] if result is not None else []
-        count = len([item for item in items if item.option not in typed])
-        text = self.tr("Overview • {count}").format(count=count) if count else self.tr("Overview")
-        self._tabs.setTabText(self._tabs.indexOf(self.advice), text)
         self.settings.show_recommended({item.option: item for item in items if item.scope != "host"})
 
     def _show_buttons(self) -> None:
@@ -557,8 +583,7 @@ class MountPage(QWidget):
         can_undo = mount is not None and self._readahead_controller.can_undo(mount.mount_point)
         self._read_ahead.show_mount(mount, can_undo=can_undo, busy=self.busy)
         request = self.settings.request()
-        self.advice.set_target(self._mount, request)
-        self.advice.trial.look_at(self._mount.mount_point if self._mount is not None else "")
+        self.overview.set_target(self._mount, request)
         self.quick_test.set_request(request)
         self.experiment.set_share(
             self._mount.share if self._mount is not None else request.share, request.options
@@ -603,3 +628,4 @@ class MountPage(QWidget):
         unknown = self.settings.unknown_server
         self.quick_test.set_blocked(why if self.busy and not self.quick_test.busy else unknown)
         self.experiment.set_blocked(why if self.busy and not self.experiment.running else unknown)
+        self.overview.set_blocked(why if self.busy else "")

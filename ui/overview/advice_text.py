@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.options import catalogue
-from advisor.tunables import tunables
+from app.text.headline import setting_label
 from app.text.units import format_size
 from ui.common.option_text import value_text
 from ui.common.speed_units import speed_text
 from ui.common.translation import tr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from advisor.prediction import PredictedCurve
     from advisor.recommendation import NotRecommended, Recommendation
     from app.service.model import AdviceResult, Expected
+
+
+#: Factor of the present speed below which a curve shows no gain.
+_FLAT = 1.1
 
 
 class ChangeText(NamedTuple):
@@ -30,33 +32,33 @@ class ChangeText(NamedTuple):
 def workload_names() -> dict[str, str]:
     """Return the name of each workload, by its key."""
     return {
-        "general": tr("nothing in particular"), "home": tr("home directories"),
-        "media": tr("large media files"), "builds": tr("builds, many small files"),
-        "database": tr("a database"), "sap": tr("SAP"), "oracle": tr("Oracle data files"),
-        "backup": tr("backups"), "software": tr("programs and documents, read mostly"),
-        "virtual-machines": tr("virtual machines"), "mail": tr("mail"),
-        "shared-writing": tr("files that several computers write"),
+        "general": tr("Nothing in particular"), "home": tr("Home directories"),
+        "media": tr("Large media files"), "builds": tr("Builds, many small files"),
+        "database": tr("A database"), "sap": tr("SAP"), "oracle": tr("Oracle data files"),
+        "backup": tr("Backups"), "software": tr("Programs and documents, mostly read"),
+        "virtual-machines": tr("Virtual machines"), "mail": tr("Mail"),
+        "shared-writing": tr("Files that several computers write"),
     }  # fmt: skip
 
 
 def confidence_names() -> dict[str, str]:
     """Return the name of each level of confidence, by its key."""
-    return {"high": tr("well founded"), "medium": tr("likely"), "low": tr("worth a test")}
+    return {"high": tr("High"), "medium": tr("Medium"), "low": tr("Low: test it")}
 
 
 def status_names() -> dict[str, str]:
     """Return the text of each test status of a recommendation, by its key."""
     return {
-        "untested": tr("not tested here yet"), "confirmed": tr("confirmed by your own test"),
-        "refuted": tr("refuted by your own test"),
+        "untested": tr("Not yet on this mount"), "confirmed": tr("Confirmed by your own test"),
+        "refuted": tr("Refuted by your own test"),
     }  # fmt: skip
 
 
 def scope_names() -> dict[str, str]:
     """Return the text of each scope of a recommendation, by its key; "" for the mount itself."""
     return {
-        "mount": "", "server": tr("for all mounts of the server"),
-        "host": tr("for the whole computer, not part of “Use recommended”"),
+        "mount": "", "server": tr("All mounts of the server"),
+        "host": tr("The whole computer, so it is not part of the recommended settings"),
     }  # fmt: skip
 
 
@@ -64,28 +66,16 @@ def change_text(item: Recommendation) -> ChangeText:
     """Return the texts of a recommendation's change."""
     current = _value(item.option, item.current)
     if item.replaces_own:
-        current = tr("{value} (asked for by you)").format(value=current)
-    proposed = tr("leave it out") if item.proposed is None else _value(item.option, item.proposed)
-    return ChangeText(option_label(item.option), current, proposed)
+        current = tr("{value} (requested)").format(value=current)
+    proposed = tr("default") if item.proposed is None else _value(item.option, item.proposed)
+    return ChangeText(setting_label(item.option), current, proposed)
 
 
 def other_text(item: NotRecommended) -> str:
     """Return the option and value that are not recommended, as text."""
     if item.value is None:
-        return tr("{name}: leave it out").format(name=option_label(item.option))
-    return f"{option_label(item.option)}: {_value(item.option, item.value)}"
-
-
-def replaced_text(items: Iterable[Recommendation]) -> str:
-    """Return which values set by the user “Use recommended” would replace; "" for none."""
-    replaced = [
-        f"{option_label(item.option)} {_value(item.option, item.current)}"
-        for item in items
-        if item.replaces_own
-    ]
-    if not replaced:
-        return ""
-    return tr("“Use recommended” replaces what you asked for: {values}.").format(values=", ".join(replaced))
+        return tr("{name}: default").format(name=setting_label(item.option))
+    return f"{setting_label(item.option)}: {_value(item.option, item.value)}"
 
 
 def recommended_readahead(result: AdviceResult) -> int | None:
@@ -96,43 +86,26 @@ def recommended_readahead(result: AdviceResult) -> int | None:
     return None
 
 
-def option_label(name: str) -> str:
-    """Return the label of a mount option or of a kernel tunable."""
-    option = catalogue().find(name)
-    if option is not None:
-        return option.label
-    tunable = tunables().get(name)
-    return tunable.label if tunable is not None else name
-
-
 def expected_text(expected: list[Expected]) -> list[str]:
     """Return the predictions of the throughput model, one line each; an empty list if the link is unknown."""
-    words = {
-        "write": tr("Copying to the server"), "read": tr("Copying from the server"),
-        "small-read": tr("Small reads"),
-    }  # fmt: skip
+    figures = {"write": tr("Writing"), "read": tr("Reading"), "small-read": tr("Small reads")}
     lines: list[str] = []
     for entry in expected:
         if entry.now is None or entry.advised is None:
             continue
-        now, advised = speed_text(entry.now.bytes_per_s), speed_text(entry.advised.bytes_per_s)
-        direction = tr("{figure} ({size} a call)").format(
-            figure=words[entry.figure], size=format_size(entry.call_size)
-        )
+        values = {
+            "figure": figures[entry.figure], "size": format_size(entry.call_size),
+            "now": speed_text(entry.now.bytes_per_s), "advised": speed_text(entry.advised.bytes_per_s),
+            "percent": round(entry.advised.error * 100), "limit": entry.advised.limit,
+        }  # fmt: skip
         if entry.now.unpredictable or entry.advised.unpredictable:
-            text = tr("{direction}: cannot be predicted. The processors decide, which only a test shows.")
-            lines.append(text.format(direction=direction))
-            continue
-        text = tr("{direction}: {now}").format(direction=direction, now=now)
-        if now != advised:
-            text = tr("{direction}: {now} now, {advised} as advised").format(
-                direction=direction, now=now, advised=advised
-            )
-        lines.append(
-            tr("{text}; it may be {percent} % off either way, and what bounds it is {limit}.").format(
-                text=text, percent=round(entry.advised.error * 100), limit=entry.advised.limit
-            )
-        )
+            text = tr("{figure} ({size} a call): only a test can tell, because the processors are the limit.")
+        elif values["now"] == values["advised"]:
+            text = tr("{figure} ({size} a call): about {now} (±{percent}%). The limit is {limit}.")
+        else:
+            text = tr("{figure} ({size} a call): about {now} now, {advised} as recommended (±{percent}%). "
+                      "The limit is {limit}.")  # fmt: skip
+        lines.append(text.format(**values))
     return lines
 
 
@@ -140,20 +113,28 @@ def curve_text(curve: PredictedCurve | None) -> list[str]:
     """Return the predicted speeds of a copy over UDP; an empty list for curves over other quantities."""
     if curve is None or curve.over == "read_ahead_kb":
         return []
-    error = round(100 * curve.errors[0])
+    text = tr(
+        "A copy over UDP: about {now} with {size} now, {advised} with {best} as recommended (±{percent}%)."
+    )
     return [
-        tr("A copy over UDP: {now} with {size} at a time now, {advised} with {best} as advised; it may be "
-            "{percent} % off either way.").format(
+        text.format(
             now=speed_text(curve.now[1]), size=format_size(curve.now[0]),
-            advised=speed_text(curve.advised[1]), best=format_size(curve.advised[0]), percent=error,
+            advised=speed_text(curve.advised[1]), best=format_size(curve.advised[0]),
+            percent=round(100 * curve.errors[0]),
         )
     ]  # fmt: skip
+
+
+def is_flat(curve: PredictedCurve) -> bool:
+    """Return whether the setting makes no difference from the present value upwards."""
+    later = [speed for size, speed in zip(curve.sizes, curve.speeds, strict=True) if size >= curve.now[0]]
+    return max([*later, curve.advised[1]], default=0.0) < curve.now[1] * _FLAT
 
 
 def _value(name: str, value: str | None) -> str:
     option = catalogue().find(name)
     if value is None:
-        return tr("not given") if option is not None else tr("not known")
+        return tr("default") if option is not None else tr("unknown")
     if option is not None:
         return value_text(option, value) or tr("yes")
     return format_size(int(value) * 1024) if name == "read_ahead_kb" and value.isdigit() else value

@@ -1,28 +1,41 @@
-"""Recommendation cards: the change, its reason, evidence, risk and source."""
+"""Recommendation cards: the change with its check box, gain and risk; facts and source are folded."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl, Signal
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from advisor.recommend import undo_text
-from ui.common import theme
+from app.text.headline import setting_label
+from ui.common.cards import BarComparison, Card, CardKind, text_button
 from ui.common.dialogs import show_outline
-from ui.common.labels import MutedLabel, UnitAwareLabel, enlarge, plain_label, plain_tip
-from ui.overview.advice_text import change_text, confidence_names, option_label, scope_names, status_names
+from ui.common.fonts import TextSize, set_text_size
+from ui.common.icons import icon, icon_label
+from ui.common.labels import MutedLabel, UnitAwareLabel, plain_label, plain_tip
+from ui.common.layout import CollapsibleSection
+from ui.common.speed_units import speed_text
+from ui.common.translation import tr
+from ui.overview.advice_text import change_text, confidence_names, scope_names, status_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.recommendation import Recommendation, SystemWarning
+    from app.service.model import Expected
 
 
-class AdviceCard(QFrame):
+class RecommendationCard(Card):
     """Card for the recommendations of one rule, which differ only in their options and values.
+
+    Args:
+        items: the recommendations.
+        gain: predicted gain of these recommendations alone, None without one.
+        tried: options whose value a test compared without a proven difference.
+        can_include: whether the user can leave a recommendation out.
 
     Signals:
         included: option name, and whether its recommendation is included in the advice.
@@ -30,147 +43,162 @@ class AdviceCard(QFrame):
 
     included = Signal(str, bool)
 
-    def __init__(self, items: Sequence[Recommendation]) -> None:
+    def __init__(
+        self,
+        items: Sequence[Recommendation],
+        gain: Expected | None = None,
+        tried: Sequence[str] = (),
+        *,
+        can_include: bool = True,
+    ) -> None:
         super().__init__()
+        self._can_include = can_include
         first = items[0]
         self.setObjectName(f"advice-{first.rule or 'measured'}")
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 10, 14, 10)
-        layout.setSpacing(5)
-        layout.addLayout(self._changes(items))
-        layout.addWidget(UnitAwareLabel(first.reason))
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(2)
-        grid.setColumnStretch(1, 1)
-        evidence = "; ".join(first.evidence)
-        rows = [
-            (self.tr("Expect"), first.effect), (self.tr("Risk"), first.risk),
-            (self.tr("Because of"), evidence), (self.tr("Undo"), undo_text(items, option_label)),
-        ]  # fmt: skip
-        for name, text in rows:
-            if text:
-                row = grid.rowCount()
-                grid.addWidget(MutedLabel(name), row, 0, Qt.AlignmentFlag.AlignTop)
-                grid.addWidget(UnitAwareLabel(text), row, 1)
-        layout.addLayout(grid)
-        self._steps = _steps(first.how_to)
-        layout.addWidget(self._steps)
-        self._add_foot(layout, first)
+        for item in items:
+            self.body.addLayout(self._change_row(item))
+        self.body.addWidget(UnitAwareLabel(first.reason))
+        if gain is not None and gain.now is not None and gain.advised is not None:
+            self.body.addWidget(GainBars(gain))
+        if any(item.option in tried for item in items):
+            self.body.addWidget(MutedLabel(self.tr("Your test found no difference."), wrap=True))
+        if first.risk:
+            self.body.addLayout(_labeled(self.tr("Risk"), first.risk))
+        details = CollapsibleSection(f"facts-{first.option}", [self._details(items)])
+        details.set_title(self.tr("Facts and Source"))
+        self.body.addWidget(details)
 
-    def _changes(self, items: Sequence[Recommendation]) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(1)
-        grid.setColumnStretch(4, 1)
-        for row, item in enumerate(items):
-            text = change_text(item)
-            name, proposed = (
-                plain_label(words) if item.included else MutedLabel(words)
-                for words in (text.label, text.proposed)
-            )
-            for label in (name, proposed):
-                enlarge(label, 1.05, bold=item.included)
-            name.setToolTip(plain_tip(item.option))
-            if item.scope != "host":  # “Use recommended” changes only the mount, not the host
-                grid.addWidget(self._include_box(item, text.label), row, 0)
-            grid.addWidget(name, row, 1)
-            grid.addWidget(MutedLabel(text.current), row, 2)
-            grid.addWidget(plain_label("→"), row, 3)
-            grid.addWidget(proposed, row, 4)
-        return grid
+    def _change_row(self, item: Recommendation) -> QHBoxLayout:
+        text = change_text(item)
+        label = plain_label(text.label) if item.included else MutedLabel(text.label)
+        set_text_size(label, TextSize.BODY, bold=True)
+        label.setToolTip(plain_tip(item.option))
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(label)
+        row.addWidget(MutedLabel(text.current))
+        row.addWidget(plain_label("→"))
+        proposed = plain_label(text.proposed) if item.included else MutedLabel(text.proposed)
+        set_text_size(proposed, TextSize.BODY, bold=True)
+        row.addWidget(proposed)
+        row.addStretch(1)
+        if (
+            item.scope != "host" and self._can_include
+        ):  # a change of the whole computer is never part of the advised settings
+            row.addWidget(self._include_box(item, text.label))
+        return row
 
     def _include_box(self, item: Recommendation, label: str) -> QCheckBox:
-        box = QCheckBox()
+        box = QCheckBox(self.tr("Include"))
         show_outline(box)
         box.setObjectName(f"include-{item.option}")
         box.setChecked(item.included)
         box.setAccessibleName(self.tr("Include {name}").format(name=label))
-        box.setToolTip(self.tr("Part of “Use recommended”. Clear it to leave this change out."))
         box.toggled.connect(partial(self.included.emit, item.option))
         return box
 
-    def _add_foot(self, layout: QVBoxLayout, item: Recommendation) -> None:
-        foot = QHBoxLayout()
-        foot.setSpacing(12)
-        facts = [confidence_names()[item.confidence], status_names()[item.status], scope_names()[item.scope]]
-        summary = MutedLabel("  ·  ".join(fact for fact in facts if fact), wrap=True)
-        if item.how_to:
-            # On a separate line, because two buttons need the whole width of a narrow window.
-            layout.addWidget(summary)
-            foot.addStretch(1)
-            words = self.tr("How to…") if item.scope == "host" else self.tr("How long it lasts…")
-            foot.addWidget(_steps_button(words, self._steps))
-        else:
-            foot.addWidget(summary, 1)
-        foot.addWidget(source_button(item.source, item.link))
-        layout.addLayout(foot)
+    def _details(self, items: Sequence[Recommendation]) -> QWidget:
+        first = items[0]
+        details = QWidget()
+        layout = QVBoxLayout(details)
+        layout.setContentsMargins(0, 0, 0, 0)
+        rows = [
+            (self.tr("Expect"), first.effect), (self.tr("Facts"), "; ".join(first.evidence)),
+            (self.tr("Undo"), undo_text(items, setting_label)),
+            (self.tr("Confidence"), confidence_names()[first.confidence]),
+            (self.tr("Tested"), status_names()[first.status]),
+            (self.tr("Applies to"), scope_names()[first.scope]),
+            (self.tr("Commands"), "\n".join(first.how_to)),
+        ]  # fmt: skip
+        for name, text in rows:
+            if text:
+                layout.addLayout(_labeled(name, text))
+        layout.addWidget(source_button(first.source, first.link), 0, Qt.AlignmentFlag.AlignLeft)
+        return details
 
 
-class SystemWarningBox(QFrame):
-    """Box in the warning color for a problem of the system that mount options cannot fix."""
+class GainBars(QWidget):
+    """Predicted gain of one recommendation: a bar now and a bar with it, and what becomes faster."""
+
+    def __init__(self, gain: Expected) -> None:
+        super().__init__()
+        self.setObjectName("gain")
+        names = {
+            "write": self.tr("Writing, predicted"), "read": self.tr("Reading, predicted"),
+            "small-read": self.tr("Small reads, predicted"),
+        }  # fmt: skip
+        bars = BarComparison()
+        now, advised = gain.now, gain.advised
+        if now is not None and advised is not None:
+            color = "write" if gain.figure == "write" else "read"
+            text = self.tr("{speed} (±{percent}%)").format(
+                speed=speed_text(advised.bytes_per_s), percent=round(100 * advised.error)
+            )
+            bars.set_bars([
+                (self.tr("Now"), now.bytes_per_s, speed_text(now.bytes_per_s), "muted"),
+                (self.tr("Then"), advised.bytes_per_s, text, color),
+            ])  # fmt: skip
+        caption = MutedLabel(names[gain.figure])
+        set_text_size(caption, TextSize.SMALL)
+        bars.setAccessibleName(names[gain.figure])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(caption)
+        layout.addWidget(bars)
+
+
+class SystemWarningCard(Card):
+    """Problem of the system that mount options cannot fix."""
 
     def __init__(self, warning: SystemWarning) -> None:
-        super().__init__()
+        super().__init__(CardKind.WARNING)
         self.setObjectName("attention")
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        self._word = plain_label(self.tr("⚠ Look at this first"))
-        enlarge(self._word, 1.0, bold=True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 10, 14, 10)
-        layout.addWidget(self._word)
-        layout.addWidget(UnitAwareLabel(f"{warning.text} {warning.reason}"))
-        foot = QHBoxLayout()
-        foot.addWidget(UnitAwareLabel("; ".join(warning.evidence)), 1)
-        if warning.how_to:
-            steps = _steps(warning.how_to)
-            layout.addWidget(steps)
-            foot.addWidget(_steps_button(self.tr("How to…"), steps))
-        foot.addWidget(source_button(warning.source, warning.link))
-        layout.addLayout(foot)
-        self._update_colors()
-
-    def _update_colors(self) -> None:
-        theme.tint(self._word, theme.colors().warn)
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_word"):
-            self._update_colors()
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        text = UnitAwareLabel(warning.text)
+        set_text_size(text, TextSize.BODY, bold=True)
+        top.addWidget(icon_label("warning", "warn"), 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(text, 1)
+        self.body.addLayout(top)
+        self.body.addWidget(UnitAwareLabel(warning.reason))
+        texts = ("; ".join(warning.evidence), "\n".join(warning.how_to))
+        parts: list[QWidget] = [UnitAwareLabel(text) for text in texts if text]
+        parts.append(source_button(warning.source, warning.link))
+        details = CollapsibleSection(f"facts-{warning.rule}", parts)
+        details.set_title(
+            self.tr("What to Do, Facts and Source") if warning.how_to else self.tr("Facts and Source")
+        )
+        self.body.addWidget(details)
 
 
-def source_button(source: str, link: str) -> QWidget:
+def _labeled(name: str, text: str) -> QGridLayout:
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(8)
+    grid.setColumnStretch(1, 1)
+    label = MutedLabel(name)
+    label.setMinimumWidth(label.fontMetrics().averageCharWidth() * _NAME_CHARACTERS)
+    grid.addWidget(label, 0, 0, Qt.AlignmentFlag.AlignTop)
+    grid.addWidget(UnitAwareLabel(text), 0, 1)
+    return grid
+
+
+def source_button(source: str, link: str) -> QLabel | QPushButton:
     """Return a label with the source of a recommendation, or a button that opens its https address."""
     words = source if len(source) <= _SOURCE_LENGTH else f"{source[:_SOURCE_LENGTH].rstrip()}…"
+    text = tr("Source: {words}").format(words=words)
     if not link.startswith("https://"):
-        label = MutedLabel(QCoreApplication.translate("advice", "Source: {words}").format(words=words))
+        label = MutedLabel(text)
         label.setToolTip(plain_tip(source))
         return label
-    button = QPushButton(QCoreApplication.translate("advice", "Source: {words} ↗").format(words=words))
-    button.setFlat(True)
+    button = text_button(text)
+    button.setIcon(icon("external-link", "accent"))
     button.setToolTip(plain_tip(f"{source}\n{link}"))
     button.clicked.connect(lambda: QDesktopServices.openUrl(QUrl(link)))
     return button
 
 
-def _steps(lines: Sequence[str]) -> QWidget:
-    steps = UnitAwareLabel("\n".join(lines))
-    steps.setObjectName("how-to-steps")
-    steps.hide()
-    return steps
-
-
-def _steps_button(words: str, steps: QWidget) -> QPushButton:
-    button = QPushButton(words)
-    button.setObjectName("how-to")
-    button.setCheckable(True)
-    button.toggled.connect(steps.setVisible)
-    return button
-
-
+#: Width of the names of facts, characters.
+_NAME_CHARACTERS = 12
 #: Maximum length of a source's text, characters; the tool tip has the full text.
-_SOURCE_LENGTH = 32
+_SOURCE_LENGTH = 56

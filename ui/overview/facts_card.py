@@ -1,25 +1,18 @@
-"""Facts card: facts about the link and the server, and how each was determined."""
+"""Facts about the link and the server, and how each was determined."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QHBoxLayout,
-    QPushButton,
-    QSizePolicy,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from advisor.facts import FACT_LABELS, unknown_facts
 from advisor.identify import network_cards, server_kinds
 from advisor.speeds import format_rate
 from app.text.units import format_duration
-from ui.common.labels import MutedLabel, heading, plain_label, plain_tip
+from ui.common.cards import text_button
+from ui.common.labels import MutedLabel, plain_label, plain_tip
 from ui.common.translation import tr
 
 if TYPE_CHECKING:
@@ -105,8 +98,8 @@ def _labels(part: FactGroup) -> dict[str, str]:
 _COLUMNS, _WIDE = 3, 84
 
 
-class FactsCard(QFrame):
-    """Card of facts; hidden while there are none.
+class FactsTable(QWidget):
+    """Facts about the link and the server, in two or three columns, and a button to determine them again.
 
     Signals:
         refresh_clicked: determine the facts again.
@@ -119,24 +112,20 @@ class FactsCard(QFrame):
         self.setObjectName("facts-card")
         self._facts: Facts | None = None
         self._columns = _COLUMNS
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        self._refresh = QPushButton(self.tr("Refre&sh"))
+        self._refresh = text_button(self.tr("Refresh"))
         self._refresh.setObjectName("refresh-facts")
-        self._refresh.setToolTip(self.tr("Look at the link and the server again."))
+        self._refresh.setToolTip(self.tr("Examine the link and the server again."))
         self._refresh.clicked.connect(self.refresh_clicked)
-        top = QHBoxLayout()
-        top.addWidget(heading(self.tr("The way to the server"), scale=1.0), 1)
-        top.addWidget(self._refresh)
         self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(14, 8, 14, 10)
-        self._layout.setSpacing(4)
-        self._layout.addLayout(top)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(8)
         self._cells = QWidget()
         self._layout.addWidget(self._cells)
+        self._layout.addWidget(self._refresh, 0, Qt.AlignmentFlag.AlignLeft)
         self.show_facts(None)
 
     def show_facts(self, facts: Facts | None) -> None:
-        """Show these facts, or hide the card for None."""
+        """Show these facts, None for none."""
         self._facts = facts
         self._show()
 
@@ -155,13 +144,12 @@ class FactsCard(QFrame):
             self._add(grid, number, row)
         for column in range(self._columns):
             grid.setColumnStretch(2 * column + 1, 1)
-        self._layout.addWidget(self._cells)
-        self.setVisible(bool(rows))
+        self._layout.insertWidget(0, self._cells)
 
     def _add(self, grid: QGridLayout, number: int, row: FactText) -> None:
         line, column = divmod(number, self._columns)
         name = MutedLabel(row.label)
-        value = plain_label(row.value, wrap=True) if row.value else MutedLabel(self.tr("not known"))
+        value = plain_label(row.value, wrap=True) if row.value else MutedLabel(self.tr("Unknown"))
         value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         value.setAccessibleName(f"{row.label}: {value.text()}")
@@ -173,8 +161,8 @@ class FactsCard(QFrame):
 
     def _source_text(self, row: FactText) -> str:
         if not row.how:
-            return self.tr("Nothing says how it was learned.") if row.value else self.tr("It was not told.")
-        known = self.tr("Known from: {how}.") if row.value else self.tr("Not known: {how}.")
+            return self.tr("Source unknown") if row.value else self.tr("Reason unknown")
+        known = self.tr("Known from: {how}.") if row.value else self.tr("Unknown: {how}.")
         return known.format(how=row.how.rstrip("."))
 
     # Qt overrides

@@ -1,22 +1,33 @@
-"""Advice page: the link to the server, recommended changes with reasons, and one button to use them."""
+"""Overview of a mount: headline with one button, last test, link and traffic, and the reasons folded."""
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from app.history import queries
+from app.history.last_test import find_last_tests
+from app.mounts.model import Mount
+from app.service.before_after import predicted_duration
+from app.service.headline import last_test_of, mount_headline
+from app.service.model import AdviceArgs
+from app.text.headline import headline_text
 from ui.common.bridge import LatestCall
-from ui.common.labels import UnitAwareLabel, heading
-from ui.common.layout import PageScrollArea
+from ui.common.cards import CardKind, text_button
+from ui.common.layout import CollapsibleSection, PageColumn, PageScrollArea
 from ui.common.speed_units import SPEED_UNITS
-from ui.overview.answer import AdviceAnswer
-from ui.overview.facts_card import FactsCard
-from ui.overview.question import AdviceForm
+from ui.overview.answer import AdviceLists, Recommendations
+from ui.overview.before_after import BeforeAfterCard, BeforeAfterController, time_text
+from ui.overview.facts_card import FactsTable, fact_rows
+from ui.overview.headline_card import HEADLINE_STYLES, HeadlineCard, HeadlineStyle, OverviewAction
+from ui.overview.other_machine import OtherMachine
+from ui.overview.question import UseForm
+from ui.overview.sections import ExpectedSpeed
+from ui.overview.tiles import OverviewTiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,156 +36,145 @@ if TYPE_CHECKING:
 
     from advisor.recommendation import MeasuredOption
     from app.errors import AppError
-    from app.mounts.model import Mount
-    from app.service.model import AdviceArgs, AdviceResult
+    from app.history.last_test import LastTest
+    from app.service.model import AdviceResult, BeforeAfterReport
+    from app.stats.model import SpeedsSample
     from ui.common.bridge import BridgeCall, RunInThread
     from ui.common.mount_request import MountRequest
-
-
-class BeforeAfterBox(QFrame):
-    """Progress and result of the before-and-after test; hidden until a test starts.
-
-    Signals:
-        stop_clicked: stop the test.
-        back_clicked: apply the previous settings again.
-    """
-
-    stop_clicked = Signal()
-    back_clicked = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("trial")
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        self._text = UnitAwareLabel()
-        self._text.setObjectName("trial-text")
-        self._title = heading("", scale=1.0)
-        self._title.setObjectName("trial-title")
-        self._running = self._offered = False
-        #: Mount point of the test, and mount point shown on the page.
-        self._mount_point = self._shown_mount_point = ""
-        self._button = QPushButton()
-        self._button.setObjectName("trial-stop")
-        self._button.clicked.connect(self._on_clicked)
-        self._back = QPushButton(self.tr("Put the old values &back…"))
-        self._back.setObjectName("trial-back")
-        self._back.clicked.connect(self.back_clicked)
-        self._back.hide()
-        texts = QVBoxLayout()
-        texts.addWidget(self._title)
-        texts.addWidget(self._text)
-        texts.addWidget(self._back, 0, Qt.AlignmentFlag.AlignLeft)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(14, 8, 14, 10)
-        layout.addLayout(texts, 1)
-        layout.addWidget(self._button, 0, Qt.AlignmentFlag.AlignTop)
-        self.hide()
-
-    def say(self, place: str, text: str, *, running: bool) -> None:
-        """Show the progress or the result of a test.
-
-        Args:
-            place: mount point of the test.
-            text: progress or result, in sentences.
-            running: whether the test continues.
-        """
-        self._running = running
-        self._mount_point = place
-        self._title.setText(self.tr("Test before and after: {path}").format(path=place))
-        self._text.say(text)
-        self.offer_restore(offered=False)
-        self._button.setText(self.tr("&Stop") if running else self.tr("&Close"))
-        self.show()
-
-    def offer_restore(self, *, offered: bool) -> None:
-        """Show or hide the button that restores the settings from before the change."""
-        self._offered = offered
-        self._back.setVisible(offered and self._mount_point == self._shown_mount_point)
-
-    def look_at(self, place: str) -> None:
-        """Set the mount point shown on the page; only the tested mount offers its previous settings."""
-        self._shown_mount_point = place
-        self.offer_restore(offered=self._offered)
-
-    def _on_clicked(self) -> None:
-        if self._running:
-            self.stop_clicked.emit()
-        else:
-            self.hide()
-
 
 #: Share, and name of the lab's link; "" outside the lab.
 _ShareAndLink = tuple[str, str]
 #: Delay between the last edit of the form and the request, ms; each request examines the link and the server.
 _PAUSE_MS = 400
+#: Interval at which a duration in the headline is updated, ms.
+_TICK_MS = 1000
 
 
-class AdvicePanel(QWidget):
-    """Requests advice on the mount shown, in the background, and shows it.
+class OverviewPanel(QWidget):
+    """Requests advice on the mount shown, in the background, and shows what matters most about the mount.
 
     Advice on a new mount is requested only while the page is visible, because its share may be incomplete.
 
     Signals:
+        triggered: the user chose an action that another part of the window carries out; its OverviewAction.
         use_chosen: the AdviceResult whose included recommendations the user wants in the form.
-        try_chosen: the AdviceResult and the mount point for which the user wants the before-and-after test.
+        apply_chosen: the AdviceResult whose included recommendations the user wants applied.
+        watch_clicked: the user wants the live page.
+        check_clicked: the user wants to check the server of this name.
         advised: a new AdviceResult, or None when the last one is outdated.
-        failed: the AppError of measured results that could not be saved or loaded.
+        busy_changed: a before-and-after test began or ended.
+        recorded: a test of a before-and-after test was saved in the history.
+        failed: the AppError of a test, or of measured results that could not be saved or loaded.
     """
 
+    triggered = Signal(object)
     use_chosen = Signal(object)
-    try_chosen = Signal(object, str)
+    apply_chosen = Signal(object)
+    watch_clicked = Signal()
+    check_clicked = Signal(str)
     advised = Signal(object)
+    busy_changed = Signal()
+    recorded = Signal()
     failed = Signal(object)
 
-    def __init__(
-        self,
-        submit: Callable[[str, Any], BridgeCall],
-        run: RunInThread,
-    ) -> None:
+    def __init__(self, submit: Callable[[str, Any], BridgeCall], run: RunInThread) -> None:
         super().__init__()
         self._call = LatestCall(submit)
+        self._tests_call = LatestCall(submit)
         self._run = run
         self._mount: Mount | None = None
         self._request: MountRequest | None = None
         self._result: AdviceResult | None = None
+        self._failure: AppError | None = None
+        self._last_tests: Sequence[LastTest] = ()
+        self._clock_ahead_s = 0.0
+        self._blocked = ""
         #: Request that was sent last, and the mount's options and readahead at that time.
         self._last_key: tuple[AdviceArgs, object] | None = None
-        self._facts = FactsCard()
-        self._facts.refresh_clicked.connect(self._on_refresh)
-        self._question = AdviceForm()
-        self._question.changed.connect(self._ask)
-        SPEED_UNITS.changed.connect(self._on_units)
-        self._answer = AdviceAnswer()
-        self._answer.use_clicked.connect(self._on_use)
-        self._answer.try_clicked.connect(self._on_try)
-        self._answer.included.connect(self._on_included)
+        #: Share and link of the tests that were requested last.
+        self._tests_key: _ShareAndLink = ("", "")
         #: Options whose recommendations the user excluded.
         self._excluded: set[str] = set()
         #: Object name of the check box that was clicked, to restore its keyboard focus.
         self._focused_box = ""
-        self.trial = BeforeAfterBox()
         #: Measured effect of each option, by share and lab link, then by option name.
         self._measured: dict[_ShareAndLink, dict[str, MeasuredOption]] = {}
         self._link = ""
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(_PAUSE_MS)
-        self._pause.timeout.connect(self._ask)
+        self._headline = HeadlineCard()
+        self._headline.triggered.connect(self._on_triggered)
+        self._trial_card = BeforeAfterCard()
+        self.trial = BeforeAfterController(self, self._trial_card, submit, run)
+        self._tiles = OverviewTiles()
+        self._why = QWidget()
+        self._recommendations = Recommendations()
+        self._use = text_button(self.tr("Use &Recommended"))
+        self._form = UseForm()
+        self._facts = FactsTable()
+        self._expected = ExpectedSpeed("expected-speed")
+        self._lists = AdviceLists("")
+        self._other_machine = OtherMachine(submit)
+        self._pause = self._timer(_PAUSE_MS, self._ask, single=True)
+        self._tick = self._timer(_TICK_MS, self._show_headline, single=False)
         self._lay_out()
+        self._connect()
+        self._show()
+
+    def _timer(self, interval_ms: int, work: Callable[[], None], *, single: bool) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(single)
+        timer.setInterval(interval_ms)
+        timer.timeout.connect(work)
+        return timer
 
     def _lay_out(self) -> None:
-        page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(16, 14, 16, 14)
-        layout.setSpacing(10)
-        layout.addWidget(self._facts)
-        layout.addWidget(self._question)
-        layout.addWidget(self.trial)
-        layout.addWidget(self._answer)
-        layout.addStretch(1)
+        self._use.setObjectName("use-recommended")
+        self._use.setToolTip(self.tr("Fill in the settings with these values. Nothing is mounted by that."))
+        self._why.setObjectName("overview-reasons")
+        why = QVBoxLayout(self._why)
+        why.setContentsMargins(0, 0, 0, 0)
+        why.addWidget(self._recommendations)
+        why.addWidget(self._use)
+        self._why.hide()
+        column = PageColumn()
+        for part in (self._headline, self._trial_card, self._tiles, self._why):
+            column.body.addWidget(part)
+        self._facts_section = self._section("server-and-link", self._facts)
+        sections = QVBoxLayout()
+        sections.setSpacing(0)
+        for section in (
+            self._section("used-for", self._form, self.tr("What Is This Share Used For?")),
+            self._facts_section,
+            self._expected,
+            self._lists,
+            self._section("other-machine", self._other_machine, self.tr("Advice for Another Machine")),
+        ):
+            sections.addWidget(section)
+        column.body.addLayout(sections)
+        column.body.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(PageScrollArea(page, self.tr("Advice")))
+        outer.addWidget(PageScrollArea(column, self.tr("Overview")))
+
+    def _section(self, name: str, part: QWidget, title: str = "") -> CollapsibleSection:
+        section = CollapsibleSection(name, [part])
+        section.set_title(title)
+        return section
+
+    def _connect(self) -> None:
+        self._use.clicked.connect(self._on_use)
+        self._recommendations.included.connect(self._on_included)
+        self._facts.refresh_clicked.connect(self._on_refresh)
+        self._form.changed.connect(self._ask)
+        self._tiles.test_clicked.connect(partial(self.triggered.emit, OverviewAction.TEST))
+        self._tiles.check_clicked.connect(self._on_check)
+        self._tiles.watch_clicked.connect(self.watch_clicked)
+        self.trial.changed.connect(self._on_trial_changed)
+        self.trial.measured.connect(self._on_measured)
+        self.trial.recorded.connect(self._on_recorded)
+        self.trial.settings_changed.connect(self._on_settings_changed)
+        self.trial.closed.connect(self._show)
+        self.trial.failed.connect(self.failed)
+        SPEED_UNITS.changed.connect(self._show)
 
     # Called by the mount page
 
@@ -184,24 +184,56 @@ class AdvicePanel(QWidget):
             self._mount.mount_point if self._mount else "",
             self._request.share if self._request else "",
         )
-        if (mount.mount_point if mount else "", request.share) != before:
-            self._excluded.clear()
-            self._clear_answer()
+        place = (mount.mount_point if mount else "", request.share)
+        changed = mount != self._mount
         self._mount, self._request = mount, request
+        self.trial.look_at(place[0])
+        if place != before:
+            self._excluded.clear()
+            self._last_tests = ()
+            self._clear_answer()
+            self._open_why(on=False)
+        elif changed:
+            self._show()
+        self._tiles.follow(mount)
+        self._other_machine.set_options(request.options)
         if (mount is not None or self.isVisible()) and self._key() != self._last_key:
             self._pause.start()
+
+    def set_clock(self, ahead_s: float) -> None:
+        """Set the offset of the host's clock from this computer's clock, s; positive if the host is ahead."""
+        self._clock_ahead_s = ahead_s
+
+    def set_blocked(self, why: str) -> None:
+        """Prevent or allow tests and changes: ``why`` is the reason, "" allows them."""
+        self._blocked = why
+        self._headline.set_blocked(why)
+        self._tiles.set_blocked(why)
+
+    def take_speeds(self, sample: SpeedsSample) -> None:
+        """Take a sample of the speeds of all mounts."""
+        self._tiles.take_speeds(sample)
+
+    def refresh_tests(self) -> None:
+        """Read the last tests again, because one was saved."""
+        self._tests_key = ("", "")
+        self._load_tests()
 
     def reset(self) -> None:
         """Clear the page, because the window switches to another host."""
         self._mount = self._request = None
         self._measured.clear()
-        self.trial.hide()
+        self._last_tests = ()
+        self._tests_key = ("", "")
+        self.trial.reset()
+        self._other_machine.reset()
         self._clear_answer()
 
     def take_link(self, name: str) -> None:
         """Discard the advice and request it again, because the lab's link changed to this one."""
         self._clear_answer()
         self._link = name
+        self._load_tests()
         if self._mount is not None or self.isVisible():
             self._ask()
 
@@ -219,16 +251,32 @@ class AdvicePanel(QWidget):
         call = self._run("history", lambda: queries.save_findings(share, link, findings))
         call.failed.connect(self.failed)
 
+    # History
+
     def _load_history(self, result: AdviceResult) -> None:
-        """Load the measured effects of earlier sessions, once for each share and link."""
+        """Load the measured effects and the tests of earlier sessions, once for each share and link."""
         link = result.facts.link
         self._link = link.name if link is not None and link.emulated else ""
+        self._load_tests()
         key = (self._request.share if self._request is not None else "", self._link)
         if key[0] and key not in self._measured:
             self._measured[key] = {}
             call = self._run("history", lambda: queries.load_findings(*key))
             call.succeeded.connect(partial(self._add_findings, key))
             call.failed.connect(partial(self._on_history_failed, key))
+
+    def _load_tests(self) -> None:
+        """Read the last tests of the share over the present link, unless they were read already."""
+        key = (self._mount.share if self._mount is not None else "", self._link)
+        if not key[0] or key == self._tests_key:
+            return
+        self._tests_key = key
+        call = self._run("history-last", lambda: find_last_tests(*key))
+        self._tests_call.follow(call, self._on_tests, partial(self._on_history_failed, key))
+
+    def _on_tests(self, tests: Sequence[LastTest]) -> None:
+        self._last_tests = tests
+        self._show()
 
     def _on_history_failed(self, key: _ShareAndLink, error: AppError) -> None:
         if self._request is not None and key == (self._request.share, self._link):
@@ -249,90 +297,211 @@ class AdvicePanel(QWidget):
     def _clear_answer(self) -> None:
         self._pause.stop()
         self._call.cancel()
-        self._last_key = self._result = None
+        self._last_key = self._result = self._failure = None
         self.advised.emit(None)
         self._show()
 
     # Requests
 
-    def _key(self) -> tuple[AdviceArgs, object] | None:
+    def _args(self) -> AdviceArgs | None:
+        """Return the request for advice, None while the share is unknown."""
         mount, request = self._mount, self._request
-        if request is None:
+        if request is None or (mount is None and not request.share.strip()):
             return None
-        args = self._question.args(mount.mount_point if mount else "", request.share, request.options)
-        if args is None:
-            return None
-        active = mount.active if mount is not None and not self._question.elsewhere else None
-        state = (active.options, active.read_ahead_kb) if active is not None else None
-        measured = tuple(self._measured.get((request.share, self._link), {}).values())
-        measured = () if self._question.elsewhere else measured
-        args = msgspec.structs.replace(
-            args,
-            read_ahead_kb=request.read_ahead_kb,
-            measured=measured,
-            without=tuple(sorted(self._excluded)),
+        return self._form.apply_to(
+            AdviceArgs(
+                share="" if mount is not None else request.share,
+                mount_point=mount.mount_point if mount is not None else "",
+                options=request.options,
+                read_ahead_kb=request.read_ahead_kb,
+                measured=tuple(self._measured.get((request.share, self._link), {}).values()),
+                without=tuple(sorted(self._excluded)),
+            )
         )
-        return args, state
+
+    def _key(self) -> tuple[AdviceArgs, object] | None:
+        args = self._args()
+        active = self._mount.active if self._mount is not None else None
+        state = (active.options, active.read_ahead_kb) if active is not None else None
+        return (args, state) if args is not None else None
 
     def _ask(self) -> None:
         self._pause.stop()
         key = self._key()
         if key is None:
             self._clear_answer()
-            self._answer.show_text(self._question.missing_text())
             return
         if key == self._last_key:
             return
         self._call.cancel()
         self._last_key = key
-        if self._call.ask("advice.get", key[0], self._on_answer, self._on_failure) and self._result is None:
-            self._answer.show_text(self.tr("Looking at the link and the server…"))
+        self._call.ask("advice.get", key[0], self._on_answer, self._on_failure)
+        if self._result is None:
+            self._show()
 
     def _on_refresh(self) -> None:
         self._last_key = None
         self._ask()
 
+    def _on_settings_changed(self) -> None:
+        self._on_refresh()
+        self.refresh_tests()
+
     def _on_answer(self, result: AdviceResult) -> None:
-        self._result = result
+        self._result, self._failure = result, None
         self._load_history(result)
-        self.advised.emit(None if self._question.elsewhere else result)
+        self.advised.emit(result)
         self._show()
-        box = self._answer.findChild(QCheckBox, self._focused_box) if self._focused_box else None
+        box = self._recommendations.findChild(QCheckBox, self._focused_box) if self._focused_box else None
         self._focused_box = ""
         if box is not None:
             box.setFocus()
 
     def _on_failure(self, error: AppError) -> None:
-        self._result = None
+        self._result, self._failure = None, error
         self.advised.emit(None)
         self._show()
-        self._answer.show_failure(error)
+
+    # Actions of the user
+
+    def _on_triggered(self, action: OverviewAction) -> None:
+        if action is OverviewAction.WHY:
+            self._open_why(on=self._why.isHidden())
+        elif action is OverviewAction.TRY:
+            args = self._args()
+            if args is not None:
+                self.trial.ask(args)
+        elif action is OverviewAction.APPLY and self._result is not None:
+            self.apply_chosen.emit(self._result)
+        elif action is OverviewAction.CHECK_SERVER:
+            self._on_check()
+        elif action is OverviewAction.REFRESH:
+            self._on_refresh()
+        else:
+            self.triggered.emit(action)
+
+    def _open_why(self, *, on: bool) -> None:
+        self._why.setVisible(on)
+        self._headline.set_why_open(on=on)
+
+    def _on_check(self) -> None:
+        share = (
+            self._mount.share if self._mount is not None else (self._request.share if self._request else "")
+        )
+        server = share.partition(":/")[0]
+        if server:
+            self.check_clicked.emit(server)
 
     def _on_use(self) -> None:
         if self._result is not None:
             self.use_chosen.emit(self._result)
-
-    def _on_try(self) -> None:
-        if self._result is not None and self._mount is not None:
-            self.try_chosen.emit(self._result, self._mount.mount_point)
 
     def _on_included(self, option: str, *chosen: bool) -> None:
         (self._excluded.discard if all(chosen) else self._excluded.add)(option)
         self._focused_box = f"include-{option}"
         self._ask()
 
-    def _on_units(self) -> None:
-        if self._result is not None:
-            self._show()
+    # Before-and-after test
+
+    def _on_trial_changed(self) -> None:
+        self._show_headline()
+        self.busy_changed.emit()
+
+    def _on_measured(self, report: BeforeAfterReport) -> None:
+        self.remember(report.share, report.link, report.measured)
+
+    def _on_recorded(self) -> None:
+        self.refresh_tests()
+        self.recorded.emit()
+
+    # Showing
 
     def _show(self) -> None:
-        result = self._result
-        self._facts.show_facts(result.facts if result is not None else None)
-        if result is None:
-            self._answer.show_text("")
+        result, mount = self._result, self._mount
+        facts = result.facts if result is not None else None
+        self._show_headline()
+        self._recommendations.show_result(result)
+        for_mount = [
+            item
+            for item in (result.recommendations if result is not None else ())
+            if item.scope != "host" and item.included
+        ]
+        self._use.setVisible(bool(for_mount))
+        self._facts.show_facts(facts)
+        count = len(fact_rows(facts)) if facts is not None else 0
+        self._facts_section.set_title(self.tr("Server and Link ({count})").format(count=count))
+        self._facts_section.setVisible(count > 0)
+        self._expected.show_result(result)
+        self._lists.show_result(result)
+        self._tiles.setVisible(mount is not None)
+        if mount is not None:
+            self._tiles.show_test(last_test_of(mount, self._last_tests), mount, facts)
+        self._tiles.show_link(facts)
+
+    def _show_headline(self) -> None:
+        """Show the headline, unless the card of a before-and-after test takes its place."""
+        shown = self.trial.is_shown
+        self._headline.setVisible(not shown)
+        mount = self._mount if self._mount is not None else self._draft()
+        has_trouble = mount is not None and mount.since is not None
+        (self._tick.start if has_trouble and self.isVisible() else self._tick.stop)()
+        if mount is None:
+            style = HeadlineStyle("plus", CardKind.PLAIN, OverviewAction.CHECK_NAME)
+            notes = {OverviewAction.CHECK_NAME: self.tr("Enter the Share")}
+            self._headline.show_headline(
+                style, self.tr("New mount"), [self.tr("Enter its share to get advice.")], notes=notes
+            )
+            return
+        headline = mount_headline(mount, self._result, self._last_tests)
+        if headline is None:
+            self._show_waiting()
+            return
+        text = headline_text(headline, mount, time.time() + self._clock_ahead_s)
+        has_reasons = self._result is not None and bool(
+            self._result.recommendations or self._result.attention
+        )
+        style = HEADLINE_STYLES[headline.code]
+        if has_reasons and OverviewAction.WHY not in style.others:
+            style = style._replace(others=(*style.others, OverviewAction.WHY))
+        notes = self._notes(measured=headline.code in {"full-link", "held-back"})
+        self._headline.show_headline(style, text.title, text.lines, notes=notes)
+        self._headline.set_blocked(self._blocked)
+        if not has_reasons:
+            self._open_why(on=False)
+
+    def _show_waiting(self) -> None:
+        error = self._failure
+        if error is None:
+            style = HeadlineStyle("search", CardKind.PLAIN, None)
+            self._headline.show_headline(style, self.tr("Examining the link and the server…"))
         else:
-            mounted = self._mount is not None and self._mount.active is not None
-            self._answer.show_result(result, elsewhere=self._question.elsewhere, mounted=mounted)
+            style = HeadlineStyle("warning", CardKind.WARNING, OverviewAction.REFRESH)
+            lines = [text for text in (error.message, error.hint) if text]
+            self._headline.show_headline(style, self.tr("No advice"), lines)
+
+    def _draft(self) -> Mount | None:
+        """Return the draft of a new mount as a mount, None while its share is unknown."""
+        request = self._request
+        if request is None or not request.share.strip():
+            return None
+        return Mount(
+            share=request.share.strip(), mount_point=request.mount_point, state="not-mounted",
+            requested=request.options,
+        )  # fmt: skip
+
+    def _notes(self, *, measured: bool) -> dict[OverviewAction, str]:
+        """Return the texts of buttons that name a duration.
+
+        Args:
+            measured: whether the mount was tested with its present settings.
+        """
+        again, first = self.tr("&Test Again · 15 s"), self.tr("&Test the Speed · 15 s")
+        notes = {OverviewAction.TEST: again if measured else first}
+        seconds = predicted_duration(self._result) if self._result is not None else None
+        if seconds is not None:
+            template = self.tr("&Try It and Measure · {time}")
+            notes[OverviewAction.TRY] = template.format(time=time_text(seconds))
+        return notes
 
     # Qt overrides
 
@@ -340,3 +509,5 @@ class AdvicePanel(QWidget):
         """Qt: request advice when the page becomes visible."""
         super().showEvent(event)
         self._ask()
+        self._show_headline()
+        self._tiles.show_speeds()

@@ -1,4 +1,4 @@
-"""Form of the advice page: workload and conditions, for this mount or for another computer."""
+"""Forms of the overview: what the share is used for, and the description of another machine."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QToolButton,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -23,6 +24,7 @@ from advisor.identify import network_cards, server_kinds
 from app.links import load_links
 from app.service.model import AdviceArgs
 from ui.common.dialogs import show_outline
+from ui.common.labels import MutedLabel
 from ui.overview.advice_text import workload_names
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ _RELEASE = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}(?:[.-].*)?", re.ASCII)
 _MTU = (68, 65536)
 
 
-class AdviceForm(QWidget):
-    """Fields above the advice: workload, conditions, and the description of another computer.
+class UseForm(QWidget):
+    """What the share is used for: workload and conditions that the program cannot find out.
 
     Signals:
         changed: the user changed a field.
@@ -51,31 +53,69 @@ class AdviceForm(QWidget):
         self._workload.setObjectName("workload")
         for name, text in workload_names().items():
             self._workload.addItem(text, name)
-        self._elsewhere = QCheckBox(self.tr("for another &machine"))
-        show_outline(self._elsewhere)
-        self._elsewhere.setObjectName("elsewhere")
         self._encrypted = _condition_box(
-            self.tr("must be encrypted"), "encrypted", self.tr("Nobody on the network may read the data.")
+            self.tr("Must be encrypted"), "encrypted", self.tr("Nobody on the network may read the data.")
         )
         self._travels = _condition_box(
-            self.tr("computer sleeps or travels"),
+            self.tr("Computer sleeps or travels"),
             "travels",
             self.tr("The computer sleeps, or is not always in the server's network."),
         )
         self._needed_at_boot = _condition_box(
-            self.tr("needed at boot"),
+            self.tr("Needed at boot"),
             "needed-at-boot",
             self.tr("The computer cannot work without the mount."),
         )
         self._more = _MoreConditions()
+        _shrink(self._workload)
+        top = QHBoxLayout()
+        top.addWidget(_label(self.tr("Used for"), self._workload))
+        top.addWidget(self._workload, 1)
+        conditions = QHBoxLayout()
+        for box in (self._encrypted, self._travels, self._needed_at_boot, self._more):
+            conditions.addWidget(box)
+        conditions.addStretch()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(MutedLabel(self.tr("These answers change the advice."), wrap=True))
+        layout.addLayout(top)
+        layout.addLayout(conditions)
+        self._workload.activated.connect(self.changed)
+        for need in (self._encrypted, self._travels, self._needed_at_boot):
+            need.toggled.connect(self.changed)
+        self._more.changed.connect(self.changed)
+
+    def apply_to(self, args: AdviceArgs) -> AdviceArgs:
+        """Return a request for advice with these answers."""
+        return msgspec.structs.replace(
+            args,
+            workload=str(self._workload.currentData()),
+            encrypted=self._encrypted.isChecked(),
+            travels=self._travels.isChecked(),
+            needed_at_boot=self._needed_at_boot.isChecked(),
+            **self._more.chosen(),
+        )
+
+
+class OtherMachineForm(QWidget):
+    """Description of another machine: adapter, link, server, transport, kernel and MTU.
+
+    Signals:
+        changed: the user changed a field.
+    """
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
         self._mtu = _number_line(self.tr("for example 9000"), "mtu")
         self._path_mtu = _number_line(self.tr("for example 1500"), "path-mtu")
         self._kernel = _number_line(self.tr("for example 5.14"), "kernel-release")
-        self._adapter = _card_box(self.tr("one of today, or unknown"), "adapter")
-        self._server_adapter = _card_box(self.tr("one of today, or unknown"), "server-adapter")
+        self._adapter = _card_box(self.tr("Any other, or unknown"), "adapter")
+        self._server_adapter = _card_box(self.tr("Any other, or unknown"), "server-adapter")
         self._server = QComboBox()
         self._server.setObjectName("server-kind")
-        self._server.addItem(self.tr("any other, or unknown"), "")
+        self._server.addItem(self.tr("Any other, or unknown"), "")
         for name, kind in server_kinds().items():
             self._server.addItem(kind.title, name)
         self._transport = QComboBox()
@@ -93,111 +133,51 @@ class AdviceForm(QWidget):
             line.setAccessibleName(self.tr("Link"))
             line.setPlaceholderText(self.tr("for example rate=10gbit,delay=0.1ms"))
             line.editingFinished.connect(self.changed)
-        boxes = (
-            self._workload,
-            self._adapter,
-            self._server_adapter,
-            self._transport,
-            self._link,
-            self._server,
-        )
+        boxes = (self._adapter, self._server_adapter, self._transport, self._link, self._server)
         for box in boxes:
-            # The longest entry is wider than a small window.
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(_BOX_LETTERS)
-        self._elsewhere_fields: list[QWidget] = []
-        self._lay_out()
-        self._show_elsewhere_fields()
-        for box in boxes:
+            _shrink(box)
             box.activated.connect(self.changed)
-        self._elsewhere.toggled.connect(self._on_elsewhere)
-        for need in (self._encrypted, self._travels, self._needed_at_boot):
-            need.toggled.connect(self.changed)
-        self._more.changed.connect(self.changed)
         for field in (self._mtu, self._path_mtu, self._kernel):
             field.editingFinished.connect(self.changed)
+        self._lay_out()
 
     def _lay_out(self) -> None:
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(10)
+        grid.setHorizontalSpacing(8)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(3, 1)
-        grid.addWidget(_label(self.tr("Use&d for"), self._workload), 0, 0)
-        grid.addWidget(self._workload, 0, 1)
-        grid.addWidget(self._elsewhere, 0, 2, 1, 2)
-        needs = QHBoxLayout()
-        needs.addWidget(self._encrypted)
-        needs.addWidget(self._travels)
-        needs.addWidget(self._needed_at_boot)
-        needs.addWidget(self._more)
-        needs.addStretch()
-        grid.addLayout(needs, 5, 0, 1, 4)
         rows = [
-            (1, 0, self.tr("Its ada&pter"), self._adapter),
-            (1, 2, self.tr("Server's adapter"), self._server_adapter),
-            (2, 0, self.tr("&Link"), self._link),
-            (2, 2, self.tr("&Transport"), self._transport),
-            (3, 0, self.tr("&Kind of server"), self._server),
-            (3, 2, self.tr("Kernel"), self._kernel),
-            (4, 0, self.tr("MTU"), self._mtu),
-            (4, 2, self.tr("MTU of the whole way"), self._path_mtu),
+            (0, 0, self.tr("Adapter"), self._adapter),
+            (0, 2, self.tr("Server's adapter"), self._server_adapter),
+            (1, 0, self.tr("Link"), self._link),
+            (1, 2, self.tr("Transport"), self._transport),
+            (2, 0, self.tr("Kind of server"), self._server),
+            (2, 2, self.tr("Kernel"), self._kernel),
+            (3, 0, self.tr("MTU"), self._mtu),
+            (3, 2, self.tr("Path MTU"), self._path_mtu),
         ]  # fmt: skip
         for row, column, text, box in rows:
-            label = _label(text, box)
-            grid.addWidget(label, row, column)
+            grid.addWidget(_label(text, box), row, column)
             grid.addWidget(box, row, column + 1)
-            self._elsewhere_fields += [label, box]
 
-    @property
-    def elsewhere(self) -> bool:
-        """Whether the advice is for another computer that the user describes."""
-        return self._elsewhere.isChecked()
-
-    def args(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
-        """Return the request for advice, or None if a field is missing; :meth:`missing_text` names it."""
-        args = self._args_of_fields(mount_point, share, options)
-        return msgspec.structs.replace(args, **self._more.chosen()) if args is not None else None
-
-    def _args_of_fields(self, mount_point: str, share: str, options: str) -> AdviceArgs | None:
-        workload = str(self._workload.currentData())
-        if not self.elsewhere:
-            if not mount_point and not share:
-                return None
-            return AdviceArgs(
-                share="" if mount_point else share,
-                mount_point=mount_point,
-                options=options,
-                workload=workload,
-                encrypted=self._encrypted.isChecked(),
-                travels=self._travels.isChecked(),
-                needed_at_boot=self._needed_at_boot.isChecked(),
-            )
+    def args(self, options: str) -> AdviceArgs | None:
+        """Return the request for advice, None while adapter, link and server are all unknown."""
         adapter, link = str(self._adapter.currentData()), self._link_text()
         server = str(self._server.currentData())
         if not adapter and not link and not server:
             return None
         return AdviceArgs(
             options=options,
-            workload=workload,
             adapter=adapter,
             server_adapter=str(self._server_adapter.currentData()),
             server=server,
             transport=str(self._transport.currentData()),
             link=link,
-            encrypted=self._encrypted.isChecked(),
-            travels=self._travels.isChecked(),
-            needed_at_boot=self._needed_at_boot.isChecked(),
             mtu=_bytes(self._mtu.text()),
             path_mtu=_bytes(self._path_mtu.text()),
             kernel=self._release(),
         )
-
-    def missing_text(self) -> str:
-        """Return which field has to be filled in before advice can be requested."""
-        if self.elsewhere:
-            return self.tr("Name the other machine's adapter, its link or its server.")
-        return self.tr("Name the share first, under Settings.")
 
     def _release(self) -> str:
         text = self._kernel.text().strip()
@@ -206,14 +186,6 @@ class AdviceForm(QWidget):
     def _link_text(self) -> str:
         index = self._link.findText(self._link.currentText())
         return str(self._link.itemData(index)) if index >= 0 else self._link.currentText().strip()
-
-    def _on_elsewhere(self) -> None:
-        self._show_elsewhere_fields()
-        self.changed.emit()
-
-    def _show_elsewhere_fields(self) -> None:
-        for widget in self._elsewhere_fields:
-            widget.setVisible(self.elsewhere)
 
 
 class _MoreConditions(QToolButton):
@@ -261,8 +233,14 @@ class _MoreConditions(QToolButton):
     def _show_count(self) -> None:
         count = sum(self.chosen().values())
         self.setText(
-            self.tr("More conditions ({count})").format(count=count) if count else self.tr("More conditions")
+            self.tr("More Conditions ({count})").format(count=count) if count else self.tr("More Conditions")
         )
+
+
+def _shrink(box: QComboBox) -> None:
+    """Let a combo box be narrower than its longest entry, which is wider than a small window."""
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    box.setMinimumContentsLength(_BOX_LETTERS)
 
 
 def _number_line(example: str, name: str) -> QLineEdit:

@@ -112,7 +112,7 @@ class SettingsPanel(QWidget):
         self._facts: Facts | None = None
         self._mounts: Sequence[Mount] = ()
         self._share = ShareField(submit)
-        self._share.check_wanted.connect(self._on_check)
+        self._share.check_wanted.connect(self.check_server)
         self._share.answered.connect(self.asked)
         self._share.setObjectName("share")
         self._share.setPlaceholderText(self.tr("server:/export, for example nas01:/export/home"))
@@ -246,7 +246,14 @@ class SettingsPanel(QWidget):
         if self._probe is not None:
             self._probe.close()
 
-    def _on_check(self, server: str) -> None:
+    def focus_share(self) -> None:
+        """Give the keyboard focus to the share, and select it."""
+        self._share.setFocus()
+        line = self._share.focusProxy()
+        if isinstance(line, QLineEdit):
+            line.selectAll()
+
+    def check_server(self, server: str) -> None:
         """Open the probe dialog for a server, and close that of a previous one."""
         if self._probe is not None:
             self._probe.close()

@@ -285,6 +285,10 @@ class SpeedTestPanel(QWidget):
         self._load_history(run)
         return True
 
+    def start_planned(self) -> None:
+        """Start the test of the controls, as the button Start does; without effect if none may start."""
+        self._on_start()
+
     def _load_history(self, run: TestRun) -> None:
         """Read the best earlier speeds of the same test from the history."""
         spec, share, link = run.spec, run.share, run.link

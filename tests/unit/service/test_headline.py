@@ -109,7 +109,10 @@ def test_a_mount_that_is_not_saved_ends_at_the_next_restart() -> None:
 
 def test_a_server_that_does_not_respond() -> None:
     row = msgspec.structs.replace(mount(), state="not-responding", since=960.0)
-    assert words(row, None).title == "nas01 has not answered for 40 s"
+    assert words(row, None) == HeadlineText(
+        "nas01 has not answered for 40 s",
+        ("Nothing is lost: programs go on as soon as the server answers.",),
+    )
     assert mount_headline(mount(), None) is None
 
 

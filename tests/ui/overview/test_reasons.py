@@ -1,4 +1,4 @@
-"""The Advice tab: requests while it is visible, use of the advice, and advice for other computers."""
+"""The reasons on the overview: recommendations, facts, conditions, and advice for another machine."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from before_after_steps import HOME, begin, make_the_change, offered
+from before_after_steps import HOME, offered
 from fake_host import SERVER, mounted
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
     QComboBox,
-    QFrame,
     QLabel,
     QLineEdit,
-    QPushButton,
     QScrollArea,
-    QTabWidget,
     QToolButton,
     QWidget,
 )
@@ -25,53 +22,67 @@ from PySide6.QtWidgets import (
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.recommendation import MeasuredOption
 from advisor.speeds import SpeedUnit
-from app.errors import AppError, ErrorKind
-from ui.apply.dialog import ApplyDialog
 from ui.common import style, theme
+from ui.common.cards import BarComparison
 from ui.common.speed_units import SPEED_UNITS
+from ui.overview.advice_text import is_flat
 from ui.overview.facts_card import fact_rows
+from ui.overview.headline_card import HeadlineCard
 from ui.plots.expected_plot import ExpectedPlot
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from driver import Driver
     from fake_host import FakeHost
 
 
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
 def _labels(driver: Driver) -> str:
-    page = driver.window._detail.advice
+    page = driver.window._detail.overview
     return "\n".join(label.text() for label in page.findChildren(QLabel) if label.isVisible())
 
 
+def _title(driver: Driver) -> str:
+    card = driver.window.findChild(HeadlineCard)
+    assert card is not None
+    return card.headline.title()
+
+
 def _settled(driver: Driver) -> None:
-    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
+    driver.wait(lambda: _title(driver) in {"Not measured yet", "This mount ends at the next restart"})
+
+
+def _open_reasons(driver: Driver) -> None:
+    driver.wait(lambda: driver.sees("overview-why"))
+    driver.click("overview-why")
+    driver.wait(lambda: driver.sees("overview-reasons"))
+
+
+def _unfold(driver: Driver, name: str) -> None:
+    driver.wait(lambda: driver.sees(name))
+    driver.click(name)
+
+
+def _choose(driver: Driver, name: str, data: str) -> None:
+    box = driver.find(QComboBox, name)
+    assert isinstance(box, QComboBox)
+    box.setCurrentIndex(box.findData(data))
+    box.activated.emit(box.currentIndex())
 
 
 def test_advice_on_a_mount_is_requested_in_the_background(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
-    driver.open()
-    tabs = driver.find(QTabWidget, "tabs")
-    assert isinstance(tabs, QTabWidget)
-    driver.wait(lambda: tabs.tabText(0) == "Overview • 1")
-    assert tabs.currentWidget() is driver.window._detail.settings
+    driver.open(page="Overview")
+    driver.tab("Settings")
     row = driver.window._detail.settings._rows["rsize"]
+    driver.wait(lambda: row._recommended is not None)
     assert row._recommended is not None
     assert row._recommended.proposed is None
-
-
-def test_advice_against_a_current_edit_is_not_counted(driver: Driver, fake: FakeHost) -> None:
-    fake.mounts = [HOME]
-    driver.open()
-    driver.tab("Overview")
-    tabs = driver.find(QTabWidget, "tabs")
-    assert isinstance(tabs, QTabWidget)
-    driver.wait(lambda: tabs.tabText(0) == "Overview • 1")
-    asked = len(fake.asked("advice.get"))
-    driver.window._detail.settings._rows["rsize"].editor.set_value("1024")
-    driver.wait(lambda: len(fake.asked("advice.get")) > asked)
-    driver.wait(lambda: tabs.tabText(0) == "Overview")
-    result = driver.window._detail.advice._result
-    assert result is not None
-    assert [item.option for item in result.recommendations] == ["rsize"]
 
 
 def test_a_version_over_udp_is_marked_if_the_kernel_cannot_mount_it() -> None:
@@ -84,17 +95,18 @@ def test_a_version_over_udp_is_marked_if_the_kernel_cannot_mount_it() -> None:
     assert "3, 4.2 (TCP); 3 (UDP)" in texts[True]
 
 
-def test_advice_on_a_new_mount_is_requested_when_the_tab_is_visible(driver: Driver, fake: FakeHost) -> None:
+def test_advice_on_a_new_mount_is_requested_when_the_page_is_visible(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = []
-    driver.open()
+    driver.open(page="Overview")
     assert driver.window._detail._mount is None
     driver.click("new-mount")
-    panel = driver.window._detail.advice
+    panel = driver.window._detail.overview
     driver.window._detail.settings.load_entry("nas01:/a", "/a", "hard")
     assert not panel._pause.isActive()
     assert fake.asked("advice.get") == []
     driver.tab("Overview")
-    _settled(driver)
+    driver.wait(lambda: _title(driver) == "Not mounted")
+    _unfold(driver, "agreed")
     driver.wait(lambda: "Client and server agree on the largest size" in _labels(driver))
     assert not driver.sees("use-recommended")
 
@@ -104,15 +116,18 @@ def test_facts_show_their_source_and_can_be_refreshed(driver: Driver, fake: Fake
                      sources={"interface": "the route", "adapter": "sysfs has no name for it"})  # fmt: skip
     fake.known = Facts(client=ClientFacts(), link=link, server=replace(SERVER, tcp_versions=("3", "4.2")))
     fake.mounts = [mounted()]
-    driver.open()
-    driver.tab("Overview")
+    driver.open(page="Overview")
     _settled(driver)
-    labels = {
-        label.text(): label.toolTip() for label in driver.find(QFrame, "facts-card").findChildren(QLabel)
-    }
+    assert not driver.sees("refresh-facts")
+    _unfold(driver, "server-and-link")
+    card = driver.find(QWidget, "facts-card")
+    labels = {label.text(): label.toolTip() for label in card.findChildren(QLabel)}
     assert labels["eth7"] == "Known from: the route."
-    assert labels["Adapter"] == "Not known: sysfs has no name for it."
+    assert labels["Adapter"] == "Unknown: sysfs has no name for it."
     assert labels["3, 4.2 (TCP)"]
+    title = driver.text_of("unknown-facts")
+    assert title.startswith("Unknown Facts (")
+    _unfold(driver, "unknown-facts")
     driver.wait(lambda: "Sysfs has no name for it." in _labels(driver))
     asked = len(fake.asked("advice.get"))
     driver.click("refresh-facts")
@@ -123,14 +138,10 @@ def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHo
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     fake.mounts = [mounted(requested="hard,rsize=8192")]
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.sees("use-recommended"))
-    assert (
-        driver.text_of("replaced") == "“Use recommended” replaces what you asked for: Read size 8192 (8 KiB)."
-    )
-    driver.wait(lambda: driver.sees("how-to"))
-    driver.click("how-to")
+    driver.open(page="Overview")
+    _open_reasons(driver)
+    driver.wait(lambda: "8192 (8 KiB) (requested)" in _labels(driver))
+    _unfold(driver, "facts-read_ahead_kb")
     driver.wait(lambda: "[nfsrahead]" in _labels(driver))
     driver.click("use-recommended")
     settings = driver.window._detail.settings
@@ -155,71 +166,72 @@ def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHo
     assert fake.asked("mounts.plan")[0].read_ahead_kb == 1024
 
 
+def test_a_card_has_its_change_gain_and_folded_source(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [HOME]
+    offered(driver, fake)
+    assert not driver.sees("advice-negotiate-sizes")
+    _open_reasons(driver)
+    card = driver.find(QWidget, "advice-negotiate-sizes")
+    bars = card.findChild(BarComparison)
+    assert bars is not None
+    assert bars.accessibleName() == "Reading, predicted"
+    now, then = bars.accessibleDescription().splitlines()
+    assert now.startswith("Now: ")
+    assert then.startswith("Then: ")
+    assert "(±" in then
+    assert "Source: " not in _labels(driver)
+    _unfold(driver, "facts-rsize")
+    driver.wait(lambda: "Confidence" in _labels(driver))
+
+
 def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.sees("use-recommended"))
-    assert driver.text_of("advice-summary") == "One thing to change"
-    driver.wait(lambda: "asked for by you" in _labels(driver))
-    tabs = driver.find(QTabWidget, "tabs")
-    assert isinstance(tabs, QTabWidget)
-    assert tabs.tabText(0) == "Overview • 1"
+    offered(driver, fake)
+    _open_reasons(driver)
     driver.click("use-recommended")
     assert driver.window._detail.settings.request().options == "hard"
     assert driver.window._detail.settings.dirty
     assert fake.asked("mounts.mount") == []
     driver.tab("Overview")
-    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
+    _settled(driver)
+    assert not driver.sees("overview-reasons")
 
 
 def test_a_recommendation_can_be_excluded(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted(requested="soft,rsize=8192")]
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.text_of("advice-summary") == "2 things to change")
+    driver.open(page="Overview")
+    driver.wait(lambda: _title(driver) == "2 settings should change")
+    _open_reasons(driver)
     box = driver.find(QCheckBox, "include-hard")
     assert isinstance(box, QCheckBox)
     assert box.isChecked()
     assert box.accessibleName().startswith("Include ")
     box.click()
-    driver.wait(lambda: driver.text_of("advice-summary") == "One thing to change")
+    driver.wait(lambda: _title(driver) == "One setting should change")
     again = driver.find(QCheckBox, "include-hard")
     assert isinstance(again, QCheckBox)
     assert not again.isChecked()
-    tabs = driver.find(QTabWidget, "tabs")
-    assert isinstance(tabs, QTabWidget)
-    driver.wait(lambda: tabs.tabText(0) == "Overview • 1")
     assert fake.asked("advice.get")[-1].without == ("hard",)
     driver.click("use-recommended")
     assert driver.window._detail.settings.request().options == "soft"
 
 
-def test_an_unresolved_server_is_not_called_well_configured(driver: Driver, fake: FakeHost) -> None:
-    fake.known = replace(fake.known, server=ServerFacts(name="nas09"))
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.text_of("advice-summary") == "No advice yet: “nas09” has no address.")
-    driver.wait(lambda: "Check the name of the server" in _labels(driver))
-
-
 def test_the_workload_changes_the_advice(driver: Driver, fake: FakeHost) -> None:
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
-    box = driver.find(QComboBox, "workload")
-    assert isinstance(box, QComboBox)
-    box.setCurrentIndex(box.findData("software"))
-    box.activated.emit(box.currentIndex())
+    driver.open(page="Overview")
+    _settled(driver)
+    _unfold(driver, "used-for")
+    _choose(driver, "workload", "software")
+    driver.wait(lambda: driver.sees("overview-why"))
+    _open_reasons(driver)
     driver.wait(lambda: driver.sees("advice-software"))
     assert fake.asked("advice.get")[-1].workload == "software"
 
 
 @pytest.mark.parametrize("need", ["encrypted", "travels", "needed_at_boot"])
 def test_conditions_are_passed_to_the_advice(driver: Driver, fake: FakeHost, need: str) -> None:
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
+    driver.open(page="Overview")
+    _settled(driver)
+    _unfold(driver, "used-for")
     check = driver.find(QCheckBox, need.replace("_", "-"))
     assert isinstance(check, QCheckBox)
     check.click()
@@ -230,97 +242,95 @@ def test_conditions_are_passed_to_the_advice(driver: Driver, fake: FakeHost, nee
     "name", ["server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting", "many_mounts"]
 )
 def test_rare_conditions_are_in_a_menu(driver: Driver, fake: FakeHost, name: str) -> None:
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
+    driver.open(page="Overview")
+    _settled(driver)
+    _unfold(driver, "used-for")
     button = driver.find(QToolButton, "more-conditions")
     assert isinstance(button, QToolButton)
     menu = button.menu()
     assert menu is not None
     next(action for action in menu.actions() if action.objectName() == name.replace("_", "-")).trigger()
     driver.wait(lambda: getattr(fake.asked("advice.get")[-1], name) is True)
-    assert button.text() == "More conditions (1)"
+    assert button.text() == "More Conditions (1)"
 
 
-def test_mtu_and_kernel_of_another_computer_are_passed_on(driver: Driver, fake: FakeHost) -> None:
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
-    check = driver.find(QCheckBox, "elsewhere")
-    assert isinstance(check, QCheckBox)
-    check.click()
+def test_mtu_and_kernel_of_another_machine_are_passed_on(driver: Driver, fake: FakeHost) -> None:
+    driver.open(page="Overview")
+    _settled(driver)
+    _unfold(driver, "other-machine")
     for name, text in (("mtu", "9000"), ("path-mtu", "1500"), ("kernel-release", "4.18")):
         line = driver.find(QLineEdit, name)
         assert isinstance(line, QLineEdit)
         line.setText(text)
-    box = driver.find(QComboBox, "server-kind")
-    assert isinstance(box, QComboBox)
-    box.setCurrentIndex(box.findData("linux"))
-    box.activated.emit(box.currentIndex())
+    _choose(driver, "server-kind", "linux")
     driver.wait(lambda: fake.asked("advice.get")[-1].server == "linux")
     asked = fake.asked("advice.get")[-1]
     assert (asked.mtu, asked.path_mtu, asked.kernel) == (9000, 1500, "4.18")
 
 
-def test_another_computer_is_described_by_hand(driver: Driver, fake: FakeHost) -> None:
-    driver.open()
-    driver.tab("Overview")
-    driver.wait(lambda: driver.text_of("advice-summary") == "Nothing to change.")
-    check = driver.find(QCheckBox, "elsewhere")
-    assert isinstance(check, QCheckBox)
-    check.click()
-    assert driver.text_of("advice-summary") == "Name the other machine's adapter, its link or its server."
+def test_another_machine_is_described_by_hand(driver: Driver, fake: FakeHost) -> None:
+    driver.open(page="Overview")
+    _settled(driver)
+    before = _title(driver)
+    _unfold(driver, "other-machine")
+    missing = "Choose the other machine's adapter, link or server."
+    driver.wait(lambda: driver.text_of("other-machine-summary") == missing)
     for name, data in (("transport", "udp"), ("adapter", "3com-etherlink-iii")):
-        box = driver.find(QComboBox, name)
-        assert isinstance(box, QComboBox)
-        box.setCurrentIndex(box.findData(data))
-        box.activated.emit(box.currentIndex())
+        _choose(driver, name, data)
     driver.wait(lambda: driver.sees("advice-card-3com"))
+    driver.click("other-machine-expected")
     driver.wait(lambda: driver.sees("expected-plot"))
-    area = driver.window._detail.advice.findChild(QScrollArea)
+    area = driver.window._detail.overview.findChild(QScrollArea)
     assert area is not None
     page = area.widget()
     assert page is not None
     assert page.minimumSizeHint().width() < 680, "it has to fit a window of 1000 pixels"
-    assert not driver.find(QPushButton, "use-recommended").isEnabled()
     assert "Read size" in _labels(driver)
+    # Nothing of it can be included or applied here, and the mount's own headline stays.
+    assert driver.find(QWidget, "advice-card-3com").findChild(QCheckBox) is None
+    assert _title(driver) == before
 
 
 def test_system_warnings_come_first(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.001, duplex="half")
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
-    driver.open()
-    driver.tab("Overview")
+    driver.open(page="Overview")
+    _open_reasons(driver)
     driver.wait(lambda: driver.sees("attention"))
     driver.wait(lambda: "half duplex" in _labels(driver))
 
 
-def test_a_failure_is_shown_on_the_page(driver: Driver, fake: FakeHost) -> None:
-    def refuse(_share: str) -> Facts:
-        raise AppError(ErrorKind.SERVER_UNKNOWN, "nas01 is not known.", hint="Check its name.")
-
-    fake.gather = refuse
-    driver.open(page="Overview")
-    driver.wait(lambda: "nas01 is not known." in driver.text_of("advice-summary"))
-    driver.wait(lambda: "Check its name." in _labels(driver))
-
-
-def test_the_expected_curve_is_drawn_when_visible(driver: Driver, fake: FakeHost) -> None:
+def test_the_expected_curve_is_drawn_when_it_is_unfolded(driver: Driver, fake: FakeHost) -> None:
     link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.04)
     fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
     fake.mounts = [mounted()]
-    driver.window._detail.choose_page("settings")
-    driver.open()
-    driver.wait(lambda: driver.window._detail.advice._result is not None)
+    driver.open(page="Overview")
+    driver.wait(lambda: driver.window._detail.overview._result is not None)
     assert driver.window.findChild(QWidget, "expected-plot") is None
-    driver.tab("Overview")
+    _unfold(driver, "expected-speed")
     driver.wait(lambda: driver.sees("expected-plot"))
     plot = driver.find(QWidget, "expected-plot")
     assert "Readahead" in plot.accessibleName()
     style.apply_appearance(app(), theme.Appearance.DARK)
     style.apply_appearance(app(), theme.Appearance.LIGHT)
+    _unfold(driver, "server-and-link")
     driver.click("refresh-facts")
     driver.wait(lambda: driver.sees("expected-plot") and driver.find(QWidget, "expected-plot") is not plot)
+
+
+def test_a_flat_curve_is_not_drawn(driver: Driver, fake: FakeHost) -> None:
+    link = LinkFacts(kind="ethernet", rate_bps=1e8, rtt_s=0.0004)
+    fake.known = Facts(client=ClientFacts(), link=link, server=SERVER)
+    fake.mounts = [mounted()]
+    driver.open(page="Overview")
+    driver.wait(lambda: driver.window._detail.overview._result is not None)
+    result = driver.window._detail.overview._result
+    assert result is not None
+    assert result.curve is not None
+    assert is_flat(result.curve)
+    _unfold(driver, "expected-speed")
+    driver.wait(lambda: "Reading (" in _labels(driver))
+    assert driver.window.findChild(QWidget, "expected-plot") is None
 
 
 def app() -> QApplication:
@@ -329,68 +339,10 @@ def app() -> QApplication:
     return found
 
 
-def _try(driver: Driver, fake: FakeHost) -> None:
-    fake.mounts = [HOME]
-    offered(driver)
-    begin(driver)
-    driver.wait(lambda: driver.window.findChild(ApplyDialog) is not None)
-    assert len(fake.asked("test.run")) == 4
-    assert {spec.path for spec in fake.asked("test.run")} == {"/home"}
-
-
-def test_before_and_after_are_compared_and_saved(driver: Driver, fake: FakeHost) -> None:
-    _try(driver, fake)
-    assert fake.asked("mounts.apply") == []
-    make_the_change(driver, fake, 190e6)
-    driver.wait(lambda: len(fake.asked("test.run")) == 8)
-    driver.wait(lambda: "faster" in driver.text_of("trial-text"))
-    driver.wait(lambda: bool(fake.asked("advice.get")[-1].measured))
-    assert fake.asked("mounts.apply")[0].options == "hard"
-    (finding,) = fake.asked("advice.get")[-1].measured
-    assert (finding.option, finding.value, finding.status) == ("rsize", None, "confirmed")
-    driver.wait(lambda: "Your test: to the server" in _labels(driver))
-    driver.click("trial-stop")
-    assert not driver.sees("trial")
-
-
-def test_the_previous_settings_can_be_restored(driver: Driver, fake: FakeHost) -> None:
-    _try(driver, fake)
-    make_the_change(driver, fake, 20e6)
-    driver.wait(lambda: "slower" in driver.text_of("trial-text"))
-    driver.click("trial-back")
-    done = fake.asked("mounts.apply")[0].options
-    driver.wait(lambda: fake.asked("mounts.plan")[-1].options != done)
-    again = driver.window.findChild(ApplyDialog)
-    assert again is not None
-    again.reject()
-
-
-def test_a_canceled_change_is_not_compared(driver: Driver, fake: FakeHost) -> None:
-    _try(driver, fake)
-    dialog = driver.window.findChild(ApplyDialog)
-    assert dialog is not None
-    dialog.reject()
-    driver.wait(lambda: "Nothing was changed" in driver.text_of("trial-text"))
-    assert len(fake.asked("test.run")) == 4
-
-
-def test_a_before_and_after_test_can_be_stopped(driver: Driver, fake: FakeHost) -> None:
-    fake.mounts = [HOME]
-    offered(driver)
-    fake.hold.clear()
-    begin(driver)
-    driver.wait(lambda: driver.sees("trial-stop") and driver.window._detail.quick_test.running)
-    assert "1 of 4" in driver.text_of("trial-text")
-    driver.click("trial-stop")
-    driver.wait(lambda: not driver.window._detail.quick_test.running)
-    assert "given up" in driver.text_of("trial-text")
-    assert driver.window.findChild(ApplyDialog) is None
-
-
 def test_an_undecided_test_does_not_replace_a_finding(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [mounted()]
-    driver.open()
-    panel = driver.window._detail.advice
+    driver.open(page="Overview")
+    panel = driver.window._detail.overview
     confirmed = MeasuredOption(
         option="nconnect", value="8", status="confirmed", text="110 MB/s with, 80 without"
     )
@@ -403,16 +355,19 @@ def test_an_undecided_test_does_not_replace_a_finding(driver: Driver, fake: Fake
     assert panel._measured["nas01:/export/home", "gigabit"]["nconnect"] == newer
 
 
-def test_the_expected_speeds_follow_the_unit(driver: Driver, fake: FakeHost) -> None:
-    driver.open()
-    driver.tab("Overview")
+def test_the_speeds_follow_the_unit(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [HOME]
+    offered(driver, fake)
+    _unfold(driver, "expected-speed")
     driver.wait(lambda: driver.sees("expected-plot"))
     try:
         SPEED_UNITS.choose(SpeedUnit.BITS)
-        page = driver.window._detail.advice
+        page = driver.window._detail.overview
         driver.wait(lambda: any(
-            plot.isVisible() and "Gbit/s" in plot.axis("left").title()
+            plot.isVisible() and "bit/s" in plot.axis("left").title()
             for plot in page.findChildren(ExpectedPlot)
         ))  # fmt: skip
+        headline = driver.find(QWidget, "overview-headline")
+        driver.wait(lambda: any("Mbit/s" in label.text() for label in headline.findChildren(QLabel)))
     finally:
         SPEED_UNITS.choose(SpeedUnit.BYTES)
