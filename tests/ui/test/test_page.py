@@ -159,7 +159,7 @@ def test_the_answer_leads_to_the_advice_and_to_the_history(driver: Driver, fake:
     driver.wait(lambda: detail.quick_test._run() is not None and not detail.quick_test._run().earlier)
     driver.wait(lambda: driver.sees("test-result") and driver.find(QPushButton, "compare-test").isEnabled())
     driver.click("improve")
-    assert detail._tabs.currentWidget() is detail.advice
+    assert detail._tabs.currentWidget() is detail.overview
     driver.tab("Test")
     driver.click("compare-test")
     assert detail._tabs.currentWidget() is detail.history
