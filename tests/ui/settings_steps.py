@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
@@ -23,11 +23,32 @@ def part(panel: SettingsPanel, kind: type[T], name: str) -> T:
 
 
 def raw(panel: SettingsPanel) -> QLineEdit:
-    return part(panel, QLineEdit, "options")
+    """Return the field of the option string, whose section is unfolded first."""
+    field = part(panel, QLineEdit, "options")
+    if field.isHidden() or not field.isVisibleTo(panel):
+        part(panel, QPushButton, "as-text").click()
+    return field
+
+
+def show_all(panel: SettingsPanel) -> None:
+    """Show all options, and expand every group."""
+    part(panel, QPushButton, "options-all").click()
+    for section in panel._grid._sections:
+        if not section.is_open:
+            section.button.click()
 
 
 def row(panel: SettingsPanel, name: str) -> OptionRow:
+    """Return the row of an option; every group is expanded if the form does not show it yet."""
+    if name not in panel._rows:
+        show_all(panel)
     return panel._rows[name]
+
+
+def found(panel: SettingsPanel) -> list[str]:
+    """Return the rules of the findings shown, those of the rows first."""
+    in_rows = [finding.rule for cells in panel._grid._all_cells() for finding in cells.findings()]
+    return in_rows + [finding.rule for finding in panel._findings.findings()]
 
 
 def seen(panel: SettingsPanel) -> set[str]:

@@ -24,6 +24,8 @@ from PySide6.QtWidgets import (
     QTableView,
     QWidget,
 )
+from settings_steps import raw as option_string
+from settings_steps import row as option_row
 
 from app.errors import AppError, ErrorKind
 
@@ -142,11 +144,11 @@ def test_new_mount_with_typed_options(driver: Driver, fake: FakeHost) -> None:
     driver.qtbot.keySequence(driver.window, QKeySequence("Ctrl+N"))
     driver.wait(lambda: driver.sees("share"))
     fill(driver)
-    rows = driver.window._detail.settings._rows
-    rows["rsize"].editor.set_value("65536")
-    rows["timeo"].editor.set_value("70")
-    rows["hard"].editor.set_value("soft")
-    raw = driver.find(QLineEdit, "options")
+    settings = driver.window._detail.settings
+    option_row(settings, "rsize").editor.set_value("65536")
+    option_row(settings, "timeo").editor.set_value("70")
+    option_row(settings, "hard").editor.set_value("soft")
+    raw = option_string(settings)
     assert driver.text_of("options") == "_netdev,nofail,rsize=65536,timeo=70,soft"
     driver.qtbot.keyClicks(raw, ",nconnect=4")
     # Options that only fstab knows are not part of a mount command.
@@ -160,9 +162,7 @@ def test_new_mount_with_typed_options(driver: Driver, fake: FakeHost) -> None:
     assert (args.share, args.mount_point, args.options) == (
         "nas01:/new", "/mnt/new", "_netdev,nofail,rsize=65536,timeo=70,soft,nconnect=4")  # fmt: skip
     assert not driver.sees("share")
-    rows = driver.window._detail.settings._rows
-    assert rows["rsize"].cells._used.text() == "262144 (256 KiB)"
-    assert rows["rsize"].cells._note.text().startswith("≠")
+    assert option_row(settings, "rsize").cells.note().startswith("≠ In use: 262144 (256 KiB).")
     assert not driver.sees("mount")
     assert driver.sees("unmount")
 
@@ -186,7 +186,7 @@ def test_a_wrong_value_is_said_before_anything_is_asked(driver: Driver, fake: Fa
     driver.open()
     driver.window._on_new()
     fill(driver)
-    driver.window._detail.settings._rows["rsize"].editor.set_value("many")
+    option_row(driver.window._detail.settings, "rsize").editor.set_value("many")
     driver.click("mount")
     assert "many" in driver.message()
     assert fake.asked("mounts.mount") == []
@@ -256,7 +256,7 @@ def test_another_failure_offers_nothing(driver: Driver, fake: FakeHost) -> None:
 
 def test_unfinished_edits_survive_a_snapshot(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    editor = driver.window._detail.settings._rows["wsize"].editor
+    editor = option_row(driver.window._detail.settings, "wsize").editor
     editor.set_value("65536")
     fake.set_mounts([msgspec.structs.replace(mounted(), state="not-responding"), configured()])
     driver.wait(lambda: (driver.window._mounts.current() or mounted()).state == "not-responding")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QComboBox, QDialog, QTableView
 from sample_results import result
+from settings_steps import show_all
 
 from app.history.model import Run
 from app.history.store import HistoryStore
 from ui.history.table import READ, SHARE, WHAT, WHEN, WRITE
-from ui.settings.footer import CommandView
+from ui.settings.text_section import CommandView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,10 @@ def fits(driver: Driver) -> None:
 def test_settings(driver: Driver) -> None:
     narrow(driver, "Settings")
     driver.window._detail.settings.load_entry("", "", _LONG)
+    fits(driver)
+    show_all(driver.window._detail.settings)
+    fits(driver)
+    driver.click("as-text")
     fits(driver)
     assert _LONG in driver.text_of("command")
 

@@ -131,6 +131,10 @@ class OptionEditor(QWidget):
         """Return the problem of an invalid value, "" without one."""
         return ""
 
+    def set_default_text(self, text: str) -> None:
+        """Set what the editor shows without a value, without emitting ``changed``."""
+        raise NotImplementedError
+
     def set_field(self, field: QWidget) -> None:
         """Set the inner widget; called by subclasses."""
         field.setObjectName(f"option-{self.option.name}")
@@ -139,6 +143,7 @@ class OptionEditor(QWidget):
         if isinstance(line, QLineEdit):
             line.setAccessibleName(self.option.label)
         field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        field.setMinimumWidth(1)  # a long default text is clipped and does not widen the form
         self.field = field
         self._layout.addWidget(field)
         self.setFocusProxy(field)
@@ -168,6 +173,10 @@ class ChoiceEditor(OptionEditor):
             self._combo.addItem(str(value), value)
             index = self._combo.count() - 1
         self._combo.setCurrentIndex(index)
+
+    def set_default_text(self, text: str) -> None:
+        """Set the text of the first entry."""
+        self._combo.setItemText(0, text)
 
 
 class NumberEditor(OptionEditor):
@@ -212,6 +221,13 @@ class NumberEditor(OptionEditor):
             value=self._unshowable, name=self.option.name
         )
 
+    def set_default_text(self, text: str) -> None:
+        """Set the text of the step below the minimum."""
+        self._box.setSpecialValueText(text)
+        line = self._box.lineEdit()
+        if not line.hasFocus():
+            line.setCursorPosition(0)  # shows the begin of a long text
+
     def _on_changed(self) -> None:
         self._unshowable = None
         self.changed.emit()
@@ -234,7 +250,7 @@ class SizeEditor(OptionEditor):
     def value(self) -> str | None:
         """Return the number of bytes as a decimal, None for the default; an invalid size as typed."""
         text = self._text()
-        if not text or text == self.tr("Default"):
+        if not text or self._combo.currentText() == self._combo.itemText(0):
             return None
         try:
             return str(parse_size(text))
@@ -245,16 +261,33 @@ class SizeEditor(OptionEditor):
         """Show a size in bytes, None for the default."""
         if value is None:
             self._combo.setCurrentIndex(0)
-            self._combo.setEditText(self.tr("Default"))
+            self._combo.setEditText(self._combo.itemText(0))
         else:
             self._combo.setEditText(size_item(int(value)) if is_plain_number(value) else value)
+        self._show_begin()
+
+    def set_default_text(self, text: str) -> None:
+        """Set the text of the first entry."""
+        is_default = self.value() is None
+        self._combo.blockSignals(True)  # noqa: FBT003
+        self._combo.setItemText(0, text)
+        if is_default:
+            self._combo.setEditText(text)
+            self._show_begin()
+        self._combo.blockSignals(False)  # noqa: FBT003
 
     def problem(self) -> str:
         """Return the problem of a typed size, "" without one."""
         text = self.value()
         if text is None or is_plain_number(text):
             return ""
-        return self.tr("“{text}” is not a size; write for example 262144, 256k or 1M.").format(text=text)
+        return self.tr("Enter a size such as 262144, 256k or 1M instead of “{text}”.").format(text=text)
+
+    def _show_begin(self) -> None:
+        """Show the begin of a long text instead of its end."""
+        line = self._combo.lineEdit()
+        if line is not None and not line.hasFocus():
+            line.setCursorPosition(0)
 
     def _text(self) -> str:
         # In “262144 (256 KiB)”, the number before the parenthesis is the value.
@@ -278,6 +311,10 @@ class TextEditor(OptionEditor):
     def set_value(self, value: str | None) -> None:
         """Show a text, None for the default."""
         self._line.setText(value or "")
+
+    def set_default_text(self, text: str) -> None:
+        """Set the placeholder."""
+        self._line.setPlaceholderText(text)
 
 
 def make_editor(option: Option) -> OptionEditor:

@@ -40,7 +40,7 @@ def option_label(name: str) -> str:
 
 
 def value_text(option: Option, value: str) -> str:
-    """Format a canonical value: ``1048576 (1 MiB)``, ``60.0 s``, ``keep trying (hard)``, ``no``."""
+    """Format a canonical value: ``1048576 (1 MiB)``, ``60 s (timeo=600)``, ``keep trying (hard)``, ``no``."""
     if option.kind == "flag":
         return {YES: tr("yes"), NO: tr("no")}.get(value, value)
     word = _enum_texts().get(value)
@@ -55,7 +55,9 @@ def _number_text(option: Option, value: str) -> str:
     if option.kind == "size":
         return size_item(int(value))
     if option.kind == "decisec":
-        return f"{QLocale().toString(int(value) / 10, 'f', 1)} s"
+        seconds = int(value) / 10
+        shown = QLocale().toString(seconds, "f", 0 if seconds.is_integer() else 1)
+        return f"{shown} s ({option.name}={value})"
     if option.kind in ("sec", "minutes"):
         return f"{value} s" if option.kind == "sec" else f"{value} min"
     return value

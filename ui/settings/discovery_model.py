@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.discovery.model import DEADLINE_S
 from ui.common.bridge import LatestCall
+from ui.common.translation import tr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -213,6 +214,23 @@ class SuggestionTexts(NamedTuple):
     directory: str
     known: str
     sources: dict[str, str]
+
+
+def suggestion_texts() -> SuggestionTexts:
+    """Return the notes of suggestions in the language of the user."""
+    return SuggestionTexts(
+        everyone=tr("for everyone"),
+        export=tr("export of NFS 4"),
+        directory=tr("directory of NFS 4"),
+        known=tr("used on this computer"),
+        sources={
+            "fstab": tr("in fstab"),
+            "mounted": tr("mounted"),
+            "mdns": tr("announced on the network"),
+            "recent": tr("used recently"),
+            "scan": tr("answers on the subnet"),
+        },
+    )
 
 
 def suggest_servers(typed: str, known: Iterable[KnownServer], words: SuggestionTexts) -> list[Suggestion]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -9,19 +10,21 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QToolButton, QWidget
 
 from advisor.catalogue import NO, YES, catalogue
 from advisor.dialects.entry import mount_time_of
-from ui.common.labels import MutedLabel, enlarge, heading
-from ui.common.option_text import help_line
+from ui.common.labels import enlarge
+from ui.common.option_search import find_options
 from ui.settings.option_rows import (
-    COLUMN_DEFAULT,
-    COLUMN_IN_USE,
+    COLUMN_ASIDE,
     COLUMN_LABEL,
-    COLUMN_RECOMMENDED,
-    COLUMN_REQUESTED,
+    COLUMN_MARK,
+    COLUMN_VALUE,
     GRID_ROWS,
     MOUNT_TIME_OPTIONS,
+    READAHEAD,
     MountTimeRow,
     OptionRow,
+    ReadaheadRow,
 )
+from ui.settings.share_field import ShareField
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,24 +32,28 @@ if TYPE_CHECKING:
     from advisor.catalogue import Option, OptionGroup
     from advisor.finding import Finding
     from advisor.options import MountOptions
-    from app.mounts.model import OptionValue
-    from ui.settings.option_rows import RecommendedValue
+    from app.mounts.model import Active, OptionValue
+    from ui.settings.option_rows import OptionCells, RecommendedValue
+
+
+class ShownOptions(Enum):
+    """Which rows the form shows."""
+
+    SET = auto()
+    ALL = auto()
 
 
 class OptionSection(QObject):
-    """One group of options, with a button that expands and collapses the less common ones.
+    """One group of options below a button that expands and collapses it.
 
     Args:
         title: title of the group.
-        options: all options of the group, in display order.
-        always: names of the options that are always shown. If it is empty, the button replaces the heading.
+        options: options of the group, in display order.
         parent: the Qt parent.
 
     Attributes:
-        always: options that are always shown.
-        more: options shown only while the section is expanded.
+        options: options of the group.
         is_open: whether the section is expanded.
-        label: heading of the group, or None if the button replaces it.
         button: button that expands and collapses the section.
 
     Signals:
@@ -55,30 +62,19 @@ class OptionSection(QObject):
 
     toggled = Signal()
 
-    def __init__(
-        self, title: str, options: Iterable[Option], always: frozenset[str], parent: QObject
-    ) -> None:
+    def __init__(self, title: str, options: Iterable[Option], parent: QObject) -> None:
         super().__init__(parent)
-        options = list(options)
-        self.always = [option for option in options if option.name in always]
-        self.more = [option for option in options if option.name not in always]
+        self.options = list(options)
         self.is_open = False
-        self._pinned = False
-        self.label: QLabel | None = heading(title) if self.always else None
+        self._title = title
         self.button = QToolButton()
-        self.button.setObjectName(f"more-{options[0].group}")
+        self.button.setObjectName(f"more-{self.options[0].group}")
         self.button.setAutoRaise(True)
         self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._text = title if self.label is None else self.tr("More of {group}").format(group=title)
-        if self.label is None:
-            enlarge(self.button, 1.15, bold=True)
+        enlarge(self.button, 1.0, bold=True)
         self.button.clicked.connect(self._on_clicked)
         self.show_counts(0)
         self._show()
-
-    def names(self) -> set[str]:
-        """Return the names of all options of the group."""
-        return {option.name for option in (*self.always, *self.more)}
 
     def open(self) -> None:
         """Expand the section."""
@@ -86,39 +82,36 @@ class OptionSection(QObject):
         self._show()
 
     def collapse(self) -> None:
-        """Collapse the section, unless the user expanded it."""
-        self.is_open = self._pinned
+        """Collapse the section."""
+        self.is_open = False
         self._show()
 
     def show_counts(self, count: int) -> None:
         """Show the number of options on the button, and ``count``, the number of those with a value."""
-        text = f"{self._text} ({len(self.more)})"
-        self.button.setText(
-            text if not count else self.tr("{text}, {count} set").format(text=text, count=count)
-        )
+        text = self.tr("{title} ({total}, {count} set)") if count else self.tr("{title} ({total})")
+        self.button.setText(text.format(title=self._title, total=len(self.options), count=count))
 
     def _show(self) -> None:
-        state = self.tr("opened") if self.is_open else self.tr("closed")
+        state = self.tr("Expanded") if self.is_open else self.tr("Collapsed")
         self.button.setAccessibleDescription(state)
         self.button.setArrowType(Qt.ArrowType.DownArrow if self.is_open else Qt.ArrowType.RightArrow)
 
     def _on_clicked(self) -> None:
-        self.is_open = self._pinned = not self.is_open
+        self.is_open = not self.is_open
         self._show()
         self.toggled.emit()
 
 
 _IDLE_TIMEOUT = "x-systemd.idle-timeout"
-#: Options always shown in addition to the basic ones.
-_SHOWN_WITHOUT_CLICK = frozenset({_IDLE_TIMEOUT, "proto", "nconnect", "sec", "xprtsec"})
-#: Options that the note of the mount time explains, so that their section is not expanded for them.
+#: Options that the note of the mount time explains, so that they need no rows of their own.
 _EXPLAINED_BY_MOUNT_TIME = frozenset({"nofail", "_netdev"})
+#: Entries of the Tab order and of the display order for the rows that stand for no single option.
+_WHEN, _READAHEAD = "", READAHEAD
 
-
-#: Minimum width of the form that has room for every column, characters.
-_WIDE = 100
+#: Minimum width of the form that has room for wide editors, characters.
+_WIDE = 108
 #: Width of the column of editors in a wide and in a narrow form, characters.
-_EDITOR_LETTERS, _NARROW_EDITOR_LETTERS = 26, 20
+_EDITOR_LETTERS, _NARROW_EDITOR_LETTERS = 30, 25
 
 
 class OptionGrid(QWidget):
@@ -130,20 +123,26 @@ class OptionGrid(QWidget):
     Attributes:
         rows: rows created so far, by canonical option name.
         when: row of the mount time.
+        readahead: row of the readahead.
 
     Signals:
         edited: canonical name of an option, and the value that the user entered.
         when_edited: the MountTime that the user selected.
-        row_made: input widget of a new row, and its help text.
+        readahead_edited: the requested readahead, KiB; None to leave it unchanged.
+        fix_chosen: the Finding whose fix the user wants in the form.
+        row_made: input widget of a new row, and the cells of the row.
     """
 
     edited = Signal(str, object)
     when_edited = Signal(str)
-    row_made = Signal(object, str)
+    readahead_edited = Signal(object)
+    fix_chosen = Signal(object)
+    row_made = Signal(object, object)
 
     def __init__(self, place_fields: Sequence[tuple[str, QWidget]]) -> None:
         super().__init__()
         self.rows: dict[str, OptionRow] = {}
+        self._shown = ShownOptions.SET
         self._place_rows: list[QWidget] = []
         self._place_shown = True
         self._when_shown = True
@@ -152,83 +151,68 @@ class OptionGrid(QWidget):
         self._values_in_use: dict[str, OptionValue] = {}
         self._refused: frozenset[str] = frozenset()
         self._advice: Mapping[str, RecommendedValue] = {}
+        #: Findings by the row that shows them.
+        self._findings: dict[str, list[Finding]] = {}
+        #: Options that were set at any time since the form was loaded: their rows stay.
+        self._seen_set: set[str] = set()
         self._version_and_transport = ("", "")
+        self._search_words = ""
         self._search_hits: frozenset[str] | None = None
         self._sections: list[OptionSection] = []
         self._grid_rows: dict[str, int] = {}
         self._tab_order: list[QWidget | str] = []
         self._grid = QGridLayout(self)
         self._narrow = False
-        self._default_heading = MutedLabel(self.tr("Default"))
-        self._used_heading = MutedLabel(self.tr("In use"))
-        self._advised_heading = MutedLabel(self.tr("Advised"))
-        self._advised_heading.hide()
         self._fill(place_fields)
 
     # Construction
 
     def _fill(self, place_fields: Sequence[tuple[str, QWidget]]) -> None:
         grid = self._grid
-        grid.setContentsMargins(6, 8, 16, 12)
-        grid.setHorizontalSpacing(6)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         titles: dict[OptionGroup, str] = {
             "general": self.tr("General"), "transfer": self.tr("Transfer"), "timing": self.tr("Timing"),
             "caching": self.tr("Caching"), "security": self.tr("Security"), "advanced": self.tr("Advanced"),
         }  # fmt: skip
         row = 0
-        for group, title in titles.items():
-            options = [o for o in catalogue() if o.group == group and o.name not in MOUNT_TIME_OPTIONS]
-            always = frozenset(o.name for o in options if _is_always_shown(o))
-            section = OptionSection(title, options, always, self)
-            section.toggled.connect(self._on_toggled)
-            self._sections.append(section)
-            row = self._add_section(row, section, place_fields if group == "general" else ())
-        grid.setColumnMinimumWidth(COLUMN_REQUESTED, self._editor_width())
-        grid.setColumnStretch(COLUMN_DEFAULT, 2)
-        grid.setColumnStretch(COLUMN_IN_USE, 3)
-        grid.setRowStretch(row, 1)
-
-    def _add_section(
-        self, row: int, section: OptionSection, place_fields: Sequence[tuple[str, QWidget]]
-    ) -> int:
-        if section.label is not None:
-            if row:
-                section.label.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
-            self._grid.addWidget(section.label, row, COLUMN_LABEL, 1, -1)
-            row += 1
         for text, field in place_fields:
             self._add_place(row, text, field)
             row += 1
-        if place_fields:
-            row = self._add_headings(row)
-        for option in section.always:
-            row = self._reserve_row(row, option)
-        self._grid.addWidget(section.button, row, COLUMN_LABEL, 1, -1)
-        self._tab_order.append(section.button)
-        row += 1
-        for option in section.more:
-            row = self._reserve_row(row, option)
-        return row
+        self.readahead = ReadaheadRow(grid, row, self)
+        self.readahead.edited.connect(self.readahead_edited)
+        self._tab_order.append(_READAHEAD)
+        row += GRID_ROWS
+        self.when = MountTimeRow(grid, row, self)
+        self.when.edited.connect(self.when_edited)
+        self._tab_order.append(_WHEN)
+        row += GRID_ROWS
+        for cells in (self.readahead.cells, self.when.cells):
+            cells.fix_chosen.connect(self.fix_chosen)
+        for group, title in titles.items():
+            options = [o for o in catalogue() if o.group == group and o.name not in MOUNT_TIME_OPTIONS]
+            section = OptionSection(title, options, self)
+            section.toggled.connect(self._on_toggled)
+            self._sections.append(section)
+            grid.addWidget(section.button, row, 0, 1, -1)
+            self._tab_order.append(section.button)
+            row += 1
+            for option in options:
+                row = self._reserve_row(row, option)
+        grid.setColumnMinimumWidth(COLUMN_MARK, self.fontMetrics().height())
+        grid.setColumnMinimumWidth(COLUMN_VALUE, self._editor_width())
+        grid.setColumnStretch(COLUMN_ASIDE, 1)
+        grid.setRowStretch(row, 1)
 
     def _add_place(self, row: int, text: str, field: QWidget) -> None:
         label = QLabel(text)
         label.setBuddy(field)
         field.setAccessibleName(text.replace("&", ""))
         self._grid.addWidget(label, row, COLUMN_LABEL)
-        self._grid.addWidget(field, row, COLUMN_DEFAULT, 1, COLUMN_RECOMMENDED - COLUMN_DEFAULT)
+        self._grid.addWidget(field, row, COLUMN_VALUE, 1, -1)
         self._place_rows += [label, field]
         self._tab_order.append(field)
-
-    def _add_headings(self, row: int) -> int:
-        self._grid.addWidget(self._default_heading, row, COLUMN_DEFAULT)
-        self._grid.addWidget(MutedLabel(self.tr("Asked for")), row, COLUMN_REQUESTED)
-        self._grid.addWidget(self._used_heading, row, COLUMN_IN_USE)
-        self._grid.addWidget(self._advised_heading, row, COLUMN_RECOMMENDED)
-        self.when = MountTimeRow(self._grid, row + 1, self)
-        self.when.edited.connect(self.when_edited)
-        self._tab_order.append("")
-        return row + 1 + GRID_ROWS
 
     def _reserve_row(self, row: int, option: Option) -> int:
         self._grid_rows[option.name] = row
@@ -238,44 +222,68 @@ class OptionGrid(QWidget):
     def _make_row(self, option: Option) -> OptionRow:
         row = OptionRow(option, self._grid, self._grid_rows[option.name], self)
         row.edited.connect(self.edited)
+        row.cells.fix_chosen.connect(self.fix_chosen)
         self.rows[option.name] = row
         row.cells.set_narrow(narrow=self._narrow)
         self._show_row(row)
-        self.row_made.emit(row.editor.field, help_line(option))
+        row.cells.show_findings(self._findings.get(option.name, []))
+        self.row_made.emit(row.editor.field, row.cells)
         return row
 
-    def _order_tabs(self) -> None:
-        """Set the Tab order from row to row; without this, new widgets come last."""
-        previous: QWidget | None = None
+    def order_tabs(self, previous: QWidget | None = None) -> QWidget | None:
+        """Set the Tab order from row to row after ``previous``; return the last widget of the form."""
         for entry in self._tab_order:
             for widget in self._tab_widgets(entry):
                 if previous is not None:
                     QWidget.setTabOrder(previous, widget)
                 previous = widget
+        return previous
 
     def _tab_widgets(self, entry: QWidget | str) -> list[QWidget]:
         if isinstance(entry, QWidget):
-            return [entry]
-        cells = self.when.cells if not entry else self.rows[entry].cells if entry in self.rows else None
+            chain: list[QWidget] = entry.focus_chain() if isinstance(entry, ShareField) else [entry]
+            return chain
+        cells = self._cells_of(entry)
         return cells.focus_chain() if cells is not None else []
+
+    def _cells_of(self, entry: str) -> OptionCells | None:
+        """Return the cells of a row by its entry of the Tab order, None if the row was not created yet."""
+        if entry == _WHEN:
+            return self.when.cells
+        if entry == _READAHEAD:
+            return self.readahead.cells
+        row = self.rows.get(entry)
+        return row.cells if row is not None else None
+
+    def _all_cells(self) -> list[OptionCells]:
+        return [self.readahead.cells, self.when.cells, *(row.cells for row in self.rows.values())]
 
     # Called by the panel
 
     def set_available_width(self, width: int) -> None:
-        """Set the available width, px; a narrow form hides the defaults and shrinks other columns."""
+        """Set the available width, px; a narrow form has smaller editors."""
         narrow = width < self.fontMetrics().averageCharWidth() * _WIDE
-        if narrow == self._narrow:
-            return
-        self._narrow = narrow
-        self._default_heading.setVisible(not narrow)
-        self._grid.setColumnMinimumWidth(COLUMN_REQUESTED, self._editor_width())
-        for cells in (self.when.cells, *(row.cells for row in self.rows.values())):
-            cells.set_narrow(narrow=narrow)
+        if narrow != self._narrow:
+            self._narrow = narrow
+            self._grid.setColumnMinimumWidth(COLUMN_VALUE, self._editor_width())
+            for cells in self._all_cells():
+                cells.set_narrow(narrow=narrow)
 
     def _editor_width(self) -> int:
         return self.fontMetrics().averageCharWidth() * (
             _NARROW_EDITOR_LETTERS if self._narrow else _EDITOR_LETTERS
         )
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the form shows no option, because none is set or recommended."""
+        nothing = self._shown is ShownOptions.SET and self._search_hits is None
+        return nothing and not any(row.cells.is_visible for row in self.rows.values())
+
+    def show_only(self, shown: ShownOptions) -> None:
+        """Select which rows the form shows."""
+        self._shown = shown
+        self._show_rows()
 
     def show_place(self, *, visible: bool) -> None:
         """Show or hide the fields above the options."""
@@ -287,12 +295,15 @@ class OptionGrid(QWidget):
         self._when_shown = visible
         self._show_rows()
 
-    def show_options(self, options: MountOptions, was: MountOptions, *, fresh: bool) -> None:
+    def show_options(
+        self, options: MountOptions, was: MountOptions, read_ahead_kb: int | None, *, fresh: bool
+    ) -> None:
         """Show the requested options.
 
         Args:
             options: the requested options.
             was: the options before the user's edits.
+            read_ahead_kb: requested readahead, KiB; None to leave it unchanged.
             fresh: whether another mount is shown, so that the sections collapse.
         """
         values = options.values()
@@ -303,123 +314,157 @@ class OptionGrid(QWidget):
             if self._values_in_use
             else (values.get("vers", ""), values.get("proto", ""))
         )
+        if fresh:
+            self._seen_set = set()
         for section in self._sections:
             if fresh:
                 section.collapse()
-            given = [option.name for option in section.more if option.name in values]
+            given = [option.name for option in section.options if option.name in values]
             section.show_counts(len(given))
-            if any(name in new and not self._is_explained(name) for name in given):
+            if not fresh and any(name in new and not self._is_explained(name) for name in given):
                 section.open()
         waits = values.get("nofail") != YES
         self.when.show_value(mount_time_of(options), mount_time_of(was), waits=waits)
+        self.readahead.show_value(read_ahead_kb)
         for row in self.rows.values():
             self._show_row(row)
         self._show_rows()
 
-    def show_in_use(self, values: Iterable[OptionValue], refused: Iterable[str], *, active: bool) -> None:
+    def show_in_use(
+        self, values: Iterable[OptionValue], refused: Iterable[str], active: Active | None
+    ) -> None:
         """Set the values in use; the next call of :meth:`show_options` shows them.
 
         Args:
             values: options with their values in use.
             refused: names of options whose requested value is not in use.
-            active: whether the share is mounted.
+            active: the active mount, None if the share is not mounted.
         """
         self._values_in_use = {value.name: value for value in values}
         self._refused = frozenset(refused)
         in_use = [self._values_in_use.get(name) for name in ("vers", "proto")]
         version, transport = (value.effective or "" if value else "" for value in in_use)
         self._version_and_transport = version, transport
-        self._used_heading.setVisible(active)
+        self.readahead.show_in_use(active)
 
     def show_recommended(self, advice: Mapping[str, RecommendedValue]) -> None:
-        """Show recommended values by canonical name; the column is hidden if there are none."""
+        """Show recommended values by the name of the option or of the tunable."""
         self._advice = advice
-        self._advised_heading.setVisible(bool(advice))
+        self.readahead.show_recommended(advice.get(READAHEAD))
         for row in self.rows.values():
             row.show_recommended(advice.get(row.option.name))
-
-    def show_findings(self, findings: Iterable[Finding]) -> None:
-        """Mark the rows with findings, which are sorted by severity; a row shows its first one."""
-        first: dict[str, Finding] = {}
-        for finding in findings:
-            for name in finding.options:
-                first.setdefault(name, finding)
-        for name, row in self.rows.items():
-            if name in first:
-                row.cells.show_finding(first[name].severity, first[name].title)
-            else:
-                row.cells.show_finding(None)
-
-    def show_hits(self, names: frozenset[str] | None) -> int:
-        """Show only these options, or all for None; return the number of rows."""
-        self._search_hits = names
         self._show_rows()
-        if names is None:
-            return len(self._grid_rows) + self._when_shown
-        return len(names & self._grid_rows.keys()) + (self._when_shown and bool(names & MOUNT_TIME_OPTIONS))
+
+    def show_findings(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Show each finding below the row of its first option; return those that belong to no row."""
+        self._findings = {}
+        others: list[Finding] = []
+        for finding in findings:
+            name = self._row_of(finding)
+            if name is None:
+                others.append(finding)
+            else:
+                self._findings.setdefault(name, []).append(finding)
+        changed = False
+        for name, row in self.rows.items():
+            changed |= row.cells.show_findings(self._findings.get(name, []))
+        changed |= self.when.cells.show_findings(self._findings.get(_WHEN, []))
+        self._show_rows(reorder=changed)
+        return others
+
+    def _row_of(self, finding: Finding) -> str | None:
+        """Return the row for a finding, preferably that of an option which is set; None if there is none."""
+        names = [
+            _WHEN if name in MOUNT_TIME_OPTIONS and self._when_shown else name
+            for name in finding.options
+            if name in self._grid_rows or (name in MOUNT_TIME_OPTIONS and self._when_shown)
+        ]
+        given = [name for name in names if name in self._values]
+        return next(iter([*given, *names]), None)
+
+    def search(self, words: str) -> int:
+        """Show only the rows that have to do with these words, "" for no search; return their number."""
+        self._search_words = words
+        self._search_hits = find_options(words) if words else None
+        self._show_rows()
+        return sum(cells.is_visible for cells in self._all_cells())
 
     def focus_first(self) -> None:
         """Set the focus to the first visible row."""
         for entry in self._tab_order:
-            row = self.rows.get(entry) if isinstance(entry, str) else None
-            if row is not None and not row.editor.isHidden():
-                row.editor.setFocus()
+            cells = self._cells_of(entry) if isinstance(entry, str) else None
+            if cells is not None and cells.is_visible:
+                cells.focus_chain()[0].setFocus()
                 return
 
-    def problem(self) -> OptionRow | None:
-        """Return the first row with invalid input, or None."""
-        return next(
-            (self.rows[name] for name in self._grid_rows if name in self.rows and self.rows[name].problem()),
-            None,
-        )
+    def field(self, name: str) -> QWidget | None:
+        """Return the editor of the row of an option or of the readahead, if the row is shown."""
+        cells = self._cells_of(_WHEN if name in MOUNT_TIME_OPTIONS else name)
+        return cells.focus_chain()[0] if cells is not None and cells.is_visible else None
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Return these options in the order of the rows."""
+        wanted = set(names)
+        order = [READAHEAD, *MOUNT_TIME_OPTIONS, *self._grid_rows]
+        return [name for name in order if name in wanted]
+
+    def problem(self) -> tuple[QWidget, str, str] | None:
+        """Return field, problem and help of the first row with invalid input, or None."""
+        if self.readahead.problem():
+            return self.readahead.combo, self.readahead.problem(), self.readahead.help
+        for name in self._grid_rows:
+            row = self.rows.get(name)
+            if row is not None and row.problem():
+                return row.editor, row.problem(), row.option.help
+        return None
 
     # Internals
 
     def _is_explained(self, name: str) -> bool:
-        return name in _EXPLAINED_BY_MOUNT_TIME and self._values.get(name) == YES
+        return name in _EXPLAINED_BY_MOUNT_TIME and self._values.get(name) == YES and self._when_shown
 
     def _show_row(self, row: OptionRow) -> None:
         name = row.option.name
+        row.show_default(*self._version_and_transport)
         row.show_value(self._values.get(name), self._original_values.get(name))
         row.show_in_use(self._values_in_use.get(name), refused=name in self._refused)
-        if row.option.defaults:
-            row.show_default(*self._version_and_transport)
         row.show_recommended(self._advice.get(name))
 
-    def _show_rows(self) -> None:
+    def _show_rows(self, *, reorder: bool = False) -> None:
         row_count = len(self.rows)
         self.setUpdatesEnabled(False)  # avoids a repaint for each of hundreds of widgets
+        hits = self._search_hits
         for widget in self._place_rows:
-            widget.setVisible(self._place_shown and self._search_hits is None)
-        hit = self._search_hits is None or bool(self._search_hits & MOUNT_TIME_OPTIONS)
-        self.when.cells.set_visible(visible=self._when_shown and hit)
+            widget.setVisible(self._place_shown and hits is None)
+        when = hits is None or bool(hits & MOUNT_TIME_OPTIONS)
+        self.when.cells.set_visible(visible=self._when_shown and when)
+        self.readahead.cells.set_visible(visible=hits is None or self.readahead.is_hit(self._search_words))
+        self._seen_set |= self._grid_rows.keys() & (self._values.keys() | self._original_values.keys())
         for section in self._sections:
-            hits = self._search_hits
-            if section.label is not None:
-                section.label.setVisible(
-                    hits is None or bool(hits & section.names()) or self._mount_time_is_hit(section)
-                )
-            section.button.setVisible(hits is None)
-            for option in section.always:
-                self._show_option(option, is_visible=self._is_shown(option))
-            for option in section.more:
-                self._show_option(option, is_visible=section.is_open)
+            section.button.setVisible(hits is None and self._shown is ShownOptions.ALL)
+            for option in section.options:
+                self._show_option(option, is_visible=self._is_shown(section, option.name))
         self.setUpdatesEnabled(True)
-        if len(self.rows) != row_count:
-            self._order_tabs()
+        if len(self.rows) != row_count or reorder:
+            self.order_tabs()
 
-    def _mount_time_is_hit(self, section: OptionSection) -> bool:
-        first = section is self._sections[0] and self._when_shown
-        return first and bool((self._search_hits or frozenset()) & MOUNT_TIME_OPTIONS)
-
-    def _is_shown(self, option: Option) -> bool:
-        if option.name != _IDLE_TIMEOUT:
+    def _matters(self, name: str) -> bool:
+        """Return whether an option is or was set, is recommended, or has a finding."""
+        if name in self._advice or name in self._findings:
             return True
-        on_demand = self._values.get("x-systemd.automount") not in {None, NO}
-        return on_demand or _IDLE_TIMEOUT in self._values
+        if name == _IDLE_TIMEOUT:
+            on_demand = self._values.get("x-systemd.automount") not in {None, NO}
+            return on_demand or name in self._values
+        return name in self._seen_set and not self._is_explained(name)
+
+    def _is_shown(self, section: OptionSection, name: str) -> bool:
+        if self._search_hits is not None:
+            return name in self._search_hits
+        if self._shown is ShownOptions.ALL:
+            return section.is_open
+        return self._matters(name)
 
     def _show_option(self, option: Option, *, is_visible: bool) -> None:
-        is_visible = is_visible if self._search_hits is None else option.name in self._search_hits
         row = self.rows.get(option.name)
         if is_visible and row is None:
             row = self._make_row(option)
@@ -435,9 +480,5 @@ class OptionGrid(QWidget):
         """Qt: follow a change between light and dark."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "when"):
-            for cells in (self.when.cells, *(row.cells for row in self.rows.values())):
+            for cells in self._all_cells():
                 cells.update_colors()
-
-
-def _is_always_shown(option: Option) -> bool:
-    return option.basic or option.name in _SHOWN_WITHOUT_CLICK

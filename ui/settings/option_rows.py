@@ -1,35 +1,56 @@
-"""Rows of the option grid: title, default, editor, value in use, recommended value and notes of one option.
+"""Rows of the option grid: label, editor, value in use, recommendation, findings and help of one option.
 
-The row of the mount time stands for several options: auto, noauto and x-systemd.automount.
+The row of the mount time stands for several options: auto, noauto and x-systemd.automount. The row of the
+readahead is no mount option, but a tunable of the mounted share.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 from PySide6.QtCore import QObject, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPalette
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
+from advisor.tunables import tunables
+from app.helper.readahead import MAX_READ_AHEAD_KB
 from app.text.message import message_text
-from app.text.units import format_size
+from app.text.units import format_size, parse_size
 from ui.common import theme
+from ui.common.icons import icon
 from ui.common.inputs import NoWheelComboBox, make_editor
-from ui.common.labels import ElidedLabel, plain_label, plain_tip
-from ui.common.option_text import default_text, help_text, is_plain_number, spelling, value_text
+from ui.common.labels import ElidedLabel, MutedLabel, TintedLabel, plain_label, plain_tip
+from ui.common.option_text import default_text, help_line, help_text, is_plain_number, spelling, value_text
+from ui.settings.findings import FindingList
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from PySide6.QtWidgets import QLabel
+
     from advisor.catalogue import Option
     from advisor.dialects.entry import MountTime
-    from advisor.lint import Severity
-    from app.mounts.model import OptionValue
+    from advisor.lint import Finding
+    from app.mounts.model import Active, OptionValue
 
 #: Minimum width of a label, characters; longer labels are elided if the column is narrow.
-_LETTERS = 17
+_LETTERS = 16
+#: Largest width of a label with its name that the column of labels makes room for, characters.
+_BOTH_LETTERS = 28
 
 
 class OptionTitle(QWidget):
-    """Label of an option at the left, and its name at the right if there is room."""
+    """Label of an option, and its name behind it in the muted color if there is room."""
 
     def __init__(self, label: str, name: str) -> None:
         super().__init__()
@@ -41,10 +62,11 @@ class OptionTitle(QWidget):
     # Qt overrides
 
     def sizeHint(self) -> QSize:
-        """Qt: wide enough for the label and the name."""
+        """Qt: wide enough for the label, and for the name if both are short."""
         metrics = self.fontMetrics()
-        gap = metrics.averageCharWidth() * 2
-        width = metrics.horizontalAdvance(self.label) + gap + metrics.horizontalAdvance(self.name)
+        label = metrics.horizontalAdvance(self.label) + 2
+        both = label + metrics.averageCharWidth() * 2 + metrics.horizontalAdvance(self.name)
+        width = both if both <= metrics.averageCharWidth() * _BOTH_LETTERS else label
         return QSize(width, metrics.height())
 
     def minimumSizeHint(self) -> QSize:
@@ -59,38 +81,24 @@ class OptionTitle(QWidget):
         metrics = self.fontMetrics()
         painter = QPainter(self)
         text = metrics.elidedText(self.label, Qt.TextElideMode.ElideRight, self.width())
+        middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         painter.setPen(self.palette().color(QPalette.ColorRole.WindowText))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
-        left = metrics.horizontalAdvance(text) + metrics.averageCharWidth() * 2
+        painter.drawText(self.rect(), middle, text)
+        left = metrics.horizontalAdvance(text) + metrics.averageCharWidth()
         if left + metrics.horizontalAdvance(self.name) <= self.width():
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
-            painter.drawText(
-                self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, self.name
-            )
+            painter.drawText(self.rect().adjusted(left, 0, 0, 0), middle, self.name)
         painter.end()
 
 
-(
-    COLUMN_MARK,
-    COLUMN_LABEL,
-    COLUMN_DEFAULT,
-    COLUMN_REQUESTED,
-    COLUMN_BUTTONS,
-    COLUMN_IN_USE,
-    COLUMN_RECOMMENDED,
-) = range(7)
-#: Grid rows of one option: its cells, and the note below them.
+COLUMN_MARK, COLUMN_LABEL, COLUMN_VALUE, COLUMN_BUTTONS, COLUMN_ASIDE = range(5)
+#: Grid rows of one option: its cells, and the details below them.
 GRID_ROWS = 2
 
-#: Longest text that fits into the column of values in use, in a wide and in a narrow window.
-_WIDE, _NARROW = "262144 (256 KiB)", "262144 (…"
+_W = TypeVar("_W", bound=QWidget)
 
 #: Color of a note.
 Tone = Literal["muted", "warn", "error"]
-#: Symbol of each severity.
-_SIGNS: dict[Severity, str] = {"error": "✖", "warning": "⚠", "info": "ℹ"}  # noqa: RUF001 - the sign
-#: Severity to the name of its color, a field of :class:`ui.common.theme.Colors`.
-_SEVERITY_COLORS: dict[Severity, str] = {"error": "error", "warning": "warn", "info": "info"}
 
 
 class RowTexts(NamedTuple):
@@ -100,15 +108,17 @@ class RowTexts(NamedTuple):
         label: short description of the option.
         spelling: name of the option as written in an option string.
         tip: tool tip with the help text.
+        help: the help shown below the focused row.
     """
 
     label: str
     spelling: str
     tip: str
+    help: str
 
 
 class OptionCells(QObject):
-    """Cells of one row around an editor.
+    """Cells of one row around an editor, and the details below: note, findings, help.
 
     Args:
         editor: input widget of the value.
@@ -120,60 +130,92 @@ class OptionCells(QObject):
         reverted: the user wants the original value back.
         left_out: the user removes the option.
         taken: the user accepts the recommended value.
+        fix_chosen: the Finding whose fix the user wants in the form.
     """
 
     reverted = Signal()
     left_out = Signal()
     taken = Signal()
+    fix_chosen = Signal(object)
 
     def __init__(self, editor: QWidget, texts: RowTexts, grid: QGridLayout, row: int) -> None:
         super().__init__(editor)
-        self._name = texts.label
+        self._texts = texts
         self._tone: Tone = "muted"
-        self._reason = ""
-        self._severity: Severity | None = None
-        self._visible = self._narrow = False
+        #: Text of the recommendation, and the value that its button puts into the form.
+        self._advice = ("", "")
+        self._visible = self._helps = self._narrow = False
+        self._grid, self._row = grid, row
         self._shown_change: tuple[str | None, bool] | None = None
-        self._finding = plain_label()
-        self._changed = plain_label("●")
+        #: Background of an edited row.
+        self._band = QFrame()
+        self._band.setAutoFillBackground(True)
+        self._band.hide()
+        self._changed = TintedLabel("●", "accent")
         self._changed.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        for sign in (self._finding, self._changed):
-            _retain_size(sign)
-            sign.hide()
-        self._finding.setFixedWidth(self._finding.fontMetrics().averageCharWidth() * 2)
-        self._title, self._default_label = OptionTitle(texts.label, texts.spelling), _default_label()
-        self._revert = _button("↺")
+        self._changed.hide()
+        self._title = OptionTitle(texts.label, texts.spelling)
+        self._revert = _button("undo")
         self._revert.clicked.connect(self.reverted)
-        self._leave_out = _button("✕")
-        self._leave_out.setToolTip(self.tr("Leave it out: the default counts."))
-        self._leave_out.setAccessibleName(self.tr("{label}: leave it out").format(label=texts.label))
+        self._leave_out = _button("close")
+        self._leave_out.setToolTip(self.tr("Use the default."))
+        self._leave_out.setAccessibleName(self.tr("{label}: use the default").format(label=texts.label))
         self._leave_out.clicked.connect(self.left_out)
         self._used = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
-        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(_WIDE) + 2)
-        self._recommended = QToolButton()
-        self._recommended.setAutoRaise(True)
-        self._recommended.setVisible(False)
-        self._recommended.clicked.connect(self.taken)
-        self._note = plain_label(wrap=True)
-        self._note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        for widget in (self._title, self._default_label, editor):
+        self._used.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._used.hide()
+        self._recommended = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
+        self._recommended.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        self._recommended.hide()
+        self._use = QPushButton(self.tr("Use"))
+        self._use.hide()
+        self._use.clicked.connect(self.taken)
+        # The column has the same width for all editors, however long their texts are.
+        editor.setSizePolicy(QSizePolicy.Policy.Ignored, editor.sizePolicy().verticalPolicy())
+        editor.setMinimumWidth(0)
+        for widget in (self._title, editor):
             widget.setToolTip(plain_tip(f"{texts.label}\n{texts.tip}"))
+        for text in (self._used, self._recommended):
+            text.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        aside = _side_by_side(self._used, self._recommended, self._use)
+        aside.layout().addStretch(1)  # type: ignore[union-attr]
+        aside.layout().setSpacing(8)  # type: ignore[union-attr]
         self._cells = {
-            COLUMN_MARK: _side_by_side(self._finding, self._changed), COLUMN_LABEL: self._title,
-            COLUMN_DEFAULT: self._default_label, COLUMN_REQUESTED: editor,
-            COLUMN_BUTTONS: _side_by_side(self._revert, self._leave_out), COLUMN_IN_USE: self._used,
+            COLUMN_MARK: self._changed, COLUMN_LABEL: self._title, COLUMN_VALUE: editor,
+            COLUMN_BUTTONS: _side_by_side(self._revert, self._leave_out), COLUMN_ASIDE: aside,
         }  # fmt: skip
+        grid.addWidget(self._band, row, 0, 1, -1)
         for column, cell in self._cells.items():
             cell.hide()  # otherwise Qt shows the cell when the layout becomes visible
             grid.addWidget(cell, row, column)
-        grid.addWidget(self._recommended, row, COLUMN_RECOMMENDED, Qt.AlignmentFlag.AlignLeft)
-        grid.addWidget(self._note, row + 1, COLUMN_DEFAULT, 1, -1)
-        self._note.hide()
+        self._band.lower()
+        #: Parts of the details; most rows never need them.
+        self._details: QWidget | None = None
+        self._note: QLabel | None = None
+        self._help: QLabel | None = None
+        self._findings: FindingList | None = None
         self.update_colors()
 
     def focus_chain(self) -> list[QWidget]:
         """Return the focusable widgets in Tab order, the editor first."""
-        return [self._cells[COLUMN_REQUESTED], self._revert, self._leave_out, self._recommended]
+        editor = self._cells[COLUMN_VALUE]
+        # Qt's Tab order passes over a widget that only forwards the focus to another.
+        chain = [editor.focusProxy() or editor, self._revert, self._leave_out, self._use]
+        if self._findings is not None:
+            chain += self._findings.findChildren(QPushButton)
+        return chain
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether the row is shown."""
+        return self._visible
+
+    def texts(self) -> list[str]:
+        """Return the texts beside and below the editor, from left to right and from top to bottom."""
+        beside = [self._used.text()] if not self._used.isHidden() else []
+        beside += [self._recommended.text()] if not self._recommended.isHidden() else []
+        below = [label for label in (self._note, self._help) if label is not None and not label.isHidden()]
+        return [text for text in (*beside, *(label.text() for label in below)) if text]
 
     def set_visible(self, *, visible: bool) -> None:
         """Show or hide the row; a hidden row uses no space."""
@@ -181,23 +223,14 @@ class OptionCells(QObject):
             return
         self._visible = visible
         for cell in self._cells.values():
-            cell.setVisible(visible and not (cell is self._default_label and self._narrow))
-        self._recommended.setVisible(visible and bool(self._recommended.text()))
-        self._note.setVisible(visible and bool(self._note.text()))
+            cell.setVisible(visible)
+        self._changed.setVisible(visible and self._is_edited)
+        self._band.setVisible(visible and self._is_edited)
+        self._show_details()
 
-    def set_narrow(self, *, narrow: bool) -> None:
-        """Hide the default, and use a smaller minimum width for the value in use."""
-        if narrow == self._narrow:
-            return
-        self._narrow = narrow
-        self._default_label.setVisible(self._visible and not narrow)
-        widest = _NARROW if narrow else _WIDE
-        self._used.setMinimumWidth(self._used.fontMetrics().horizontalAdvance(widest) + 2)
-
-    def show_default(self, text: str) -> None:
-        """Show the default value."""
-        if text != self._default_label.text():
-            self._default_label.setText(text)
+    @property
+    def _is_edited(self) -> bool:
+        return self._shown_change is not None and self._shown_change[0] is not None
 
     def show_change(self, was: str | None, *, given: bool) -> None:
         """Mark an edited value.
@@ -209,76 +242,132 @@ class OptionCells(QObject):
         if (was, given) == self._shown_change:
             return
         self._shown_change = was, given
-        self._changed.setVisible(was is not None)
+        for mark in (self._changed, self._band):
+            mark.setVisible(self._visible and was is not None)
         self._revert.setVisible(was is not None)
         self._leave_out.setVisible(given)
         if was is not None:
-            tip = plain_tip(self.tr("Edited; was {value}.").format(value=was))
-            back = self.tr("{label}: back to {value}").format(label=self._name, value=was)
-            self._changed.setToolTip(tip)
+            tip = self.tr("Edited. It was {value}.").format(value=was)
+            back = self.tr("{label}: undo the change, back to {value}").format(
+                label=self._texts.label, value=was
+            )
+            self._changed.setToolTip(plain_tip(tip))
             self._changed.setAccessibleName(tip)
-            self._revert.setToolTip(plain_tip(self.tr("Back to what it was: {value}").format(value=was)))
+            self._revert.setToolTip(plain_tip(self.tr("Undo the change, back to {value}").format(value=was)))
             self._revert.setAccessibleName(back)
 
     def show_in_use(self, text: str) -> None:
-        """Show the value in use."""
-        if text != self._used.text():
-            self._used.setText(text)
+        """Show the value in use beside the editor; "" where it does not differ."""
+        self._used.setText(text)
+        self._used.setVisible(bool(text))
+
+    def show_recommended(self, text: str, reason: str = "", *, value: str = "") -> None:
+        """Show the recommendation beside the editor.
+
+        Args:
+            text: what is recommended; "" for nothing.
+            reason: reason for it.
+            value: text of the value that the button puts into the form; "" hides the button.
+        """
+        self._advice = text, value
+        tip = plain_tip("\n".join(part for part in (text, reason) if part))
+        for widget in (self._recommended, self._use):
+            widget.setToolTip(tip)
+        name = self.tr("{label}: use the recommended {value}").format(label=self._texts.label, value=value)
+        self._use.setAccessibleName(name)
+        self._show_advice()
+
+    def set_narrow(self, *, narrow: bool) -> None:
+        """Show a recommendation in its button alone, because there is no room beside it."""
+        if narrow != self._narrow:
+            self._narrow = narrow
+            self._show_advice()
+
+    def _show_advice(self) -> None:
+        text, value = self._advice
+        alone = self._narrow and bool(value)
+        self._recommended.setText(text)
+        self._recommended.setVisible(bool(text) and not alone)
+        self._use.setText(self.tr("Use {value}").format(value=value))
+        self._use.setVisible(bool(value))
 
     def show_note(self, text: str, tone: Tone = "muted") -> None:
-        """Show a note below the row; a tone other than "muted" also colors the value in use."""
-        if (text, tone) == (self._note.text(), self._tone):
-            return
+        """Show a note below the row."""
+        if self._note is None:
+            if not text:
+                return
+            self._note = self._add_detail(plain_label(wrap=True), 0)
+            self._note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._tone = tone
         self._note.setText(text)
-        self._note.setVisible(self._visible and bool(text))
-        self.update_colors()
+        self._note.setVisible(bool(text))
+        theme.tint(self._note, getattr(theme.colors(), tone))
+        self._show_details()
 
-    def show_finding(self, severity: Severity | None, title: str = "") -> None:
-        """Mark the row with a finding of this severity, or remove the mark for None."""
-        if severity == self._severity and title == self._finding.accessibleName():
-            return
-        self._severity = severity
-        self._finding.setText("" if severity is None else _SIGNS[severity])
-        self._finding.setVisible(severity is not None)
-        self._finding.setToolTip(plain_tip(title))
-        self._finding.setAccessibleName(title)
-        self.update_colors()
+    def note(self) -> str:
+        """Return the note below the row."""
+        return self._note.text() if self._note is not None else ""
 
-    def show_recommended(self, text: str, reason: str = "") -> None:
-        """Show the recommended value and its reason; "" for none."""
-        if text == self._recommended.text() and reason == self._reason:
+    def show_findings(self, findings: Sequence[Finding]) -> bool:
+        """Show the findings on the option below its row; return whether the focusable widgets changed."""
+        if self._findings is None:
+            if not findings:
+                return False
+            self._findings = self._add_detail(FindingList(), 1)
+            self._findings.fix_chosen.connect(self.fix_chosen)
+        if list(findings) == self._findings.findings():
+            return False
+        self._findings.show_findings(findings)
+        self._show_details()
+        return True
+
+    def findings(self) -> list[Finding]:
+        """Return the findings below the row."""
+        return self._findings.findings() if self._findings is not None else []
+
+    def show_help(self, *, shown: bool) -> None:
+        """Show or hide the help of the option below its row."""
+        self._helps = shown
+        if self._help is None:
+            if not shown:
+                return
+            self._help = self._add_detail(MutedLabel(self._texts.help, wrap=True), -1)
+            self._help.setObjectName("option-help")
+        self._help.setVisible(shown)
+        self._show_details()
+
+    def _add_detail(self, part: _W, position: int) -> _W:
+        """Add a part to the details; ``position`` is its place among them, -1 for the last."""
+        if self._details is None:
+            self._details = QWidget()
+            layout = QVBoxLayout(self._details)
+            layout.setContentsMargins(0, 0, 0, 6)
+            layout.setSpacing(2)
+            self._details.hide()
+            self._grid.addWidget(self._details, self._row + 1, COLUMN_LABEL, 1, -1)
+        rows = self._details.layout()
+        assert isinstance(rows, QVBoxLayout)  # noqa: S101 - narrows the type
+        rows.insertWidget(min(position, rows.count()) if position >= 0 else rows.count(), part)
+        return part
+
+    def _show_details(self) -> None:
+        if self._details is None:
             return
-        self._reason = reason
-        self._recommended.setText(text)
-        self._recommended.setToolTip(plain_tip(reason))
-        take = self.tr("{label}: take the advised {value}").format(label=self._name, value=text)
-        self._recommended.setAccessibleName(take)
-        self._recommended.setVisible(self._visible and bool(text))
+        filled = self._helps or bool(self.note()) or bool(self.findings())
+        self._details.setVisible(self._visible and filled)
 
     def update_colors(self) -> None:
-        """Apply the colors of the current theme, note and finding."""
+        """Apply the colors of the current theme and of the note."""
         colors = theme.colors()
-        theme.tint(self._changed, colors.accent)
-        theme.tint(self._note, getattr(colors, self._tone))
-        theme.tint(self._used, colors.text if self._tone == "muted" else getattr(colors, self._tone))
-        if self._severity is not None:
-            theme.tint(self._finding, getattr(colors, _SEVERITY_COLORS[self._severity]))
+        theme.tint(self._band, colors.accent_tint, QPalette.ColorRole.Window)
+        if self._note is not None:
+            theme.tint(self._note, getattr(colors, self._tone))
 
 
-def _default_label() -> ElidedLabel:
-    label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
-    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-    label.setMinimumWidth(label.fontMetrics().averageCharWidth() * 12)
-    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-    return label
-
-
-def _button(text: str) -> QToolButton:
+def _button(icon_name: str) -> QToolButton:
     button = QToolButton()
-    button.setText(text)
+    button.setIcon(icon(icon_name, "muted"))
     button.setAutoRaise(True)
-    button.setFixedWidth(button.fontMetrics().height() + 4)
     _retain_size(button)
     button.hide()
     return button
@@ -290,14 +379,14 @@ def _retain_size(widget: QWidget) -> None:
     widget.setSizePolicy(policy)
 
 
-def _side_by_side(first: QWidget, second: QWidget) -> QWidget:
-    both = QWidget()
-    layout = QHBoxLayout(both)
+def _side_by_side(*parts: QWidget) -> QWidget:
+    whole = QWidget()
+    layout = QHBoxLayout(whole)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(0)
-    layout.addWidget(first)
-    layout.addWidget(second)
-    return both
+    for part in parts:
+        layout.addWidget(part)
+    return whole
 
 
 class RecommendedValue(Protocol):
@@ -335,12 +424,13 @@ class OptionRow(QObject):
         super().__init__(parent)
         self.option = option
         self.editor = make_editor(option)
-        texts = RowTexts(option.label, spelling(option), help_text(option))
+        texts = RowTexts(option.label, spelling(option), help_text(option), help_line(option))
         self.cells = OptionCells(self.editor, texts, grid, row)
         self._value: str | None = None
         self._was: str | None = None
         self._recommended: RecommendedValue | None = None
         self._problem = ""
+        self._version_and_transport = ("", "")
         self._in_use_and_refused: tuple[OptionValue | None, bool] = (None, False)
         self.editor.changed.connect(self._on_changed)
         self.cells.reverted.connect(self._on_reverted)
@@ -365,6 +455,7 @@ class OptionRow(QObject):
                 self.editor.blockSignals(False)  # noqa: FBT003
         self._value, self._was = value, was
         self.cells.show_change(self._value_text(was) if value != was else None, given=value is not None)
+        self._show_recommended()
 
     def show_in_use(self, value: OptionValue | None, *, refused: bool) -> None:
         """Show the value in use.
@@ -375,20 +466,38 @@ class OptionRow(QObject):
         """
         self._in_use_and_refused = value, refused
         used = value.effective if value is not None else None
-        self.cells.show_in_use("" if used is None else value_text(self.option, used))
+        default = self.option.default_for(*self._version_and_transport)
+        text = ""
+        # While a value is edited, the row offers the way back to the one before.
+        edited = self._value != self._was
+        if used is not None and not edited and used != (default if self._value is None else self._value):
+            text = self.tr("In use: {value}").format(value=value_text(self.option, used))
+        self.cells.show_in_use("" if refused else text)
         self._show_note()
 
     def show_default(self, version: str, transport: str) -> None:
-        """Show the default value for this NFS version and transport."""
+        """Show the default value for this NFS version and transport in the editor."""
+        self._version_and_transport = version, transport
         text = default_text(self.option, version, transport)
         short, comma, _rest = text.partition(", ")
-        self.cells.show_default(short if comma and self.option.default is None else text)
+        if comma and self.option.default is None:
+            text = short
+        self.editor.set_default_text(self.tr("Default: {value}").format(value=text))
 
     def show_recommended(self, advised: RecommendedValue | None) -> None:
         """Show a recommendation, or remove it for None."""
         self._recommended = advised
-        text = "" if advised is None else self._short_value_text(advised.proposed)
-        self.cells.show_recommended(text, "" if advised is None else advised.reason)
+        self._show_recommended()
+
+    def _show_recommended(self) -> None:
+        advised = self._recommended
+        if advised is None:
+            self.cells.show_recommended("")
+        elif advised.proposed == self._value:
+            self.cells.show_recommended(self.tr("✓ Recommended"), advised.reason)
+        else:
+            value = self._short_value_text(advised.proposed)
+            self.cells.show_recommended(self.tr("Recommended"), advised.reason, value=value)
 
     def show_problem(self, text: str) -> None:
         """Show why the input is invalid; "" if it is valid."""
@@ -412,8 +521,10 @@ class OptionRow(QObject):
         elif refused and value is not None and value.effective is None:
             self.cells.show_note(self.tr("⊘ Ignored: {reason}").format(reason=note), "warn")
         elif refused:
+            used = value_text(self.option, value.effective or "") if value is not None else ""
             reason = note or self.tr("The kernel uses another value.")
-            self.cells.show_note(self.tr("≠ Not as asked for: {reason}").format(reason=reason), "warn")
+            text = self.tr("≠ In use: {value}. {reason}").format(value=used, reason=reason)
+            self.cells.show_note(text, "warn")
         else:
             self.cells.show_note(note)
 
@@ -462,9 +573,9 @@ class MountTimeRow(QObject):
     def __init__(self, grid: QGridLayout, row: int, parent: QWidget) -> None:
         super().__init__(parent)
         self._texts: dict[MountTime, str] = {
-            "start-up": self.tr("At start-up"),
+            "start-up": self.tr("At boot"),
             "on-demand": self.tr("On demand (automount)"),
-            "by-hand": self.tr("By hand"),
+            "by-hand": self.tr("Manually"),
         }
         self._was: MountTime = "start-up"
         self.combo = NoWheelComboBox()
@@ -472,14 +583,13 @@ class MountTimeRow(QObject):
         self.combo.setAccessibleName(self.tr("When to mount"))
         for when, text in self._texts.items():
             self.combo.addItem(text, when)
-        tip = self.tr("For what is kept in fstab. At start-up: with the computer. On demand: systemd mounts "
-                      "it when somebody enters the mount point (x-systemd.automount). By hand: only when it "
-                      "is asked for (noauto).")  # fmt: skip
-        self.help = tip
-        self.cells = OptionCells(
-            self.combo, RowTexts(self.tr("When to mount"), "auto/noauto", tip), grid, row
+        self.help = self.tr(
+            "For a mount saved in fstab or systemd. On demand: systemd mounts the share when a program opens "
+            "the mount point (x-systemd.automount). Manually: only when you mount it (noauto)."
         )
-        self.cells.show_default(self._texts["start-up"])
+        self.cells = OptionCells(
+            self.combo, RowTexts(self.tr("When to mount"), "auto/noauto", self.help, self.help), grid, row
+        )
         self.combo.currentIndexChanged.connect(self._on_changed)
         self.cells.reverted.connect(self._on_reverted)
 
@@ -499,7 +609,9 @@ class MountTimeRow(QObject):
         self.cells.show_change(self._texts[was] if when != was else None, given=False)
         shows_nofail_note = when == "start-up" and not waits
         self.cells.show_note(
-            self.tr("An absent server does not hold up the start (nofail).") if shows_nofail_note else ""
+            self.tr("The computer boots without the share if the server is absent (nofail).")
+            if shows_nofail_note
+            else ""
         )
 
     def _on_changed(self, _index: int) -> None:
@@ -507,3 +619,147 @@ class MountTimeRow(QObject):
 
     def _on_reverted(self) -> None:
         self.edited.emit(self._was)
+
+
+#: Readahead values offered, KiB; others can be typed.
+_READAHEAD_KB = (128, 512, 1024, 2048, 4096, 8192, 15360)
+#: Name of the readahead in recommendations.
+READAHEAD = "read_ahead_kb"
+
+
+class ReadaheadRow(QObject):
+    """Row of the grid that shows and edits the readahead of the mounted share.
+
+    Attributes:
+        combo: editable selector of the readahead.
+        label: label of the row.
+        help: help text of the row.
+        cells: cells of the row.
+
+    Signals:
+        edited: the requested readahead, KiB; None to leave it unchanged.
+    """
+
+    edited = Signal(object)
+
+    def __init__(self, grid: QGridLayout, row: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        tunable = tunables()[READAHEAD]
+        self.label = tunable.label
+        self.help = tunable.help
+        self._search_text = " ".join([tunable.label, READAHEAD, *tunable.keywords]).casefold()
+        self._requested: int | None = None
+        self._in_use: int | None = None
+        self._lasts = ""
+        self._recommended: RecommendedValue | None = None
+        self._problem = ""
+        self.combo = NoWheelComboBox()
+        self.combo.setObjectName("option-readahead")
+        self.combo.setAccessibleName(tunable.label)
+        self.combo.setEditable(True)
+        self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.combo.addItems([format_size(kb * 1024) for kb in _READAHEAD_KB])
+        line = self.combo.lineEdit()
+        if line is not None:
+            line.setAccessibleName(tunable.label)
+            line.setPlaceholderText(self.tr("Default: 128 KiB"))
+        self.cells = OptionCells(
+            self.combo, RowTexts(tunable.label, READAHEAD, self.help, self.help), grid, row
+        )
+        self.combo.editTextChanged.connect(self._on_typed)
+        self.cells.reverted.connect(self._on_reverted)
+        self.cells.taken.connect(self._on_taken)
+
+    def show_in_use(self, active: Active | None) -> None:
+        """Set the readahead in use, and how long it lasts; the next call of :meth:`show_value` shows them."""
+        self._in_use = active.read_ahead_kb if active is not None else None
+        self._lasts = {
+            "until-unmounted": self.tr("Until unmounted"),
+            "saved": self.tr("At every mount"),
+            "nfs.conf": self.tr("Set in nfs.conf"),
+        }.get(active.read_ahead_state if active is not None else "", "")
+
+    def show_value(self, requested: int | None) -> None:
+        """Show the requested readahead, KiB, or for None the one in use."""
+        shown = requested if requested is not None else self._in_use
+        text = format_size(shown * 1024) if shown is not None else ""
+        if requested != self._requested or not self._problem:
+            self._problem = ""
+            if self._typed_kb() != shown:
+                self.combo.blockSignals(True)  # noqa: FBT003
+                self.combo.setEditText(text)
+                self.combo.blockSignals(False)  # noqa: FBT003
+        self._requested = requested
+        before = format_size(self._in_use * 1024) if self._in_use is not None else self.tr("the default")
+        self.cells.show_change(before if requested is not None else None, given=False)
+        self.cells.show_in_use(self.tr("Until unmounted") if requested is not None else self._lasts)
+        self._show_note()
+        self._show_recommended()
+
+    def show_recommended(self, advised: RecommendedValue | None) -> None:
+        """Show a recommendation, or remove it for None."""
+        self._recommended = advised
+        self._show_recommended()
+
+    def problem(self) -> str:
+        """Return why the input is invalid, or ""."""
+        return self._problem
+
+    def is_hit(self, words: str) -> bool:
+        """Return whether each of these words has to do with the readahead."""
+        return all(word in self._search_text for word in words.casefold().split())
+
+    def _show_recommended(self) -> None:
+        kb = _recommended_kb(self._recommended)
+        reason = self._recommended.reason if self._recommended is not None else ""
+        if kb is None:
+            self.cells.show_recommended("")
+        elif kb == (self._requested if self._requested is not None else self._in_use):
+            self.cells.show_recommended(self.tr("✓ Recommended"), reason)
+        else:
+            value = format_size(kb * 1024)
+            self.cells.show_recommended(self.tr("Recommended"), reason, value=value)
+
+    def _show_note(self) -> None:
+        if self._problem:
+            self.cells.show_note(f"✖ {self._problem}", "error")
+        else:
+            self.cells.show_note("")
+
+    def _typed_kb(self) -> int | None:
+        """Return the readahead in the field, KiB; None if it is empty, -1 if it is invalid."""
+        text = self.combo.currentText().strip()
+        if not text:
+            return None
+        try:
+            kb, rest = divmod(parse_size(text), 1024)
+        except ValueError:
+            kb, rest = -1, 0
+        if rest or not 0 <= kb <= MAX_READ_AHEAD_KB:
+            return -1
+        return kb
+
+    def _on_typed(self, _text: str) -> None:
+        kb = self._typed_kb()
+        if kb == -1:
+            self._problem = self.tr("Enter a size in whole KiB, such as 512k or 1M.")
+            self._show_note()
+            return
+        self._problem = ""
+        self._show_note()
+        self.edited.emit(None if kb == self._in_use else kb)
+
+    def _on_reverted(self) -> None:
+        self._problem = ""
+        self.combo.setFocus()
+        self.edited.emit(None)
+
+    def _on_taken(self) -> None:
+        kb = _recommended_kb(self._recommended)
+        if kb is not None:
+            self.edited.emit(None if kb == self._in_use else kb)
+
+
+def _recommended_kb(advised: RecommendedValue | None) -> int | None:
+    proposed = advised.proposed if advised is not None else None
+    return int(proposed) if proposed is not None and is_plain_number(proposed) else None

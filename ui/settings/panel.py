@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from advisor.dialects.linux import mount_command
 from advisor.lint import apply_fix
 from advisor.options import MountOptions, options_for_mount
 from advisor.share import is_share
-from advisor.tunables import tunables
 from app.errors import AppError, ErrorKind
 from app.mounts.findings import lint_mount
 from app.mounts.option_comparison import compare_options, overridden_options
-from app.text.units import format_size
-from ui.common.labels import MutedLabel, plain_label, plain_tip
+from ui.common.cards import SPACING_SMALL, text_button
+from ui.common.labels import MutedLabel
+from ui.common.layout import PageColumn, PageScrollArea
 from ui.common.mount_request import MountRequest
-from ui.common.option_search import find_options
-from ui.settings.footer import SettingsFooter
+from ui.common.option_text import option_label
+from ui.settings.findings import FindingList
 from ui.settings.form_state import DEFAULT_OPTIONS, FormState, with_mount_time, with_value
-from ui.settings.option_grid import OptionGrid
+from ui.settings.option_grid import OptionGrid, ShownOptions
+from ui.settings.option_rows import READAHEAD
 from ui.settings.server_probe import ServerProbeDialog
 from ui.settings.share_field import ShareField
+from ui.settings.text_section import TextSection
 from ui.settings.toolbar import SettingsToolbar
 from ui.settings.undo import FormUndoStack
 
@@ -31,54 +33,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from PySide6.QtCore import QObject
-    from PySide6.QtGui import QResizeEvent
+    from PySide6.QtGui import QResizeEvent, QShowEvent
 
     from advisor.dialects.entry import MountTime
     from advisor.facts import Facts
     from advisor.finding import Finding
     from app.mounts.model import Mount
     from ui.common.bridge import BridgeCall
-    from ui.settings.option_rows import RecommendedValue
-
-
-class ReadaheadRequestRow(QFrame):
-    """Row with the requested readahead; hidden if the form requests none.
-
-    Signals:
-        dropped: the user leaves the readahead unchanged.
-    """
-
-    dropped = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("read-ahead-request")
-        self._text = plain_label(wrap=True)
-        self._text.setToolTip(plain_tip(tunables()["read_ahead_kb"].help))
-        self._leave = QPushButton(self.tr("&Leave it"))
-        self._leave.setObjectName("read-ahead-leave")
-        self._leave.clicked.connect(self.dropped)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(16, 4, 16, 4)
-        layout.addWidget(self._text, 1)
-        layout.addWidget(self._leave)
-        self.hide()
-
-    def text(self) -> str:
-        """Return the text of the row."""
-        return self._text.text()
-
-    def show_request(self, kilobytes: int | None) -> None:
-        """Show the requested readahead, KiB; None hides the row."""
-        self.setVisible(kilobytes is not None)
-        if kilobytes is not None:
-            text = self.tr("Readahead: “Apply…” sets it to {size}, until unmounted. “Mount” alone leaves it "
-                           "as it is.")  # fmt: skip
-            self._text.setText(text.format(size=format_size(kilobytes * 1024)))
-
-    def set_busy(self, *, busy: bool) -> None:
-        """Disable the button while ``busy`` is True."""
-        self._leave.setEnabled(not busy)
+    from ui.settings.option_rows import OptionCells, RecommendedValue
 
 
 #: Delay between the last edit of the option string and its lint, ms: a half-typed option is no error.
@@ -126,54 +88,84 @@ class SettingsPanel(QWidget):
             [(self.tr("&Share"), self._share), (self.tr("M&ount point"), self._mount_point)]
         )
         self._rows = self._grid.rows
-        self._no_hits = MutedLabel(wrap=True)
-        self._no_hits.setObjectName("no-options")
-        self._no_hits.setContentsMargins(24, 24, 24, 24)
-        self._no_hits.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._no_hits.hide()
-        self._read_ahead = ReadaheadRequestRow()
-        self._footer = SettingsFooter()
+        #: Why the form shows no options: none is set, or none was found.
+        self._no_options = MutedLabel(wrap=True)
+        self._no_options.setObjectName("no-options")
+        self._show_all = text_button(self.tr("Show All Options"))
+        self._show_all.setObjectName("show-all-options")
+        self._show_all.clicked.connect(lambda: self.show_only(ShownOptions.ALL))
+        #: Findings that belong to no row.
+        self._findings = FindingList()
+        self._findings.setObjectName("findings")
+        self._found: list[Finding] = []
+        self._text = TextSection()
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(_PAUSE_MS)
-        self._help_texts: dict[QObject, str] = {}
-        self._area = QScrollArea()
+        #: Cells of the row of each field, and the row whose help is shown.
+        self._cells: dict[QObject, OptionCells] = {}
+        self._helped: OptionCells | None = None
+        #: Setting to scroll to and to focus as soon as the page is shown.
+        self._to_reveal = ""
         self._lay_out()
         self._connect()
         self.show_draft("", "")
 
     def _lay_out(self) -> None:
-        self._area.setAccessibleName(self.tr("Options"))
-        self._area.setWidget(self._grid)
-        self._area.setWidgetResizable(True)
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        page = PageColumn()
+        body = page.body
+        body.setSpacing(SPACING_SMALL)
+        body.addWidget(self._findings)
+        body.addWidget(self._grid)
+        body.addWidget(self._no_options)
+        body.addWidget(self._show_all, 0, Qt.AlignmentFlag.AlignLeft)
+        body.addWidget(self._text)
+        body.addStretch(1)
+        self._area = PageScrollArea(page, self.tr("Options"))
+        top = PageColumn()
+        top.body.addWidget(self._toolbar)
+        top.setContentsMargins(0, 0, 0, -SPACING_SMALL)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self._toolbar)
-        layout.addWidget(self._no_hits, 1)
+        layout.addWidget(top)
         layout.addWidget(self._area, 1)
-        layout.addWidget(self._read_ahead)
-        layout.addWidget(self._footer)
 
     def _connect(self) -> None:
         for field in (self._share, self._mount_point):
             field.textEdited.connect(self._on_place_edited)
             field.returnPressed.connect(self.submitted)
             self._history.watch(field)
-        self._history.watch(self._footer.raw)
-        self._on_row_made(self._grid.when.combo, self._grid.when.help)
+        self._history.watch(self._text.raw)
+        self._on_row_made(self._grid.when.combo, self._grid.when.cells)
+        self._on_row_made(self._grid.readahead.combo, self._grid.readahead.cells)
         self._grid.edited.connect(self._on_row_edited)
         self._grid.when_edited.connect(self._on_when_edited)
+        self._grid.readahead_edited.connect(self._on_readahead_edited)
         self._grid.row_made.connect(self._on_row_made)
-        self._footer.raw_edited.connect(self._on_raw_edited)
-        self._footer.fix_chosen.connect(self._on_fix)
-        self._footer.dialect_chosen.connect(self.dialect_chosen)
+        self._text.raw_edited.connect(self._on_raw_edited)
+        for findings in (self._grid, self._findings):
+            findings.fix_chosen.connect(self._on_fix)
+        self._text.dialect_chosen.connect(self.dialect_chosen)
         self._pause.timeout.connect(self._show_findings)
         self._toolbar.searched.connect(self._on_searched)
         self._toolbar.search_left.connect(self._grid.focus_first)
-        self._toolbar.all_reverted.connect(self.revert_all)
-        self._read_ahead.dropped.connect(self._on_read_ahead_dropped)
+        self._toolbar.shown_chosen.connect(self.show_only)
+        self._toolbar.findings_clicked.connect(self._on_next_finding)
+        self._order_tabs()
+
+    def _order_tabs(self) -> None:
+        """Set the Tab order as on the page."""
+        previous: QWidget | None = None
+        for widget in (*self._toolbar.focus_chain(), self._area):
+            if previous is not None:
+                QWidget.setTabOrder(previous, widget)
+            previous = widget
+        previous = self._grid.order_tabs(previous)
+        for widget in (self._show_all, *self._text.focus_chain()):
+            if previous is not None:
+                QWidget.setTabOrder(previous, widget)
+            previous = widget
 
     # Called by the window
 
@@ -217,11 +209,19 @@ class SettingsPanel(QWidget):
         state = FormState(share, mount_point, options, read_ahead_kb)
         if self._mount is not None:
             state = state._replace(share=self._state.share, mount_point=self._state.mount_point)
+        before = self._state
         self._record(state)
+        self._reveal(self._changed_names(before))
+
+    def show_only(self, shown: ShownOptions) -> None:
+        """Show only the options that are set or recommended, or all of them."""
+        self._toolbar.show_only(shown)
+        self._grid.show_only(shown)
+        self._show_emptiness()
 
     def set_busy(self, *, busy: bool) -> None:
         """Disable editing while ``busy`` is True."""
-        for part in (self._toolbar, self._footer, self._read_ahead):
+        for part in (self._toolbar, self._text):
             part.set_busy(busy=busy)
         self._grid.setEnabled(not busy)
         self._history.lock(locked=busy)
@@ -237,8 +237,9 @@ class SettingsPanel(QWidget):
         self._lint_unless_typing()
 
     def show_recommended(self, advice: Mapping[str, RecommendedValue]) -> None:
-        """Show recommended values by canonical option name; an empty mapping hides their column."""
+        """Show recommended values by the name of the option or of the tunable."""
         self._grid.show_recommended(advice)
+        self._show_emptiness()
 
     def _reset_servers(self) -> None:
         """Discard queries and answers of servers, because another host or mount is shown."""
@@ -280,6 +281,19 @@ class SettingsPanel(QWidget):
             self._state.options != self._original or self._state.read_ahead_kb is not None
         )
 
+    def changed_labels(self) -> list[str]:
+        """Return the labels of the settings that are edited and not applied, in the order of the rows."""
+        if not self.dirty:
+            return []
+        names = self._changed_names(self._state._replace(options=self._original, read_ahead_kb=None))
+        ordered = self._grid.in_order(names)
+        labels = [self._grid.readahead.label if name == READAHEAD else option_label(name) for name in ordered]
+        return [*labels, *sorted(names.difference(ordered))] or [self.tr("Options")]
+
+    def revert_all(self) -> None:
+        """Undo all edits of the mount as one undoable step."""
+        self._record(self._state._replace(options=self._original, read_ahead_kb=None))
+
     def edited_options(self) -> set[str]:
         """Return the names of the options that differ from those requested for the mount."""
         if self._mount is None:
@@ -299,12 +313,13 @@ class SettingsPanel(QWidget):
 
     def problem(self) -> AppError | None:
         """Return the error of the first invalid row and focus the row, or return None."""
-        row = self._grid.problem()
-        if row is None:
+        found = self._grid.problem()
+        if found is None:
             return None
+        field, problem, help_text = found
         self._toolbar.clear()
-        row.editor.setFocus()
-        return AppError(ErrorKind.OPTION_INVALID, row.problem(), hint=row.option.help)
+        field.setFocus()
+        return AppError(ErrorKind.OPTION_INVALID, problem, hint=help_text)
 
     def request(self) -> MountRequest:
         """Return the contents of the form as a request."""
@@ -353,12 +368,8 @@ class SettingsPanel(QWidget):
             return
         self._record(self._state._replace(options=str(options)))
 
-    def revert_all(self) -> None:
-        """Take back all edits of the mount's options, as one undoable step."""
-        self._record(self._state._replace(options=self._original, read_ahead_kb=None))
-
-    def _on_read_ahead_dropped(self) -> None:
-        self._record(self._state._replace(read_ahead_kb=None))
+    def _on_readahead_edited(self, kilobytes: int | None) -> None:
+        self._record(self._state._replace(read_ahead_kb=kilobytes), "readahead")
 
     def _record(self, state: FormState, source: str = "") -> None:
         self._history.record(self._state, state, source)
@@ -367,21 +378,86 @@ class SettingsPanel(QWidget):
         self._show(state, fresh=False)
         self.edited.emit()
 
-    def _on_row_made(self, field: QWidget, help_text: str) -> None:
+    def _on_row_made(self, field: QWidget, cells: OptionCells) -> None:
         self._history.watch(field)
-        self._help_texts[field] = help_text
+        self._cells[field] = cells
         field.installEventFilter(self)
 
     def _on_searched(self, words: str) -> None:
-        count = self._grid.show_hits(find_options(words) if words else None)
+        count = self._grid.search(words)
         self._toolbar.show_hits(count)
-        self._no_hits.setText(
-            self.tr("No option is called “{words}” or has to do with it. What this program does not know "
-                    "can be written into the line “Options” below.").format(words=words)
-        )  # fmt: skip
-        self._no_hits.setVisible(count == 0)
-        self._area.setVisible(count != 0)
         self._area.verticalScrollBar().setValue(0)
+        text = self.tr("No option matches “{words}”. Type an unknown option under “As Text”.")
+        self._show_emptiness("" if count else text.format(words=words))
+
+    def _show_emptiness(self, text: str = "") -> None:
+        """Say why no options are shown: ``text``, or that none is set."""
+        bare = not text and self._grid.is_bare
+        if bare:
+            text = self.tr("No options are set. The defaults of the kernel apply.")
+        self._no_options.setText(text)
+        self._no_options.setVisible(bool(text))
+        self._show_all.setVisible(bare)
+
+    def _changed_names(self, before: FormState) -> set[str]:
+        """Return the names of the settings in which the form differs from a state."""
+        changes = MountOptions.parse(before.options).diff(MountOptions.parse(self._state.options))
+        names = {change.name for change in changes}
+        return names | ({READAHEAD} if self._state.read_ahead_kb != before.read_ahead_kb else set())
+
+    def _reveal(self, names: set[str]) -> None:
+        """Scroll to the first of these settings and focus it, now or as soon as the page is shown."""
+        self._to_reveal = next(iter(self._grid.in_order(names)), "")
+        if self.isVisible():
+            self._reveal_now()
+
+    def _reveal_now(self) -> None:
+        name, self._to_reveal = self._to_reveal, ""
+        if not name:
+            return
+        self._toolbar.clear()
+        field = self._grid.field(name)
+        if field is not None:
+            field.setFocus(Qt.FocusReason.OtherFocusReason)
+            self._scroll_to(field)
+
+    def _scroll_to(self, field: QWidget) -> None:
+        page = self._area.widget()
+        layout = page.layout() if page is not None else None
+        if layout is not None:
+            layout.activate()
+        self._area.ensureWidgetVisible(field, 0, self.fontMetrics().height() * 4)
+
+    def _on_next_finding(self) -> None:
+        """Focus the next row with a finding after the focused one, or the first."""
+        fields = [
+            field for field, cells in self._cells.items()
+            if isinstance(field, QWidget) and cells.is_visible and cells.findings()
+        ]  # fmt: skip
+        if not fields:
+            self._area.verticalScrollBar().setValue(0)
+            return
+        fields.sort(key=lambda field: field.mapTo(self, field.rect().topLeft()).y())
+        here = next((number for number, field in enumerate(fields) if field.hasFocus()), -1)
+        field = fields[(here + 1) % len(fields)]
+        field.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._scroll_to(field)
+
+    def _show_help(self, cells: OptionCells) -> None:
+        """Show the help of a row instead of that of another one; the row stays where it is on the screen."""
+        if cells is self._helped:
+            return
+        page = self._area.widget()
+        before = cells.focus_chain()[0].mapTo(self, QPoint(0, 0)).y()
+        if self._helped is not None:
+            self._helped.show_help(shown=False)
+        self._helped = cells
+        cells.show_help(shown=True)
+        layout = page.layout() if page is not None else None
+        if layout is not None:
+            layout.activate()
+        bar = self._area.verticalScrollBar()
+        bar.setValue(bar.value() + cells.focus_chain()[0].mapTo(self, QPoint(0, 0)).y() - before)
 
     # Showing
 
@@ -389,7 +465,9 @@ class SettingsPanel(QWidget):
         """Show a state and clear the undo steps."""
         self._history.clear()
         self._toolbar.clear()
-        self._footer.show_help("")
+        if self._helped is not None:
+            self._helped.show_help(shown=False)
+            self._helped = None
         self._show(state, fresh=True)
 
     def _show(self, state: FormState, *, fresh: bool) -> None:
@@ -400,14 +478,12 @@ class SettingsPanel(QWidget):
         options, original = MountOptions.parse(state.options), MountOptions.parse(self._original)
         self._grid.show_place(visible=self._mount is None)
         self._grid.show_when(visible=self._mount is None or self._mount.configured is not None)
-        self._grid.show_options(options, original, fresh=fresh)
-        self._footer.show_raw(state.options)
-        changes = len(original.diff(options)) or int(state.options != self._original)
-        self._read_ahead.show_request(state.read_ahead_kb)
-        self._toolbar.show_changes(changes + int(state.read_ahead_kb is not None))
+        self._grid.show_options(options, original, state.read_ahead_kb, fresh=fresh)
+        self._text.show_raw(state.options)
+        self._show_emptiness()
         share = state.share.strip() or self.tr("SHARE")
         mount_point = state.mount_point.strip() or self.tr("MOUNTPOINT")
-        self._footer.show_command(mount_command(share, mount_point, options_for_mount(options)))
+        self._text.show_command(mount_command(share, mount_point, options_for_mount(options)))
         self._lint_unless_typing()
 
     def _show_in_use(self) -> None:
@@ -416,10 +492,8 @@ class SettingsPanel(QWidget):
         values = []
         if mount is not None and active is not None:
             values = compare_options(MountOptions.parse(mount.requested), active, mount.added)
-        self._footer.show_added(mount.added if mount is not None else [])
-        self._grid.show_in_use(
-            values, [value.name for value in overridden_options(values)], active=active is not None
-        )
+        self._text.show_added(mount.added if mount is not None else [])
+        self._grid.show_in_use(values, [value.name for value in overridden_options(values)], active)
 
     def _lint_unless_typing(self) -> None:
         if not self._pause.isActive():
@@ -443,18 +517,27 @@ class SettingsPanel(QWidget):
             mounts=self._mounts,
             facts=self._facts,
         )
-        self._footer.show_findings(findings)
-        self._grid.show_findings(findings)
+        self._found = findings
+        self._findings.show_findings(self._grid.show_findings(findings))
+        self._toolbar.show_findings(findings)
+        self._show_emptiness()
 
     # Qt overrides
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Qt: scroll to a setting that was changed while another page was shown."""
+        super().showEvent(event)
+        if self._to_reveal:
+            # The layout has its final size only after the event.
+            QTimer.singleShot(0, self, self._reveal_now)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: hide columns in a narrow window."""
+        """Qt: use smaller editors in a narrow window."""
         super().resizeEvent(event)
         self._grid.set_available_width(self.width())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt: show the help of the row that gets the focus."""
-        if event.type() == QEvent.Type.FocusIn and watched in self._help_texts:
-            self._footer.show_help(self._help_texts[watched])
+        if event.type() == QEvent.Type.FocusIn and watched in self._cells:
+            self._show_help(self._cells[watched])
         return super().eventFilter(watched, event)

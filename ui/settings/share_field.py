@@ -27,10 +27,10 @@ from ui.settings.discovery_model import (
     DEBOUNCE_MS,
     DiscoveryQuery,
     Suggestion,
-    SuggestionTexts,
     split_share,
     suggest_exports,
     suggest_servers,
+    suggestion_texts,
 )
 from ui.settings.suggestion_list import KindRole, SuggestionList, TextRole
 
@@ -195,6 +195,10 @@ class ShareField(QWidget):
     def installEventFilter(self, watcher: QObject) -> None:
         """Install an event filter on the line edit."""
         self._line.installEventFilter(watcher)
+
+    def focus_chain(self) -> list[QWidget]:
+        """Return the focusable widgets in Tab order."""
+        return [self._line, self._check, self._cancel, self._try]
 
     def reset(self) -> None:
         """Cancel all queries and discard their answers, because another host or form is shown."""
@@ -377,17 +381,6 @@ class ShareField(QWidget):
         text = self.tr("Scanning the subnet… {asked} of {total} addresses asked")
         return text.format(asked=done.asked, total=done.total)
 
-    def _suggestion_texts(self) -> SuggestionTexts:
-        return SuggestionTexts(
-            everyone=self.tr("for everyone"),
-            export=self.tr("export of version 4"),
-            directory=self.tr("directory of version 4"),
-            known=self.tr("used on this computer"),
-            sources={"fstab": self.tr("in fstab"), "mounted": self.tr("mounted"),
-                     "mdns": self.tr("announced on the network"), "recent": self.tr("used recently"),
-                     "scan": self.tr("answers on the subnet")},
-        )  # fmt: skip
-
     def _show_rows(self) -> None:
         """Show the suggestions for the text, but no list for a single one that equals the text."""
         text = self.text().strip()
@@ -397,11 +390,11 @@ class ShareField(QWidget):
         share = split_share(text)
         result = self._exports.result if self._exports.server == share.host else None
         if share.colon or result is not None:
-            rows = suggest_exports(share, result, self._known(), self._suggestion_texts())
+            rows = suggest_exports(share, result, self._known(), suggestion_texts())
             if self._list_requested and not rows:
                 rows = [Suggestion(self._status.text(), "", "", "status")]
         else:
-            rows = suggest_servers(share.server, self._known(), self._suggestion_texts())
+            rows = suggest_servers(share.server, self._known(), suggestion_texts())
             if self._list_requested:
                 rows = [Suggestion(self._search_text(), "", "", "status"), *rows]
                 if not self._scan.is_asking:

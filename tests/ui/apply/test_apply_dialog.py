@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QRadioButton,
     QWidget,
 )
+from settings_steps import row as option_row
 
 from advisor.message import message
 from app.errors import AppError, ErrorKind
@@ -99,7 +100,7 @@ def test_a_failed_plan_shows_its_reason(driver: Driver, fake: FakeHost) -> None:
 
 def test_an_invalid_value_opens_no_dialog(driver: Driver) -> None:
     driver.open()
-    driver.window._detail.settings._rows["rsize"].editor.set_value("many")
+    option_row(driver.window._detail.settings, "rsize").editor.set_value("many")
     driver.preview()
     assert "many" in driver.message()
     assert driver.window.findChild(ApplyDialog) is None

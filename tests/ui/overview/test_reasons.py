@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QToolButton,
     QWidget,
 )
+from settings_steps import row as option_row
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.recommendation import MeasuredOption
@@ -79,7 +80,7 @@ def test_advice_on_a_mount_is_requested_in_the_background(driver: Driver, fake: 
     fake.mounts = [HOME]
     driver.open(page="Overview")
     driver.tab("Settings")
-    row = driver.window._detail.settings._rows["rsize"]
+    row = option_row(driver.window._detail.settings, "rsize")
     driver.wait(lambda: row._recommended is not None)
     assert row._recommended is not None
     assert row._recommended.proposed is None
@@ -147,9 +148,8 @@ def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHo
     settings = driver.window._detail.settings
     assert settings.request().options == "hard"
     assert settings.request().read_ahead_kb == 1024
-    assert settings._read_ahead.text() == (
-        "Readahead: “Apply…” sets it to 1 MiB, until unmounted. “Mount” alone leaves it as it is."
-    )
+    assert settings._grid.readahead.cells.texts()[0] == "Until unmounted"
+    assert settings.changed_labels() == ["Readahead", "Read size"]
     driver.tab("Overview")
     _settled(driver)
     driver.tab("Settings")
@@ -158,7 +158,7 @@ def test_the_recommended_readahead_is_one_undo_step(driver: Driver, fake: FakeHo
     assert settings.request().read_ahead_kb is None
     assert not settings.dirty
     settings._history.redo_step()
-    driver.click("read-ahead-leave")
+    settings._grid.readahead.cells._revert.click()
     assert settings.request().read_ahead_kb is None
     settings._history.undo_step()
     driver.preview()

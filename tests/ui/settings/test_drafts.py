@@ -11,6 +11,7 @@ from driver import Driver
 from fake_host import FakeHost, mounted
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton
+from settings_steps import row as option_row
 
 from app.errors import AppError, ErrorKind
 from app.files.user_directories import state_directory
@@ -64,7 +65,7 @@ def test_esc_leaves_an_unedited_form_without_a_draft(driver: Driver) -> None:
 
 
 def test_a_draft_survives_another_selection(draft: Driver) -> None:
-    draft.window._detail.settings._rows["rsize"].editor.set_value("65536")
+    option_row(draft.window._detail.settings, "rsize").editor.set_value("65536")
     draft.window._mounts.choose_first()
     assert not row(draft).isChecked()
     row(draft).click()
@@ -92,7 +93,7 @@ def test_edits_of_a_mount_survive_another_selection(driver: Driver) -> None:
     first, second = (row.mount_point for row in driver.window._table.mounts)  # type: ignore[union-attr]
     shares = {row.mount_point: row.share for row in driver.window._table.mounts}  # type: ignore[union-attr]
     driver.window._mounts.choose(shares[first], first)
-    settings._rows["wsize"].editor.set_value("65536")
+    option_row(settings, "wsize").editor.set_value("65536")
     driver.window._mounts.choose(shares[second], second)
     assert not settings.dirty
     driver.window._mounts.choose(shares[first], first)
@@ -263,7 +264,7 @@ def test_a_directory_that_cannot_be_written_is_reported_once(draft: Driver) -> N
 
 def test_edits_of_a_mount_are_not_saved(driver: Driver, start_again: Callable[[Driver], Driver]) -> None:
     driver.open()
-    driver.window._detail.settings._rows["wsize"].editor.set_value("65536")
+    option_row(driver.window._detail.settings, "wsize").editor.set_value("65536")
     assert driver.window._detail.settings.dirty
     again = start_again(driver)
     again.wait(lambda: again.window._drafts._loaded)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from settings_steps import found, part, row
 from waiting import DEADLINE_MS
 
-from advisor.lint import LintContext, lint
-from advisor.options import MountOptions
 from ui.actions import Command
-from ui.settings.findings import FindingsPanel
+from ui.common.icons import IconLabel
 from ui.settings.panel import SettingsPanel
 
 if TYPE_CHECKING:
@@ -29,51 +28,75 @@ def panel(qtbot):
     return made
 
 
-def findings(panel: SettingsPanel) -> FindingsPanel:
-    found = panel.findChild(FindingsPanel, "findings")
-    assert found is not None
-    return found
-
-
 def texts(panel: SettingsPanel) -> str:
-    return "\n".join(label.text() for label in findings(panel).findChildren(QLabel))
+    labels = [label for label in panel.findChildren(QLabel) if label.isVisible()]
+    return "\n".join(text for label in labels for text in (label.text(), label.accessibleName()))
+
+
+def press(panel: SettingsPanel, name: str) -> None:
+    button = panel.findChild(QPushButton, name)
+    assert button is not None, name
+    assert button.isVisible()
+    button.click()
 
 
 def test_a_draft_without_options_has_none(panel: SettingsPanel) -> None:
-    assert findings(panel).isHidden()
+    assert found(panel) == []
+    assert not part(panel, QPushButton, "option-findings").isVisible()
 
 
-def test_the_warning_about_soft_is_fixed_by_a_click(panel: SettingsPanel, qtbot) -> None:
-    panel._rows["hard"].editor.set_value("soft")
-    assert findings(panel).isVisible()
+def test_a_warning_stands_below_its_row_and_is_fixed_by_a_click(panel: SettingsPanel, qtbot) -> None:
+    row(panel, "hard").editor.set_value("soft")
     assert "soft" in texts(panel).lower()
     assert panel.request().options == "_netdev,nofail,soft"
-    button = findings(panel).findChild(QPushButton)
-    assert button is not None
+    (finding,) = row(panel, "hard").cells.findings()
+    assert part(panel, QPushButton, "option-findings").isVisible()
     with qtbot.waitSignal(panel.edited, timeout=DEADLINE_MS):
-        button.click()
-    remaining = [f.rule for f in lint(MountOptions.parse(panel.request().options), context=LintContext())]
+        press(panel, f"fix-{finding.rule}")
     assert "soft" not in panel.request().options.split(",")
-    assert remaining == [] or button.objectName() not in {f"fix-{rule}" for rule in remaining}
+    assert finding.rule not in found(panel)
+
+
+def test_the_reason_is_shown_on_request(panel: SettingsPanel) -> None:
+    panel.load_entry("", "", "_netdev,nofail,soft")
+    (finding,) = row(panel, "hard").cells.findings()
+    assert finding.why not in texts(panel)
+    press(panel, f"why-{finding.rule}")
+    assert finding.why in texts(panel)
+    press(panel, f"why-{finding.rule}")
+    assert finding.why not in texts(panel)
+
+
+def test_an_option_without_a_value_is_shown_for_its_finding(panel: SettingsPanel) -> None:
+    panel.load_entry("", "", "_netdev,nofail,noac")
+    assert "ac" in {name for name, one in panel._rows.items() if one.cells.is_visible}
+    assert row(panel, "ac").cells.findings()
 
 
 def test_findings_disappear_with_their_cause(panel: SettingsPanel) -> None:
     panel.load_entry("", "", "_netdev,nofail,intr")
-    assert findings(panel).isVisible()
+    assert found(panel) != []
     panel.load_entry("", "", "_netdev,nofail")
-    assert findings(panel).isHidden()
+    assert found(panel) == []
 
 
 def test_severity_has_a_symbol_a_word_and_a_color(panel: SettingsPanel) -> None:
-    panel._rows["hard"].editor.set_value("soft")
-    shown = texts(panel)
-    assert any(word in shown for word in ("✖ Error", "⚠ Warning"))
+    panel.load_entry("", "", "_netdev,nofail,soft")
+    (finding,) = row(panel, "hard").cells.findings()
+    sign = next(
+        label for label in panel.findChildren(IconLabel)
+        if label.isVisible() and label.accessibleName() in {"Error", "Warning"}
+    )  # fmt: skip
+    assert finding.severity == sign.icon_name()
 
 
-def test_many_findings_scroll(panel: SettingsPanel) -> None:
-    panel.load_entry("", "", "intr,posix,udp,noac,nolock,rsize=1000,sloppy,acregmin=90,timeo=7")
-    assert findings(panel).height() < panel.height() / 3
-    assert findings(panel).widget().height() >= findings(panel).viewport().height()
+def test_the_counter_leads_from_finding_to_finding(panel: SettingsPanel) -> None:
+    panel.load_entry("", "", "_netdev,nofail,soft,noac,timeo=7")
+    visited: set[QWidget | None] = set()
+    for _ in range(4):
+        press(panel, "option-findings")
+        visited.add(panel.window().focusWidget())
+    assert {row(panel, name).editor.field for name in ("hard", "ac", "timeo")} <= visited
 
 
 def new_form(driver: Driver) -> SettingsPanel:
@@ -90,6 +113,8 @@ def test_the_form_of_a_new_mount_shows_missing_programs(driver: Driver, fake: Fa
     panel = new_form(driver)
     panel.load_entry("nas01:/a", "/mnt/a", "_netdev,nofail,rdma")
     driver.wait(lambda: "This computer has no RDMA device." in texts(panel))
+    (rule,) = [rule for rule in found(panel) if "rdma" in rule]
+    press(panel, f"why-{rule}")
     assert "dnf install rdma-core  # Fedora" in texts(panel)
 
 

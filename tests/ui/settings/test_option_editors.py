@@ -99,7 +99,7 @@ def test_timeo_is_edited_in_seconds_and_written_in_deciseconds(qtbot: QtBot) -> 
 
 def test_texts_of_values() -> None:
     assert value_text(catalogue()["rsize"], "1048576") == "1048576 (1 MiB)"
-    assert value_text(catalogue()["timeo"], "600") == "60.0 s"
+    assert value_text(catalogue()["timeo"], "600") == "60 s (timeo=600)"
     assert value_text(catalogue()["hard"], "soft").endswith("(soft)")
     assert value_text(catalogue()["ac"], "no") == "no"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 import pytest
-from fake_host import configured
+from fake_host import configured, mounted
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QToolButton, QWidget
-from settings_steps import keys, part, raw, row, seen
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton, QToolButton, QWidget
+from settings_steps import keys, part, raw, row, seen, show_all
 
 from advisor.catalogue import catalogue
 from advisor.options import MountOptions
@@ -19,6 +20,7 @@ from ui.settings.option_rows import MOUNT_TIME_OPTIONS
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot
 
+    from app.mounts.model import Mount
     from ui.settings.panel import SettingsPanel
 
 T = TypeVar("T", bound=QWidget)
@@ -27,34 +29,109 @@ T = TypeVar("T", bound=QWidget)
 
 
 def test_every_option_of_the_catalogue_has_a_row(panel: SettingsPanel) -> None:
-    for section in panel._grid._sections:
-        if not section.is_open:
-            section.button.click()
-    shown = {option.name for option in catalogue()} - MOUNT_TIME_OPTIONS - {"x-systemd.idle-timeout"}
-    assert seen(panel) == shown
+    show_all(panel)
+    assert seen(panel) == {option.name for option in catalogue()} - MOUNT_TIME_OPTIONS
 
 
-def test_other_options_are_collapsed_unless_they_have_a_value(panel: SettingsPanel) -> None:
-    assert {"nconnect", "sec"} <= seen(panel)
-    assert "port" not in seen(panel)
-    assert "mountport" not in panel._rows
+def test_only_what_is_set_is_shown_at_first(panel: SettingsPanel) -> None:
+    assert {"hard", "nconnect", "timeo"} <= seen(panel)
+    assert "rsize" not in seen(panel)
+    panel.show_mount(configured(options="mountport=2050,nofail,_netdev"), keep_edits=False)
+    assert seen(panel) == {"mountport"}  # the row of the mount time explains nofail
+    panel.show_mount(mounted(requested=""), keep_edits=False)
+    assert seen(panel) == set()
+    assert part(panel, QLabel, "no-options").isVisible()
+    assert part(panel, QComboBox, "option-readahead").isVisible()
+
+
+def test_all_options_are_in_collapsed_groups_with_counts(panel: SettingsPanel) -> None:
+    panel.show_mount(configured(options="mountport=2050,nofail,_netdev"), keep_edits=False)
+    part(panel, QPushButton, "options-all").click()
+    assert seen(panel) == set()
     button = part(panel, QToolButton, "more-advanced")
+    assert "1 set" in button.text()
+    assert button.accessibleDescription() == "Collapsed"
     button.click()
-    assert "mountport" in seen(panel)
-    button.click()
-    assert "mountport" not in seen(panel)
-    panel.show_mount(configured(options="mountport=2050"), keep_edits=False)
     assert "mountport" in seen(panel)
     assert "port" not in seen(panel)
-    assert "1 set" in part(panel, QToolButton, "more-advanced").text()
+    button.click()
+    assert seen(panel) == set()
+    part(panel, QPushButton, "options-set").click()
+    assert seen(panel) == {"mountport"}
 
 
-def test_a_new_entry_has_the_boot_options_and_all_sections_are_collapsed(panel: SettingsPanel) -> None:
+def test_the_way_from_an_empty_form_to_all_options(panel: SettingsPanel) -> None:
+    panel.show_mount(mounted(requested=""), keep_edits=False)
+    part(panel, QPushButton, "show-all-options").click()
+    assert part(panel, QToolButton, "more-transfer").isVisible()
+    assert not part(panel, QLabel, "no-options").isVisible()
+    assert part(panel, QPushButton, "options-all").isChecked()
+
+
+def test_a_row_stays_when_its_option_is_removed(panel: SettingsPanel) -> None:
+    row(panel, "nconnect").cells._leave_out.click()
+    assert "nconnect" not in panel.request().options
+    assert "nconnect" in seen(panel)
+
+
+def test_a_new_entry_has_the_boot_options(panel: SettingsPanel) -> None:
     panel.show_draft("", "")
     assert panel.request().options == "_netdev,nofail"
-    first = {"nconnect", "proto", "sec", "xprtsec"}
-    assert seen(panel) == {option.name for option in catalogue() if option.basic} | first
+    assert seen(panel) == set()
     assert not panel.dirty
+
+
+# Readahead
+
+
+def with_readahead(kilobytes: int, state: str) -> Mount:
+    mount = mounted()
+    assert mount.active is not None
+    active = msgspec.structs.replace(mount.active, read_ahead_kb=kilobytes, read_ahead_state=state)
+    return msgspec.structs.replace(mount, active=active)
+
+
+def test_the_readahead_is_edited_like_an_option(panel: SettingsPanel, qtbot: QtBot) -> None:
+    panel.show_mount(with_readahead(128, "default"), keep_edits=False)
+    combo = part(panel, QComboBox, "option-readahead")
+    assert combo.currentText() == "128 KiB"
+    combo.setFocus()
+    combo.lineEdit().selectAll()
+    qtbot.keyClicks(combo, "1M")
+    assert panel.request().read_ahead_kb == 1024
+    assert panel.dirty
+    assert panel.changed_labels() == ["Readahead"]
+    assert "Until unmounted" in panel._grid.readahead.cells.texts()
+    keys(qtbot, panel, "Ctrl+Z")
+    assert panel.request().read_ahead_kb is None
+    assert combo.currentText() == "128 KiB"
+    combo.setCurrentIndex(combo.findText("4 MiB"))
+    assert panel.request().read_ahead_kb == 4096
+    panel._grid.readahead.cells._revert.click()
+    assert not panel.dirty
+
+
+def test_an_invalid_readahead_is_reported_in_its_row(panel: SettingsPanel, qtbot: QtBot) -> None:
+    combo = part(panel, QComboBox, "option-readahead")
+    combo.setFocus()
+    combo.lineEdit().selectAll()
+    qtbot.keyClicks(combo, "much")
+    problem = panel.problem()
+    assert problem is not None
+    assert problem.message == "Enter a size in whole KiB, such as 512k or 1M."
+    assert panel.request().read_ahead_kb is None
+    combo.setEditText("2 MiB")
+    assert panel.problem() is None
+    assert panel.request().read_ahead_kb == 2048
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [("until-unmounted", "Until unmounted"), ("saved", "At every mount"), ("default", None)],
+)
+def test_the_readahead_says_how_long_it_lasts(panel: SettingsPanel, state: str, text: str | None) -> None:
+    panel.show_mount(with_readahead(1024, state), keep_edits=False)
+    assert panel._grid.readahead.cells.texts() == ([text] if text else [])
 
 
 # The option string and the rows
@@ -105,13 +182,12 @@ def test_a_row_changes_only_its_item(panel: SettingsPanel) -> None:
 
 
 def test_invalid_input_is_reported_in_its_row_and_kept(panel: SettingsPanel, qtbot: QtBot) -> None:
-    part(panel, QToolButton, "more-security").click()
     field = row(panel, "context").editor.field
     field.setFocus()
     qtbot.keyClicks(field, '"a,')
     assert isinstance(field, QLineEdit)
     assert field.text() == '"a,'
-    assert "✖" in row(panel, "context").cells._note.text()
+    assert "✖" in row(panel, "context").cells.note()
     problem = panel.problem()
     assert problem is not None
     assert "cannot be written" in problem.message
@@ -122,7 +198,6 @@ def test_invalid_input_is_reported_in_its_row_and_kept(panel: SettingsPanel, qtb
 
 
 def test_invalid_input_can_be_reverted(panel: SettingsPanel, qtbot: QtBot) -> None:
-    part(panel, QToolButton, "more-security").click()
     field = row(panel, "context").editor.field
     assert isinstance(field, QLineEdit)
     qtbot.keyClicks(field, "a,b")
@@ -130,7 +205,7 @@ def test_invalid_input_can_be_reverted(panel: SettingsPanel, qtbot: QtBot) -> No
     field.selectAll()
     qtbot.keyClick(field, Qt.Key.Key_Delete)
     assert panel.problem() is None
-    assert row(panel, "context").cells._note.text() == ""
+    assert row(panel, "context").cells.note() == ""
 
 
 # Undo
@@ -246,13 +321,12 @@ def test_an_edited_row_is_marked_and_can_be_reverted(panel: SettingsPanel) -> No
 
 def test_all_edits_are_reverted_as_one_step(panel: SettingsPanel) -> None:
     before = panel.request().options
-    button = part(panel, QPushButton, "revert-all")
-    assert not button.isEnabled()
     row(panel, "hard").editor.set_value("hard")
     row(panel, "rsize").editor.set_value("65536")
-    assert "(2)" in button.text()
-    button.click()
+    assert panel.changed_labels() == [catalogue()["rsize"].label, catalogue()["hard"].label]
+    panel.revert_all()
     assert panel.request().options == before
+    assert panel.changed_labels() == []
     part(panel, QToolButton, "undo").click()
     assert panel.request().options == "hard,nconnect=4,wat,,timeo=70,timeo=80,rsize=65536"
 
@@ -266,8 +340,8 @@ def test_the_mount_time_can_be_selected(panel: SettingsPanel) -> None:
     assert choice.currentData() == "start-up"
     choice.setCurrentIndex(choice.findData("on-demand"))
     assert panel.request().options == "_netdev,nofail,x-systemd.automount"
+    assert seen(panel) == {"x-systemd.idle-timeout"}
     idle = row(panel, "x-systemd.idle-timeout")
-    assert idle.editor.isVisible()
     idle.editor.set_value("10min")
     choice.setCurrentIndex(choice.findData("by-hand"))
     assert panel.request().options == "_netdev,nofail,noauto"

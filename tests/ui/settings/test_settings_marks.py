@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from fake_host import configured, mounted
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPushButton, QToolButton, QWidget
-from settings_steps import keys, part, raw, row, seen
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QToolButton,
+    QWidget,
+)
+from settings_steps import found, keys, part, raw, row, seen, show_all
 from waiting import DEADLINE_MS
 
-from advisor.catalogue import catalogue
 from ui.common import style, theme
 from ui.common.theme import Appearance
 
@@ -37,10 +46,12 @@ def test_search_shows_matching_options(panel: SettingsPanel, qtbot: QtBot) -> No
     qtbot.keyClicks(field, "cache")
     assert {"acregmin", "acregmax", "acdirmin", "acdirmax", "actimeo", "lookupcache"} <= seen(panel)
     assert "rsize" not in seen(panel)
-    assert part(panel, QLabel, "option-hits").text() == f"{len(seen(panel))} options"
+    assert (
+        part(panel, QLabel, "option-hits").text() == f"{len(seen(panel)) + 1} settings found"
+    )  # and the readahead
     field.setText("mountport")
     assert seen(panel) == {"mountport"}
-    assert part(panel, QLabel, "option-hits").text() == "1 option"
+    assert part(panel, QLabel, "option-hits").text() == "1 setting found"
     qtbot.keyClick(field, Qt.Key.Key_Return)
     assert row(panel, "mountport").editor.field.hasFocus()
     field.setFocus()
@@ -64,31 +75,35 @@ def test_a_search_finds_the_mount_time(panel: SettingsPanel) -> None:
 def test_values_in_use_are_legible_in_the_dark_theme(qapp: QApplication, panel: SettingsPanel) -> None:
     panel.show_mount(mounted(), keep_edits=False)
     label = row(panel, "rsize").cells._used
+    assert label.isVisible()
     try:
         for appearance, colors in ((Appearance.DARK, theme.DARK), (Appearance.LIGHT, theme.LIGHT)):
             style.apply_appearance(qapp, appearance)
             qapp.processEvents()
-            assert label.palette().color(label.foregroundRole()).name() == colors.text
+            assert label.palette().color(label.foregroundRole()).name() == colors.muted
     finally:
         style.apply_appearance(qapp, Appearance.LIGHT)
 
 
-def test_a_value_not_in_use_has_a_symbol_and_a_reason(panel: SettingsPanel) -> None:
+def test_a_value_in_use_is_shown_where_it_differs(panel: SettingsPanel) -> None:
     panel.show_mount(mounted(requested="rsize=1048576,local_lock=all,nconnect=4"), keep_edits=False)
-    assert row(panel, "rsize").cells._note.text() == "≠ Not as asked for: The server limited it to 262144."
-    assert row(panel, "local_lock").cells._note.text() == "⊘ Ignored: Has no effect on version 4.2."
-    assert row(panel, "wsize").cells._note.text() == ""
-    assert row(panel, "wsize").cells._used.text() == "262144 (256 KiB)"
+    show_all(panel)
+    assert row(panel, "rsize").cells.note() == "≠ In use: 262144 (256 KiB). The server limited it to 262144."
+    assert row(panel, "local_lock").cells.note() == "⊘ Ignored: Has no effect on version 4.2."
+    assert row(panel, "wsize").cells.texts() == ["In use: 262144 (256 KiB)"]
+    assert row(panel, "timeo").cells.texts() == []  # the default is in use
     panel.show_mount(configured(), keep_edits=False)
-    assert row(panel, "rsize").cells._note.text() == ""
-    assert row(panel, "wsize").cells._used.text() == ""
+    show_all(panel)
+    assert row(panel, "rsize").cells.texts() == []
+    assert row(panel, "wsize").cells.texts() == []
 
 
 def test_a_default_depends_on_the_transport(panel: SettingsPanel) -> None:
+    show_all(panel)
     panel.load_entry("", "", "vers=3,udp")
-    assert row(panel, "timeo").cells._default_label.text() == "1.1 s"
+    assert row(panel, "timeo").editor.field.text() == "Default: 1.1 s (timeo=11)"
     panel.load_entry("", "", "vers=3")
-    assert row(panel, "timeo").cells._default_label.text() == "60.0 s"
+    assert row(panel, "timeo").editor.field.text() == "Default: 60 s (timeo=600)"
 
 
 @dataclass(frozen=True)
@@ -99,26 +114,65 @@ class Advice:
 
 
 def test_recommended_values_are_shown_and_accepted_by_a_click(panel: SettingsPanel) -> None:
-    heading = next(label for label in panel.findChildren(QLabel) if label.text() == "Advised")
-    assert not heading.isVisible()
-    advice = [Advice("rsize", "1048576", "The link is fast."), Advice("hard", None, "Data is at risk.")]
+    assert "rsize" not in seen(panel)
+    advice = [Advice("rsize", "1048576", "The link is fast."), Advice("hard", None, "Data is at risk."),
+              Advice("read_ahead_kb", "1024", "The server is far.")]  # fmt: skip
     panel.show_recommended({item.option: item for item in advice})
-    assert heading.isVisible()
-    button = row(panel, "rsize").cells._recommended
-    assert button.text() == "1 MiB"
-    assert button.toolTip() == "The link is fast."
-    button.click()
-    row(panel, "hard").cells._recommended.click()
+    cells = row(panel, "rsize").cells
+    assert cells.texts() == ["Recommended"]
+    assert cells._use.text() == "Use 1 MiB"
+    assert cells._use.toolTip() == "Recommended\nThe link is fast."
+    cells._use.click()
+    assert cells.texts() == ["✓ Recommended"]
+    assert not cells._use.isVisible()
+    row(panel, "hard").cells._use.click()
     assert panel.request().options == "nconnect=4,wat,,timeo=70,timeo=80,rsize=1048576"
+    panel._grid.readahead.cells._use.click()
+    assert panel.request().read_ahead_kb == 1024
     panel.show_recommended({})
-    assert not heading.isVisible()
-    assert not button.isVisible()
+    assert cells.texts() == []
+    panel.revert_all()
+    panel.show_mount(configured(options="ro"), keep_edits=False)
+    assert "rsize" not in seen(panel)
+
+
+def test_a_narrow_form_has_the_recommended_value_in_the_button(panel: SettingsPanel) -> None:
+    panel.show_recommended({"rsize": Advice("rsize", "1048576", "The link is fast.")})
+    cells = row(panel, "rsize").cells
+    assert cells.texts() == ["Recommended"]
+    panel.resize(600, 700)
+    QApplication.processEvents()
+    assert cells.texts() == []
+    assert cells._use.text() == "Use 1 MiB"
+
+
+def test_recommended_settings_are_scrolled_to_and_marked(panel: SettingsPanel, qtbot: QtBot) -> None:
+    show_all(panel)
+    panel.load_entry("", "", panel.request().options + ",noacl", 1024)
+    readahead = panel._grid.readahead
+    assert readahead.combo.hasFocus()
+    assert readahead.cells._band.isVisible()
+    assert panel._area.verticalScrollBar().value() == 0
+    panel.load_entry("", "", panel.request().options + ",lazytime", 1024)
+    field = row(panel, "lazytime").editor.field
+    assert field.hasFocus()
+    assert row(panel, "lazytime").cells._band.isVisible()
+    top = field.mapTo(panel, field.rect().topLeft()).y()
+    assert 0 < top < panel.height()
+
+
+def test_settings_changed_on_another_page_are_scrolled_to_later(panel: SettingsPanel, qtbot: QtBot) -> None:
+    panel.hide()
+    panel.load_entry("", "", panel.request().options + ",lazytime")
+    panel.show()
+    field = row(panel, "lazytime").editor.field
+    qtbot.waitUntil(lambda: panel.window().focusWidget() is field, timeout=DEADLINE_MS)
 
 
 def test_a_fix_is_an_undo_step(panel: SettingsPanel) -> None:
     button = next(b for b in panel.findChildren(QPushButton) if b.objectName().startswith("fix-"))
     before = panel.request().options
-    assert row(panel, "hard").cells._finding.isVisible()
+    assert row(panel, "hard").cells.findings()
     button.click()
     assert panel.request().options != before
     part(panel, QToolButton, "undo").click()
@@ -138,7 +192,7 @@ def test_a_fix_of_an_outdated_finding_is_ignored(panel: SettingsPanel, qtbot: Qt
 
 def test_connections_of_other_mounts_are_considered(panel: SettingsPanel) -> None:
     def rules() -> set[str]:
-        return {finding.rule for finding in panel._footer._findings._findings}
+        return set(found(panel))
 
     panel.show_mount(configured(share="nas:/a", options="vers=4.2,nconnect=8,nofail"), keep_edits=False)
     before = rules()
@@ -157,32 +211,52 @@ def test_findings_wait_until_typing_pauses(panel: SettingsPanel, qtbot: QtBot) -
     field.setFocus()
     field.end(False)
     qtbot.keyClicks(field, ",sof")
-    assert panel._footer._findings.isHidden()
-    qtbot.waitUntil(panel._footer._findings.isVisible, timeout=DEADLINE_MS)
+    assert found(panel) == []
+    qtbot.waitUntil(lambda: found(panel) != [], timeout=DEADLINE_MS)
 
 
 # Keyboard
 
 
-def test_tab_goes_from_row_to_row(panel: SettingsPanel) -> None:
-    row(panel, "vers").editor.setFocus()
-    visited: list[str] = []
-    for _ in range(12):
+def test_tab_follows_the_page_from_top_to_bottom(panel: SettingsPanel, qtbot: QtBot) -> None:
+    panel.show_draft("nas:/a", "/mnt/a")
+    show_all(panel)
+    panel.load_entry("nas:/a", "/mnt/a", "soft,vers=4.2")
+    raw(panel)
+    part(panel, QLineEdit, "option-search").setFocus()
+    visited: list[QWidget] = []
+    widget = QApplication.focusWidget()
+    while widget is not None and widget not in visited:
+        visited.append(widget)
+        qtbot.keyClick(widget, Qt.Key.Key_Tab)
         widget = QApplication.focusWidget()
-        assert widget is not None
-        visited.append(widget.objectName())
-        panel.focusNextChild()
-    named = [name.removeprefix("option-") for name in visited if name.startswith("option-")]
-    order = [option.name for option in catalogue() if option.name in panel._rows]
-    assert named == order[: len(named)]
-    assert len(named) >= 6
+    visited = [widget for widget in visited if not isinstance(widget, QScrollArea)]
+    rows = [panel._area.widget().mapFromGlobal(w.mapToGlobal(w.rect().center())).y() for w in visited]
+    tops = [widget.objectName() or repr(widget) for widget in visited]
+    assert "options" in tops
+    assert "share" in tops
+    assert "option-vers" in tops
+    line = panel.fontMetrics().height()
+    assert all(here <= after + line for here, after in itertools.pairwise(rows)), list(
+        zip(tops, rows, strict=True)
+    )
 
 
-def test_the_focused_row_shows_its_help(panel: SettingsPanel) -> None:
+def test_the_focused_row_shows_its_help_and_stays_in_place(panel: SettingsPanel) -> None:
+    show_all(panel)
     row(panel, "rsize").editor.setFocus()
-    text = part(panel, QLabel, "option-help").text()
-    assert text.startswith("rsize: ")
-    assert "unmount" in text
+    help_label = row(panel, "rsize").cells._help
+    assert help_label is not None
+    assert help_label.isVisible()
+    assert help_label.text().startswith("rsize: ")
+    assert "unmount" in help_label.text()
+    below = row(panel, "sec").editor
+    QApplication.processEvents()
+    panel._area.ensureWidgetVisible(below)
+    place = below.mapTo(panel, below.rect().topLeft()).y()
+    below.setFocus()
+    assert not help_label.isVisible()
+    assert below.mapTo(panel, below.rect().topLeft()).y() == place
 
 
 def test_the_window_passes_facts_to_the_form(driver: Driver, fake: FakeHost) -> None:

@@ -82,7 +82,7 @@ def test_a_share_can_be_chosen_by_keyboard(person: Person) -> None:
     assert person.line.text() == "nas01:"
     person.wait_for("/export/home", "/export/with space", "/export")
     assert [note for _, note in person.rows()] == [
-        "10.0.0.0/8, ada.example", "for everyone", "directory of version 4",
+        "10.0.0.0/8, ada.example", "for everyone", "directory of NFS 4",
     ]  # fmt: skip
     person.key(Qt.Key.Key_Down)
     person.key(Qt.Key.Key_Down)

@@ -1,4 +1,4 @@
-"""Footer of the settings form: help, findings, the option string, and the command."""
+"""Settings as text: the option string, the mount command, and the formats of other programs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from PySide6.QtGui import QFontDatabase, QGuiApplication, QResizeEvent, QTextLay
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
+    QHBoxLayout,
     QLineEdit,
     QMenu,
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
 from advisor.dialects import DIALECTS
-from ui.common.labels import MutedLabel, plain_tip
+from ui.common.labels import MutedLabel
+from ui.common.layout import CollapsibleSection
 from ui.common.status_text import added_lines
-from ui.settings.findings import FindingsPanel
 
 if TYPE_CHECKING:
-    from advisor.finding import Finding
     from app.mounts.model import AddedOption
 
 _WRAP = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
@@ -96,7 +95,7 @@ class CopyAsButton(QPushButton):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setText(self.tr("Cop&y as"))
+        self.setText(self.tr("Cop&y As"))
         self.setObjectName("copy-as")
         self.setAccessibleName(self.tr("Copy the mount as another program or system writes it"))
         menu = QMenu(self)
@@ -110,86 +109,79 @@ class CopyAsButton(QPushButton):
         self.dialect_chosen.emit(name)
 
 
-#: Height of the help text, lines; the tool tip has the full text.
-_HELP_LINES = 2
-_WRAPPED = Qt.TextFlag.TextWordWrap.value
-
-
-class SettingsFooter(QWidget):
-    """Help, findings, option string and mount command below the options.
+class TextSection(CollapsibleSection):
+    """The option string, the mount command and the formats of other programs, collapsed at first.
 
     Attributes:
         raw: line edit with the option string.
 
     Signals:
         raw_edited: the option string as typed.
-        fix_chosen: the Finding whose fix the user wants in the form.
         dialect_chosen: name of the dialect for which the Copy As dialog is wanted.
     """
 
     raw_edited = Signal(str)
-    fix_chosen = Signal(object)
     dialect_chosen = Signal(str)
 
     def __init__(self) -> None:
-        super().__init__()
         fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-        self._help = _HelpLine()
-        self._help.setObjectName("option-help")
-        self.show_help("")
-        self._findings = FindingsPanel()
-        self._findings.fix_chosen.connect(self.fix_chosen)
         self.raw = QLineEdit()
+        self._added = MutedLabel(wrap=True)
+        self._added_title = MutedLabel()
+        self._command = CommandView()
+        self._copy_command = QPushButton()
+        self._copy_as = CopyAsButton()
+        box = QWidget()
+        super().__init__("as-text", [box])
+        self.set_title(self.tr("As Text"))
         self.raw.setObjectName("options")
         self.raw.setFont(fixed)
-        self.raw.setPlaceholderText(self.tr("none"))
-        self.raw.setAccessibleName(self.tr("All options, as text"))
+        self.raw.setPlaceholderText(self.tr("No options"))
+        self.raw.setAccessibleName(self.tr("All options as text"))
         self.raw.setToolTip(
-            self.tr("All options as they are written after -o, with commas between.\n"
-                    "Nothing that is written here is lost or changed, also what has no row above.")
-        )  # fmt: skip
+            self.tr("All options as written after -o, with commas between. Unknown options are kept.")
+        )
         self.raw.textEdited.connect(self.raw_edited)
-        self._added = MutedLabel(wrap=True)
         self._added.setObjectName("added-options")
         self._added.setToolTip(
             self.tr("mount.nfs reads these options from nfsmount.conf and adds them to this mount.")
         )
-        self._added_title = MutedLabel(self.tr("Added"))
-        self._command = CommandView()
+        self._added_title.setText(self.tr("Added"))
         self._command.setObjectName("command")
         self._command.setFont(fixed)
         self._command.setAccessibleName(self.tr("Command"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 4, 16, 12)
-        layout.setSpacing(4)
-        layout.addWidget(self._help)
-        layout.addWidget(self._findings)
-        layout.addWidget(self._make_box())
+        self._copy_command.setText(self.tr("&Copy Command"))
+        self._copy_command.setObjectName("copy-command")
+        self._copy_command.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command.text()))
+        self._copy_as.dialect_chosen.connect(self.dialect_chosen)
+        self._fill(box)
+        self.show_added([])
 
-    def _make_box(self) -> QFrame:
-        copy_button = QPushButton(self.tr("&Copy"))
-        copy_button.setAccessibleName(self.tr("Copy the command"))
-        copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command.text()))
-        copy_as = CopyAsButton()
-        copy_as.dialect_chosen.connect(self.dialect_chosen)
+    def _fill(self, box: QWidget) -> None:
         label = MutedLabel(self.tr("O&ptions"))
         label.setBuddy(self.raw)
-        box = QFrame()
-        box.setFrameShape(QFrame.Shape.StyledPanel)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._copy_command)
+        buttons.addWidget(self._copy_as)
+        buttons.addStretch(1)
         grid = QGridLayout(box)
-        grid.setContentsMargins(12, 8, 8, 8)
+        grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(12)
+        top = Qt.AlignmentFlag.AlignTop
         grid.addWidget(label, 0, 0)
-        grid.addWidget(self.raw, 0, 1, 1, 3)
-        grid.addWidget(self._added_title, 1, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self._added, 1, 1, 1, 3)
-        grid.addWidget(MutedLabel(self.tr("Command")), 2, 0)
+        grid.addWidget(self.raw, 0, 1)
+        grid.addWidget(self._added_title, 1, 0, top)
+        grid.addWidget(self._added, 1, 1)
+        grid.addWidget(MutedLabel(self.tr("Command")), 2, 0, top)
         grid.addWidget(self._command, 2, 1)
-        grid.addWidget(copy_button, 2, 2)
-        grid.addWidget(copy_as, 2, 3)
-        self.show_added([])
+        grid.addLayout(buttons, 3, 1)
         grid.setColumnStretch(1, 1)
-        return box
+
+    def focus_chain(self) -> list[QWidget]:
+        """Return the focusable widgets in Tab order."""
+        title = self.findChild(QPushButton, "as-text")
+        assert title is not None  # noqa: S101 - narrows the type
+        return [title, self.raw, self._command, self._copy_command, self._copy_as]
 
     def show_raw(self, text: str) -> None:
         """Show the option string; unchanged text keeps the position of the cursor."""
@@ -206,51 +198,6 @@ class SettingsFooter(QWidget):
         """Show the mount command."""
         self._command.show_text(text)
 
-    def show_findings(self, findings: list[Finding]) -> None:
-        """Show the lint findings."""
-        self._findings.show_findings(findings)
-
-    def show_help(self, text: str) -> None:
-        """Show the help of the focused option, or for "" a hint about the keys."""
-        hint = self.tr("Go to a row to read about its option. Ctrl+F searches, Ctrl+Z takes back.")
-        self._help.show_text(text or hint)
-
     def set_busy(self, *, busy: bool) -> None:
         """Disable editing while ``busy`` is True."""
         self.raw.setEnabled(not busy)
-        self._findings.setEnabled(not busy)
-
-
-class _HelpLine(MutedLabel):
-    """Label of two lines; its tool tip has the full text."""
-
-    def __init__(self) -> None:
-        super().__init__(wrap=True)
-        self._full_text = ""
-        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.setFixedHeight(self.fontMetrics().lineSpacing() * _HELP_LINES + 2)
-
-    def show_text(self, text: str) -> None:
-        """Show as many words of a text as fit."""
-        self._full_text = text
-        self.setToolTip(plain_tip(text))
-        self._fit()
-
-    def _fit(self) -> None:
-        words = self._full_text.split(" ")
-        fitting = self._full_text
-        while words and not self._fits(fitting):
-            words.pop()
-            fitting = " ".join(words) + " …"
-        self.setText(fitting)
-
-    def _fits(self, text: str) -> bool:
-        bounds = self.contentsRect().adjusted(0, 0, 0, self.height() * _HELP_LINES)
-        return self.fontMetrics().boundingRect(bounds, _WRAPPED, text).height() <= self.height()
-
-    # Qt overrides
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Qt: elide the text to the new width."""
-        super().resizeEvent(event)
-        self._fit()
