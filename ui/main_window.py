@@ -26,12 +26,16 @@ from ui.mounts.facts_loader import FactsLoader
 from ui.mounts.host_bar import HostBar
 from ui.mounts.import_export import ImportExportDialogs
 from ui.mounts.list_panel import MountListPanel
+from ui.mounts.mount_share import MountShareDialog
 from ui.mounts.page import MountPage
 from ui.mounts.placeholder_pages import ConnectingPage, WelcomePage
 from ui.mounts.unmanaged_import import UnmanagedImport
 from ui.notifications import DesktopNotifications, ServerNotifications, icon_uri
 from ui.settings.copy_as import CopyAsDialog
+from ui.settings.discovery_model import server_in_share
 from ui.settings.drafts import Drafts
+from ui.settings.form_state import DEFAULT_OPTIONS, FormState
+from ui.settings.option_grid import ShownOptions
 from ui.settings.paste import PasteController
 
 if TYPE_CHECKING:
@@ -81,9 +85,12 @@ class MainWindow(QMainWindow):
         #: Share and mount point of the mount to select once it is listed.
         self._wanted: tuple[str, str] | None = None
         self._closed = False
+        #: Open dialog for a new mount.
+        self._mount_share: MountShareDialog | None = None
         self._actions = make_actions(self, {
-            Command.NEW: self._on_new, Command.REFRESH: self._on_refresh, Command.UNMOUNT: self._on_unmount,
-            Command.DISMISS: self._on_dismiss, Command.QUIT: self._on_quit, Command.PASTE: self._on_paste,
+            Command.NEW: self._on_mount_share, Command.REFRESH: self._on_refresh,
+            Command.UNMOUNT: self._on_unmount, Command.DISMISS: self._on_dismiss,
+            Command.QUIT: self._on_quit, Command.PASTE: self._on_paste,
             Command.EXPORT: self._on_export, Command.IMPORT: self._on_import,
             Command.PALETTE: self._on_palette, Command.PREFERENCES: self._on_preferences,
             Command.SHORTCUTS: self._on_shortcuts, Command.HELP: self._on_help, Command.ABOUT: self._on_about,
@@ -181,7 +188,7 @@ class MainWindow(QMainWindow):
         self._detail.settled.connect(self._on_settled)
         self._detail.removed.connect(self._on_removed)
         self._detail.stuck.connect(self._on_stuck)
-        self._welcome_page.mount_clicked.connect(self._on_new)
+        self._welcome_page.mount_clicked.connect(self._on_mount_share)
         self._welcome_page.lab_clicked.connect(self._on_host_chosen)
         self._welcome_page.server_clicked.connect(self._on_server)
         self._welcome_page.paste_clicked.connect(self._on_paste)
@@ -285,6 +292,8 @@ class MainWindow(QMainWindow):
         self._wanted = None
         self._paste_controller.close()
         self._import_export.close()
+        if self._mount_share is not None:
+            self._mount_share.abandon()
         self._detail.reset()
         self._unmanaged_import.reset()
         self._facts_loader.reset()
@@ -505,9 +514,52 @@ class MainWindow(QMainWindow):
         share = hello.share if hello.lab else ""
         self._draft(share, "")
 
+    def _on_mount_share(self) -> None:
+        """Open the small dialog for a new mount, with the stored draft if there is one."""
+        hello = self.session.hello
+        if hello is not None:
+            share = hello.share if hello.lab else ""
+            draft = self._drafts.get(self.session.key, None)
+            self._open_mount_share(draft or FormState(share, "", DEFAULT_OPTIONS))
+
     def _on_server(self, server: str) -> None:
-        """Set up a mount of a server that was found."""
-        self._draft(f"{server}:/", "")
+        """Open the dialog for a mount of a server that was found."""
+        self._open_mount_share(FormState(f"{server_in_share(server)}:", "", DEFAULT_OPTIONS))
+
+    def _open_mount_share(self, state: FormState) -> None:
+        if self.session.hello is None or self._mount_share is not None:
+            return
+        blocked = self.tr("Something else is running on this host. Wait until it has finished, or stop it.")
+        dialog = MountShareDialog(
+            self, self.session.submit, state, self._table.mounts if self._table is not None else [],
+            blocked if self._detail.busy else "",
+        )  # fmt: skip
+        self._mount_share = dialog
+        dialog.edited.connect(self._on_share_edited)
+        dialog.all_options_wanted.connect(self._on_all_options)
+        dialog.mounted.connect(self._on_share_mounted)
+        dialog.finished.connect(self._on_mount_share_closed)
+        dialog.open()
+
+    def _on_share_edited(self, state: FormState) -> None:
+        """Store what the dialog contains as the draft, which outlives the dialog."""
+        empty = not (state.share or state.mount_point) and state.options == DEFAULT_OPTIONS
+        self._drafts.keep(self.session.key, None, None if empty else state)
+        if self._drafting:
+            self._detail.settings.restore(state)
+        self._show_draft_row()
+
+    def _on_all_options(self) -> None:
+        self._on_new()
+        self._detail.settings.show_only(ShownOptions.ALL)
+
+    def _on_share_mounted(self, report: ApplyReport) -> None:
+        self._drafts.keep(self.session.key, None, None)
+        self._drafting = False
+        self._on_applied(report)
+
+    def _on_mount_share_closed(self, _result: int) -> None:
+        self._mount_share = None
 
     def _on_paste(self) -> None:
         if self.session.hello is not None and not self._detail.busy:

@@ -79,6 +79,18 @@ def test_the_form_of_a_new_mount(driver: Driver) -> None:
     reads_well(driver.window)
 
 
+def test_the_dialog_of_a_new_mount(driver: Driver) -> None:
+    driver.open()
+    driver.window._on_mount_share()
+    dialog = driver.find(QDialog, "mount-share")
+    reads_well(dialog)
+    for section in ("share-more", "share-what"):
+        driver.click(section)
+    reads_well(dialog)
+    assert isinstance(dialog, QDialog)
+    dialog.reject()
+
+
 def test_an_experiment_from_the_choice_to_its_end(driver: Driver, fake: FakeHost) -> None:
     driver.open()
     driver.tab("Experiments")

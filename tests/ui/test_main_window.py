@@ -141,7 +141,7 @@ def fill(driver: Driver, share: str = "nas01:/new", point: str = "/mnt/new") -> 
 
 def test_new_mount_with_typed_options(driver: Driver, fake: FakeHost) -> None:
     driver.open()
-    driver.qtbot.keySequence(driver.window, QKeySequence("Ctrl+N"))
+    driver.window._on_new()
     driver.wait(lambda: driver.sees("share"))
     fill(driver)
     settings = driver.window._detail.settings

@@ -100,7 +100,7 @@ def test_advice_on_a_new_mount_is_requested_when_the_page_is_visible(driver: Dri
     fake.mounts = []
     driver.open(page="Overview")
     assert driver.window._detail._mount is None
-    driver.click("new-mount")
+    driver.window._on_new()
     panel = driver.window._detail.overview
     driver.window._detail.settings.load_entry("nas01:/a", "/a", "hard")
     assert not panel._pause.isActive()

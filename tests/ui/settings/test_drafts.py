@@ -72,7 +72,7 @@ def test_a_draft_survives_another_selection(draft: Driver) -> None:
     assert draft.text_of("share") == "nosuchserver:/a"
     assert "rsize=65536" in draft.window._detail.settings.request().options
     draft.window._mounts.choose_first()
-    draft.window._on_new()  # Ctrl+N also shows the draft
+    draft.window._on_new()  # the row of the draft shows the form
     assert draft.text_of("share") == "nosuchserver:/a"
 
 

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from settings_steps import found, part, row
 from waiting import DEADLINE_MS
 
-from ui.actions import Command
 from ui.common.icons import IconLabel
 from ui.settings.panel import SettingsPanel
 
@@ -101,7 +100,7 @@ def test_the_counter_leads_from_finding_to_finding(panel: SettingsPanel) -> None
 
 def new_form(driver: Driver) -> SettingsPanel:
     driver.open()
-    driver.window._actions[Command.NEW].trigger()
+    driver.window._on_new()
     driver.wait(lambda: driver.sees("share"))
     panel = driver.window.findChild(SettingsPanel)
     assert panel is not None

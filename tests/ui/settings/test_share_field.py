@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton,
 
 from app.discovery.model import KnownServer, Problem
 from app.errors import AppError, ErrorKind
-from ui.actions import Command
 from ui.settings.server_probe import ServerProbeDialog
 from ui.settings.share_field import ShareField
 
@@ -32,7 +31,7 @@ class Person:
         self.fake = driver.fake
         self.qtbot: QtBot = driver.qtbot
         driver.open()
-        driver.window._actions[Command.NEW].trigger()
+        driver.window._on_new()
         driver.wait(lambda: driver.sees("share"))
         field = driver.window.findChild(ShareField)
         assert field is not None
