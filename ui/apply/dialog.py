@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
@@ -26,8 +27,11 @@ from advisor.options import YES, MountOptions
 from app.mounts.entry_options import BOOT_OPTIONS
 from app.text.mounts import interruption_text
 from ui.apply.plan_view import PlanView
+from ui.common.cards import primary_button
 from ui.common.dialogs import add_buttons, show_outline
-from ui.common.labels import ElidedLabel, breakable, enlarge, plain_label
+from ui.common.fonts import TextSize, set_text_size
+from ui.common.icons import IconLabel
+from ui.common.labels import ElidedLabel, breakable, plain_label
 
 if TYPE_CHECKING:
     from app.errors import AppError
@@ -55,17 +59,17 @@ class ApplyChoices(QWidget):
         super().__init__()
         self._args = args
         self._active = active
-        nowhere = self.tr("&not at all: until it is unmounted or the computer stops")
+        nowhere = self.tr("&Not saved: until unmounted or the next restart")
         if saved_in != "nowhere":
-            nowhere = self.tr("&not at all: what is set up stays as it is")
+            nowhere = self.tr("&Not saved: the saved entry stays as it is")
         save_targets: list[tuple[SaveTarget, str]] = [
-            ("fstab", self.tr("in /etc/&fstab")),
-            ("systemd", self.tr("as &systemd units")),
+            ("fstab", self.tr("In /etc/&fstab")),
+            ("systemd", self.tr("As &systemd units")),
             ("nowhere", nowhere),
         ]
         times = [
-            (True, self.tr("n&ow: it is unmounted and mounted again") if active else self.tr("n&ow")),
-            (False, self.tr("&later: at the next start, or when it is mounted next")),
+            (True, self.tr("N&ow: unmount and mount again") if active else self.tr("N&ow")),
+            (False, self.tr("&Later: at the next boot or the next mount")),
         ]  # fmt: skip
         self._target_buttons: dict[SaveTarget, QRadioButton] = {}
         self._time_buttons: dict[bool, QRadioButton] = {}
@@ -87,7 +91,7 @@ class ApplyChoices(QWidget):
         self._is_new = saved_in == "nowhere"
         self._asks_nofail = False
         self._nofail_box = QCheckBox(
-            self.tr("an absent server does not &hold up the start of the computer ({options})").format(
+            self.tr("Boot even if t&he server is absent ({options})").format(
                 options=", ".join(self._boot_options_missing)
             )
         )
@@ -105,11 +109,11 @@ class ApplyChoices(QWidget):
         grid.setHorizontalSpacing(14)
         grid.setVerticalSpacing(6)
         grid.setColumnStretch(1, 1)
-        grid.addWidget(plain_label(self.tr("Keep it")), 0, 0)
+        grid.addWidget(plain_label(self.tr("Save")), 0, 0)
         grid.addLayout(target_row, 0, 1)
         grid.addWidget(self._nofail_box, 1, 1)
         self._can_wait: bool | None = None
-        self._when_label = plain_label(self.tr("Mount it"))
+        self._when_label = plain_label(self.tr("Mount"))
         grid.addWidget(self._save_read_ahead, 2, 1)
         grid.addWidget(self._when_label, 3, 0)
         grid.addLayout(time_row, 3, 1)
@@ -163,7 +167,7 @@ class ApplyChoices(QWidget):
         self._asks_nofail = True
         # The form of a new mount contains nofail by default, so the user has not decided about it yet.
         self._boot_options_missing = ["nofail"]
-        self._nofail_box.setText(self.tr("the computer may start w&ithout this mount (nofail)"))
+        self._nofail_box.setText(self.tr("Boot w&ithout this mount if it fails (nofail)"))
         self._nofail_box.setChecked(False)
         self._update_visibility()
         if self._nofail_box.isHidden():
@@ -194,7 +198,9 @@ class ApplyChoices(QWidget):
             widget.setVisible(bool(self._can_wait) and not nowhere)
         self._nofail_box.setVisible(bool(self._boot_options_missing) and not nowhere)
         where = self.tr("fstab") if self._target_buttons["fstab"].isChecked() else self.tr("a unit")
-        text = self.tr("Readahead cannot stand in {where}. Save it in a &udev rule, too").format(where=where)
+        text = self.tr("Save the readahead in a &udev rule too, because {where} cannot contain it").format(
+            where=where
+        )
         self._save_read_ahead.setText(text)
         self._save_read_ahead.setVisible(self._readahead_is_lost and not nowhere)
 
@@ -241,17 +247,20 @@ class ApplyDialog(QDialog):
     def __init__(self, parent: QWidget, args: ApplyArgs, *, active: bool, saved_in: SaveTarget) -> None:
         super().__init__(parent)
         self.setObjectName("apply-dialog")
-        self.setWindowTitle(self.tr("Apply") if active else self.tr("Mount and keep"))
+        self.setWindowTitle(self.tr("Apply Changes") if active else self.tr("Mount and Save"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._active = active
         self._plan: ApplyPlan | None = None
         self._running = False
         self._title = ElidedLabel(f"{args.share}  →  {args.mount_point}")
-        enlarge(self._title, 1.3, bold=True)
+        self._title.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+        #: What the change interrupts: the first thing to read.
         self._interruption = plain_label(wrap=True)
         self._interruption.setObjectName("plan-interruption")
-        enlarge(self._interruption, 1.1, bold=True)
-        self._interruption.hide()
+        self._interruption_icon = IconLabel("check", "ok")
+        for label in (self._interruption, self._interruption_icon):
+            set_text_size(label, TextSize.TITLE, bold=True)
+            label.hide()
         self.choices = ApplyChoices(args, active=active, saved_in=saved_in)
         self.choices.changed.connect(self._ask_plan)
         self.view = PlanView()
@@ -263,7 +272,7 @@ class ApplyDialog(QDialog):
         self._back_button = QPushButton(self.tr("&Back"))
         self._back_button.setObjectName("apply-back")
         self._back_button.clicked.connect(self._ask_plan)
-        self._do = QPushButton()
+        self._do = primary_button("")
         self._do.setObjectName("apply-do")
         self._do.clicked.connect(self._on_confirmed)
         self._lay_out()
@@ -279,13 +288,16 @@ class ApplyDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(12)
+        consequence = QHBoxLayout()
+        consequence.addWidget(self._interruption_icon, 0, Qt.AlignmentFlag.AlignTop)
+        consequence.addWidget(self._interruption, 1)
+        layout.addLayout(consequence)
         layout.addWidget(self._title)
-        layout.addWidget(self._interruption)
         layout.addWidget(self.choices)
         layout.addWidget(self._scroll, 1)
         layout.addLayout(status)
         self._close = add_buttons(self, layout, self.tr("&Cancel"), [self._back_button, self._do], self._do)
-        self.resize(self.fontMetrics().averageCharWidth() * 112, self.fontMetrics().lineSpacing() * 38)
+        self.resize(self.fontMetrics().averageCharWidth() * 112, self.fontMetrics().lineSpacing() * 32)
 
     def start(self) -> None:
         """Open the dialog and request the first plan."""
@@ -307,8 +319,12 @@ class ApplyDialog(QDialog):
         self._plan = plan
         self.view.show_plan(plan)
         self._interruption.setText(breakable(interruption_text(plan.interruption)))
-        self._interruption.setVisible(plan.interruption.effect != "nothing")
-        self._show_status("" if plan.steps else self.tr("There is nothing to do: it is so already."))
+        interrupts = plan.interruption.effect == "interrupts"
+        self._interruption_icon.set_icon(*(("warning", "warn") if interrupts else ("check", "ok")))
+        self._show_interruption(shown=plan.interruption.effect != "nothing")
+        self._show_status(
+            "" if plan.steps else self.tr("Nothing to change. These settings are in use already.")
+        )
         self._do.setText(self._action_text())
         self._do.setEnabled(bool(plan.steps))
         self._do.setFocus()
@@ -318,7 +334,7 @@ class ApplyDialog(QDialog):
         if self._running or args != self.choices.args():
             return
         self.view.clear()
-        self._interruption.hide()
+        self._show_interruption(shown=False)
         self.view.show_problem(error)
         self._show_status("")
 
@@ -326,7 +342,7 @@ class ApplyDialog(QDialog):
         """Show the progress instead of the answers, because the change starts."""
         self._running = True
         self.choices.hide()
-        self._interruption.hide()
+        self._show_interruption(shown=False)
         self.view.show_progress_only()
         self._scroll.verticalScrollBar().setValue(0)
         self._do.hide()
@@ -336,12 +352,12 @@ class ApplyDialog(QDialog):
     def take_event(self, event: ApplyEvent) -> None:
         """Show a progress event of the change."""
         if event.kind == "revert":
-            self._show_status(event.text or self.tr("Going back to what was…"), busy=True)
+            self._show_status(event.text or self.tr("Restoring the previous settings…"), busy=True)
         if event.kind == self.view.steps.kind(event.step):
             self.view.steps.set_state(event.step, event.state, event.text)
         self.view.show_waiting_for(event.holders)
         if event.holders:
-            self._show_status(self.tr("Waiting until they have finished…"), busy=True)
+            self._show_status(self.tr("Waiting for the programs to end…"), busy=True)
         elif event.kind == "keep" and event.state == "begun":
             self._show_status(self.tr("Waiting for your answer…"), busy=True)
         elif event.kind != "revert":
@@ -362,7 +378,7 @@ class ApplyDialog(QDialog):
     def show_cancelling(self) -> None:
         """Show that the change is being cancelled and rolled back."""
         self._close.setEnabled(False)
-        self._show_status(self.tr("Going back to what was…"), busy=True)
+        self._show_status(self.tr("Restoring the previous settings…"), busy=True)
 
     def finish(self) -> None:
         """Close the dialog after the change, or when the connection to the host is closed."""
@@ -379,7 +395,7 @@ class ApplyDialog(QDialog):
         self._do.show()
         self._do.setText(self._action_text())
         self._do.setEnabled(False)
-        self._show_status(self.tr("Looking what this would do…"), busy=True)
+        self._show_status(self.tr("Planning the change…"), busy=True)
         self.plan_wanted.emit(self.choices.args())
 
     def _on_confirmed(self) -> None:
@@ -391,13 +407,17 @@ class ApplyDialog(QDialog):
         args = self.choices.args()
         if args.mount:
             if self._active:
-                return self.tr("&Apply")
+                return self.tr("&Apply Changes")
             return {
-                "fstab": self.tr("&Mount and write to fstab"),
-                "systemd": self.tr("&Mount and write units"),
+                "fstab": self.tr("&Mount and Save in fstab"),
+                "systemd": self.tr("&Mount and Save as Units"),
                 "nowhere": self.tr("&Mount"),
             }[args.keeper]
-        return self.tr("&Write units") if args.keeper == "systemd" else self.tr("&Write to fstab")
+        return self.tr("&Save as Units") if args.keeper == "systemd" else self.tr("&Save in fstab")
+
+    def _show_interruption(self, *, shown: bool) -> None:
+        for label in (self._interruption, self._interruption_icon):
+            label.setVisible(shown)
 
     def _show_status(self, text: str, *, busy: bool = False) -> None:
         self._status.setText(text)

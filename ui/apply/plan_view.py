@@ -17,6 +17,7 @@ from app.mounts.entry_options import added_sentences
 from app.mounts.findings import finding_text, findings_before_writing
 from app.text.message import message_text
 from ui.common import theme
+from ui.common.cards import text_button
 from ui.common.labels import MutedLabel, enlarge, plain_label
 from ui.common.message_list import MessageList
 from ui.common.status_text import diff_files, value_label
@@ -45,6 +46,8 @@ class StepList(QWidget):
         self._signs: list[QLabel] = []
         self._notes: list[QLabel] = []
         self._widgets: list[QWidget] = []
+        self._commands: list[QLabel] = []
+        self._shows_commands = False
         self._title = plain_label(title)
         enlarge(self._title, 1.0, bold=True)
         self._grid = QGridLayout(self)
@@ -63,11 +66,17 @@ class StepList(QWidget):
             self._grid.removeWidget(widget)
             widget.hide()
             widget.deleteLater()
-        self._signs, self._notes, self._widgets = [], [], []
+        self._signs, self._notes, self._widgets, self._commands = [], [], [], []
         for number, step in enumerate(steps):
             self._add(number, step)
         self._update_colors()
         self.setVisible(bool(steps))
+
+    def show_commands(self, *, shown: bool) -> None:
+        """Show or hide the command of each step."""
+        self._shows_commands = shown
+        for command in self._commands:
+            command.setVisible(shown)
 
     def kind(self, number: int) -> StepKind | None:
         """Return the kind of a step, or None if no step has this number; the first step is 0."""
@@ -97,10 +106,10 @@ class StepList(QWidget):
 
     def _state_text(self, state: StepState) -> str:
         return {
-            "begun": self.tr("under way"),
-            "done": self.tr("done"),
-            "failed": self.tr("failed"),
-            "skipped": self.tr("skipped"),
+            "begun": self.tr("Running"),
+            "done": self.tr("Done"),
+            "failed": self.tr("Failed"),
+            "skipped": self.tr("Skipped"),
         }[state]
 
     def _add(self, number: int, step: ApplyStep) -> None:
@@ -121,8 +130,10 @@ class StepList(QWidget):
             command = MutedLabel(step.command, wrap=True)
             command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
             command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            command.setVisible(self._shows_commands)
             self._grid.addWidget(command, row + 1, 2)
             self._widgets.append(command)
+            self._commands.append(command)
         self._grid.addWidget(note, row + 2, 2)
         self._signs.append(sign)
         self._notes.append(note)
@@ -164,13 +175,19 @@ class PlanView(QWidget):
         self._approval.setObjectName("plan-approval")
         self._warnings = MessageList("", "warn")
         self._warnings.setObjectName("plan-warnings")
-        self._holders = MessageList(self.tr("Programs that use it now"), "warn")
+        self._holders = MessageList(self.tr("Programs That Use the Mount"), "warn")
         self._holders.setObjectName("plan-holders")
         self._added = MessageList("", "info")
         self._added.setObjectName("plan-added")
-        self._changes = MessageList(self.tr("What changes"), "info")
+        self._changes = MessageList(self.tr("Changes"), "info")
         self._changes.setObjectName("plan-changes")
-        self.steps = StepList(self.tr("What will be done"))
+        self.steps = StepList(self.tr("Steps"))
+        self._show_commands = text_button("")
+        self._show_commands.setObjectName("plan-commands")
+        self._show_commands.setCheckable(True)
+        self._show_commands.toggled.connect(self._on_commands_toggled)
+        #: Differences of the files that the plan writes.
+        self._diff_text = ""
         self._diff_title = plain_label(wrap=True)
         enlarge(self._diff_title, 1.0, bold=True)
         self._diff = TextView(self.tr("Change of the file"), lines=16, diff=True)
@@ -179,8 +196,11 @@ class PlanView(QWidget):
         layout.setContentsMargins(0, 0, 8, 0)
         layout.setSpacing(12)
         for widget in (self._problem, self._approval, self._warnings, self._holders, self._changes,
-                       self._added, self.steps, self._diff_title, self._diff):  # fmt: skip
+                       self._added, self.steps):  # fmt: skip
             layout.addWidget(widget)
+        layout.addWidget(self._show_commands, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addWidget(self._diff_title)
+        layout.addWidget(self._diff)
         layout.addStretch(1)
         self._messages = (
             self._problem, self._approval, self._warnings, self._holders, self._changes, self._added,
@@ -201,8 +221,8 @@ class PlanView(QWidget):
         warnings: list[str] = []
         if plan.sharing:
             warnings.append(
-                self.tr("These mounts share the server's connections; what belongs to those stays as it is "
-                        "while any of them is mounted: {places}.").format(places=", ".join(plan.sharing))
+                self.tr("The options of the connections do not change while these mounts of the server are "
+                        "mounted: {places}.").format(places=", ".join(plan.sharing))
             )  # fmt: skip
         missing = [finding_text(finding) for finding in findings_before_writing(plan.findings)]
         self._warnings.show_sentences([*missing, *warnings, *plan.warnings])
@@ -232,11 +252,18 @@ class PlanView(QWidget):
         return " ".join(self._problem.sentences())
 
     def _show_diff(self, diff: str) -> None:
+        self._diff_text = diff
         names = diff_files(diff)
-        self._diff_title.setText(self.tr("What is written to {files}").format(files=", ".join(names)))
+        self._diff_title.setText(self.tr("Written to {files}").format(files=", ".join(names)))
         self._diff.show_text(diff)
-        self._diff_title.setVisible(bool(diff))
-        self._diff.setVisible(bool(diff))
+        self._on_commands_toggled(self._show_commands.isChecked())
+
+    def _on_commands_toggled(self, shown: bool) -> None:  # noqa: FBT001 - a slot
+        self.steps.show_commands(shown=shown)
+        self._diff_title.setVisible(shown and bool(self._diff_text))
+        self._diff.setVisible(shown and bool(self._diff_text))
+        self._show_commands.setText(self.tr("Hide Commands") if shown else self.tr("Show Commands"))
+        self._show_commands.setVisible(not self.steps.isHidden())
 
     def _change_line(self, change: PlannedOptionChange) -> str:
         option = catalogue().find(change.name)
@@ -247,11 +274,13 @@ class PlanView(QWidget):
             "remount": self.tr("takes effect by a remount"),
             "mount": self.tr("takes effect by unmounting and mounting"),
             "host": self.tr("for the whole computer"),
-            "boot": self.tr("takes effect at the next start"),
+            "boot": self.tr("takes effect at the next boot"),
         }[change.takes]
         note = f" {message_text(change.note)}" if change.note is not None and change.takes != "boot" else ""
         before, after = (
-            self.tr("not given") if value is None else value_label(change.name, value)
+            self.tr("not set") if value is None else value_label(change.name, value)
             for value in (change.before, change.after)
         )
-        return f"{label}: {before} → {after}; {takes}.{note}"
+        return self.tr("{label}: {before} → {after}, {takes}.{note}").format(
+            label=label, before=before, after=after, takes=takes, note=note
+        )

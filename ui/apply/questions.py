@@ -61,7 +61,7 @@ class BusyDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("busy")
-        self.setWindowTitle(self.tr("In use"))
+        self.setWindowTitle(self.tr("Mount in Use"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._group = QButtonGroup(self)
         self._choices: dict[BusyChoice, QRadioButton] = {}
@@ -71,30 +71,30 @@ class BusyDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.setSpacing(4)
-        layout.addWidget(heading(self.tr("Programs use {path}").format(path=mount_point), scale=1.3))
+        layout.addWidget(heading(self.tr("Programs Use {path}").format(path=mount_point), scale=1.3))
         layout.addWidget(plain_label(
-            self.tr("It cannot be unmounted while they do.") if holders else
-            self.tr("It cannot be unmounted, and which programs use it could not be found: they may "
-                    "belong to somebody else or to a container."), wrap=True))  # fmt: skip
+            self.tr("The mount cannot be unmounted while programs use it.") if holders else
+            self.tr("The mount cannot be unmounted. The programs that use it are unknown: they may belong to "
+                    "another user or to a container."), wrap=True))  # fmt: skip
         layout.addSpacing(6)
         if holders:
             layout.addWidget(_table(self, holders))
         layout.addSpacing(8)
-        self._add(layout, "wait", self.tr("&Wait until they have finished"),
-                  self.tr("For {count} seconds at most; if they still use it then, all stays as it was.")
+        self._add(layout, "wait", self.tr("&Wait until the programs end"),
+                  self.tr("For {count} s at most. If programs still use the mount then, nothing changes.")
                   .format(count=round(wait_s)))  # fmt: skip
         self._add(layout, "next-boot", self.tr("&Leave the mount alone"),
-                  self.tr("Only what is set up changes; it takes effect at the next start of the computer.")
+                  self.tr("Only the saved entry changes. It takes effect at the next boot.")
                   if can_wait_for_start else
-                  self.tr("Possible only for a mount that is kept in fstab or as systemd units."),
+                  self.tr("Possible only for a mount that is saved in fstab or as systemd units."),
                   possible=can_wait_for_start)  # fmt: skip
         foreign = [holder for holder in holders if not holder.own]
-        self._add(layout, "stop", self.tr("&Stop them"), self._stop_text(holders, foreign),
+        self._add(layout, "stop", self.tr("&Stop the programs"), self._stop_text(holders, foreign),
                   possible=bool(holders) and not foreign)  # fmt: skip
-        self._add(layout, "lazy", self.tr("&Detach it from under them"),
-                  self.tr("It disappears at once. They keep their open files and may go on writing through "
-                          "the old mount, which nobody can see or unmount any more; while it lives, the new "
-                          "mount may inherit its settings."))  # fmt: skip
+        self._add(layout, "lazy", self.tr("&Detach the mount"),
+                  self.tr("The mount disappears at once. The programs keep their open files and may write "
+                          "through the old mount, which cannot be seen or unmounted any more. Until it ends, "
+                          "the new mount may inherit its settings."))  # fmt: skip
         layout.addSpacing(6)
         layout.addStretch(1)
         add_buttons(self, layout, self.tr("&Cancel"), [self._confirm], self._confirm)
@@ -105,12 +105,12 @@ class BusyDialog(QDialog):
 
     def _stop_text(self, holders: Sequence[Holder], foreign: Sequence[Holder]) -> str:
         if not holders:
-            return self.tr("Possible only where they are known.")
+            return self.tr("Possible only if the programs are known.")
         if foreign:
-            return self.tr("Only your own programs can be stopped; not yours: {names}.").format(
+            return self.tr("Only your own programs can be stopped. Of other users: {names}.").format(
                 names=_names(foreign)
             )
-        return self.tr("{names} are told to end. What they have not saved is lost.").format(
+        return self.tr("{names} are told to end. Unsaved data in them will be lost.").format(
             names=_names(holders)
         )
 
@@ -136,9 +136,9 @@ class BusyDialog(QDialog):
         self._confirm.setText(
             {
                 "wait": self.tr("&Wait"),
-                "next-boot": self.tr("Change what is &set up"),
-                "stop": self.tr("&Stop them and go on"),
-                "lazy": self.tr("&Detach and go on"),
+                "next-boot": self.tr("Change the &Saved Entry"),
+                "stop": self.tr("&Stop Programs and Apply"),
+                "lazy": self.tr("&Detach and Apply"),
                 "ask": "",
             }[self._choice()]
         )
@@ -195,7 +195,7 @@ class KeepDialog(QDialog):
     def __init__(self, parent: QWidget, mount_point: str, seconds: float) -> None:
         super().__init__(parent)
         self.setObjectName("keep")
-        self.setWindowTitle(self.tr("Keep these settings?"))
+        self.setWindowTitle(self.tr("Keep These Settings?"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._answered = False
         self._deadline = QDeadlineTimer(int(seconds * 1000))
@@ -205,14 +205,14 @@ class KeepDialog(QDialog):
         self._seconds.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._seconds.setMinimumWidth(self._seconds.fontMetrics().horizontalAdvance("000"))
         self._text = plain_label(
-            self.tr("{path} is mounted with the new settings. Look whether all works as it should: without "
-                    "an answer, everything goes back to what it was.").format(path=mount_point), wrap=True
+            self.tr("{path} is mounted with the new settings. Check that everything works. Without an "
+                    "answer, the previous settings return.").format(path=mount_point), wrap=True
         )  # fmt: skip
-        self._keep = QPushButton(self.tr("&Keep these settings"))
+        self._keep = QPushButton(self.tr("&Keep These Settings"))
         self._keep.setObjectName("keep-keep")
         self._keep.clicked.connect(self._on_keep)
         texts = QVBoxLayout()
-        texts.addWidget(heading(self.tr("Keep these settings?"), scale=1.3))
+        texts.addWidget(heading(self.tr("Keep These Settings?"), scale=1.3))
         texts.addWidget(self._text)
         top = QHBoxLayout()
         top.setSpacing(18)
@@ -222,7 +222,7 @@ class KeepDialog(QDialog):
         layout.setContentsMargins(18, 18, 18, 14)
         layout.setSpacing(14)
         layout.addLayout(top)
-        self._back = add_buttons(self, layout, self.tr("&Revert now"), [self._keep], None)
+        self._back = add_buttons(self, layout, self.tr("&Revert Now"), [self._keep], None)
         self._tick = QTimer(self)
         self._tick.setInterval(_TICK_MS)
         self._tick.timeout.connect(self._show_seconds)
@@ -252,7 +252,7 @@ class KeepDialog(QDialog):
         if left == 0:
             self._keep.setEnabled(False)
             self._back.setEnabled(False)
-            self._text.setText(self.tr("Nobody answered: everything goes back to what it was…"))
+            self._text.setText(self.tr("No answer. Restoring the previous settings…"))
             self._answered = True  # the agent rolls back by itself, so no signal is needed
             self._tick.stop()
         if self._seconds.text() != str(left):

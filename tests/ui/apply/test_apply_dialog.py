@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def test_the_preview_is_complete_and_changes_nothing(driver: Driver, fake: FakeHost) -> None:
     dialog = open_apply(driver)
-    assert action(dialog) == "Apply"
+    assert action(dialog) == "Apply Changes"
     diff = part(dialog, QPlainTextEdit, "plan-diff")
     assert not diff.isVisible()
     warnings = part(dialog, MessageList, "plan-warnings").sentences()
@@ -49,17 +49,23 @@ def test_the_preview_is_complete_and_changes_nothing(driver: Driver, fake: FakeH
     assert label.isVisible()
     assert label.text().replace("\u200b", "") == "Interrupts /home for about 1 s. It takes 35 s at most."
     (change,) = part(dialog, MessageList, "plan-changes").sentences()
-    assert "(timeo): not given → 10.0 s" in change
+    assert "(timeo): not set → 10 s (timeo=100)" in change
     choose(driver, dialog, "keeper-fstab")
-    driver.wait(diff.isVisible)
+    driver.wait(lambda: bool(diff.toPlainText()))
     assert "+nas01:/export/home /home nfs timeo=100 0 0" in diff.toPlainText()
-    assert action(dialog) == "Apply"
+    assert not diff.isVisible()
+    part(dialog, QPushButton, "plan-commands").click()
+    assert diff.isVisible()
+    legible(dialog)
+    part(dialog, QPushButton, "plan-commands").click()
+    assert not diff.isVisible()
+    assert action(dialog) == "Apply Changes"
     choose(driver, dialog, "mount-later")
-    assert action(dialog) == "Write to fstab"
+    assert action(dialog) == "Save in fstab"
     choose(driver, dialog, "keeper-systemd")
-    assert action(dialog) == "Write units"
+    assert action(dialog) == "Save as Units"
     choose(driver, dialog, "keeper-nowhere")
-    assert action(dialog) == "Apply"
+    assert action(dialog) == "Apply Changes"
     assert not part(dialog, QRadioButton, "mount-later").isVisible()
     dialog.reject()
     gone(driver, ApplyDialog)
@@ -117,7 +123,7 @@ def test_a_new_mount_is_saved_and_mounted(driver: Driver, fake: FakeHost) -> Non
     driver.preview()
     dialog = shown(driver, ApplyDialog)
     driver.wait(part(dialog, QPushButton, "apply-do").isEnabled)
-    assert action(dialog) == "Mount and write to fstab"
+    assert action(dialog) == "Mount and Save in fstab"
     do(dialog, "apply-do")
     gone(driver, ApplyDialog)
     (args,) = fake.asked("mounts.apply")

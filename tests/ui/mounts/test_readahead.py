@@ -105,13 +105,15 @@ def test_apply_offers_to_save_the_readahead(driver: Driver, fake: FakeHost) -> N
     assert not box.isVisible()
     choose(driver, dialog, "keeper-fstab")
     driver.wait(box.isVisible)
-    assert box.text().replace("&", "") == "Readahead cannot stand in fstab. Save it in a udev rule, too"
+    assert box.text().replace("&", "") == (
+        "Save the readahead in a udev rule too, because fstab cannot contain it"
+    )
     assert box.isChecked()
     diff = part(dialog, QPlainTextEdit, "plan-diff")
     driver.wait(lambda: "+the rule" in diff.toPlainText())
     assert dialog.choices.args().save_read_ahead
     choose(driver, dialog, "keeper-systemd")
-    assert "in a unit." in box.text()
+    assert "a unit cannot" in box.text()
     box.click()
     driver.wait(lambda: "+the rule" not in diff.toPlainText())
     assert not dialog.choices.args().save_read_ahead
