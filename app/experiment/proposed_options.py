@@ -99,6 +99,22 @@ def propose_options(
     )
 
 
+def matching_set(plan: ExperimentPlan, options: str, read_ahead_kb: int | None) -> OptionSet | None:
+    """Return the option set that a mount with these options has, None if several or none match.
+
+    Args:
+        plan: plan with the sets.
+        options: mount options.
+        read_ahead_kb: readahead, KiB; None if unknown.
+    """
+    matching = [
+        option_set
+        for option_set in plan.sets
+        if not propose_options(plan, option_set, options, read_ahead_kb=read_ahead_kb).changes
+    ]
+    return matching[0] if len(matching) == 1 else None
+
+
 def _lint_warnings(options: MountOptions, context: LintContext | None) -> list[Finding]:
     found = lint(options, context=context or LintContext())
     return [one for one in found if one.severity != "info"]

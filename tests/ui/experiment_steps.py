@@ -37,6 +37,18 @@ def open_page(driver: Driver, host: str = "") -> None:
     driver.open(host)
     driver.tab("Experiments")
     driver.wait(lambda: combo(driver, "experiment-recipe").count() >= 5)
+    show_studies(driver)
+
+
+def unfold(driver: Driver, section: str, part: str) -> None:
+    """Unfold a section of the page, unless the part of it is visible."""
+    if not driver.sees(part):
+        driver.click(section)
+
+
+def show_studies(driver: Driver) -> None:
+    """Unfold the form with the published studies and the recipes of the user."""
+    unfold(driver, "experiment-studies", "experiment-recipe")
 
 
 def plan_first_recipe(driver: Driver, host: str = "") -> None:

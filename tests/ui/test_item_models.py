@@ -134,7 +134,7 @@ def test_result_model(qtmodeltester: ModelTester) -> None:
     texts = {model.index(row, 0).data(): [model.index(row, 1).data(), model.index(row, 2).data()]
              for row in range(model.rowCount())}  # fmt: skip
     assert texts["Speed"] == ["100 MB/s", "110 MB/s, from the cache"]
-    assert texts["Time-outs"] == ["1", "1"]
+    assert texts["Timeouts"] == ["1", "1"]
     assert texts["Sent again (TCP segments)"] == ["3", "3"]
     assert model.index(0, 2).data(WarnRole)
     assert not model.index(0, 1).data(WarnRole)
@@ -149,7 +149,7 @@ def test_result_of_one_direction_and_not_nfs(qtmodeltester: ModelTester) -> None
     qtmodeltester.check(model)
     assert model.columnCount() == 2
     names = [model.index(row, 0).data() for row in range(model.rowCount())]
-    assert "Time-outs" not in names
+    assert "Timeouts" not in names
 
 
 def test_both_kinds_of_retransmissions_are_shown_where_known(qapp: object) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
+from experiment_steps import show_studies
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAccessible, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QDialog, QLabel, QPushButton, QWidget
@@ -98,19 +99,21 @@ def test_an_experiment_from_the_choice_to_its_end(driver: Driver, fake: FakeHost
     assert isinstance(recipe, QComboBox)
     driver.wait(lambda: recipe.count() >= 5)
     reads_well(driver.window)
+    show_studies(driver)
     driver.click("experiment-plan")
     driver.wait(lambda: driver.sees("experiment-start"))
     reads_well(driver.window)
     fake.hold.clear()
     fake.over = 2
     driver.click("experiment-start")
-    driver.wait(lambda: driver.sees("experiment-ranking"))
+    driver.wait(lambda: driver.sees("experiment-chart"))
     reads_well(driver.window)
     fake.hold.set()
     driver.wait(lambda: driver.sees("experiment-statistics"))
     driver.click("experiment-statistics")
     driver.wait(lambda: driver.sees("experiment-effects"))
     reads_well(driver.window)
+    show_studies(driver)
     driver.click("experiment-change")
     driver.wait(lambda: driver.sees("recipe"))
     reads_well(driver.find(QDialog, "recipe"))

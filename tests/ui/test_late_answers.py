@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from experiment_harness import SEARCHED, Call, ExperimentHarness
+from experiment_steps import show_studies
 from fake_experiments import PLAN, SETS, outcomes
 from fake_host import configured, mounted
 from PySide6.QtWidgets import QCheckBox, QComboBox, QInputDialog, QLabel, QLineEdit, QPushButton, QTableView
@@ -174,6 +175,7 @@ def test_an_experiment_of_one_s_own_runs_on_the_share_that_it_was_made_for(
     choose_recipe = driver.find(QComboBox, "experiment-recipe")
     assert isinstance(choose_recipe, QComboBox)
     driver.wait(lambda: choose_recipe.count() >= 5)
+    show_studies(driver)
     driver.click("experiment-change")
     driver.wait(lambda: driver.window.findChild(RecipeDialog) is not None)
     dialog = driver.window.findChild(RecipeDialog)
@@ -195,6 +197,7 @@ def test_a_recipe_that_is_asked_for_twice_is_opened_once(driver: Driver) -> None
     assert isinstance(recipes, QComboBox)
     driver.wait(lambda: recipes.count() >= 5)
     for _ in range(2):
+        show_studies(driver)
         driver.click("experiment-change")
     driver.wait(lambda: driver.window.findChild(RecipeDialog) is not None)
     driver.qtbot.wait(100)
@@ -366,6 +369,7 @@ def test_what_was_tried_is_not_taken_back_by_facts_that_come_late(
     driver.wait(lambda: recipes.count() >= 5)
     driver.wait(lambda: gate.waiting == 0)
     gate.shut()
+    show_studies(driver)
     driver.click("experiment-change")
     driver.wait(lambda: driver.window.findChild(RecipeDialog) is not None)
     dialog = driver.window.findChild(RecipeDialog)

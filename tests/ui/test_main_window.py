@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QDialog,
     QHeaderView,
     QLabel,
     QLineEdit,
@@ -57,10 +58,12 @@ def test_mount_a_share_from_the_empty_state_and_escape(driver: Driver, fake: Fak
     fake.mounts = []
     driver.open()
     driver.click("empty-mount")
-    assert driver.sees("share")
-    assert not driver.find(QPushButton, "mount").isEnabled()
-    driver.qtbot.keyClick(driver.window, Qt.Key.Key_Escape)
-    driver.wait(lambda: driver.sees("empty-mount"))
+    dialog = driver.find(QDialog, "mount-share")
+    assert dialog.isVisible()
+    assert not driver.find(QPushButton, "share-mount").isEnabled()
+    driver.qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    driver.wait(lambda: driver.window.findChild(QDialog, "mount-share") is None)
+    assert driver.sees("empty-mount")
 
 
 def test_a_host_that_cannot_be_opened(qtbot: QtBot, driver: Driver) -> None:

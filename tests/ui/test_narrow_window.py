@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from experiment_steps import show_studies
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QComboBox, QDialog, QTableView
 from sample_results import result
 from settings_steps import show_all
@@ -86,6 +87,7 @@ def test_experiment(driver: Driver, fake: FakeHost) -> None:
     for place in range(5):
         recipe.setCurrentIndex(place)
         fits(driver)
+    show_studies(driver)
     driver.click("experiment-plan")
     driver.wait(lambda: driver.sees("experiment-start"))
     fits(driver)
@@ -102,6 +104,7 @@ def test_a_recipe_s_form(driver: Driver) -> None:
     assert isinstance(recipe, QComboBox)
     driver.wait(lambda: recipe.count() >= 5)
     recipe.setCurrentIndex(2)
+    show_studies(driver)
     driver.click("experiment-change")
     driver.wait(lambda: driver.sees("recipe"))
     dialog = driver.find(QDialog, "recipe")

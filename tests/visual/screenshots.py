@@ -157,6 +157,8 @@ def measured(photographer: Photographer) -> None:
     recipe = window.findChild(QComboBox, "experiment-recipe")
     assert recipe is not None
     photographer.wait(lambda: recipe.count() >= 5, "the recipes")
+    photographer.take("experiments")
+    photographer.click("experiment-studies")
     recipe.setCurrentIndex(3)
     photographer.click("experiment-study")
     photographer.take("experiment-choice")

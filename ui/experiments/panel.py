@@ -5,20 +5,24 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+import msgspec
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from advisor.options import MountOptions, options_for_mount
 from app.errors import AppError, ErrorKind
 from app.experiment.model import SEARCH_NAME
 from app.experiment.recipe_store import RecipeCollection, delete_recipe, read_recipes, recipe_source
-from app.experiment.recipes import Recipe, RecipeWorkload
+from app.experiment.recipes import Recipe, RecipeRepeats, RecipeWorkload
 from app.history import experiment_store
 from app.text.message import message_text
+from ui.common.cards import primary_button, text_button
 from ui.common.dialogs import confirm
 from ui.common.history_actions import HistoryActions
-from ui.common.labels import MutedLabel, Separator, plain_label, plain_tip
-from ui.common.layout import PageScrollArea
+from ui.common.icons import icon
+from ui.common.labels import MutedLabel, plain_label, plain_tip
+from ui.common.layout import PageColumn, PageScrollArea
+from ui.experiments.cards import QuestionCards
 from ui.experiments.controller import ExperimentController
 from ui.experiments.live_estimate import LiveEstimator
 from ui.experiments.plan_view import ExperimentPlanView
@@ -38,6 +42,10 @@ if TYPE_CHECKING:
     from app.history.experiment_store import ExperimentSummary
     from app.report.export import ExportFormat
     from ui.common.bridge import BridgeCall, RunInThread
+
+
+#: Shortest time of a search that is doubled, s.
+_SHORTEST_SEARCH_S = 60.0
 
 
 class ExperimentPanel(QWidget):
@@ -79,30 +87,36 @@ class ExperimentPanel(QWidget):
         self._setup.other_chosen.connect(self._controller.reset)
         self._setup.plan_clicked.connect(self._on_plan)
         self._setup.stop_clicked.connect(self._controller.cancel)
-        self._setup.earlier_chosen.connect(self._controller.open)
+        self._setup.earlier_chosen.connect(self._on_earlier_chosen)
         self._setup.continue_clicked.connect(self._on_continue)
         self._setup.new_clicked.connect(self._on_new)
         self._setup.edit_clicked.connect(self._on_edit)
         self._setup.remove_clicked.connect(self._on_remove)
+        self._cards = QuestionCards()
+        self._cards.start_clicked.connect(self._on_question)
+        #: Recipe that was planned last, None after an earlier experiment was opened.
+        self._planned: Recipe | None = None
+        #: Whether the experiment starts as soon as it is planned.
+        self._starts_at_once = False
         self._about = MutedLabel(
-            self.tr(
-                "Each trial mounts the share afresh where only the test sees it. Your own mounts are left as "
-                "they are, and every file that a trial makes is removed."
-            ),
+            self.tr("Your mounts stay as they are. Each trial uses a private mount and removes its files."),
             wrap=True,
         )
+        self._back = text_button(self.tr("All Experiments"))
+        self._back.setObjectName("experiment-back")
+        self._back.setIcon(icon("chevron-left", "accent"))
+        self._back.clicked.connect(self._controller.reset)
         self._plan = ExperimentPlanView()
-        self._start = QPushButton()
+        self._start = primary_button("")
         self._start.setObjectName("experiment-start")
         self._start.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._start.clicked.connect(self._on_start)
-        self._end_label = plain_label(wrap=True)
-        self._end_label.setObjectName("experiment-ended")
         self._progress = ExperimentProgress(self._controller)
         self._progress.stop_clicked.connect(self._controller.cancel)
         self._controller.ticked.connect(self._progress.refresh)
         self._results = ExperimentResults(self._controller, run)
         self._results.use_clicked.connect(self.use_chosen)
+        self._results.longer_clicked.connect(self._on_longer)
         self._history_actions = HistoryActions(run, self)
         self._history_actions.failed.connect(self.failed)
         self._history_actions.changed.connect(self._on_written)
@@ -111,23 +125,24 @@ class ExperimentPanel(QWidget):
         self._refresh()
 
     def _lay_out(self) -> None:
-        page = QWidget()
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(16, 14, 16, 14)
-        layout.setSpacing(10)
+        self._end_label = plain_label(wrap=True)
+        self._end_label.setObjectName("experiment-ended")
+        page = PageColumn()
+        layout = page.body
         begin = QHBoxLayout()
         begin.addWidget(self._start)
         begin.addWidget(self._end_label, 1)
         begin.addStretch(0)
-        for widget in (self._setup, self._about, Separator(), self._plan):
+        layout.addWidget(self._back, 0, Qt.AlignmentFlag.AlignLeft)
+        for widget in (self._cards, self._about, self._progress, self._results):
             layout.addWidget(widget)
         layout.addLayout(begin)
-        layout.addWidget(self._progress)
-        layout.addWidget(self._results)
+        layout.addWidget(self._plan)
+        layout.addWidget(self._setup)
         layout.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(PageScrollArea(page, self.tr("Experiment")))
+        outer.addWidget(PageScrollArea(page, self.tr("Experiments")))
 
     # Called by the window
 
@@ -155,6 +170,12 @@ class ExperimentPanel(QWidget):
         if self.isVisible():
             self._reload()
         self._refresh()
+
+    def set_settings(
+        self, present: tuple[str, int | None], recommended: tuple[str, int | None] | None
+    ) -> None:
+        """Set the options and the readahead (KiB) of the mount now and as recommended, None if unknown."""
+        self._results.set_settings(present, recommended)
 
     def reset(self) -> None:
         """Drop the experiment, because the window shows another host."""
@@ -189,6 +210,10 @@ class ExperimentPanel(QWidget):
 
     def _refresh(self) -> None:
         controller = self._controller
+        if self._starts_at_once and not controller.busy:
+            self._starts_at_once = False
+            if controller.plan is not None and not controller.number and not self._blocked:
+                controller.start()
         if controller.busy != self._was_busy:
             self._was_busy = controller.busy
             self._export_message = ""
@@ -202,10 +227,19 @@ class ExperimentPanel(QWidget):
             possible=bool(self._share) and (self._setup.recipe is not None or self._setup.searches),
             blocked=self._blocked,
         )  # fmt: skip
-        self._about.setVisible(controller.plan is None and not controller.busy)
+        begins = controller.plan is None and not controller.busy
+        self._cards.setVisible(begins)
+        self._cards.enable(
+            recipes=[recipe.name for recipe in self._recipes], possible=bool(self._share), why=self._blocked
+        )
+        self._about.setVisible(begins)
+        self._back.setVisible(not begins and not controller.busy)
         self._plan.show_plan(controller.plan, ahead=not controller.busy and not controller.outcomes)
         self._progress.refresh()
         self._results.show_study(self._study())
+        self._results.allow_longer(
+            possible=controller.searches or controller.resumable or self._recipe_shown() is not None
+        )
         self._results.refresh()
         # An imported experiment has a number and is not resumable.
         new = not controller.number and controller.best is None
@@ -214,7 +248,7 @@ class ExperimentPanel(QWidget):
         )
         self._start.setEnabled(not self._blocked)
         self._start.setToolTip(plain_tip(self._blocked))
-        self._start.setText(self.tr("&Go on with it") if controller.number else self.tr("&Start"))
+        self._start.setText(self.tr("&Resume") if controller.number else self.tr("&Start"))
         written = self._export_message if controller.number == self._exported_number else ""
         self._end_label.setText(f"{self._end_text()} {written}".strip())
         self._end_label.setVisible(bool(self._end_label.text()))
@@ -222,7 +256,7 @@ class ExperimentPanel(QWidget):
     def _end_text(self) -> str:
         controller = self._controller
         if controller.busy or controller.plan is None or not controller.number:
-            return "" if self._share else self.tr("Name a share in the settings first.")
+            return "" if self._share else self.tr("Enter a share in the settings first.")
         done = sum(outcome.state != "failed" for outcome in controller.outcomes.values())
         if controller.plan.experiment.recipe == SEARCH_NAME:
             text = self.tr("Search {number} of the history: {done} trials on {share}.")
@@ -238,14 +272,11 @@ class ExperimentPanel(QWidget):
         controller = self._controller
         parts = [text, message_text(stopped)]
         if controller.origin:
-            origin = self.tr(
-                "It was imported from {file}: here it is only looked at. Plan its recipe to measure on this "
-                "computer."
-            )
+            origin = self.tr("Imported from {file}. Plan its recipe to measure on this computer.")
             parts.append(origin.format(file=controller.origin))
         if controller.settled and controller.lost:
             lost = self.tr(
-                "The history could not be written: {count} of the trials are not in it. Go on with it from "
+                "Could not write the history: {count} of the trials are not in it. Resume it under "
                 "“Earlier” to measure them again."
             )
             parts.append(lost.format(count=controller.lost))
@@ -259,7 +290,47 @@ class ExperimentPanel(QWidget):
             setup = self._setup
             self._controller.search(self._share, self._options, setup.budget_s, setup.budget_bytes)
         elif recipe is not None and self._share:
+            self._planned = recipe
             self._controller.make_plan(recipe, self._share, self._setup.extent, self._setup.budget_s)
+
+    def _on_question(self, name: str, seconds: float) -> None:
+        """Answer the question of a card: plan its recipe and start it, or search."""
+        if not name:
+            self._controller.search(self._share, self._options, seconds, None)
+            return
+        recipe = next((recipe for recipe in self._recipes if recipe.name == name), None)
+        if recipe is not None:
+            self._starts_at_once = True
+            self._planned = recipe
+            self._controller.make_plan(recipe, self._share, "quick", seconds)
+
+    def _on_earlier_chosen(self, number: int) -> None:
+        self._planned = None
+        self._controller.open(number)
+
+    def _recipe_shown(self) -> Recipe | None:
+        """Return the recipe of the shown experiment, if it is known."""
+        plan = self._controller.plan
+        name = plan.experiment.recipe if plan is not None else ""
+        return next((recipe for recipe in self._recipes if recipe.name == name), self._planned)
+
+    def _on_longer(self) -> None:
+        """Run the trials that are left, or the same experiment with twice as many repeats."""
+        controller, plan = self._controller, self._controller.plan
+        if plan is None or self._blocked:
+            return
+        if controller.resumable and not controller.searches:
+            controller.resume(None)
+        elif controller.searches:
+            seconds = max(plan.seconds, _SHORTEST_SEARCH_S) * 2
+            controller.search(controller.share, self._options, seconds, None)
+        else:
+            recipe = self._recipe_shown()
+            if recipe is not None:
+                repeats = RecipeRepeats(repeats=2 * plan.experiment.repeats)
+                self._starts_at_once = True
+                more = msgspec.structs.replace(recipe, quick=repeats)
+                controller.make_plan(more, controller.share, "quick", None)
 
     def _on_start(self) -> None:
         if self._controller.number:
@@ -310,6 +381,7 @@ class ExperimentPanel(QWidget):
         if self._blocked:
             self.failed.emit(AppError(ErrorKind.UNAVAILABLE, self._blocked))
         else:
+            self._planned = recipe
             self._controller.make_plan(recipe, share, size, self._setup.budget_s, seen=seen)
 
     def _on_saved(self, recipe: Recipe) -> None:

@@ -11,7 +11,7 @@ from advisor.experiment.measurements import sorted_levels
 from app.experiment.factors import DISPLAY_NAMES, factor_label, level_label
 from app.experiment.model import SEARCH_NAME
 from app.text.experiment import set_text
-from app.text.units import format_duration, format_size
+from app.text.units import format_size
 from ui.common.labels import MutedLabel, heading, plain_label
 from ui.common.layout import CollapsibleSection
 from ui.common.message_list import MessageList
@@ -28,7 +28,7 @@ def size_sentence(plan: ExperimentPlan) -> str:
     experiment = plan.experiment
     if experiment.recipe == SEARCH_NAME:
         over = tr("{bytes} over the network").format(bytes=format_size(plan.bytes))
-        limit = over if plan.bytes else format_duration(plan.seconds)
+        limit = over if plan.bytes else about(plan.seconds)
         return tr(
             "{sets} option sets to choose among. Trials for {limit} at most, each with {space} on the server."
         ).format(sets=len(plan.sets), limit=limit, space=format_size(plan.space))
@@ -41,7 +41,7 @@ def size_sentence(plan: ExperimentPlan) -> str:
         "{parts}: {trials} trials with those of the baseline. About {time}, {bytes} over the network, "
         "{space} on the server at a time."
     ).format(
-        parts=", ".join(parts), trials=plan.trials, time=format_duration(plan.seconds),
+        parts=", ".join(parts), trials=plan.trials, time=about(plan.seconds),
         bytes=format_size(plan.bytes), space=format_size(plan.space),
     )  # fmt: skip
 
@@ -57,6 +57,16 @@ def setting_text(option_set: OptionSet) -> str:
     if option_set.read_ahead_kb is None:
         return options
     return tr("{options}, readahead {size} KiB").format(options=options, size=option_set.read_ahead_kb)
+
+
+def about(seconds: float) -> str:
+    """Return an estimated time in words, rounded to what an estimate is worth: ``10 s``, ``3 min``."""
+    if seconds < 55:
+        return tr("{count} s").format(count=max(5, 5 * round(seconds / 5)))
+    minutes = max(1, round(seconds / 60))
+    if minutes < 90:
+        return tr("{count} min").format(count=minutes)
+    return tr("{count} h").format(count=round(minutes / 60))
 
 
 def _count(count: int, one: str, many: str) -> str:
@@ -162,8 +172,8 @@ class ExperimentPlanView(QWidget):
         self._title.setText(self.tr("Plan: {title}").format(title=title) if title else self.tr("Plan"))
         share = self.tr("Share: {share}.").format(share=plan.experiment.share)
         self._text.setText(f"{share} {size_sentence(plan)}")
-        varied = self.tr("What is varied")
-        excluded = self.tr("What is varied, and what is struck out ({count})").format(count=len(plan.struck))
+        varied = self.tr("Settings Compared")
+        excluded = self.tr("Settings Compared, and Excluded Values ({count})").format(count=len(plan.struck))
         self._section.set_title(excluded if plan.struck else varied)
         self._show_levels(plan)
         self._notes.show_sentences(plan.notes)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from app.text.units import format_duration
 from ui.common.labels import MutedLabel, plain_label
-from ui.experiments.plan_view import levels_text
+from ui.experiments.plan_view import about, levels_text
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QHideEvent, QShowEvent
@@ -43,7 +42,7 @@ class ExperimentProgress(QWidget):
         self._bar.setTextVisible(False)
         self._stop = QPushButton(self.tr("&Stop"))
         self._stop.setObjectName("experiment-stop")
-        self._stop.setToolTip(self.tr("What was measured is kept, and the rest can be run later."))
+        self._stop.setToolTip(self.tr("Finished trials are saved. You can resume the rest later."))
         self._stop.clicked.connect(self.stop_clicked)
         self._text = plain_label(wrap=True)
         self._text.setObjectName("experiment-progress")
@@ -102,7 +101,7 @@ class ExperimentProgress(QWidget):
         controller = self._controller
         event = controller.progress
         if controller.stopping:
-            overdue = self.tr("Still cleaning up. Abandon it to go on without waiting.")
+            overdue = self.tr("Still cleaning up. Abandon the experiment to continue without waiting.")
             return overdue if controller.overdue else self.tr("Stopping and cleaning up…")
         if event is None:
             return self.tr("Preparing…")
@@ -111,19 +110,15 @@ class ExperimentProgress(QWidget):
                 number=event.number, total=event.total
             )
         if event.phase == "warm-up":
-            return self.tr("Warming up; this does not count.")
+            return self.tr("Warming up. This trial is not counted.")
         return self._trial_text(event)
 
     def _trial_text(self, event: ExperimentEvent) -> str:
         if event.phase == "retest":
             return self.tr(
-                "Testing the winner again, in turns with the present setting: trial {number} of {total}…"
+                "Testing the winner again beside the present settings: trial {number} of {total}…"
             ).format(number=event.number, total=event.total)
-        left = (
-            ""
-            if event.eta_s is None
-            else self.tr(", about {time} left").format(time=format_duration(event.eta_s))
-        )
+        left = "" if event.eta_s is None else self.tr(", about {time} left").format(time=about(event.eta_s))
         if not event.total:
             return self.tr("Trial {number}{left} at most").format(number=event.number, left=left)
         return self.tr("Trial {number} of {total}{left}").format(

@@ -117,7 +117,7 @@ class RankingModel(QAbstractTableModel):
             return _alignment(section)
         if role != Qt.ItemDataRole.DisplayRole:
             return None
-        titles = [self.tr("Place"), self.tr("Median"), self.tr("Interval"), self.tr("Time-outs")]
+        titles = [self.tr("Rank"), self.tr("Median"), self.tr("95% CI"), self.tr("Timeouts")]
         return [*titles, *(wrapped_title(factor_label(name)) for name in self._factors)][section]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -128,7 +128,9 @@ class RankingModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._cell_text(standing, index.column())
         if role == Qt.ItemDataRole.ToolTipRole and index.column() == _RANK and self._tied_rank(standing):
-            return self.tr("Cannot be told apart from place {place}.").format(place=self._tied_rank(standing))
+            return self.tr("Not significantly different from rank {place}.").format(
+                place=self._tied_rank(standing)
+            )
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(index.column())
         return None
@@ -230,7 +232,7 @@ class EffectsTable(AutoHeightTable):
 
     def __init__(self) -> None:
         super().__init__("experiment-effects", "", [""] * 5)
-        self.setAccessibleName(self.tr("What each setting does"))
+        self.setAccessibleName(self.tr("Effect of each setting"))
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.hide()
@@ -242,12 +244,12 @@ class EffectsTable(AutoHeightTable):
         if analysis is None or not rows:
             return
         self.setHorizontalHeaderLabels([
-            self.tr("Setting"), self.tr("Level"), wrapped_title(figure_label(analysis.figure)),
-            self.tr("Sum of\nplaces"), self.tr("Average\nplace"),
+            self.tr("Setting"), self.tr("Value"), wrapped_title(figure_label(analysis.figure)),
+            self.tr("Rank\nsum"), self.tr("Mean\nrank"),
         ])  # fmt: skip
         tips = {
-            2: self.tr("Beside the average of the setting's levels, everything else being equal."),
-            3: self.tr("All trials sorted, the best in place 1: the lower the sum, the better."),
+            2: self.tr("Compared with the average of the setting's values, everything else being equal."),
+            3: self.tr("All trials sorted, the best with rank 1: the lower the sum, the better."),
         }
         for column in range(self.columnCount()):
             title = self.horizontalHeaderItem(column)
@@ -294,9 +296,9 @@ class SearchResultTable(AutoHeightTable):
 
     def __init__(self) -> None:
         super().__init__("experiment-answer", "", [""] * 5)
-        self.setAccessibleName(self.tr("What was found"))
+        self.setAccessibleName(self.tr("Result of the search"))
         self.setHorizontalHeaderLabels([
-            "", self.tr("Speed"), self.tr("Likely between"), self.tr("Trials"), self.tr("Setting"),
+            "", self.tr("Speed"), self.tr("95% CI"), self.tr("Trials"), self.tr("Settings"),
         ])  # fmt: skip
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -335,7 +337,7 @@ class SearchResultTable(AutoHeightTable):
 
     def _fill(self, index: int, row: SearchRow, result: BestSettings) -> None:
         names = {
-            "winner": self.tr("Winner"), "present": self.tr("As it is now"), "next": self.tr("Next"),
+            "winner": self.tr("Winner"), "present": self.tr("Now"), "next": self.tr("Next"),
             "default": self.tr("Kernel's default"),
         }  # fmt: skip
         name = names[row.name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from advisor.experiment.measurements import outcomes_of_workload, set_key, sync_time_matters
+from advisor.experiment.measurements import WRITE, outcomes_of_workload, set_key, sync_time_matters
+from advisor.experiment.search import search_verdict
 from app.experiment.analysis import (
     analyze,
     analyze_search,
@@ -31,15 +32,17 @@ from app.experiment.analysis import (
 )
 from app.experiment.factors import DISPLAY_NAMES, factor_label
 from app.experiment.model import ExcludedSet
+from app.experiment.proposed_options import matching_set
 from app.experiment.search import search_result_to_date
-from ui.common import theme
+from ui.common.cards import SPACING_SMALL, CardKind, Headline, primary_button
 from ui.common.dialogs import show_outline
 from ui.common.figure_text import with_unit
-from ui.common.labels import MutedLabel, UnitAwareLabel, breakable, enlarge, heading, plain_label
+from ui.common.labels import MutedLabel, breakable, heading, plain_tip
 from ui.common.layout import CollapsibleSection
 from ui.common.message_list import MessageList
 from ui.common.speed_units import SPEED_UNITS
 from ui.experiments.charts import ExperimentCharts
+from ui.experiments.interval_chart import IntervalChart, SetMarks, ranking_rows, search_result_rows
 from ui.experiments.plan_view import ExcludedLevels, setting_text
 from ui.experiments.ranking import EffectsTable, RankingTable, SearchResultTable
 from ui.experiments.study_view import StudyView
@@ -59,52 +62,40 @@ if TYPE_CHECKING:
     from ui.common.bridge import BridgeCall, RunInThread
     from ui.experiments.controller import ExperimentController
 
-#: Symbol and color (a field of ui.common.theme.Colors) of each verdict; others have `_UNKNOWN`.
+#: Icon and meaning of each verdict; others have `_UNKNOWN`.
 _SIGNS = {
-    "better": ("▲", "ok"), "effect": ("▲", "ok"),
-    "no-difference": ("=", "info"), "none-better": ("=", "info"), "present": ("=", "info"),
-    "worse": ("=", "info"),
+    "better": ("up", CardKind.OK), "effect": ("up", CardKind.OK),
+    "no-difference": ("equal", CardKind.PLAIN), "none-better": ("equal", CardKind.PLAIN),
+    "present": ("equal", CardKind.PLAIN), "worse": ("equal", CardKind.PLAIN),
 }  # fmt: skip
-_UNKNOWN = ("?", "warn")
+_UNKNOWN = ("question", CardKind.WARNING)
+#: Verdicts that prove a gain of an option set.
+_PROVEN = {"better"}
 
 
-class Headline(QWidget):
-    """Large sentence with the symbol of its verdict; hidden without a sentence."""
+class VerdictHeadline(Headline):
+    """Headline with the icon of a verdict; hidden without a sentence."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._meaning = "info"
-        self._sign = plain_label()
-        self._text = UnitAwareLabel()
-        self._text.setObjectName(name)
-        for part in (self._sign, self._text):
-            enlarge(part, 1.25, bold=True)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 2, 0, 2)
-        layout.setSpacing(10)
-        layout.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
-        layout.addWidget(self._text, 1)
+        self.setObjectName(name)
+        self._verdict = ("", "")
+        SPEED_UNITS.changed.connect(self._show_again)
         self.hide()
 
+    def text(self) -> str:
+        """Return the sentence."""
+        return self.title() if self._verdict[1] else ""
+
     def show_verdict(self, verdict: str, text: str) -> None:
-        """Show a sentence with the symbol of its verdict; an empty text hides the headline."""
-        sign, self._meaning = _SIGNS.get(verdict, _UNKNOWN)
-        self._sign.setText(sign)
-        self._text.say(text)
-        self._update_colors()
+        """Show a sentence with the icon of its verdict; an empty text hides the headline."""
+        self._verdict = verdict, text
+        icon_name, kind = _SIGNS.get(verdict, _UNKNOWN)
+        self.set_text(icon_name, text, kind=kind)
         self.setVisible(bool(text))
 
-    def _update_colors(self) -> None:
-        color: str = getattr(theme.colors(), self._meaning)
-        theme.tint(self._sign, color)
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_sign"):
-            self._update_colors()
+    def _show_again(self) -> None:
+        self.show_verdict(*self._verdict)
 
 
 #: Width of a combo box for an axis, characters; fits a narrow window.
@@ -184,10 +175,12 @@ class ExperimentResults(QWidget):
     Signals:
         use_clicked: the user wants to use a ChosenSet for the mount.
         export_clicked: the user wants to export the experiment; the file format.
+        longer_clicked: the user wants more trials.
     """
 
     use_clicked = Signal(object)
     export_clicked = Signal(str)
+    longer_clicked = Signal()
 
     def __init__(self, controller: ExperimentController, run: RunInThread) -> None:
         super().__init__()
@@ -195,6 +188,9 @@ class ExperimentResults(QWidget):
         self._run = run
         #: Share that the window shows.
         self._share = ""
+        #: Options and readahead of the mount now and as recommended, None if unknown.
+        self._present: tuple[str, int | None] = ("", None)
+        self._recommended: tuple[str, int | None] | None = None
         #: Running analysis, and whether another one follows it.
         self._analysis_call: BridgeCall | None = None
         self._analysis_pending = False
@@ -207,7 +203,7 @@ class ExperimentResults(QWidget):
         self._parts: dict[str, WorkloadPart] = {}
         #: Factors that the user chose for the table, empty for the recipe's own.
         self._wanted_axes: list[str] = []
-        self._heading = heading("", scale=1.0)
+        self._heading = heading(self.tr("So Far"), scale=1.0)
         self._work = QComboBox()
         self._work.setObjectName("experiment-workload")
         self._work.setAccessibleName(self.tr("Workload"))
@@ -240,14 +236,14 @@ class ExperimentResults(QWidget):
         self._failed_sets = ExcludedLevels()
         self._failed_section = CollapsibleSection("experiment-dropped", [self._failed_sets])
         self._study = StudyView("experiment-then")
-        self._study.set_title(self.tr("What the study found then"))
+        self._study.set_title(self.tr("The Study"))
         self._lay_out()
         show_outline(self._counted)
         self.hide()
 
     def _create_analysis_widgets(self) -> None:
         """Create the widgets of the analysis and connect the menus of their rows."""
-        self._headline = Headline("experiment-headline")
+        self._headline = VerdictHeadline("experiment-headline")
         self._messages = {
             "summary": MessageList("", "info"),
             "warn": MessageList("", "warn"),
@@ -260,12 +256,25 @@ class ExperimentResults(QWidget):
         self._table.menu_asked.connect(self._on_menu)
         self._effects = EffectsTable()
         self._statistics = CollapsibleSection(
-            "experiment-statistics", [self._messages["info"], self._effects]
+            "experiment-statistics", [self._messages["summary"], self._messages["info"], self._effects]
         )
         self._statistics.set_title(self.tr("Statistics"))
         self._statistics.hide()
         self._chosen_label = MutedLabel(wrap=True)
         self._chosen_label.setObjectName("experiment-used")
+        self._chart = IntervalChart()
+        #: Levels of the set that is proven to be better, None for none.
+        self._proven: dict[str, str] | None = None
+        self._use = primary_button(self.tr("&Use These Settings…"))
+        self._use.setObjectName("experiment-use-proven")
+        self._use.clicked.connect(self._on_use_proven)
+        self._longer = QPushButton(self.tr("Run &Longer"))
+        self._longer.setObjectName("experiment-longer")
+        self._longer.setToolTip(self.tr("Run more trials, so that smaller differences can be proven."))
+        self._longer.clicked.connect(self.longer_clicked)
+        self._may_run_longer = False
+        self._use.hide()
+        self._longer.hide()
         self._charts = ExperimentCharts()
         self._axes = AxisChoice()
         self._axes.chosen.connect(self._on_axes)
@@ -299,24 +308,30 @@ class ExperimentResults(QWidget):
         top.addWidget(self._figure)
         top.addStretch(1)
         use = QHBoxLayout()
-        use.addWidget(self._chosen_label, 1)
-        use.addWidget(self._export)
+        use.setSpacing(SPACING_SMALL)
+        for button in (self._use, self._longer, self._export):
+            use.addWidget(button)
+        use.addStretch(1)
+        self._ranking_section = CollapsibleSection(
+            "experiment-ranking-section",
+            [self._search_result, self._ranking_note, self._table, self._chosen_label],
+        )
+        self._ranking_section.set_title(self.tr("Ranking"))
+        self._chart_section = CollapsibleSection("experiment-chart-section", [self._axes, self._charts])
+        self._chart_section.set_title(self.tr("Charts and Heat Maps"))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
+        layout.setSpacing(SPACING_SMALL)
         layout.addWidget(self._heading)
         layout.addWidget(self._headline)
-        layout.addWidget(self._messages["summary"])
         layout.addWidget(self._messages["warn"])
-        layout.addWidget(self._search_result)
         layout.addLayout(top)
         layout.addWidget(self._counted)
         layout.addWidget(self._counting)
-        layout.addWidget(self._ranking_note)
-        layout.addWidget(self._table)
+        layout.addWidget(self._chart)
         layout.addLayout(use)
-        layout.addWidget(self._axes)
-        layout.addWidget(self._charts)
+        layout.addWidget(self._ranking_section)
+        layout.addWidget(self._chart_section)
         layout.addWidget(self._statistics)
         layout.addWidget(self._failed_section)
         layout.addWidget(self._study)
@@ -326,6 +341,7 @@ class ExperimentResults(QWidget):
     def set_share(self, share: str) -> None:
         """Set the share of the window; only settings measured on it can be used."""
         self._share = share
+        self._show_proven(self._proven)
 
     def refresh(self) -> None:
         """Show the finished trials of the controller, and request their analysis."""
@@ -346,7 +362,7 @@ class ExperimentResults(QWidget):
         chosen = outcomes_of_workload(outcomes, part.workload)
         self._counted.setEnabled(sync_time_matters(chosen, self._figure.currentData() or ""))
         self._counting.setVisible(self._counted.isEnabled() and self._counted.isChecked())
-        self._heading.setText(self.tr("So far") if controller.busy else self.tr("What it found"))
+        self._heading.setVisible(controller.busy)
         self._export.setEnabled(bool(controller.number) and controller.settled)
         self._show_failed_sets()
         self._request_analysis()
@@ -355,6 +371,8 @@ class ExperimentResults(QWidget):
         """Clear the results of the previous experiment."""
         self._analysis = self._best = None
         self._wanted_axes = []
+        self._chart.show_rows("", [])
+        self._show_proven(None)
         self._table.clearSelection()
         self._table.show_ranking(None)
         self._search_result.show_result(None)
@@ -364,6 +382,18 @@ class ExperimentResults(QWidget):
             sentences.show_sentences([])
         self._show_complete_run(None)
         self._show_chosen(None)
+
+    def set_settings(
+        self, present: tuple[str, int | None], recommended: tuple[str, int | None] | None
+    ) -> None:
+        """Set the options and the readahead (KiB) of the mount now and as recommended, None if unknown."""
+        if (present, recommended) != (self._present, self._recommended):
+            self._present, self._recommended = present, recommended
+            self._request_analysis()
+
+    def allow_longer(self, *, possible: bool) -> None:
+        """Allow or prevent that more trials are offered."""
+        self._may_run_longer = possible
 
     def show_study(self, study: Study | None) -> None:
         """Show the results of the published study that the recipe repeats, None for none."""
@@ -402,6 +432,7 @@ class ExperimentResults(QWidget):
             return
         counted, axes = self._counted.isChecked(), self._wanted_axes
         best = controller.best
+        present, recommended = self._present, self._recommended
         # The result of a stopped or saved search is computed from its trials.
         ended = controller.searches and not controller.busy and best is None
 
@@ -417,7 +448,8 @@ class ExperimentResults(QWidget):
                 file_size=part.file_size,
                 axes=axes,
             )
-            return _Analysis(analysis, search_result_to_date(plan, outcomes) if ended else best)
+            marks = SetMarks(*(_levels_of(plan, settings) for settings in (present, recommended)))
+            return _Analysis(analysis, search_result_to_date(plan, outcomes) if ended else best, marks)
 
         call = self._run("findings", work)
         self._analysis_call = call
@@ -446,7 +478,7 @@ class ExperimentResults(QWidget):
     def _on_analyzed(self, plan: ExperimentPlan, result: _Analysis) -> None:
         if plan is not self._controller.plan:
             return
-        analysis, best = result
+        analysis, best, _marks = result
         self._analysis, self._best = analysis, best
         self._table.show_ranking(analysis.ranking)
         busy, searches = self._controller.busy, self._controller.searches
@@ -460,6 +492,8 @@ class ExperimentResults(QWidget):
             self._headline.show_verdict(search_analysis.verdict, search_analysis.headline)
         elif not searches:
             self._headline.show_verdict(analysis.conclusion.verdict, analysis.headline)
+        self._show_chart(plan, result)
+        self._show_proven(None if busy else self._proven_levels(analysis, best))
         self._search_result.show_result(best)
         self._ranking_note.setVisible(best is not None)
         infos = [text for tone, text in messages if tone != "warn"]
@@ -470,12 +504,42 @@ class ExperimentResults(QWidget):
         # If another analysis is pending, this one covers only a part of the trials.
         whole = not busy and not self._analysis_pending and not searches
         self._show_complete_run(analysis if whole else None)
-        self._statistics.setVisible(bool(infos[first:]) or not self._effects.isHidden())
+        self._statistics.setVisible(bool(infos) or not self._effects.isHidden())
         self._show_chosen(self._table.levels())
+
+    def _show_chart(self, plan: ExperimentPlan, result: _Analysis) -> None:
+        analysis, best, marks = result
+        if best is not None:
+            self._chart.show_rows(WRITE, search_result_rows(best, marks.recommended))
+        else:
+            self._chart.show_rows(analysis.figure, ranking_rows(analysis.ranking, plan, marks))
+
+    def _proven_levels(self, analysis: FigureAnalysis, best: BestSettings | None) -> dict[str, str] | None:
+        """Return the levels of the set that is proven to be better, None without one."""
+        if best is not None:
+            proven = search_verdict(best.answer, best.retest) in _PROVEN
+            return best.retest.winner if proven and best.retest is not None else None
+        gain = analysis.conclusion.gain
+        if analysis.conclusion.verdict not in _PROVEN or gain is None or self._controller.searches:
+            return None
+        return {**gain.levels, **gain.at}
+
+    def _show_proven(self, levels: dict[str, str] | None) -> None:
+        """Offer to use a set that is proven to be better; without one, offer more trials."""
+        plan, controller = self._controller.plan, self._controller
+        known = levels is not None and plan is not None and set_with_levels(levels, plan.sets) is not None
+        self._proven = levels if known else None
+        self._use.setVisible(known)
+        ended = controller.settled and bool(controller.outcomes) and not controller.origin
+        self._longer.setVisible(ended and not known and self._may_run_longer)
+        problem = self._share_problem() if known else ""
+        self._use.setEnabled(not problem)
+        self._use.setToolTip(plain_tip(problem))
 
     def _show_complete_run(self, analysis: FigureAnalysis | None) -> None:
         """Show the effects and charts of a complete run; None hides them."""
         self._effects.show_findings(analysis)
+        self._chart_section.setVisible(analysis is not None)
         self._charts.show_findings(analysis)
         self._axes.show_findings(analysis)
         if analysis is None:
@@ -519,14 +583,25 @@ class ExperimentResults(QWidget):
         plan = controller.plan
         if plan is None or controller.busy or self._analysis_call is not None or self._analysis is None:
             return self.tr("Wait until it has ended.")
-        share = plan.experiment.share
-        if share != self._share:
-            return self.tr("It was measured on {share}: choose that share at the left.").format(share=share)
+        if problem := self._share_problem():
+            return problem
         if set_with_levels(levels, plan.sets) is None or (plan.current and levels == plan.current):
             return self.tr("It is in use already.")
         if controller.searches and (best is None or best.retest is None or levels != best.retest.winner):
             return self.tr("It was not tested again beside the present setting.")
         return ""
+
+    def _share_problem(self) -> str:
+        """Return that another share was measured than the one shown, or ""."""
+        plan = self._controller.plan
+        share = plan.experiment.share if plan is not None else ""
+        if share == self._share:
+            return ""
+        return self.tr("It was measured on {share}: choose that share at the left.").format(share=share)
+
+    def _on_use_proven(self) -> None:
+        if self._proven is not None and not self._use_problem(self._proven):
+            self._on_use(self._proven)
 
     def _on_menu(self, levels: dict[str, str], position: QPoint) -> None:
         self.menu_of(levels).popup(position)
@@ -548,10 +623,17 @@ class ExperimentResults(QWidget):
 
 
 class _Analysis(NamedTuple):
-    """Analysis of one figure, and the result of a search (None for an experiment)."""
+    """Analysis of one figure, the result of a search (None for an experiment), and the sets to mark."""
 
     findings: FigureAnalysis
     best: BestSettings | None
+    marks: SetMarks
+
+
+def _levels_of(plan: ExperimentPlan, settings: tuple[str, int | None] | None) -> dict[str, str] | None:
+    """Return the levels of the set that a mount with these options and readahead has, None without one."""
+    found = matching_set(plan, *settings) if settings is not None else None
+    return found.levels if found is not None else None
 
 
 def _fill_choices(box: QComboBox, items: list[tuple[str, str]]) -> None:

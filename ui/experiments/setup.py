@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from app.text.units import format_size
 from ui.common.inputs import NoWheelComboBox
 from ui.common.labels import plain_label, plain_tip
+from ui.common.layout import CollapsibleSection
 from ui.common.status_text import local_time
 from ui.experiments.study_view import StudyView
 
@@ -72,7 +73,7 @@ class ExperimentSetup(QWidget):
         self._recipe.setObjectName("experiment-recipe")
         self._size = NoWheelComboBox()
         self._size.setObjectName("experiment-size")
-        self._size.addItem(self.tr("Quick: minutes"), "quick")
+        self._size.addItem(self.tr("Short: minutes"), "quick")
         self._size.addItem(self.tr("Full: as in the study"), "full")
         self._budget = NoWheelComboBox()
         self._budget.setObjectName("experiment-budget")
@@ -82,14 +83,12 @@ class ExperimentSetup(QWidget):
             box.activated.connect(self.other_chosen)
         self._text = plain_label(wrap=True)
         self._study = StudyView("experiment-study")
-        self._study.set_title(self.tr("The study that it repeats"))
-        self._plan = QPushButton(self.tr("&Plan it"))
+        self._study.set_title(self.tr("The Published Study"))
+        self._plan = QPushButton(self.tr("&Plan Experiment"))
         self._plan.setObjectName("experiment-plan")
-        self._plan_tip = self.tr(
-            "Mounts every option set once, where only the test sees it, and measures nothing."
-        )
+        self._plan_tip = self.tr("Mounts every option set once in a private mount, and measures nothing.")
         self._plan.clicked.connect(self._on_plan)
-        self._new = QPushButton(self.tr("New e&xperiment…"))
+        self._new = QPushButton(self.tr("Your Own…"))
         self._new.setObjectName("experiment-new")
         self._new.clicked.connect(self.new_clicked)
         self._change = QPushButton(self.tr("&Change…"))
@@ -106,7 +105,7 @@ class ExperimentSetup(QWidget):
         self._unfinished_number = 0
         self._unfinished = plain_label(wrap=True)
         self._unfinished.setObjectName("experiment-unfinished")
-        self._continue = QPushButton(self.tr("Con&tinue"))
+        self._continue = QPushButton(self.tr("Res&ume"))
         self._continue.setObjectName("experiment-continue")
         self._continue.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._continue.clicked.connect(self._on_continue)
@@ -119,9 +118,9 @@ class ExperimentSetup(QWidget):
             return
         self._budget.clear()
         if not searches:
-            self._budget.addItem(self.tr("as long as it takes"), None)
+            self._budget.addItem(self.tr("As long as needed"), None)
         for minutes in _BUDGET_MINUTES:
-            text = self.tr("{count} minutes").format(count=minutes)
+            text = self.tr("At most {count} min").format(count=minutes)
             self._budget.addItem(text, _Budget(seconds=minutes * 60.0))
         for size in _BUDGET_BYTES if searches else ():
             text = self.tr("{size} over the network").format(size=format_size(size))
@@ -148,21 +147,38 @@ class ExperimentSetup(QWidget):
         for box in (self._recipe, self._earlier):
             box.setSizeAdjustPolicy(NoWheelComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         actions = QHBoxLayout()
-        for button in (self._plan, self._new, self._change, self._remove):
+        for button in (self._plan, self._change, self._remove):
             actions.addWidget(button)
         actions.addStretch(1)
         resume = QHBoxLayout()
         resume.addWidget(self._unfinished, 1)
         resume.addWidget(self._continue)
+        form = QWidget()
+        rows = QVBoxLayout(form)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.addLayout(recipe)
+        rows.addLayout(extent)
+        rows.addWidget(self._text)
+        rows.addWidget(self._study)
+        rows.addLayout(actions)
+        self._section = CollapsibleSection("experiment-studies", [form])
+        self._show_count([])
+        own = QHBoxLayout()
+        own.addWidget(self._new)
+        own.addStretch(1)
+        own.addLayout(earlier, 2)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(resume)
-        layout.addLayout(recipe)
-        layout.addLayout(extent)
-        layout.addWidget(self._text)
-        layout.addWidget(self._study)
-        layout.addLayout(actions)
-        layout.addLayout(earlier)
+        layout.addLayout(own)
+        layout.addWidget(self._section)
+
+    def _show_count(self, recipes: list[Recipe]) -> None:
+        """Show the number of studies and of the user's own experiments in the title of the section."""
+        own = sum(recipe.own for recipe in recipes)
+        text = self.tr("Published Studies ({studies}) and Your Own ({own})") if own else None
+        text = text or self.tr("Published Studies ({studies})")
+        self._section.set_title(text.format(studies=len(recipes) - own, own=own))
 
     # Called by the panel
 
@@ -173,10 +189,11 @@ class ExperimentSetup(QWidget):
         self._recipe.blockSignals(True)  # noqa: FBT003
         self._recipe.clear()
         self._recipes = recipes
+        self._show_count(recipes)
         for recipe in recipes:
             own = self.tr("{title} (your own)").format(title=recipe.title)
             self._recipe.addItem(own if recipe.own else recipe.title)
-        self._recipe.addItem(self.tr("Find the best setting"))
+        self._recipe.addItem(self.tr("Find the fastest settings"))
         names = [recipe.name for recipe in recipes]
         index = len(names) if keep_search else 0
         self._recipe.setCurrentIndex(names.index(selected) if selected in names else index)
@@ -186,7 +203,7 @@ class ExperimentSetup(QWidget):
     def show_earlier(self, experiments: list[ExperimentSummary]) -> None:
         """Fill the list of saved experiments of the share, and offer to resume the latest unfinished one."""
         self._earlier.clear()
-        self._earlier.addItem(self.tr("none") if not experiments else self.tr("choose…"), 0)
+        self._earlier.addItem(self.tr("None") if not experiments else self.tr("Choose…"), 0)
         for experiment in experiments:
             progress = self._progress_text(experiment)
             text = f"{local_time(experiment.started_at)}  {experiment.title}  ({progress})"
@@ -227,7 +244,7 @@ class ExperimentSetup(QWidget):
         self._unfinished.setVisible(offered)
         self._continue.setVisible(offered)
         self._update_description()
-        idle = self.tr("&Search") if self.searches else self.tr("&Plan it")
+        idle = self.tr("&Start Search") if self.searches else self.tr("&Plan Experiment")
         self._plan.setText(self.tr("&Stop") if planning else idle)
         self._plan.setEnabled(planning or (possible and not busy and not blocked))
         self._plan.setToolTip(plain_tip(blocked) if blocked else self._plan_tip)
@@ -277,7 +294,9 @@ class ExperimentSetup(QWidget):
             widget.setVisible(recipe is not None)
         study = recipe.study if recipe is not None else None
         own = recipe is not None and recipe.own
-        self._change.setToolTip("" if own else self.tr("Makes one of your own from it; the study stays."))
+        self._change.setToolTip(
+            "" if own else self.tr("Makes an experiment of your own from it. The study stays.")
+        )
         self._size.setItemText(1, self.tr("Full: as in the study") if study is not None else self.tr("Full"))
         self._offer_budgets()
         self._update_description()
@@ -291,10 +310,8 @@ class ExperimentSetup(QWidget):
 
     def _search_text(self) -> str:
         return self.tr(
-            "Looks for the options with which a file is copied fastest: versions, transfer sizes, "
-            "connections and readahead in all combinations. Few trials are enough: each one says something "
-            "of its neighbors, and what is clearly slower is given up. At the end the winner is tested again "
-            "in turns with the present setting: only a gain that this shows is claimed."
+            "Tries NFS versions, transfer sizes, connections and readahead in combination, and drops what is "
+            "clearly slower. At the end the winner is tested again beside the present settings."
         )
 
     def _on_plan(self) -> None:

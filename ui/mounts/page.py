@@ -15,7 +15,6 @@ from app.mounts.change_model import ApplyArgs
 from ui.apply.controller import ApplyController
 from ui.common.icons import icon
 from ui.common.layout import TabBar
-from ui.common.option_text import option_label
 from ui.common.pending_bar import PendingBar
 from ui.experiments.panel import ExperimentPanel
 from ui.experiments.use_settings import ask_use_settings
@@ -577,6 +576,18 @@ class MountPage(QWidget):
     def _on_advised(self, result: AdviceResult | None) -> None:
         items = [item for item in result.recommendations if item.included] if result is not None else []
         self.settings.show_recommended({item.option: item for item in items if item.scope != "host"})
+        self._show_settings_to_experiments(result)
+
+    def _show_settings_to_experiments(self, result: AdviceResult | None) -> None:
+        """Tell the experiments which settings the mount has now, and which are recommended."""
+        mount = self._mount
+        active = mount.active if mount is not None else None
+        now = active.read_ahead_kb if active is not None else None
+        recommended = None
+        if result is not None:
+            read_ahead_kb = recommended_readahead(result)
+            recommended = (result.advised_options, now if read_ahead_kb is None else read_ahead_kb)
+        self.experiment.set_settings((mount.requested if mount is not None else "", now), recommended)
 
     def _show_buttons(self) -> None:
         mount = self._mount
@@ -594,18 +605,8 @@ class MountPage(QWidget):
         self._header.show_buttons(
             self._mount, busy=self.busy, complete=settings.complete, typed=settings.unfinished is not None
         )
-        self._pending.show_changes(self._changed_settings(), busy=self.busy)
+        self._pending.show_changes(settings.changed_labels(), busy=self.busy)
         settings.set_busy(busy=self.busy)
-
-    def _changed_settings(self) -> list[str]:
-        """Return the labels of the settings of the mount that were changed and not applied."""
-        settings = self.settings
-        if not settings.dirty:
-            return []
-        labels = [option_label(name) for name in sorted(settings.edited_options())]
-        if settings.request().read_ahead_kb is not None:
-            labels.append(self.tr("Readahead"))
-        return labels or [self.tr("Options")]
 
     def _on_undo_all(self) -> None:
         self.settings.revert_all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiment_steps import plan_first_recipe
+from experiment_steps import plan_first_recipe, show_studies
 from fake_experiments import PLAN, SETS
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QTableView, QTableWidget
@@ -59,7 +59,10 @@ def test_what_each_level_does_stands_in_a_table(driver: Driver) -> None:
 def test_pictures_are_not_those_of_the_run_before(driver: Driver, fake: FakeHost) -> None:
     plan_first_recipe(driver)
     driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-chart-section"))
+    driver.click("experiment-chart-section")
     driver.wait(lambda: driver.sees("experiment-pictures"))
+    show_studies(driver)
     driver.click("experiment-plan")
     driver.wait(lambda: driver.sees("experiment-start"))
     assert not driver.sees("experiment-pictures")
@@ -67,7 +70,7 @@ def test_pictures_are_not_those_of_the_run_before(driver: Driver, fake: FakeHost
     fake.over = 1
     driver.click("experiment-start")
     driver.wait(lambda: "Trial 2 of 18" in driver.text_of("experiment-progress"))
-    driver.wait(lambda: driver.sees("experiment-ranking"))
+    driver.wait(lambda: driver.sees("experiment-chart"))
     assert not driver.sees("experiment-pictures")
     assert not driver.sees("experiment-effects")
     fake.hold.set()

@@ -14,6 +14,7 @@ from experiment_steps import (
     open_page,
     plan_first_recipe,
     sentences_of,
+    show_studies,
     use_action,
     use_settings,
 )
@@ -39,6 +40,7 @@ from app.history import experiment_store, queries
 from app.history.store import HistoryStore
 from ui.common.figure_text import with_unit
 from ui.experiments.charts import HeatMap, SurfaceView
+from ui.experiments.interval_chart import IntervalChart
 from ui.experiments.use_settings import ChosenSet
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def test_the_five_studies_are_offered_with_what_they_found(driver: Driver) -> No
     for place in range(5):
         recipe.setCurrentIndex(place)
         assert driver.sees("experiment-study")
+    show_studies(driver)
     driver.click("experiment-study")
     driver.window.grab()
 
@@ -120,6 +123,7 @@ def test_the_best_setting_is_looked_for(driver: Driver, fake: FakeHost) -> None:
     recipe = combo(driver, "experiment-recipe")
     recipe.setCurrentIndex(5)
     assert not driver.sees("experiment-size")
+    show_studies(driver)
     driver.click("experiment-plan")
     driver.wait(lambda: "faster than the present setting" in driver.text_of("experiment-headline"))
     # The gain of the re-test, not the 450% of the search.
@@ -139,6 +143,7 @@ def test_a_search_may_be_limited_in_bytes(driver: Driver, fake: FakeHost) -> Non
     open_page(driver)
     combo(driver, "experiment-recipe").setCurrentIndex(5)
     choose_limit(driver, "10 GiB over the network")
+    show_studies(driver)
     driver.click("experiment-plan")
     driver.wait(lambda: bool(fake.asked("experiment.best")))
     (args,) = fake.asked("experiment.best")
@@ -194,6 +199,7 @@ def test_what_was_measured_is_learned_of_its_share(driver: Driver) -> None:
 def test_a_plan_says_of_which_share_it_is(driver: Driver, fake: FakeHost) -> None:
     open_page(driver)
     fake.hold.clear()
+    show_studies(driver)
     driver.click("experiment-plan")
     driver.wait(lambda: bool(fake.asked("experiment.plan")))
     look_at_media(driver)
@@ -258,6 +264,7 @@ def test_a_search_whose_winner_gains_nothing_when_it_is_tested_again(driver: Dri
     fake.again = {"8192": 80e6, "1048576": 80e6}
     open_page(driver)
     combo(driver, "experiment-recipe").setCurrentIndex(5)
+    show_studies(driver)
     driver.click("experiment-plan")
     driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
     assert any(
@@ -274,6 +281,8 @@ def test_a_search_whose_winner_gains_nothing_when_it_is_tested_again(driver: Dri
 def test_the_axes_of_the_tables_can_be_chosen(driver: Driver) -> None:
     plan_first_recipe(driver)
     driver.click("experiment-start")
+    driver.wait(lambda: driver.sees("experiment-chart-section"))
+    driver.click("experiment-chart-section")
     driver.wait(lambda: driver.sees("experiment-rows"))
     rows, columns = combo(driver, "experiment-rows"), combo(driver, "experiment-columns")
     assert (rows.currentData(), columns.currentData()) == ("rsize", "nconnect")
@@ -328,6 +337,7 @@ def test_an_experiment_is_written_to_a_file(driver: Driver, tmp_path: Path) -> N
 
 def test_a_recipe_of_one_s_own(driver: Driver) -> None:
     open_page(driver)
+    show_studies(driver)
     driver.click("experiment-change")
     driver.wait(lambda: driver.sees("recipe-as-text"))
     driver.click("recipe-as-text")
@@ -371,3 +381,70 @@ def test_heat_map_and_surface(qtbot: QtBot) -> None:
     before = surface.grab().toImage()
     surface.turn(0.3)
     assert surface.grab().toImage() != before
+
+
+# Questions
+
+
+def test_the_page_begins_with_questions(driver: Driver) -> None:
+    driver.open()
+    driver.tab("Experiment")
+    driver.wait(lambda: driver.sees("question-versions"))
+    assert driver.sees("question-fastest")
+    assert driver.sees("question-attribute-caching")
+    assert not driver.sees("experiment-recipe")
+    assert not driver.sees("experiment-back")
+
+
+def test_a_question_is_planned_and_started_by_one_click(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Experiment")
+    driver.wait(lambda: driver.sees("question-versions"))
+    driver.click("question-versions")
+    driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
+    (args,) = fake.asked("experiment.plan")
+    assert args.experiment.recipe == "versions"
+    assert args.budget_s == 300.0
+    assert not driver.sees("question-versions")
+    driver.click("experiment-back")
+    assert driver.sees("question-versions")
+    assert not driver.sees("experiment-headline")
+
+
+def test_the_fastest_settings_are_found_and_used(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Experiment")
+    minutes = combo(driver, "question-minutes")
+    minutes.setCurrentIndex(minutes.findText("At most 15 min"))
+    driver.click("question-fastest")
+    driver.wait(lambda: driver.sees("experiment-use-proven"))
+    (args,) = fake.asked("experiment.best")
+    assert args.budget_s == 900.0
+    assert not driver.sees("experiment-longer")
+    chart = driver.find(IntervalChart, "experiment-chart")
+    assert isinstance(chart, IntervalChart)
+    lines = chart.accessibleDescription().splitlines()
+    assert lines[0].startswith("Winner: ")
+    assert any(line.startswith("Now: ") for line in lines)
+    driver.wait(lambda: not use_action(driver, SETS[4].levels)[1])
+    driver.click("experiment-use-proven")
+    confirm_use(driver)
+    assert driver.window._detail.settings.dirty
+
+
+def test_without_proof_more_trials_are_offered_instead_of_settings(driver: Driver, fake: FakeHost) -> None:
+    flat(fake)
+    driver.open()
+    driver.tab("Experiment")
+    driver.wait(lambda: driver.sees("question-versions"))
+    driver.click("question-versions")
+    driver.wait(lambda: "No difference found." in driver.text_of("experiment-headline"))
+    driver.wait(lambda: driver.sees("experiment-longer"))
+    assert not driver.sees("experiment-use-proven")
+    driver.click("experiment-longer")
+    driver.wait(lambda: len(fake.asked("experiment.plan")) == 2)
+    first, second = fake.asked("experiment.plan")
+    assert second.budget_s is None
+    assert second.experiment.repeats == 2 * PLAN.experiment.repeats
+    assert second.experiment.recipe == first.experiment.recipe
+    driver.wait(lambda: driver.sees("experiment-longer"))

@@ -12,6 +12,7 @@ from experiment_steps import (
     plan_first_recipe,
     save_stopped,
     sentences_of,
+    show_studies,
 )
 from fake_experiments import PLAN, outcomes
 from PySide6.QtWidgets import QProgressBar, QPushButton, QTableWidget
@@ -71,7 +72,7 @@ def test_an_unfinished_search_is_gone_on_with(driver: Driver, fake: FakeHost) ->
     answer = driver.find(QTableWidget, "experiment-answer")
     assert isinstance(answer, QTableWidget)
     names = [item.text() for row in range(2) if (item := answer.item(row, 0)) is not None]
-    assert names == ["Winner, tested again", "As it is now, tested again"]
+    assert names == ["Winner, tested again", "Now, tested again"]
     assert driver.text_of("experiment-dropped") == "Dropped: 1"
     driver.click("experiment-dropped")
     driver.window.grab()
@@ -85,6 +86,7 @@ def test_what_a_stopped_search_has_found_is_told(driver: Driver) -> None:
     assert any(
         text.startswith("A re-test takes 4 rounds") for text in sentences_of(driver, "experiment-warn")
     )
+    driver.click("experiment-ranking-section")
     assert driver.sees("experiment-answer")
     assert driver.sees("experiment-start")  # it can be resumed
 
@@ -116,7 +118,7 @@ def test_an_imported_one_is_not_started(driver: Driver, tmp_path: Path) -> None:
     queries.import_file(str(file))
     open_page(driver)
     load_earlier(driver)
-    driver.wait(lambda: "imported from desk.json" in driver.text_of("experiment-ended"))
+    driver.wait(lambda: "Imported from desk.json" in driver.text_of("experiment-ended"))
     assert "5 of 18 trials" in driver.text_of("experiment-ended")
     assert not driver.sees("experiment-start")
     driver.wait(driver.find(QPushButton, "experiment-export").isEnabled)
@@ -124,7 +126,8 @@ def test_an_imported_one_is_not_started(driver: Driver, tmp_path: Path) -> None:
 
 def test_the_time_chosen_limits_the_run_and_what_is_left_of_it(driver: Driver, fake: FakeHost) -> None:
     open_page(driver)
-    choose_limit(driver, "15 minutes")
+    choose_limit(driver, "At most 15 min")
+    show_studies(driver)
     driver.click("experiment-plan")
     driver.wait(lambda: driver.sees("experiment-start"))
     fake.hold.clear()
@@ -142,7 +145,7 @@ def test_the_time_chosen_limits_one_of_the_history(driver: Driver, fake: FakeHos
     save_stopped("")
     open_page(driver)
     driver.wait(lambda: driver.sees("experiment-continue"))
-    choose_limit(driver, "2 minutes")
+    choose_limit(driver, "At most 2 min")
     driver.click("experiment-continue")
     driver.wait(lambda: "18 of 18 trials" in driver.text_of("experiment-ended"))
     assert [args.budget_s for args in fake.asked("experiment.run")] == [120.0]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from apply_steps import shown
+from settings_steps import row as option_row
 
 from ui.apply.dialog import ApplyDialog
 
@@ -20,12 +21,12 @@ def test_changes_are_shown_on_every_page(driver: Driver, page: str) -> None:
     driver.window._detail.settings.load_entry("", "", "rsize=65536,nconnect=4")
     driver.tab(page)
     assert driver.sees("pending-bar")
-    assert driver.text_of("pending-text") == "2 changes not applied: Connections, Read size"
+    assert driver.text_of("pending-text") == "2 changes not applied: Read size, Connections"
 
 
 def test_one_change_is_said_in_the_singular(driver: Driver) -> None:
     driver.open()
-    driver.window._detail.settings._rows["wsize"].editor.set_value("65536")
+    option_row(driver.window._detail.settings, "wsize").editor.set_value("65536")
     driver.wait(lambda: driver.sees("pending-bar"))
     assert driver.text_of("pending-text") == "1 change not applied: Write size"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.experiment.model import Experiment, ExperimentPlan, Factor, OptionSet, WorkloadSpec
-from app.experiment.proposed_options import propose_options
+from app.experiment.proposed_options import matching_set, propose_options
 
 
 def plan_of(options: str, factors: dict[str, list[str]], sets: list[dict[str, str]]) -> ExperimentPlan:
@@ -80,3 +80,21 @@ def test_only_new_lint_findings_are_reported() -> None:
     again = propose_options(plan, plan.sets[1], "vers=4.2,soft,timeo=3")
     assert again.changes == []
     assert again.findings == []
+
+
+def test_the_set_of_a_mount_is_found() -> None:
+    plan = plan_of("vers=3", {"rsize": ["8192", "65536"]}, [{"rsize": "8192"}, {"rsize": "65536"}])
+    found = matching_set(plan, "vers=4.2,hard,rsize=65536", None)
+    assert found is plan.sets[1]
+    assert matching_set(plan, "vers=4.2,rsize=4096", None) is None
+    # The block size of a test is no setting of the mount, so that several sets match.
+    blocks = plan_of("", {"block_size": ["4k", "1M"]}, [{"block_size": "4k"}, {"block_size": "1M"}])
+    assert matching_set(blocks, "", None) is None
+
+
+def test_the_readahead_belongs_to_the_set_of_a_mount() -> None:
+    levels = [{"read_ahead_kb": "128"}, {"read_ahead_kb": "1024"}]
+    plan = plan_of("", {"read_ahead_kb": ["128", "1024"]}, levels)
+    found = matching_set(plan, "hard", 1024)
+    assert found is plan.sets[1]
+    assert matching_set(plan, "hard", None) is None
