@@ -22,7 +22,7 @@ from app.text.errors import ErrorCode
 from app.text.units import format_duration, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from app.history.model import Run
     from app.speedtest.model import Environment, TestResult, Transfer
@@ -44,6 +44,8 @@ _FORMATS: dict[str, Callable[[float], str]] = {
     "rtt_s": format_duration,
     "read_ahead_kb": lambda kib: format_size(1024 * kib),
 }
+#: Ratio of memory sizes below which they count as the same.
+_SAME_MEMORY = 1.05
 #: Facts that differ between any two tests: listed as different, but never given as the cause.
 _ALWAYS_DIFFERENT = frozenset({_NAMES["rtt_s"]})
 
@@ -104,10 +106,18 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunComparison:
     differing = _differences(
         [settings_text(result) for result in old], [settings_text(result) for result in new]
     )
+    if _is_same_memory(result.environment for result in (*old, *new)):
+        differing = [item for item in differing if item.name != _NAMES["memory_bytes"]]
     comparisons = compare_results(old, new)
     known = [_list_text([item]) for item in (*tests, *differing) if item.name not in _ALWAYS_DIFFERENT]
     notes += explain_differences(old, new, comparisons, known)
     return RunComparison(comparisons=comparisons, differing=differing, notes=notes)
+
+
+def _is_same_memory(environments: Iterable[Environment | None]) -> bool:
+    """Return whether the sizes of the memory differ only by what kernel and firmware reserve."""
+    sizes = [one.memory_bytes for one in environments if one is not None and one.memory_bytes]
+    return bool(sizes) and max(sizes) <= min(sizes) * _SAME_MEMORY
 
 
 def compare_with_baseline(baseline: Run, result: TestResult) -> tuple[str, str]:

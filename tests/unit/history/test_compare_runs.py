@@ -64,6 +64,18 @@ def test_without_a_cause_the_ranges_are_given() -> None:
     assert "after, 60 MB/s to 62 MB/s (2 repeats)." in note
 
 
+def test_memory_that_differs_a_little_is_the_same() -> None:
+    def names(first: int, second: int) -> list[str]:
+        runs = [
+            Run(result=sample_results.result(FAST, environment=Environment(host="desk", memory_bytes=size)))
+            for size in (first, second)
+        ]
+        return [item.name for item in compare_runs(runs[:1], runs[1:]).differing]
+
+    assert names(981 << 20, 993 << 20) == []
+    assert names(981 << 20, 1993 << 20) == ["memory"]
+
+
 def test_a_small_difference_or_different_options_give_no_note() -> None:
     assert notes(sample_results.result(FAST), sample_results.result(NEARLY)) == []
     assert notes(sample_results.result(FAST), sample_results.result(SLOW, effective={"vers": "3"})) == []
