@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
     from window_user import WindowUser
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.timeout(1200),
+    pytest.mark.qt_log_ignore("This plugin does not support"),  # of the list of completions
+]
 
 
 def test_a_share_is_mounted_for_good(

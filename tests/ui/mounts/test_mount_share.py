@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from driver import Driver
     from fake_host import FakeHost
 
+#: Typing may open the list of completions.
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support")
 ONE = {"exports": [ExportedPath(path="/export/home")], "root": []}
 
 
