@@ -6,11 +6,11 @@ only root can change the files that it is about to run.
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path.append(str(Path(__file__).absolute().parents[2]))
+    sys.path.append(os.path.abspath(__file__).rsplit("/", 3)[0])  # noqa: PTH100
     from app.helper.main import main
 
     sys.exit(main(sys.argv))

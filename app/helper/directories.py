@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from app.helper.callers import Caller
 
 
-@dataclass
 class MountDirectory:
     """Directories that were created for one mount point.
 
@@ -23,7 +21,8 @@ class MountDirectory:
         made: (path, device, inode) of each created directory, outermost first.
     """
 
-    made: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
+    def __init__(self) -> None:
+        self.made: list[tuple[str, int, int]] = []
 
     def undo(self) -> None:
         """Remove the created directories, innermost first; replaced or non-empty ones stay."""

@@ -11,6 +11,7 @@ The order of the steps matters: the caller's limits, terminal and timers apply u
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -47,7 +48,7 @@ _USAGE = """usage: mountwright-helper {mount|persist|bench|tune|apply}
 def main(argv: list[str]) -> int:
     """Run the helper for the action ``argv[1]``; return the exit status of this process.
 
-    It returns in the first process and in each role process.
+    It returns in the first process, and in the process of the role “bench”.
     """
     # UTF-8 mode is required: otherwise the caller's locale would choose the bytes of paths.
     if not (sys.flags.isolated and sys.flags.no_site and sys.flags.utf8_mode):
@@ -142,6 +143,7 @@ def _start_roles(action: str, caller: Caller, subject: ApprovedMount | None, cli
     roles, pids = ACTIONS[action], list[int]()
     # Blocked until each process has installed its handlers.
     signal.pthread_sigmask(signal.SIG_BLOCK, _END)
+    gc.freeze()  # otherwise each role's garbage collector would copy the pages of what is loaded by now
     with contextlib.ExitStack() as theirs:
         lines: list[socket.socket] = []
         for role in roles:
@@ -154,7 +156,10 @@ def _start_roles(action: str, caller: Caller, subject: ApprovedMount | None, cli
                 null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
                 for standard in (0, 1):
                     os.dup2(null, standard)
-                return _serve(action, role, caller, subject, line)
+                if role == "bench":  # it unmounts in an exit handler
+                    return _serve(action, role, caller, subject, line)
+                # Python's shutdown would copy each page that the role shares with the first process.
+                os._exit(_serve(action, role, caller, subject, line))
             line.close()
             lines.append(theirs.enter_context(other))
             pids.append(pid)

@@ -9,11 +9,10 @@ it.
 from __future__ import annotations
 
 import functools
+import os
 import re
 import tomllib
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from app.helper import validate
 from app.helper.errors import Refusal
@@ -45,8 +44,7 @@ _NUMBER_KINDS = frozenset({"uint", "size", "decisec", "sec", "minutes", "port"})
 _U32 = 2**32 - 1
 
 
-@dataclass(frozen=True)
-class CatalogueEntry:
+class CatalogueEntry(NamedTuple):
     """One option of the catalogue, with the fields that the helper needs.
 
     Attributes:
@@ -64,7 +62,6 @@ class CatalogueEntry:
     maximum: int
 
 
-@dataclass(frozen=True)
 class Catalogue:
     """Options that the helper passes on for every user.
 
@@ -75,10 +72,11 @@ class Catalogue:
         remount: spellings that a remount changes.
     """
 
-    bare: dict[str, CatalogueEntry] = field(default_factory=dict[str, CatalogueEntry])
-    keyed: dict[str, CatalogueEntry] = field(default_factory=dict[str, CatalogueEntry])
-    elsewhere: set[str] = field(default_factory=set[str])
-    remount: set[str] = field(default_factory=set[str])
+    def __init__(self, keyed: dict[str, CatalogueEntry] | None = None) -> None:
+        self.bare: dict[str, CatalogueEntry] = {}
+        self.keyed = {} if keyed is None else keyed
+        self.elsewhere: set[str] = set()
+        self.remount: set[str] = set()
 
     def has(self, name: str) -> bool:
         """Whether the catalogue has an option of this name, which every user may set."""
@@ -163,22 +161,22 @@ def shown(word: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_.+-]{1,40}", name := word.partition("=")[0]) else "?"
 
 
-def catalogue_path() -> Path:
+def catalogue_path() -> str:
     """Return the path of options.toml, of the installed helper or of the checkout."""
-    root = Path(__file__).absolute().parents[2]
-    installed = root / "options.toml"
-    return installed if installed.exists() else root / "resources" / "options.toml"
+    root = os.path.abspath(__file__).rsplit("/", 3)[0]  # noqa: PTH100 - pathlib is slow to load
+    installed = f"{root}/options.toml"
+    return installed if os.access(installed, os.F_OK) else f"{root}/resources/options.toml"
 
 
 @functools.cache
-def load(path: Path | None = None) -> Catalogue:
+def load(path: str | None = None) -> Catalogue:
     """Read the catalogue from a file; None for the helper's own.
 
     Raises:
         OSError: if the file cannot be read.
         ValueError: if it is not TOML, or has no options for the helper.
     """
-    with (path or catalogue_path()).open("rb") as file:
+    with open(path or catalogue_path(), "rb") as file:  # noqa: PTH123
         document = tomllib.load(file)
     catalogue = Catalogue()
     for name, table in cast("dict[str, dict[str, Any]]", document.get("option", {})).items():

@@ -17,8 +17,8 @@ SAFE = re.compile(r"[A-Za-z0-9_.=:-]+")
 
 
 def test_it_reads_the_catalogue_of_the_checkout():
-    assert catalogue_path() == Path(__file__).parents[3] / "resources" / "options.toml"
-    table = tomllib.loads(catalogue_path().read_text(encoding="utf-8"))["option"]
+    assert catalogue_path() == str(Path(__file__).parents[3] / "resources" / "options.toml")
+    table = tomllib.loads(Path(catalogue_path()).read_text(encoding="utf-8"))["option"]
     allowed = {name for name, entry in table.items() if entry["helper"]}
     assert {entry.name for entry in [*CATALOGUE.bare.values(), *CATALOGUE.keyed.values()]} == allowed
 
@@ -343,6 +343,6 @@ def test_an_installed_catalogue_comes_first(tmp_path, monkeypatch):
     from app.helper import options
 
     monkeypatch.setattr(options, "__file__", str(tmp_path / "app" / "helper" / "options.py"))
-    assert catalogue_path() == tmp_path / "resources" / "options.toml"
+    assert catalogue_path() == str(tmp_path / "resources" / "options.toml")
     (tmp_path / "options.toml").write_text("")
-    assert catalogue_path() == tmp_path / "options.toml"
+    assert catalogue_path() == str(tmp_path / "options.toml")
