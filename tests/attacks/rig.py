@@ -13,6 +13,7 @@ mounts a tmpfs, and NFS_TABLE patches the helper's mount table, so that a tmpfs 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -25,6 +26,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -174,7 +176,7 @@ class Rig:
     """Namespaces with the installed helper, a bus, polkitd and ordinary users; see the module docstring.
 
     Args:
-        stage: empty directory in which the helper is installed.
+        stage: empty directory for the helper; installed copies for all rigs are kept beside it.
         answers: answer of the polkit rule by action; "NO" for all other actions.
         nfs: whether tmpfs replaces NFS.
         bus: whether a bus and polkitd are started.
@@ -575,15 +577,24 @@ class Session:
 
 
 def _install(stage: Path, *, nfs: bool) -> None:
+    """Copy the installed helper to the stage: the installer runs once for all rigs of a run."""
+    shutil.copytree(_installed(stage.parent, nfs=nfs), stage, symlinks=True, dirs_exist_ok=True)
+    stage.chmod(0o755)
+
+
+@functools.cache
+def _installed(folder: Path, *, nfs: bool) -> Path:
+    """Install the helper in a new directory below this one, and return the directory."""
+    prefix = Path(tempfile.mkdtemp(prefix="helper-", dir=folder))
     subprocess.run(
-        [sys.executable, str(ROOT / "packaging" / "install_helper.py"), "--prefix", str(stage)],
+        [sys.executable, str(ROOT / "packaging" / "install_helper.py"), "--prefix", str(prefix)],
         check=True,
         capture_output=True,
     )
-    stage.chmod(0o755)
     if nfs:
-        with (stage / "usr/libexec/mountwright/app/helper/mountinfo.py").open("a") as file:
+        with (prefix / "usr/libexec/mountwright/app/helper/mountinfo.py").open("a") as file:
             file.write(NFS_TABLE)
+    return prefix
 
 
 def _descendants(pid: int) -> list[int]:
