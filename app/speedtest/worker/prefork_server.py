@@ -1,7 +1,8 @@
 """Prefork server: starts the processes of a private mount's tests without delay, as copies of itself.
 
-Starting Python and importing a worker's modules takes longer than a small test. This process does both once
-and forks a copy for each program that the agent requests. A copy can be killed like any other process. A copy
+Starting Python and importing a worker's modules takes longer than a small test: 93 ms of processor time on a
+computer, 3 s in the lab's guest; a fork takes 1.5 ms and 115 ms. This process does both once and forks a copy
+for each program that the agent requests. A copy can be killed like any other process. A copy
 that finished a test is reused for the next one, which in a slow guest saves the time of the fork. Between
 tests neither the server nor an idle copy holds a file of a mount, so mounts can come and go.
 
