@@ -15,8 +15,8 @@ from app.cli.prompts import APPROVABLE, add_yes, confirm_approval, confirm_nofai
 from app.cli.table import table
 from app.cli.text import report_text
 from app.errors import AppError
-from app.mounts.approval import approval_sentences
 from app.mounts.change_model import ApplyArgs, ApplyPlan, ApplyReport, BusyChoice, KeepArgs, SaveTarget
+from app.mounts.change_text import approval_sentences
 from app.mounts.entry_options import added_sentences, with_nofail
 from app.mounts.findings import findings_before_writing
 from app.service.protocol import ListArgs

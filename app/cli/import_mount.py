@@ -9,8 +9,8 @@ import msgspec
 from app.cli.apply import apply_text
 from app.cli.prompts import ask_consent, confirm_approval
 from app.errors import AppError
-from app.mounts.approval import approval_sentences
 from app.mounts.change_model import ApplyArgs, ApplyPlan, ForeignArgs
+from app.mounts.change_text import approval_sentences
 from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from app.cli.table import table
 from app.cli.text import terminal_safe
 from app.errors import AppError, ErrorKind, printable
 from app.files.safe_write import save_file
-from app.mounts.approval import approval_sentences
 from app.mounts.change_model import (
     ImportArgs,
     ImportChoice,
@@ -25,7 +24,7 @@ from app.mounts.change_model import (
     ImportReport,
     SaveIn,
 )
-from app.mounts.file_import import import_report_lines, import_status_text, prompts_text
+from app.mounts.change_text import approval_sentences, import_report_lines, import_status_text, prompts_text
 from app.mounts.mounts_file import MAX_BYTES, entries_of_table, from_toml, to_toml
 from app.mounts.table import plain_path
 from app.service.protocol import HelloResult, ListArgs

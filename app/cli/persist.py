@@ -8,8 +8,8 @@ import msgspec
 
 from app.cli.findings import print_findings
 from app.cli.prompts import ask_consent, confirm_approval, confirm_nofail
-from app.mounts.approval import approval_sentences
 from app.mounts.change_model import PersistArgs, RemoveArgs
+from app.mounts.change_text import approval_sentences
 from app.mounts.entry_options import added_sentences, with_nofail
 from app.mounts.findings import findings_before_writing
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from app.errors import AppError, ErrorKind
-from app.mounts.approval import approval_sentences
+from app.mounts.change_text import approval_sentences
 from app.service.protocol import ApprovalArgs, LinkHomeArgs, MountArgs, UnmountArgs
 
 if TYPE_CHECKING:

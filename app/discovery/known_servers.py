@@ -12,7 +12,7 @@ import msgspec
 
 from advisor.share import Share, ShareError
 from app.discovery.client import browse_network
-from app.discovery.model import KnownServer, ServersResult
+from app.discovery.model import KnownServer, ServersResult, merge_servers
 from app.errors import AppError
 from app.files.state_files import read_state_file, remove_state_file, write_state_file
 from app.files.user_directories import state_directory
@@ -59,25 +59,6 @@ def _with_recent(known: ServersResult) -> ServersResult:
     except AppError as error:
         return msgspec.structs.replace(known, warnings=[*known.warnings, error.message])
     return msgspec.structs.replace(known, servers=merge_servers([*known.servers, *recent]))
-
-
-def merge_servers(servers: list[KnownServer]) -> list[KnownServer]:
-    """Merge servers of the same name, ignoring case, and return them in alphabetical order."""
-    found: dict[str, KnownServer] = {}
-    for server in servers:
-        key = server.name.casefold()
-        same = found.get(key)
-        if same is not None:
-            found[key] = KnownServer(
-                name=same.name,
-                sources=sorted({*same.sources, *server.sources}),
-                exports=sorted({*same.exports, *server.exports}),
-                address=same.address or server.address,
-                calls_itself=same.calls_itself or server.calls_itself,
-            )
-        else:
-            found[key] = server
-    return [found[key] for key in sorted(found)]
 
 
 def known_servers(root: str = "/") -> ServersResult:

@@ -324,3 +324,22 @@ class QueryReply(msgspec.Struct, frozen=True, kw_only=True):
     probe: ProbeResult | None = None
     announced: list[KnownServer] | None = None
     problem: Problem | None = None
+
+
+def merge_servers(servers: list[KnownServer]) -> list[KnownServer]:
+    """Merge servers of the same name, ignoring case, and return them in alphabetical order."""
+    found: dict[str, KnownServer] = {}
+    for server in servers:
+        key = server.name.casefold()
+        same = found.get(key)
+        if same is not None:
+            found[key] = KnownServer(
+                name=same.name,
+                sources=sorted({*same.sources, *server.sources}),
+                exports=sorted({*same.exports, *server.exports}),
+                address=same.address or server.address,
+                calls_itself=same.calls_itself or server.calls_itself,
+            )
+        else:
+            found[key] = server
+    return [found[key] for key in sorted(found)]

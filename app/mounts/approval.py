@@ -19,6 +19,7 @@ from app.helper.errors import Refusal
 from app.helper.options import load
 from app.helper_client.client import explain_refusal
 from app.mounts import mount_point as points
+from app.mounts.change_text import approval_sentences
 from app.mounts.model import Approval
 from app.mounts.mount_users import find_holders
 from app.text.errors import ErrorCode
@@ -174,24 +175,6 @@ def not_approved_error(approval: Approval) -> AppError:
 def move_error(old: str, new: str) -> AppError:
     """Return the error of a move to another mount point: an approval covers only one mount point."""
     return AppError(ErrorCode.MOVE_NEEDS_APPROVAL, old=old, new=new)
-
-
-def approval_sentences(approval: Approval) -> list[str]:
-    """Return the sentences that the person reads before agreeing to an approval."""
-    sentences = [f"An administrator has to approve this by itself. {' '.join(approval.reasons)}"]
-    if approval.hidden:
-        names = ", ".join(approval.hides)
-        more = approval.hidden - len(approval.hides)
-        sentences.append(
-            f"The mount hides what is in the directory now: {names}{f' and {more} more' if more > 0 else ''}."
-            if approval.hidden > 0
-            else "The mount hides what is in the directory now. You may not list it."
-        )
-    sentences += [
-        f"{holder.command} (process {holder.pid}, {holder.user}) uses the directory: {holder.use}."
-        for holder in approval.holders
-    ]
-    return sentences
 
 
 def _is_invalid_mount_point(point: str) -> bool:

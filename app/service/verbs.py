@@ -34,13 +34,13 @@ from app.mounts.actions import MountActions, kernel_has_client
 from app.mounts.apply import ChangeRunner
 from app.mounts.approval import (
     approval_of_change,
-    approval_sentences,
     home_link_offer,
     make_home_link,
     move_error,
     not_approved_error,
     required_approval,
 )
+from app.mounts.change_text import approval_sentences
 from app.mounts.config_store import ConfigStore
 from app.mounts.file_import import plan_import, run_import
 from app.mounts.findings import lint_mount, merge_findings, refusal_error

@@ -25,7 +25,6 @@ from app.discovery.model import (
     VersionOffer,
 )
 from app.errors import AppError, CancelledError, ErrorKind
-from app.mounts.approval import approval_sentences
 from app.mounts.change_model import (
     ApplyEvent,
     ApplyPlan,
@@ -36,6 +35,7 @@ from app.mounts.change_model import (
     PlannedOptionChange,
     StepState,
 )
+from app.mounts.change_text import approval_sentences
 from app.mounts.foreign_entries import foreign_entry
 from app.mounts.model import (
     Active,

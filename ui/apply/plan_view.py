@@ -12,7 +12,7 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from advisor.options import catalogue
-from app.mounts.approval import approval_sentences
+from app.mounts.change_text import approval_sentences
 from app.mounts.entry_options import added_sentences
 from app.mounts.findings import finding_text, findings_before_writing
 from app.text.message import message_text

@@ -15,8 +15,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QDialog, QPushButton, QVBoxLayout, QWidget
 
 from app.errors import AppError, ErrorKind
-from app.mounts.approval import approval_sentences
 from app.mounts.change_model import RemoveArgs
+from app.mounts.change_text import approval_sentences
 from app.service.protocol import ApprovalArgs, LinkHomeArgs, UnmountArgs
 from ui.common.bridge import LatestCall
 from ui.common.dialogs import add_buttons, confirm, fit_to_text

@@ -30,9 +30,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.files.safe_write import default_folder, read_file, save_file
-from app.mounts.approval import approval_sentences
 from app.mounts.change_model import ImportArgs, ImportChoice, ImportItem, ImportPlan, ImportPlanArgs
-from app.mounts.file_import import import_report_lines, import_status_text, prompts_text
+from app.mounts.change_text import approval_sentences, import_report_lines, import_status_text, prompts_text
 from app.mounts.mounts_file import MAX_BYTES, entries_of_table, from_toml, to_toml
 from ui.common import theme
 from ui.common.bridge import LatestCall

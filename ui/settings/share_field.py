@@ -16,8 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.discovery.known_servers import merge_servers
-from app.discovery.model import NFS_PORT, ExportsArgs, ScanArgs, ServersArgs
+from app.discovery.model import NFS_PORT, ExportsArgs, ScanArgs, ServersArgs, merge_servers
 from app.errors import ErrorKind
 from app.service.protocol import Empty
 from ui.common import theme

@@ -21,8 +21,9 @@ from app.helper_client.client import ApprovedPlan, _wire_arguments, explain_refu
 from app.mounts import approval, mount_point
 from app.mounts.actions import MountActions
 from app.mounts.apply import ChangeRunner
-from app.mounts.approval import approval_sentences, home_link_offer, make_home_link, not_approved_error
+from app.mounts.approval import home_link_offer, make_home_link, not_approved_error
 from app.mounts.change_model import ApplyArgs, ApplyReport, PersistArgs, RemoveArgs
+from app.mounts.change_text import approval_sentences
 from app.mounts.config_store import ConfigStore
 from app.mounts.fstab_store import FstabStore
 from app.mounts.model import Approval, Holder

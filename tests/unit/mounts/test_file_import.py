@@ -19,14 +19,8 @@ from app.mounts.change_model import (
     ImportReport,
     MountEntry,
 )
-from app.mounts.file_import import (
-    count_prompts,
-    import_report_lines,
-    import_status_text,
-    plan_import,
-    prompts_text,
-    run_import,
-)
+from app.mounts.change_text import count_prompts, import_report_lines, import_status_text, prompts_text
+from app.mounts.file_import import plan_import, run_import
 from app.mounts.model import Approval
 from app.mounts.mounts_file import entries_of_table, from_toml, to_toml
 from app.tasks import CancelToken
