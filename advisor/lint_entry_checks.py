@@ -240,7 +240,7 @@ def _point_dots(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
 
 
 def _point_missing(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
-    settings = situation.context.settings
+    settings = () if situation.context.drop_in else situation.context.settings
     given = {(section, key) for section, key, value in settings if value}
     for section, keys in (("Mount", ("What", "Where")), ("Automount", ("Where",))):
         if any(section == one for one, _, _ in settings):

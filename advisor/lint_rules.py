@@ -188,6 +188,7 @@ class LintContext:
         freq: fifth field of fstab.
         passno: sixth field of fstab.
         unit_file: file name of the unit without its directory, "" if unknown.
+        drop_in: whether the file is a drop-in, which adds to the settings of a unit.
         settings: section, key and value of every assignment in the unit.
         before: earlier entries of the same file, in their order.
         planned: whether the mount does not exist yet, so that its entry is still undecided.
@@ -213,6 +214,7 @@ class LintContext:
     freq: int = 0
     passno: int = 0
     unit_file: str = ""
+    drop_in: bool = False
     settings: tuple[tuple[str, str, str], ...] = ()
     before: tuple[NeighborEntry, ...] = ()
     planned: bool = False

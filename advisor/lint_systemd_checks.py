@@ -400,7 +400,7 @@ def _unit_not_enabled(situation: LintInput, _rule: LintRule) -> Iterator[LintMat
     sections = {section for section, _, _ in context.settings}
     wanted = any(section == "Install" and value for section, _, value in context.settings)
     both = {"Mount", "Automount"} <= sections
-    if context.place == "unit" and sections and not wanted and not both:
+    if context.place == "unit" and sections and not (wanted or both or context.drop_in):
         yield LintMatch((), {"suffix": ".automount" if "Automount" in sections else ".mount"})
 
 

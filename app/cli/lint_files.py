@@ -20,6 +20,7 @@ from app.mounts.table import plain_path
 
 _UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE | re.IGNORECASE)
 _UNIT_FILE = re.compile(r".+\.(mount|automount)")
+_DROP_IN = re.compile(r"\.(mount|automount)\.d/[^/]+\Z")
 _NFSMOUNT_CONF = re.compile(r"^\s*\[\s*(?:NFSMount_\w+|Server|MountPoint)\b", re.MULTILINE | re.IGNORECASE)
 #: Map entry with its options after the share, where autofs does not read them.
 _OPTIONS_AFTER_SHARE = re.compile(r"^[^#]*\s\S+:/\S*\s+-[a-z][\w=,.-]*\s*$")
@@ -61,7 +62,7 @@ def read_entries(name: str, raw: bytes) -> tuple[list[FileEntry], list[str]]:
     if _UNIT.search(raw) or (_UNIT_FILE.fullmatch(base) and b"[" in raw):
         return _unit_entries(name, printable(raw.decode(errors="surrogateescape")))
     text = printable(raw.decode(errors="surrogateescape"))
-    if base == "nfsmount.conf" or _NFSMOUNT_CONF.search(text):
+    if "nfsmount.conf" in name or _NFSMOUNT_CONF.search(text):
         return _nfsmount_conf_entries(name, text)
     if _COMMAND_LINE.search(text):
         return _command_entries(name, text)
@@ -237,6 +238,7 @@ def _unit_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
         point_written=mount_point,
         fstype=fstype,
         unit_file=base if _UNIT_FILE.fullmatch(base) else "",
+        drop_in=_DROP_IN.search(name) is not None,
         settings=settings,
     )
     warnings = [

@@ -487,6 +487,19 @@ def test_other_lines_that_get_in_the_way_of_a_share_are_reported(line: str, warn
     assert report.warnings == warnings
 
 
+def test_a_drop_in_of_a_unit_may_have_a_part_of_its_settings() -> None:
+    name = "/etc/systemd/system/mnt-a.mount.d/time.conf"
+    report = command.lint_file(name, b"[Mount]\nTimeoutSec=60\n", None, [])
+    assert [finding.rule for finding in report.entries[0].findings] == []
+    report = command.lint_file(name, b"[Mount]\nTimeoutsSec=60\n", None, [])
+    assert [finding.rule for finding in report.entries[0].findings] == ["unit-setting"]
+
+
+def test_a_file_of_the_directory_nfsmount_conf_d_is_known_by_its_name() -> None:
+    report = command.lint_file("/etc/nfsmount.conf.d/a.conf", b'[ Servr "nas" ]\nHard=True\n', None, [])
+    assert "Did you mean [ Server ]?" in report.warnings[0]
+
+
 def test_the_flag_for_a_choice_among_entries_is_reported() -> None:
     text = "mount -t nfs -O vers=4.2 nas:/a /mnt/a\nmount -a -O _netdev\n"
     report = command.lint_file("m.sh", text.encode(), None, [])
