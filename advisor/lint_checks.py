@@ -401,10 +401,20 @@ _FALSE_WORDS = frozenset({"no", "off", "false", "0", "n", "none", "disable", "di
 def _cache_tag(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Match a tag of fsc that is meant to switch the cache on or off."""
     tag = situation.values.get("fsc", "").lower()
-    if tag in _TRUE_WORDS:
+    if tag in _TRUE_WORDS or tag.startswith("/"):
         yield LintMatch(("fsc",), _template_values(situation, "fsc"), Fix(set=("fsc",)))
     elif tag in _FALSE_WORDS and "=" in situation.written["fsc"][-1]:
         yield LintMatch(("fsc",), _template_values(situation, "fsc"), Fix(("fsc",)))
+
+
+def _value_after_comma(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match an option that is meant as a second value of the option before it."""
+    for before, item in itertools.pairwise(situation.options):
+        option, name, _ = catalogue().read_item(before)
+        other = catalogue().find(item)
+        meant = option is not None and "=" in before and item in option.values
+        if meant and other is not None and other is not option:
+            yield LintMatch((name,), {"before": before, "item": item, "name": name})
 
 
 def _context_form(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -580,6 +590,7 @@ LINT_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = {
     "mount-host": _mount_host,
     "service-port": _other_service_port,
     "cache-tag": _cache_tag,
+    "value-after-comma": _value_after_comma,
     "context-form": _context_form,
     "in-force": _items_in_force,
     "remount": _not_remountable,

@@ -75,6 +75,8 @@ CASES = [
     ("cache-tag", "fsc=yes", NOW, "fsc"),
     ("cache-tag", "ro,fsc=1", NOW, "ro,fsc"),
     ("cache-tag", "fsc=off,ro", NOW, "ro"),
+    ("cache-tag", "fsc=/var/cache/fscache,ro", NOW, "fsc,ro"),
+    ("value-after-comma", "vers=3,local_lock=flock,posix", NOW, None),
     ("read-only-anyway", "ro,x-systemd.rw-only", NOW, "ro"),
     ("context-form", "context=httpd_sys_content_t", NOW, None),
     ("context-form", "fscontext=system_u", NOW, None),
@@ -152,6 +154,8 @@ RIGHT = [
     ("rw,hard,noac,actimeo=0", replace(VAR, mount_point="/u01/app/crs")),
     ("ro,private,hard", NOW),
     ("vers=3,local_lock=flock", NOW),  # for Samba
+    ("vers=3,posix,local_lock=flock", NOW),
+    ("sec=sys,rw,proto=tcp,hard", NOW),
     ("ro,nolock,nocto,actimeo=3600", LintContext(place="fstab", share="server:/export", mount_point="/usr")),
     ("ro,nocto,actimeo=600", NOW),
     ("rw,actimeo=120", NOW),
