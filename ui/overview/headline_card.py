@@ -65,7 +65,7 @@ def action_texts() -> dict[OverviewAction, str]:
     """Return the text of each action's button."""
     return {
         _A.TRY: tr("&Try It and Measure"),
-        _A.APPLY: tr("Appl&y Without a Test…"),
+        _A.APPLY: tr("Appl&y Untested…"),
         _A.USE: tr("Use &Recommended"),
         _A.WHY: tr("&Why?"),
         _A.TEST: tr("&Test the Speed"),

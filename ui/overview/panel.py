@@ -464,6 +464,8 @@ class OverviewPanel(QWidget):
         if has_reasons and OverviewAction.WHY not in style.others:
             style = style._replace(others=(*style.others, OverviewAction.WHY))
         notes = self._notes(measured=headline.code in {"full-link", "held-back"})
+        if style.primary is OverviewAction.APPLY:
+            notes[OverviewAction.APPLY] = self.tr("Appl&y…")
         self._headline.show_headline(style, text.title, text.lines, notes=notes)
         self._headline.set_blocked(self._blocked)
         if not has_reasons:

@@ -259,6 +259,7 @@ def test_headline_button_and_tiles_need_no_scrolling(driver: Driver, fake: FakeH
         offered(driver, fake)
         driver.window.resize(1000, 700)
         QApplication.processEvents()
+        assert (driver.window.width(), driver.window.height()) == (1000, 700)
         area = driver.window._detail.overview.findChild(QScrollArea)
         assert area is not None
         view = area.viewport()
