@@ -8,6 +8,7 @@ import pytest
 
 from advisor.facts import ClientFacts, Facts, LinkFacts, ServerFacts
 from advisor.identify import find_card, identify_card, network_cards
+from advisor.lint import LintContext
 from advisor.options import MountOptions
 from advisor.recommend import Advice, group_recommendations, recommend
 from advisor.recommendation import MeasuredOption
@@ -174,6 +175,19 @@ def test_more_connections_only_where_one_carries_too_little(
 ) -> None:
     facts = Facts(client=ClientFacts(kernel="6.1.0", udp=False, tcp_window_bytes=window), link=link)
     assert _proposed(recommend(MountOptions(), facts)) == wanted
+
+
+@pytest.mark.parametrize("kind", ["efs", "azure-files", "azure-blob"])
+@pytest.mark.parametrize("kerberos", [True, False])
+def test_a_cloud_is_asked_for_nothing_that_it_refuses(kind: str, *, kerberos: bool) -> None:
+    facts = Facts(
+        client=ClientFacts(kernel="6.12"), link=LinkFacts(kind="infiniband"), server=ServerFacts(kind=kind)
+    )
+    context = LintContext(encrypted=True, rdma=True, kerberos=kerberos)
+    advice = recommend(MountOptions(), facts, context=context)
+    assert {"xprtsec", "proto", "port"}.isdisjoint(_proposed(advice))
+    assert "krb5" not in str(advice.options)
+    assert "encrypted-cloud" in [matter.rule for matter in advice.attention]
 
 
 @pytest.mark.parametrize(
