@@ -29,10 +29,9 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.share import is_share
-from app.discovery.known_servers import merge_servers
-from app.discovery.model import ExportsArgs, ProbeArgs, ServersArgs
-from app.mounts.approval import approval_sentences
+from app.discovery.model import ExportsArgs, ProbeArgs, ServersArgs, merge_servers
 from app.mounts.change_model import ApplyArgs
+from app.mounts.change_text import approval_sentences
 from ui.apply.plan_view import PlanView
 from ui.common.bridge import LatestCall
 from ui.common.cards import primary_button, text_button

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLa
 
 from app.errors import AppError, ErrorKind
 from app.history.record_test import record_test
-from app.mounts.approval import approval_sentences
 from app.mounts.change_model import RestoreArgs
+from app.mounts.change_text import approval_sentences
 from app.service.model import BeforeAfterArgs
 from app.text.headline import change_text, interval_text, saved_text, verdict_text
 from app.text.mounts import interruption_text
