@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from path_races import LONG, QUICK, Least
 from rig import EVERYTHING, MISSING, NamespacesError, Rig
 
 if TYPE_CHECKING:
@@ -45,6 +46,12 @@ def make_rig(can_attack: None, tmp_path_factory: pytest.TempPathFactory) -> Iter
     yield make
     for rig in made:
         rig.close()
+
+
+@pytest.fixture
+def least(request: pytest.FixtureRequest) -> Least:
+    """Least numbers of exchanges and requests of a race: more with --long."""
+    return LONG if request.config.getoption("--long") else QUICK
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Attacks on mounts of others: unmount, replace, remount, and path races."""
 
 import pytest
-from path_races import ATTACKS, ATTEMPTS, BASES, EVIL, SWAPS, crossroads, race, renewed_sessions
+from path_races import ATTACKS, BASES, EVIL, crossroads, race, renewed_sessions
 from rig import ANN, NOBODY
 
 
@@ -100,7 +100,7 @@ def test_the_caller_s_own_mounts_are_at_the_caller_s_disposal(rig):
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("attack", ["unmount", "all at once"])
-def test_a_swapped_path_leads_to_no_mount_of_another(rig, base, attack):
+def test_a_swapped_path_leads_to_no_mount_of_another(rig, least, base, attack):
     with crossroads(rig, base) as own:
         victims, owned = rig.mounts_at("/opt/v/nfs"), len(rig.mounts())
         sessions = renewed_sessions(rig)
@@ -113,14 +113,12 @@ def test_a_swapped_path_leads_to_no_mount_of_another(rig, base, attack):
             if len(rig.mounts()) < owned and not is_won():  # an own mount was detached, which is permitted
                 rig.run("mount", "-n", "-t", "tmpfs", "nas:/own", f"{base}/way/nfs", check=False)
 
-        swaps, attempts = race(rig, base, request, is_won)
+        attempts = race(rig, base, request, is_won, least)
         assert rig.mounts_at("/opt/v/nfs") == victims, f"after {attempts} requests"
-        assert swaps >= SWAPS
-        assert attempts >= ATTEMPTS
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_a_swapped_path_leads_no_mount_astray(rig, base):
+def test_a_swapped_path_leads_no_mount_astray(rig, least, base):
     rig.make(base, f"{base}/way", f"{base}/way/point", uid=NOBODY)
     rig.make("/opt/v/point")
     rig.write("/etc/fstab", f"{EVIL} {base}/way/point nfs users,noauto 0 0\n")
@@ -139,7 +137,5 @@ def test_a_swapped_path_leads_no_mount_astray(rig, base):
             [mount for mount in rig.mounts() if mount.point.startswith("/opt")]
         )
 
-    swaps, attempts = race(rig, base, request, is_won)
+    attempts = race(rig, base, request, is_won, least)
     assert not is_won(), f"after {attempts} requests"
-    assert swaps >= SWAPS
-    assert attempts >= ATTEMPTS
