@@ -8,6 +8,8 @@ Each run is a ``./test`` in a new random order. Its output and its JUnit files a
 ``.cache/repeat/run-N``, the table of all runs in ``.cache/repeat/table.json``. A test that fails once is a
 defect of the test or of the program, so no failed test is repeated to make a run pass.
 
+Ctrl-C, SIGTERM and SIGHUP end the present run and the load, and the table of the complete runs is printed.
+
 Standard library only.
 """
 
@@ -17,6 +19,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,6 +43,8 @@ _PIECE_BYTES = 2**20
 #: Code of a busy process; it ends when its parent, whose process id is its argument, has ended.
 _BUSY = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    sum(range(100_000))"
 _INTERRUPTED = 130
+#: Time for an interrupted run to end its guests, s.
+_GRACE_S = 60.0
 
 
 @dataclass
@@ -191,13 +196,28 @@ def one_run(number: int, arguments: Sequence[str]) -> Run:
     began = time.monotonic()
     with (folder / "output.txt").open("wb") as output:
         command = [sys.executable, "-IS", str(ROOT / "packaging" / "run_tests.py"), *arguments]
-        done = subprocess.run(
-            command, check=False, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
-    run = read_run(number, time.monotonic() - began, done.returncode, RESULTS)
+        try:
+            status = child.wait()
+        except BaseException:
+            interrupt(child)
+            raise
+    run = read_run(number, time.monotonic() - began, status, RESULTS)
     for path in [*RESULTS.glob("*.xml"), *RESULTS.glob("summary.json")]:
         shutil.copy(path, folder)
     return run
+
+
+def interrupt(suite: subprocess.Popen[bytes]) -> None:
+    """End a run as Ctrl-C does, so that its tests clean up; kill what is left of it after a grace period."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(suite.pid, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            suite.wait(_GRACE_S)
+        os.killpg(suite.pid, signal.SIGKILL)
+    suite.wait()
 
 
 def repeat(times: int, arguments: Sequence[str], *, loaded: bool) -> int:
@@ -241,6 +261,9 @@ def main(arguments: list[str]) -> int:
     if times < 1:
         print("test: --repeat wants how often, for example --repeat 5", file=sys.stderr)
         return 2
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # SIGHUP under nohup(1)
+            signal.signal(number, signal.default_int_handler)
     del rest[place : place + 2]
     loaded = "--load" in rest
     return repeat(times, [word for word in rest if word != "--load"], loaded=loaded)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -123,3 +125,64 @@ def test_the_disk_writer_stays_within_its_limit_and_ends_with_its_parent(
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
     repeat_tests.write_disk(1, tmp_path, limit=32 * 2**20)
     assert sizes == [16 * 2**20, 32 * 2**20, 16 * 2**20, 32 * 2**20]
+
+
+#: A suite whose first run passes, and whose second run waits, with a test that waits, too.
+SUITE = """
+import json, os, subprocess, sys, time
+folder = sys.argv[0].rpartition("/packaging/")[0]
+if not os.path.exists(folder + "/passed"):
+    open(folder + "/passed", "w").close()
+    step = {"name": "lab", "fine": True, "seconds": 1, "report": "", "passed": 7, "failed": 0, "skipped": 0}
+    with open(folder + "/summary.json", "w") as file:
+        json.dump({"seed": 1, "steps": [step]}, file)
+    sys.exit()
+test = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+with open(folder + "/new", "w") as file:
+    file.write(f"{os.getpid()} {test.pid}")
+os.rename(folder + "/new", folder + "/waits")
+time.sleep(600)
+"""
+RUNNER = """
+import signal, sys
+from pathlib import Path
+import repeat_tests
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process of a script ignores it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+repeat_tests.ROOT = repeat_tests.RESULTS = Path(sys.argv[1])
+repeat_tests.KEPT = repeat_tests.ROOT / "repeat"
+sys.exit(repeat_tests.main(["--repeat", "3", "--load"]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_run_and_the_load_and_the_table_is_printed(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "packaging").mkdir()
+    (tmp_path / "packaging" / "run_tests.py").write_text(SUITE)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "packaging")}
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNNER, str(tmp_path)], env=environment, stdout=subprocess.PIPE, text=True,
+    ) as runner:  # fmt: skip
+        end = time.monotonic() + 60
+        while not (tmp_path / "waits").exists():
+            assert time.monotonic() < end, "the second run has not begun within 60 s"
+            time.sleep(0.05)
+        children = Path(f"/proc/{runner.pid}/task/{runner.pid}/children").read_text().split()
+        runner.send_signal(number)
+        printed = runner.communicate(timeout=120)[0]
+    assert runner.returncode == 130
+    assert "1 of 3 runs beside load:\nrun 1: 7 passed, 0 failed, 0 skipped" in printed
+    assert len(children) == repeat_tests.BUSY_PROCESSES + 2
+    for pid in {*children, *(tmp_path / "waits").read_text().split()}:
+        while runs(pid):
+            assert time.monotonic() < end + 120, f"process {pid} runs still"
+            time.sleep(0.05)
+
+
+def runs(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False
