@@ -14,8 +14,8 @@ from advisor.lint_entry_checks import is_wrong_type, looks_like_share
 from advisor.options import MountOptions, catalogue
 from advisor.share import is_share
 from app.errors import printable
+from app.helper.mountinfo import NFS_TYPES
 from app.kernel import fstab
-from app.kernel.mountinfo import NFS_TYPES
 from app.mounts.table import plain_path
 
 _UNIT = re.compile(rb"^\s*\[(Mount|Automount)\]\s*$", re.MULTILINE | re.IGNORECASE)

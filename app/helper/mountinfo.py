@@ -58,7 +58,9 @@ def read() -> list[MountRow]:
 
 
 def unquote(field: bytes) -> str:
-    r"""Decode the ``\ooo`` escapes of a field of mountinfo or fstab."""
+    r"""Decode the ``\ooo`` escapes of a field of mountinfo, fstab or utab."""
+    if b"\\" not in field:
+        return os.fsdecode(field)
     return os.fsdecode(_OCTAL.sub(lambda m: bytes([int(m[1], 8) & 0xFF]), field))
 
 

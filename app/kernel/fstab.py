@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from app.kernel.mountinfo import NFS_TYPES, unescape
+from app.helper.mountinfo import NFS_TYPES, unquote
 
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,10}")
 _BLANKS = re.compile(rb"[ \t]+")
@@ -122,7 +122,7 @@ def _parse_line(raw: bytes, number: int) -> FstabLine:
     if problem:
         return FstabLine(raw, number, "broken", problem=problem)
     # An escape may represent NUL, which ends a string for mount(8).
-    words = [unescape(field).partition("\0")[0] for field in fields[:4]]
+    words = [unquote(field).partition("\0")[0] for field in fields[:4]]
     numbers = [int(field) for field in fields[4:6]]
     entry = FstabFields(words[0], words[1], words[2], words[3] if len(words) > 3 else "", *numbers)
     return FstabLine(raw, number, "entry", entry)

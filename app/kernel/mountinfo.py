@@ -6,18 +6,16 @@ Reading it never blocks on a dead server. Paths are resolved by the table alone,
 from __future__ import annotations
 
 import posixpath
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.options import MountOptions
+from app.helper.mountinfo import NFS_TYPES, unquote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NFS_TYPES = frozenset({"nfs", "nfs4"})
-_ESCAPE = re.compile(rb"\\([0-7]{3})")
 #: Id for the parent of a mount whose parent is not in the table, such as the root of a chroot.
 _NO_PARENT = -1
 
@@ -127,26 +125,19 @@ def _parse_line(line: bytes) -> MountRow | None:
     return MountRow(
         mount_id=int(fields[0]),
         parent_id=int(fields[1]),
-        device=unescape(fields[2]),
-        root=unescape(fields[3]),
-        mount_point=unescape(fields[4]),
-        mount_options=unescape(fields[5]),
-        propagation=tuple(unescape(field) for field in fields[6:]),
-        fstype=unescape(rest[0]),
-        source=unescape(rest[1]),
-        super_options=unescape(rest[2]),
+        device=unquote(fields[2]),
+        root=unquote(fields[3]),
+        mount_point=unquote(fields[4]),
+        mount_options=unquote(fields[5]),
+        propagation=tuple(unquote(field) for field in fields[6:]),
+        fstype=unquote(rest[0]),
+        source=unquote(rest[1]),
+        super_options=unquote(rest[2]),
     )
 
 
 def _is_number(field: bytes) -> bool:
     return field.isdigit() and len(field) <= 20
-
-
-def unescape(field: bytes) -> str:
-    r"""Return a field of mountinfo, fstab or utab with its ``\ooo`` escapes decoded."""
-    if b"\\" in field:
-        field = _ESCAPE.sub(lambda match: bytes([int(match[1], 8) & 0xFF]), field)
-    return field.decode(errors="surrogateescape")
 
 
 def _prefixes(path: str) -> list[str]:

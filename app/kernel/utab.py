@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from advisor.options import MountOptions
-from app.helper.mountinfo import plain_share
-from app.kernel.mountinfo import MountRow, unescape
+from app.helper.mountinfo import plain_share, unquote
+
+if TYPE_CHECKING:
+    from app.kernel.mountinfo import MountRow
 
 __all__ = ["UtabEntry", "parse", "plain_share", "read", "recorded_options"]
 
@@ -51,7 +54,7 @@ def parse(raw: bytes) -> list[UtabEntry]:
     entries: list[UtabEntry] = []
     for line in raw.split(b"\n"):
         pairs = [field.partition(b"=") for field in line.split(b" ")]
-        values = {key: unescape(value) for key, equals, value in pairs if equals}
+        values = {key: unquote(value) for key, equals, value in pairs if equals}
         mount_id = values.get(b"ID", "")
         if b"TARGET" in values:
             entries.append(

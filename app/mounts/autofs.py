@@ -17,7 +17,7 @@ import msgspec
 
 from advisor.dialects import autofs
 from advisor.dialects.autofs import WILDCARD, MapName
-from app.kernel.mountinfo import NFS_TYPES
+from app.helper.mountinfo import NFS_TYPES
 from app.kernel.utab import plain_share
 from app.mounts.model import Configured
 

@@ -16,6 +16,7 @@ import msgspec
 from app.errors import AppError, printable
 from app.files.state_files import read_state_folder, remove_state_file, write_state_file
 from app.files.user_directories import state_directory
+from app.helper.mountinfo import NFS_TYPES
 from app.kernel import mountinfo
 from app.process_identity import host_hash
 from app.speedtest.cleanup import remove_run_files, run_in_background
@@ -97,7 +98,7 @@ def leftover_of_run(path: str, name: str, handle: PrivateMountHandle | None) -> 
         below = posixpath.relpath(path, handle.root)
         return LeftoverFiles(run=name, host=host, share=handle.share, below="" if below == "." else below)
     row = _mount_of(path)
-    if row is None or row.fstype not in mountinfo.NFS_TYPES:
+    if row is None or row.fstype not in NFS_TYPES:
         return LeftoverFiles(run=name, host=host, path=path)
     below = posixpath.relpath(path, row.mount_point)
     return LeftoverFiles(
