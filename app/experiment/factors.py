@@ -55,7 +55,7 @@ LABELS = {
 }  # fmt: skip
 
 
-class MountSettings(NamedTuple):
+class TrialMountSettings(NamedTuple):
     """Mount settings of one option set.
 
     Attributes:
@@ -113,7 +113,7 @@ def normalized_level(name: str, level: str) -> str:
     return _option_level(name, level)
 
 
-def mount_settings(experiment: Experiment, levels: Mapping[str, str]) -> MountSettings:
+def mount_settings(experiment: Experiment, levels: Mapping[str, str]) -> TrialMountSettings:
     """Return the mount settings of an option set.
 
     Raises:
@@ -133,7 +133,7 @@ def mount_settings(experiment: Experiment, levels: Mapping[str, str]) -> MountSe
                     options.remove(option)
                 else:
                     options.set(option, _option_value(option, level))
-    return MountSettings(str(options), read_ahead)
+    return TrialMountSettings(str(options), read_ahead)
 
 
 def options_of_factor(name: str, levels: Iterable[str] = ()) -> tuple[str, ...]:

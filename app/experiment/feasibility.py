@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from advisor.facts import Facts
     from app.experiment.context import ExperimentContext, OpenMount
-    from app.experiment.factors import MountSettings
+    from app.experiment.factors import TrialMountSettings
     from app.experiment.model import Experiment, Factor, WorkloadSpec
     from app.speedtest.model import TestEvent
     from app.tasks import CancelToken
@@ -205,7 +205,7 @@ class SetProber:
         return self._free
 
     def _try_all(
-        self, experiment: Experiment, mounts: Sequence[MountSettings], sets: Sequence[Levels]
+        self, experiment: Experiment, mounts: Sequence[TrialMountSettings], sets: Sequence[Levels]
     ) -> None:
         total = len(self.tried.keys() | {mount.options for mount in mounts})
         silent = 0
@@ -290,7 +290,7 @@ def _ignore_event(_event: TestEvent) -> None:
     """Ignore progress of tests that are not part of the experiment."""
 
 
-def checked_mount_settings(experiment: Experiment, levels: Levels) -> MountSettings:
+def checked_mount_settings(experiment: Experiment, levels: Levels) -> TrialMountSettings:
     """Return the mount settings of an option set.
 
     Raises:
@@ -305,7 +305,7 @@ def checked_mount_settings(experiment: Experiment, levels: Levels) -> MountSetti
 
 
 def _excluded_sets(
-    sets: Sequence[Levels], mounts: Sequence[MountSettings], tried: Mapping[str, SetProbeResult]
+    sets: Sequence[Levels], mounts: Sequence[TrialMountSettings], tried: Mapping[str, SetProbeResult]
 ) -> dict[int, Exclusion]:
     """Return the index of each set that cannot be mounted or equals an earlier set, with the reason."""
     excluded: dict[int, Exclusion] = {}
