@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.finding import Finding  # noqa: TC001 - msgspec reads the annotations at run time
 from advisor.lint import LintContext, lint
 from advisor.options import MountOptions
 from app.experiment.analysis import levels_of_plan
 from app.experiment.factors import DEFAULT, READ_AHEAD, TEST_FACTORS, mount_settings, options_of_factor
 
 if TYPE_CHECKING:
-    from advisor.finding import Finding
     from app.experiment.model import ExperimentPlan, OptionSet
 
 
