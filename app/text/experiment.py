@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from advisor.experiment.measurements import FIGURE_INFO, READ, READ_TOTAL_S, WRITE, lower_is_better
 from advisor.experiment.search import BOTH_DIRECTIONS, MIN_RETEST_ROUNDS, SearchVerdict, search_verdict
+from app.text.translate import gettext as _
+from app.text.translate import mark, ngettext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
     #: Formats a figure (name, value) with its unit, speeds in the user's unit.
     FigureFormat = Callable[[str, float], str]
 
-_NUMBER_WORDS = (
-    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
 #: Smallest effect that is reported, as a fraction.
 _MIN_RELEVANT_EFFECT = 0.03
 #: Greatest detectable difference, as a fraction, from which “makes little difference” can be concluded.
@@ -68,65 +67,91 @@ def set_text(
         for name, level in levels.items()
         if (besides or {}).get(name) != level
     ]
-    return ", ".join(shown) or "the same"
+    return ", ".join(shown) or _("the same")
 
 
 def winner_text(ranking: Ranking, written: FigureFormat, names: FactorNames = RECIPE_NAMES) -> str:
     """Return which set is best, and how many sets do not differ significantly from it."""
     if not ranking.standings:
-        return "No trial gave a result."
+        return _("No trial gave a result.")
     first = ranking.standings[0]
-    figure = f"{written(ranking.figure, first.median)} {_figure_text(ranking)}"
+    figure = _figure_text(ranking, written(ranking.figure, first.median))
     best = set_text(first.levels, names=names)
     if len(ranking.standings) == 1:
-        alone = "with a figure" if ranking.unmeasured else "that ran"
-        return f"The one set {alone}: {best}, {figure}."
+        template = _("The one set that ran: {set}, {figure}.")
+        if ranking.unmeasured:
+            template = _("The one set with a figure: {set}, {figure}.")
+        return template.format(set=best, figure=figure)
     if not first.group:
         return _undecided_text(ranking, best, figure)
     together = ranking.group(1)
     if len(together) == 1:
-        text = f"{best} is best with {figure}."
-        return f"{text} The difference from the next is more than chance."
-    if len(together) == len(ranking.standings):
-        return (
-            f"{_all_text(len(together))} sets cannot be told apart: their differences are within what "
-            f"chance gives. {_detectable_text(ranking)}"
+        return _("{set} is best with {figure}. The difference from the next is more than chance.").format(
+            set=best, figure=figure
         )
-    return (
-        f"{_number(len(together)).capitalize()} of the {_number(len(ranking.standings))} sets cannot be told "
-        f"apart; first among them is {best} with {figure}."
-    )
+    if len(together) == len(ranking.standings):
+        same = _("No significant difference between the two sets.")
+        if len(together) > 2:
+            same = _("No significant difference among all {count} sets.").format(count=len(together))
+        return f"{same} {_detectable_text(ranking)}".rstrip()
+    return _(
+        "No significant difference among {count} of the {total} sets. The first of them is {set} with "
+        "{figure}."
+    ).format(count=len(together), total=len(ranking.standings), set=best, figure=figure)
 
 
 def headline_text(
     found: Conclusion, figure: str, written: FigureFormat, names: FactorNames = RECIPE_NAMES
 ) -> str:
     """Return the conclusion of an experiment in one or two short sentences."""
-    gain, effect = found.gain, found.effect
+    effect = found.effect
     if effect is not None:
         level, other = (names.level(effect.factor, each) for each in (effect.level, effect.reference))
-        ahead = f"{names.factor(effect.factor)}: {level} is {_gain_phrase(figure, effect.ratio)} than {other}"
-        return f"{ahead}, over all sets together. Which set is best is not proven."
+        template = _(
+            "{factor}: {level} is {gain} better than {other}, over all sets together. Which set is best is "
+            "not proven."
+        )
+        if lower_is_better(figure):
+            template = _(
+                "{factor}: {level} takes {gain} less than {other}, over all sets together. Which set is best "
+                "is not proven."
+            )
+        amount = _gain(figure, effect.ratio)
+        return template.format(factor=names.factor(effect.factor), level=level, other=other, gain=amount)
+    gain = found.gain
     if found.verdict != "better" or gain is None:
-        return _CONCLUSION_TEXTS[found.verdict]
-    better = set_text(gain.levels, gain.reference, names)
-    where = f" (with {set_text(gain.at, names=names)})" if gain.at else ""
-    medians = f"{written(figure, gain.median)} against {written(figure, gain.reference_median)}"
+        return _(_CONCLUSION_TEXTS[found.verdict])
     if lower_is_better(figure):
-        return f"{better} takes {percent(1 - 1 / gain.ratio)} less than the reference: {medians}{where}."
-    return f"{better} is {percent(gain.ratio - 1)} better than the reference: {medians}{where}."
+        template = _("{set} takes {gain} less than the reference: {median} against {reference}.")
+        if gain.at:
+            template = _(
+                "{set} takes {gain} less than the reference: {median} against {reference} (with {at})."
+            )
+    else:
+        template = _("{set} is {gain} better than the reference: {median} against {reference}.")
+        if gain.at:
+            template = _(
+                "{set} is {gain} better than the reference: {median} against {reference} (with {at})."
+            )
+    return template.format(
+        set=set_text(gain.levels, gain.reference, names),
+        gain=_gain(figure, gain.ratio),
+        median=written(figure, gain.median),
+        reference=written(figure, gain.reference_median),
+        at=set_text(gain.at, names=names),
+    )
 
 
-def _gain_phrase(figure: str, ratio: float) -> str:
-    return f"{percent(1 - 1 / ratio)} less" if lower_is_better(figure) else f"{percent(ratio - 1)} better"
+def _gain(figure: str, ratio: float) -> str:
+    return percent(1 - 1 / ratio if lower_is_better(figure) else ratio - 1)
 
 
 _CONCLUSION_TEXTS = {
-    "none-better": "Nothing was better than the reference, and some was worse. Keep what you have.",
-    "no-difference": "No difference found. Keep what you have.",
-    "too-few": "Nothing is proven: too few trials were repeated. Keep what you have.",
-    "alone": "One set gave a result, and there is none to compare it with.",
-    "nothing": "No trial gave a result.",
+    "none-better": mark("Nothing was better than the reference, and some was worse. Keep what you have."),
+    "no-difference": mark("No difference found. Keep what you have."),
+    "too-few": mark("Nothing is proven: too few trials were repeated. Keep what you have."),
+    "alone": mark("One set gave a result, and there is none to compare it with."),
+    "nothing": mark("No trial gave a result."),
 }
 
 
@@ -136,14 +161,16 @@ def gain_text(found: Conclusion) -> str:
     if gain is None:
         return ""
     low, high = change_text(gain.low - 1), change_text(gain.high - 1)
-    return f"The gain lies between {low} and {high}, if both intervals hold (95 % each)."
+    return _("The gain lies between {low} and {high}, if both intervals hold (95% each).").format(
+        low=low, high=high
+    )
 
 
 def single_color_note(differs: bool | None) -> str:  # noqa: FBT001 - a verdict
     """Return why a matrix is drawn in one color, or "" if its cells differ significantly."""
     if differs is None:
-        return "Too few trials were repeated to tell these cells from chance: they are drawn in one color."
-    return "" if differs else "These cells do not differ by more than chance: they are drawn in one color."
+        return _("Too few trials were repeated to tell these cells from chance: they are drawn in one color.")
+    return "" if differs else _("These cells do not differ by more than chance: they are drawn in one color.")
 
 
 def detectable_difference_text(repeats: int, shown: float | None, more: tuple[int, float] | None) -> str:
@@ -155,27 +182,60 @@ def detectable_difference_text(repeats: int, shown: float | None, more: tuple[in
             difference can be significant.
         more: a greater number of repeats and its smallest significant difference, or None.
     """
-    count = "One repeat" if repeats == 1 else f"{_number(repeats).capitalize()} repeats"
-    better = ""
-    if more is not None:
-        better = f" {_number(more[0]).capitalize()} repeats would show one above {percent(more[1])}."
     if shown is None:
-        return f"{count} of each set cannot show any difference: nothing tells it from chance.{better}"
-    large = f"{count} of each set can only show a difference above {percent(shown)}"
-    return f"{large}, where trials scatter by 5 %.{better}"
+        text = ngettext(
+            "{count} repeat of each set cannot show any difference: nothing tells it from chance.",
+            "{count} repeats of each set cannot show any difference: nothing tells it from chance.",
+            repeats,
+        ).format(count=repeats)
+    else:
+        text = ngettext(
+            "{count} repeat of each set can only show a difference above {least}, where trials scatter "
+            "by 5%.",
+            "{count} repeats of each set can only show a difference above {least}, where trials "
+            "scatter by 5%.",
+            repeats,
+        ).format(count=repeats, least=percent(shown))
+    if more is None:
+        return text
+    better = _("{count} repeats would show one above {least}.").format(count=more[0], least=percent(more[1]))
+    return f"{text} {better}"
 
 
 def _undecided_text(ranking: Ranking, best: str, figure: str) -> str:
     """Return which set came first if the error is unknown, so that no difference is significant."""
     standings = ranking.standings
     if standings[0].median > 0:
-        return f"{best} came first with {figure}, but {_undecided_reason(ranking)}."
+        template = _(
+            "{set} came first with {figure}, but too few trials were repeated to tell the difference "
+            "from chance."
+        )
+        if _has_zeros(ranking):
+            template = _(
+                "{set} came first with {figure}, but where trials have 0, no difference can be told "
+                "from chance."
+            )
+        return template.format(set=best, figure=figure)
     alike = _equal_medians(ranking)
+    if alike == len(standings) == 2:
+        return _("Both sets come out alike, with a median of {figure}.").format(figure=figure)
     if alike == len(standings):
-        return f"{_all_text(alike)} sets come out alike, with a median of {figure}."
-    others = "one other set" if alike == 2 else f"{_number(alike - 1)} other sets"
-    same = f", and {others} with the same" if alike > 1 else ""
-    return f"{best} came first with {figure}{same}. How the rest differs from 0 cannot be told from chance."
+        return _("All {count} sets come out alike, with a median of {figure}.").format(
+            count=alike, figure=figure
+        )
+    if alike == 1:
+        return _(
+            "{set} came first with {figure}. How the rest differs from 0 cannot be told from chance."
+        ).format(set=best, figure=figure)
+    return ngettext(
+        "{set} came first with {figure}, and {count} other set with the same. How the rest differs "
+        "from 0 cannot "
+        "be told from chance.",
+        "{set} came first with {figure}, and {count} other sets with the same. How the rest differs "
+        "from 0 cannot "
+        "be told from chance.",
+        alike - 1,
+    ).format(set=best, figure=figure, count=alike - 1)
 
 
 def _equal_medians(ranking: Ranking) -> int:
@@ -183,11 +243,9 @@ def _equal_medians(ranking: Ranking) -> int:
     return sum(standing.median == ranking.standings[0].median for standing in ranking.standings)
 
 
-def _undecided_reason(ranking: Ranking) -> str:
-    """Return why the significance of differences is unknown."""
-    if any(min(standing.values) <= 0 for standing in ranking.standings):
-        return "where trials have 0, no difference can be told from chance"
-    return "too few trials were repeated to tell the difference from chance"
+def _has_zeros(ranking: Ranking) -> bool:
+    """Whether trials have 0, so that ratios are undefined."""
+    return any(min(standing.values) <= 0 for standing in ranking.standings)
 
 
 def unmeasured_text(ranking: Ranking) -> str:
@@ -195,11 +253,23 @@ def unmeasured_text(ranking: Ranking) -> str:
     count = ranking.unmeasured
     if not count:
         return ""
-    trials = "One trial has" if count == 1 else f"{count} trials have"
-    cause = "it could not be measured"
     if ranking.figure in {READ, READ_TOTAL_S}:
-        cause = "what was read came from this computer's memory, not from the server"
-    return f"{trials} no figure here: {cause}. A set without any is not in the ranking."
+        return ngettext(
+            "{count} trial has no figure here: the read came from this computer's memory, not from the "
+            "server. A "
+            "set without any is not in the ranking.",
+            "{count} trials have no figure here: the reads came from this computer's memory, not from "
+            "the server. "
+            "A set without any is not in the ranking.",
+            count,
+        ).format(count=count)
+    return ngettext(
+        "{count} trial has no figure here: it could not be measured. A set without any is not in the "
+        "ranking.",
+        "{count} trials have no figure here: it could not be measured. A set without any is not in the "
+        "ranking.",
+        count,
+    ).format(count=count)
 
 
 def compared_with_best_text(
@@ -216,30 +286,51 @@ def compared_with_best_text(
     standing, first = ranking.of(levels), ranking.standings[0] if ranking.standings else None
     if standing is None or first is None:
         return ""
-    figure = written(ranking.figure, standing.median)
+    values = {"name": name, "figure": written(ranking.figure, standing.median), "place": standing.place}
     if not standing.group and _equal_medians(ranking) > 1 and standing.median == first.median <= 0:
-        return f"{name} is among the first, with {figure}."
-    if standing is first:
-        return f"{name} came first, with {figure}."
-    if not standing.group:
-        return f"{name} is in place {standing.place} with {figure}; {_undecided_reason(ranking)}."
-    if standing.group == first.group:
-        return f"{name} ({figure}) cannot be told apart from the best."
-    ahead = _ahead_by_text(ranking.figure, standing, first)
-    return f"{name} is in place {standing.place} with {figure}; the best is {ahead}."
+        template = _("{name} is among the first, with {figure}.")
+    elif standing is first:
+        template = _("{name} came first, with {figure}.")
+    elif not standing.group and _has_zeros(ranking):
+        template = _(
+            "{name} has rank {place} with {figure}. Where trials have 0, no difference can be told "
+            "from chance."
+        )
+    elif not standing.group:
+        template = _(
+            "{name} has rank {place} with {figure}. Too few trials were repeated to tell the "
+            "difference from chance."
+        )
+    elif standing.group == first.group:
+        template = _("{name} ({figure}) does not differ significantly from the best.")
+    else:
+        template, gain = _ahead(ranking.figure, standing, first)
+        return template.format(**values, gain=gain)
+    return template.format(**values)
 
 
 def interval_text(standing: RankedSet) -> str:
     """Return the method of a ranked set's interval as a sentence."""
     count = len(standing.values)
-    repeats = "one repeat" if count == 1 else f"{_number(count)} repeats"
     if standing.method == "sign-test":
-        return f"The interval is that of the sign test over {repeats}: no distribution is assumed."
-    if standing.method == "bootstrap":
-        return (
-            f"The interval is for {repeats}, by bootstrap of how much all trials of the same sets differed."
+        template = _(
+            "The interval is that of the sign test over {count} repeats: no distribution is assumed."
         )
-    return f"The interval is the range of {repeats}, too few to say how sure it is."
+    elif standing.method == "bootstrap":
+        template = ngettext(
+            "The interval is for {count} repeat, by bootstrap of how much all trials of the same sets "
+            "differed.",
+            "The interval is for {count} repeats, by bootstrap of how much all trials of the same sets "
+            "differed.",
+            count,
+        )
+    else:
+        template = ngettext(
+            "The interval is the range of {count} repeat, too few to say how sure it is.",
+            "The interval is the range of {count} repeats, too few to say how sure it is.",
+            count,
+        )
+    return template.format(count=count)
 
 
 def sync_time_text(name: str, figure: str, alone: float, counted: float, written: FigureFormat) -> str:
@@ -252,24 +343,31 @@ def sync_time_text(name: str, figure: str, alone: float, counted: float, written
         counted: value with the time to sync and unmount.
         written: formats a figure with its unit.
     """
-    return (
-        f"{name}: {written(figure, alone)} for the transfer alone, {written(figure, counted)} with the time "
-        "to sync and unmount counted in."
-    )
+    return _(
+        "{name}: {alone} for the transfer alone, {counted} with the time to sync and unmount counted in."
+    ).format(name=name, alone=written(figure, alone), counted=written(figure, counted))
 
 
 def drift_text(drift: BaselineDrift) -> str:
     """Return whether the baseline drifted during the run, as one or two sentences."""
     label = _figure_label(drift.figure)
     if drift.notable is None:
-        return f"The baseline ran too seldom to tell whether its {label} drifted during the run."
-    if not drift.notable:
-        return f"No drift of the baseline's {label} was found during the run."
-    verb = "rose" if drift.change > 0 else "fell"
-    return (
-        f"The baseline's {label} {verb} by {percent(abs(drift.change))} during the run. The random order "
-        "spreads this over all sets alike, but compare small differences with care."
-    )
+        template = _("The baseline ran too seldom to tell whether its {figure} drifted during the run.")
+    elif not drift.notable:
+        template = _("No drift of the baseline's {figure} was found during the run.")
+    elif drift.change > 0:
+        template = _(
+            "The baseline's {figure} rose by {change} during the run. The random order spreads this "
+            "over all sets "
+            "alike, but compare small differences with care."
+        )
+    else:
+        template = _(
+            "The baseline's {figure} fell by {change} during the run. The random order spreads this "
+            "over all sets "
+            "alike, but compare small differences with care."
+        )
+    return template.format(figure=label, change=percent(abs(drift.change)))
 
 
 def rank_texts(sums: Sequence[RankSums], names: FactorNames = RECIPE_NAMES) -> list[str]:
@@ -281,14 +379,23 @@ def rank_texts(sums: Sequence[RankSums], names: FactorNames = RECIPE_NAMES) -> l
             first, last = ordered[0], ordered[-1]
             ahead, behind = (names.level(one.factor, each.level) for each in (first, last))
             sentences.append(
-                f"{names.factor(one.factor)}: {ahead} is usually ahead (average place {first.mean:.0f} of "
-                f"{sum(level.trials for level in one.levels)}), "
-                f"{behind} usually last ({last.mean:.0f})."
+                _(
+                    "{factor}: {ahead} is usually ahead (mean rank {mean:.0f} of {total}), {behind} "
+                    "usually last "
+                    "({last:.0f})."
+                ).format(
+                    factor=names.factor(one.factor),
+                    ahead=ahead,
+                    behind=behind,
+                    mean=first.mean,
+                    last=last.mean,
+                    total=sum(level.trials for level in one.levels),
+                )
             )
     chance = [names.factor(one.factor) for one in sums if not one.notable]
     return [
         *sentences,
-        *_listed("Everything else being equal, no level is ahead by more than chance", chance),
+        *_listed(_("Everything else being equal, no level is ahead by more than chance: {factors}."), chance),
     ]
 
 
@@ -296,16 +403,23 @@ def effect_texts(effects: Sequence[FactorEffect], names: FactorNames = RECIPE_NA
     """Return the main effect of each factor; factors without a significant effect share a sentence."""
     strong = [one for one in effects if one.notable and one.gain >= _MIN_RELEVANT_EFFECT]
     sentences = [
-        f"{names.factor(one.factor)}: {names.level(one.factor, one.best)} is best, {percent(one.gain)} "
-        f"ahead of the worst level; alone it explains {percent(one.share)} of all differences."
+        _(
+            "{factor}: {level} is best, {gain} ahead of the worst level. Alone it explains {share} of all "
+            "differences."
+        ).format(
+            factor=names.factor(one.factor),
+            level=names.level(one.factor, one.best),
+            gain=percent(one.gain),
+            share=percent(one.share),
+        )
         for one in strong
     ]
     unknown = [names.factor(one.factor) for one in effects if one.notable is None]
     weak = [names.factor(one.factor) for one in effects if one not in strong and one.notable is not None]
     return [
         *sentences,
-        *_listed("No difference that counts was found", weak),
-        *_listed("Too few trials were repeated to tell an effect from chance", unknown),
+        *_listed(_("No relevant difference was found: {factors}."), weak),
+        *_listed(_("Too few trials were repeated to tell an effect from chance: {factors}."), unknown),
     ]
 
 
@@ -313,41 +427,42 @@ def interaction_text(interaction: Interaction, names: FactorNames = RECIPE_NAMES
     """Return whether two factors interact, so that their levels have to be chosen together."""
     first, second = map(names.factor, interaction.factors)
     if interaction.notable is None:
-        return f"{first} and {second}: too few trials were repeated to say whether they act on each other."
-    if not interaction.notable or interaction.share < _MIN_RELEVANT_EFFECT:
-        return f"{first} and {second}: nothing was found that says they have to be chosen together."
-    return (
-        f"{first} and {second} have to be chosen together: what they do in combination explains "
-        f"{percent(interaction.share)} of all differences."
-    )
+        template = _("{first} and {second}: too few trials were repeated to say whether they interact.")
+    elif not interaction.notable or interaction.share < _MIN_RELEVANT_EFFECT:
+        template = _("{first} and {second}: no interaction was found, so each can be chosen alone.")
+    else:
+        template = _(
+            "{first} and {second} have to be chosen together: their combination explains {share} of all "
+            "differences."
+        )
+    return template.format(first=first, second=second, share=percent(interaction.share))
 
 
 def best_levels_text(curves: Sequence[FactorCurve], names: FactorNames = RECIPE_NAMES) -> str:
     """Return the best level of each factor that was varied alone, like a row of seed 000's Figure 14."""
     if not curves:
-        return "No setting was varied."
+        return _("No setting was varied.")
     best = [
-        (curve, "any" if curve.best is None else names.level(curve.factor, curve.best))
+        (curve, _("any") if curve.best is None else names.level(curve.factor, curve.best))
         for curve in curves
         if curve.told
     ]
     unknown = [names.factor(curve.factor) for curve in curves if not curve.told]
-    return " ".join([
-        *_listed("Best settings found", [f"{names.factor(curve.factor)} {level}" for curve, level in best]),
-        *_listed("Which level is best cannot be told from chance", unknown),
-    ])  # fmt: skip
+    known = [f"{names.factor(curve.factor)} {level}" for curve, level in best]
+    sentences = _listed(_("Best settings found: {factors}."), known)
+    sentences += _listed(_("Which level is best cannot be told from chance: {factors}."), unknown)
+    return " ".join(sentences)
 
 
 def consistency_text(rows: Sequence[LevelConsistency], factor: str, names: FactorNames = RECIPE_NAMES) -> str:
     """Return which row level of a matrix is the most consistent over all columns, and which are poor."""
     if not rows:
-        return "No matrix has values."
+        return _("No matrix has values.")
     best, poor = rows[0], [names.level(factor, row.level) for row in rows if row.worst < 0.8]
-    text = (
-        f"{names.factor(factor)}: {names.level(factor, best.level)} is the steadiest; where it does worst it "
-        f"reaches {percent(best.worst)} of the best."
+    text = _("{factor}: {level} is the steadiest. Its worst value is {share} of the best.").format(
+        factor=names.factor(factor), level=names.level(factor, best.level), share=percent(best.worst)
     )
-    return f"{text} Somewhere more than a fifth behind the best: {', '.join(poor)}." if poor else text
+    return " ".join([text, *_listed(_("Somewhere more than 20% behind the best: {factors}."), poor)])
 
 
 def comparison_text(row: ComparisonRow, written: FigureFormat) -> str:
@@ -364,23 +479,32 @@ def comparison_text(row: ComparisonRow, written: FigureFormat) -> str:
 
 def _cell_text(figure: str, level: str, ratio: float, differs: bool | None) -> str:  # noqa: FBT001 - a verdict
     if differs is None:
-        return f"{level} {ratio:.2g} times that, of too few repeats to be sure"
-    if not differs or abs(ratio - 1) < _MIN_RELEVANT_EFFECT:
-        return f"{level} no difference"
-    better = (ratio < 1) == lower_is_better(figure)
-    return f"{level} {ratio:.2g} times that, which is {'better' if better else 'worse'}"
+        template = _("{level} {ratio:.2g} times that, of too few repeats to be sure")
+    elif not differs or abs(ratio - 1) < _MIN_RELEVANT_EFFECT:
+        template = _("{level} no difference")
+    elif (ratio < 1) == lower_is_better(figure):
+        template = _("{level} {ratio:.2g} times that, which is better")
+    else:
+        template = _("{level} {ratio:.2g} times that, which is worse")
+    return template.format(level=level, ratio=ratio)
 
 
-def _ahead_by_text(figure: str, standing: RankedSet, first: RankedSet) -> str:
+def _ahead(figure: str, standing: RankedSet, first: RankedSet) -> tuple[str, str]:
+    """Return a sentence on a set that is significantly behind the best, and by how much the best is ahead."""
     if not min(standing.median, first.median) > 0:
-        return "ahead by more than chance"
+        return _("{name} has rank {place} with {figure}. The best is ahead by more than chance."), ""
     if lower_is_better(figure):
-        return f"{percent(1 - first.median / standing.median)} less"
-    return f"{percent(first.median / standing.median - 1)} faster"
+        gain = percent(1 - first.median / standing.median)
+        return _("{name} has rank {place} with {figure}. The best takes {gain} less."), gain
+    gain = percent(first.median / standing.median - 1)
+    return _("{name} has rank {place} with {figure}. The best is {gain} faster."), gain
 
 
-def _figure_text(ranking: Ranking) -> str:
-    return f"({_figure_label(ranking.figure)}{', sync and unmount counted in' if ranking.counted else ''})"
+def _figure_text(ranking: Ranking, value: str) -> str:
+    template = (
+        _("{value} ({figure}, sync and unmount counted in)") if ranking.counted else _("{value} ({figure})")
+    )
+    return template.format(value=value, figure=_figure_label(ranking.figure))
 
 
 def _figure_label(figure: str) -> str:
@@ -397,39 +521,32 @@ def _detectable_text(ranking: Ranking) -> str:
     if ranking.shows is None:
         return ""
     if ranking.shows <= _SMALL_DIFFERENCE:
-        return (
-            f"One of {percent(ranking.shows)} would have shown: it makes little difference which you choose."
+        template = _("One of {least} would have shown: it makes little difference which you choose.")
+    elif ranking.shows <= _HUGE_DIFFERENCE:
+        template = _(
+            "Only one above {least} would have shown: more repeats, or a quieter link, would tell more."
         )
-    least = (
-        f"one above {percent(ranking.shows)}"
-        if ranking.shows <= _HUGE_DIFFERENCE
-        else "a many times larger one"
-    )
-    return f"Only {least} would have shown: more repeats, or a quieter link, would tell more."
+    else:
+        template = _(
+            "Only a many times larger one would have shown: more repeats, or a quieter link, would tell more."
+        )
+    return template.format(least=percent(ranking.shows))
 
 
-def _listed(text: str, factors: Sequence[str]) -> list[str]:
-    return [f"{text}: {', '.join(factors)}."] if factors else []
+def _listed(template: str, factors: Sequence[str]) -> list[str]:
+    return [template.format(factors=", ".join(factors))] if factors else []
 
 
 def percent(part: float) -> str:
-    """Return a fraction as a percentage: ``14 %``."""
-    return f"{100 * part:.0f} %"
+    """Return a fraction as a percentage: ``14%``."""
+    return f"{100 * part:.0f}%"
 
 
 def change_text(part: float) -> str:
-    """Return a change, given as a fraction, with its sign: ``+14 %``, ``−3 %``, ``0 %``."""  # noqa: RUF002
+    """Return a change, given as a fraction, with its sign: ``+14%``, ``−3%``, ``0%``."""  # noqa: RUF002
     number = round(100 * part)
     sign = {1: "+", -1: "−"}.get((number > 0) - (number < 0), "")  # noqa: RUF001 - the sign
-    return f"{sign}{abs(number)} %"
-
-
-def _all_text(number: int) -> str:
-    return "Both" if number == 2 else f"All {_number(number)}"
-
-
-def _number(number: int) -> str:
-    return _NUMBER_WORDS[number] if number < len(_NUMBER_WORDS) else str(number)
+    return f"{sign}{abs(number)}%"
 
 
 def search_headline(
@@ -438,16 +555,17 @@ def search_headline(
     """Return the conclusion of a search in one or two short sentences."""
     verdict = search_verdict(answer, retest)
     if verdict == "better" and retest is not None:
-        winner = set_text(retest.winner, retest.today, names)
-        return f"{winner}: {percent(retest.whole.ratio - 1)} faster than the present setting, tested again."
-    return f"{_SEARCH_HEADLINES[verdict]} Keep what you have."
+        return _("{set}: {gain} faster than the present setting, tested again.").format(
+            set=set_text(retest.winner, retest.today, names), gain=percent(retest.whole.ratio - 1)
+        )
+    return _(_SEARCH_HEADLINES[verdict])
 
 
 _SEARCH_HEADLINES: dict[SearchVerdict, str] = {
-    "present": "The present setting came first.",
-    "untested": "Nothing is proven: the winner was not tested again.",
-    "no-difference": "No difference found.",
-    "worse": "Nothing better was found.",
+    "present": mark("The present setting came first. Keep what you have."),
+    "untested": mark("Nothing is proven: the winner was not tested again. Keep what you have."),
+    "no-difference": mark("No difference found. Keep what you have."),
+    "worse": mark("Nothing better was found. Keep what you have."),
 }
 
 
@@ -456,29 +574,50 @@ def retest_texts(answer: SearchConclusion, retest: Retest | None, written: Figur
     if search_verdict(answer, retest) == "present":
         return []
     if retest is None or retest.whole.verdict == "unknown":
-        rounds = f"{MIN_RETEST_ROUNDS} rounds of the winner and the present setting in turns"
-        return [f"A re-test takes {rounds}. Allow more time, or more bytes, for it."]
+        return [
+            _(
+                "A re-test takes {count} rounds of the winner and the present setting in turns. Allow "
+                "more time, or "
+                "more bytes, for it."
+            ).format(count=MIN_RETEST_ROUNDS)
+        ]
     whole = retest.whole
-    after, before = written(WRITE, whole.after), written(WRITE, whole.before)
-    rounds = f"Tested again in {retest.rounds} rounds, in turns"
-    sentences = [f"{rounds}: {after} against {before} with the present setting, {_retest_change(whole)}."]
-    if retest.ways:
-        ways = "; ".join(f"{_DIRECTION_NAMES[way.figure]} {_retest_change(way)}" for way in retest.ways)
-        sentences.append(f"{ways[:1].upper()}{ways[1:]}.")
+    sentences = [
+        _(
+            "Tested again in {count} rounds, in turns: {after} against {before} with the present "
+            "setting, {change}."
+        ).format(
+            count=retest.rounds,
+            after=written(WRITE, whole.after),
+            before=written(WRITE, whole.before),
+            change=_retest_change(whole),
+        )
+    ]
+    sentences += [_(_RETEST_DIRECTIONS[way.figure]).format(change=_retest_change(way)) for way in retest.ways]
     if answer.current is not None:
         promised = change_text(answer.winner.median / answer.current.median - 1)
         sentences.append(
-            f"The search had put it at {promised}: the first of many sets is in part the luckiest."
+            _("The search had put it at {change}: the first of many sets is in part the luckiest.").format(
+                change=promised
+            )
         )
     return sentences
 
 
-_DIRECTION_NAMES = {WRITE: "writing", READ: "reading", BOTH_DIRECTIONS: "both ways"}
+_RETEST_DIRECTIONS = {
+    WRITE: mark("Writing {change}."),
+    READ: mark("Reading {change}."),
+    BOTH_DIRECTIONS: mark("Both directions {change}."),
+}
 
 
 def _retest_change(found: RetestComparison) -> str:
-    low, high = change_text(found.low - 1), change_text(found.high - 1)
-    return f"{change_text(found.ratio - 1)} ({round(100 * found.confidence)} % interval {low} to {high})"
+    return _("{change} ({confidence}% interval {low} to {high})").format(
+        change=change_text(found.ratio - 1),
+        confidence=round(100 * found.confidence),
+        low=change_text(found.low - 1),
+        high=change_text(found.high - 1),
+    )
 
 
 def search_texts(
@@ -493,19 +632,27 @@ def search_texts(
         names: labels of factors and levels.
     """
     winner = answer.winner
-    counted = f"First of {answer.candidates} sets after {answer.trials} trials of {answer.tried} of them"
     sentences = [
-        f"{counted}: {set_text(winner.levels, names=names)}, {_estimate_text(winner, figure, written)}."
+        _("First of {candidates} sets after {trials} trials of {tried} of them: {set}, {estimate}.").format(
+            candidates=answer.candidates,
+            trials=answer.trials,
+            tried=answer.tried,
+            set=set_text(winner.levels, names=names),
+            estimate=_estimate_text(winner, figure, written),
+        )
     ]
     if answer.runner_up is not None:
-        apart = answer.runner_up.high < winner.low
+        template = _("The next is {set}, {estimate}. It does not differ significantly.")
+        if answer.runner_up.high < winner.low:
+            template = _("The next is {set}, {estimate}.")
         sentences.append(
-            f"The next is {set_text(answer.runner_up.levels, winner.levels, names)}, "
-            f"{_estimate_text(answer.runner_up, figure, written)}"
-            f"{'.' if apart else '; the two cannot be told apart.'}"
+            template.format(
+                set=set_text(answer.runner_up.levels, winner.levels, names),
+                estimate=_estimate_text(answer.runner_up, figure, written),
+            )
         )
     named: Mapping[str, SetEstimate | None] = {
-        "The kernel's default": answer.default, "The present setting": answer.current
+        _("The kernel's default"): answer.default, _("The present setting"): answer.current
     }  # fmt: skip
     sentences += [
         _estimate_against_winner(name, found, winner, figure, written)
@@ -519,21 +666,23 @@ def search_texts(
 def certainty_text(answer: SearchConclusion) -> str:
     """Return whether another set may be better than the winner, as a sentence."""
     if answer.decided:
-        return "No other set is likely to be better by more than 5 %."
-    return "Others may still be better by more than 5 %; more time would tell."
+        return _("No other set is likely to be better by more than 5%.")
+    return _("Others may still be better by more than 5%. More time would tell.")
 
 
 def _estimate_text(found: SetEstimate, figure: str, written: FigureFormat) -> str:
-    low, high = written(figure, found.low), written(figure, found.high)
-    return f"about {written(figure, found.median)} ({low} to {high})"
+    return _("about {median} ({low} to {high})").format(
+        median=written(figure, found.median), low=written(figure, found.low), high=written(figure, found.high)
+    )
 
 
 def _estimate_against_winner(
     name: str, found: SetEstimate, winner: SetEstimate, figure: str, written: FigureFormat
 ) -> str:
     if found.levels == winner.levels:
-        return f"{name} is the first itself."
-    text = f"{name} gives {_estimate_text(found, figure, written)}"
-    if found.high >= winner.low:
-        return f"{text}, which cannot be told apart from the first."
-    return f"{text}, by the search's own figures."
+        template = _("{name} is the first itself.")
+    elif found.high >= winner.low:
+        template = _("{name} gives {estimate}, which does not differ significantly from the first.")
+    else:
+        template = _("{name} gives {estimate}, by the search's own figures.")
+    return template.format(name=name, estimate=_estimate_text(found, figure, written))

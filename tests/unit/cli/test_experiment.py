@@ -137,7 +137,7 @@ def test_a_run_is_saved_and_printed(recipe: str, capsys: pytest.CaptureFixture[s
     world.speed = lambda values: 1e6 if values["rsize"] == "4096" else 5e6
     text = run(RequestRunner(world), "run", recipe, "nas:/x", "--seed", "3")
     assert "in the history as experiment 1" in text
-    assert "rsize=65536 is 400 % better than the reference: 5 MB/s against 1 MB/s." in text
+    assert "rsize=65536 is 400% better than the reference: 5 MB/s against 1 MB/s." in text
     assert "rsize=65536, proto=tcp is best with 5 MB/s" in text
     assert "rsize: 65536 is best" in text
     assert "Not measured here" in capsys.readouterr().err
@@ -241,7 +241,7 @@ def test_the_best_set_is_compared_with_the_present_options(capsys: pytest.Captur
     assert "nconnect=8" in next(line for line in text.splitlines() if line.startswith("first, tested again "))
     assert "nconnect=2" in next(line for line in text.splitlines() if line.startswith("now, tested again "))
     assert "nconnect=8" in text.splitlines()[0]
-    assert "300 % faster than the present setting, tested again." in text.splitlines()[0]
+    assert "300% faster than the present setting, tested again." in text.splitlines()[0]
     (use,) = [line for line in text.splitlines() if line.startswith("To use it: mountwright apply -o soft,")]
     assert "nconnect=8" in use
     assert use.endswith(" nas:/x MOUNT-POINT")

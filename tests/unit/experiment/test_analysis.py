@@ -87,11 +87,11 @@ def test_timeouts_have_a_matrix_and_no_ratios() -> None:
     assert found.effects == []
     assert [text for _, text in found.said] == [
         (
-            "rsize=4096, nconnect=1 came first with 0 (time-outs), and one other set with the same. How the "
+            "rsize=4096, nconnect=1 came first with 0 (time-outs), and 1 other set with the same. How the "
             "rest differs from 0 cannot be told from chance."
         ),
         "The reference is among the first, with 0.",
-        "rsize: 4096 is usually ahead (average place 4 of 16), 65536 usually last (12).",
+        "rsize: 4096 is usually ahead (mean rank 4 of 16), 65536 usually last (12).",
         "Everything else being equal, no level is ahead by more than chance: nconnect.",
     ]
     rows = [(row.factor, row.level, row.beside, row.sum, row.ahead) for row in level_rows(found)]

@@ -97,7 +97,7 @@ def test_the_report_has_the_conclusions() -> None:
         "35 of 36 trials done",
         "host desk; kernel 6.1",
         "one file: Speed to the server",
-        "cannot be told apart",
+        "No significant difference",
         "rsize: 1048576 is best",
         "1 trial failed",
         "=The &lt;server&gt; did not answer.",

@@ -66,12 +66,12 @@ def test_main_effects_and_interactions() -> None:
     assert sum(effect.share for effect in found.values()) < 1
     strong, weak = effect_texts([found["rsize"], found["hard"]])
     assert strong.startswith("rsize: 1048576 is best")
-    assert weak == "No difference that counts was found: hard."
+    assert weak == "No relevant difference was found: hard."
     pairs = {pair.factors: pair for pair in interactions(outcomes, WRITE, chance=random.Random(1))}
     assert pairs["rsize", "ra"].notable
     assert "have to be chosen together" in interaction_text(pairs["rsize", "ra"])
     assert not pairs["ra", "hard"].notable or pairs["ra", "hard"].share < 0.001
-    assert "nothing was found" in interaction_text(pairs["ra", "hard"])
+    assert "no interaction was found" in interaction_text(pairs["ra", "hard"])
     assert pairs["rsize", "ra"].cells[2][1] == pytest.approx(2 ** (1 / 3), rel=0.03)
     once = interactions(run(truth, factors, repeats=1), WRITE, chance=random.Random(1))
     assert "too few" in interaction_text(once[0])
@@ -235,7 +235,7 @@ def test_a_level_that_is_usually_ahead() -> None:
     sums = {each.factor: each for each in rank_sums(run(growing, SIZES), WRITE)}
     named = FactorNames(factor=str.upper, level=lambda factor, level: f"{level}?", between=": ")
     first, last = rank_texts([sums["nconnect"], sums["rsize"]], named)
-    assert first.startswith("RSIZE: 1048576? is usually ahead (average place 6 of 36), 4096? usually")
+    assert first.startswith("RSIZE: 1048576? is usually ahead (mean rank 6 of 36), 4096? usually")
     assert last.endswith("chance: NCONNECT.")
     assert not sums["nconnect"].notable
     assert set_text({"rsize": "1"}, names=named) == "RSIZE: 1?"

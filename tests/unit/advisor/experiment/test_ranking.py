@@ -43,15 +43,15 @@ def test_sets_that_are_the_same_are_one_group_and_others_are_not() -> None:
     assert all(each.low < each.median < each.high and each.method == "bootstrap" for each in ranked.standings)
     assert ranked.scatter == pytest.approx(0.06, abs=0.03)
     assert winner_text(ranked, mb).startswith(
-        "Four of the twelve sets cannot be told apart; first among them is "
+        "No significant difference among 4 of the 12 sets. The first of them is "
     )
     first, last = ranked.standings[0], ranked.standings[-1]
-    assert "cannot be told apart from the best" in compared_with_best_text(
+    assert "does not differ significantly from the best" in compared_with_best_text(
         ranked, ranked.standings[3].levels, "It", mb
     )
-    assert "in place 12 with 1" in compared_with_best_text(ranked, last.levels, "The default", mb)
+    assert "has rank 12 with 1" in compared_with_best_text(ranked, last.levels, "The default", mb)
     assert "came first" in compared_with_best_text(ranked, first.levels, "The default", mb)
-    assert "three repeats, by bootstrap" in interval_text(first)
+    assert "3 repeats, by bootstrap" in interval_text(first)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def _plain(_figure: str, number: float) -> str:
 def test_time_outs_that_never_were_set_nothing_apart() -> None:
     # Zeros are common for this figure; too few repeats are not the reason.
     none = rank_sets(_timed_out(dict.fromkeys("123", [0] * 10)), TIMEOUTS, chance=random.Random(1))
-    assert winner_text(none, _plain) == "All three sets come out alike, with a median of 0 (time-outs)."
+    assert winner_text(none, _plain) == "All 3 sets come out alike, with a median of 0 (time-outs)."
     for size in "13":
         assert (
             compared_with_best_text(none, {"rsize": size}, "It", _plain) == "It is among the first, with 0."
@@ -136,11 +136,11 @@ def test_time_outs_that_never_were_set_nothing_apart() -> None:
     some = _timed_out({"1": [0, 0, 0], "2": [0, 0, 3], "3": [5, 6, 7], "4": [20, 22, 21]})
     found = rank_sets(some, TIMEOUTS, chance=random.Random(1))
     assert winner_text(found, _plain) == (
-        "rsize=1 came first with 0 (time-outs), and one other set with the same. How the rest differs from 0 "
+        "rsize=1 came first with 0 (time-outs), and 1 other set with the same. How the rest differs from 0 "
         "cannot be told from chance."
     )
     assert compared_with_best_text(found, {"rsize": "3"}, "It", _plain) == (
-        "It is in place 3 with 6; where trials have 0, no difference can be told from chance."
+        "It has rank 3 with 6. Where trials have 0, no difference can be told from chance."
     )
     alone = rank_sets(
         [each for each in some if each.levels["rsize"] != "2"], TIMEOUTS, chance=random.Random(1)
@@ -165,13 +165,15 @@ def test_workloads_are_not_mixed() -> None:
 
 def test_all_alike_is_said() -> None:
     ranked = rank_sets(run(lambda levels: 5e7, SIZES), WRITE, chance=random.Random(1))
-    assert winner_text(ranked, mb).startswith("All twelve sets cannot be told apart")
+    assert winner_text(ranked, mb).startswith("No significant difference among all 12 sets")
     assert winner_text(rank_sets([], WRITE, chance=random.Random(1)), mb) == "No trial gave a result."
 
 
 def test_two_sets_are_both_and_one_with_a_figure_is_not_the_one_that_ran() -> None:
     outcomes = run(lambda _: 1e7, {"ac": ["", "noac"]}, repeats=5)
-    assert winner_text(rank_sets(outcomes, WRITE, chance=random.Random(1)), mb).startswith("Both sets cannot")
+    assert winner_text(rank_sets(outcomes, WRITE, chance=random.Random(1)), mb).startswith(
+        "No significant difference between the two"
+    )
     never = _timed_out({"1": [0, 0], "2": [0, 0]})
     assert winner_text(rank_sets(never, TIMEOUTS, chance=random.Random(1)), _plain).startswith(
         "Both sets come"
@@ -210,7 +212,7 @@ def test_drift_of_the_baseline() -> None:
         ]
         (drift,) = baseline_drifts(outcomes, [WRITE, READ])
         assert drift.notable == notable
-        assert ("fell by 17 %" in drift_text(drift)) == notable
+        assert ("fell by 17%" in drift_text(drift)) == notable
     (few,) = baseline_drifts(outcomes[:7], [WRITE])
     assert few.notable is None
     assert "too seldom to tell" in drift_text(few)
@@ -239,7 +241,7 @@ def test_a_read_that_came_from_memory_is_counted_as_left_out() -> None:
     outcomes[0] = replace(outcomes[0], figures={})
     ranked = rank_sets(outcomes, WRITE, chance=random.Random(1))
     assert (ranked.left_out, ranked.unmeasured) == (1, 1)
-    assert unmeasured_text(ranked).startswith("One trial has no figure here: it could not be measured.")
+    assert unmeasured_text(ranked).startswith("1 trial has no figure here: it could not be measured.")
     none = rank_sets(outcomes, READ, chance=random.Random(1))
     assert none.unmeasured == len(outcomes)
     assert "came from this computer's memory" in unmeasured_text(none)
