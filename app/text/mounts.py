@@ -7,6 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from advisor.options import MountOptions
+from app.text.translate import gettext as _
+from app.text.translate import ngettext
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,21 +101,18 @@ class TroubleText(NamedTuple):
 def lasting_text(seconds: float) -> str:
     """Return a duration in its largest unit: "40 s", "3 min", "2 h", "3 days"."""
     if seconds < 60:
-        return f"{max(0, int(seconds))} s"
+        return _("{count} s").format(count=max(0, int(seconds)))
     if seconds < 3600:
-        return f"{int(seconds // 60)} min"
+        return _("{count} min").format(count=int(seconds // 60))
     hours = int(seconds // 3600)
-    return f"{hours} h" if hours < 48 else f"{hours // 24} days"
+    if hours < 48:
+        return _("{count} h").format(count=hours)
+    return _("{count} days").format(count=hours // 24)
 
 
-def lasted_text(mount: MountStatus, now: float) -> str:
-    """Return the duration of a mount's problem, such as " for 40 s"; "" if its start is unknown.
-
-    Args:
-        mount: a mount that does not respond or is stale.
-        now: Unix time by the clock of the mount's host, seconds.
-    """
-    return f" for {lasting_text(now - mount.since)}" if mount.since is not None else ""
+def _duration(mount: MountStatus, now: float) -> str:
+    """Return the duration of a mount's problem, such as "40 s"; "" if its start is unknown."""
+    return lasting_text(now - mount.since) if mount.since is not None else ""
 
 
 def mount_state_text(mount: MountStatus, now: float) -> str:
@@ -123,13 +122,18 @@ def mount_state_text(mount: MountStatus, now: float) -> str:
         mount: the mount.
         now: Unix time by the clock of the mount's host, seconds.
     """
-    return {
-        "mounted": "Mounted",
-        "not-mounted": "Not mounted",
-        "not-responding": f"Not responding{lasted_text(mount, now)}",
-        "stale": f"Stale{lasted_text(mount, now)}",
-        "differs": "Mounted (differs from configuration)",
-    }[mount.state]
+    duration = _duration(mount, now)
+    if mount.state == "not-responding":
+        text = _("Not responding for {duration}") if duration else _("Not responding")
+    elif mount.state == "stale":
+        text = _("Stale for {duration}") if duration else _("Stale")
+    else:
+        text = {
+            "mounted": _("Mounted"),
+            "not-mounted": _("Not mounted"),
+            "differs": _("Mounted (differs from configuration)"),
+        }[mount.state]
+    return text.format(duration=duration)
 
 
 def trouble_text(mount: MountStatus, now: float, waiting: Waiting | None = None) -> TroubleText | None:
@@ -149,26 +153,45 @@ def trouble_text(mount: MountStatus, now: float, waiting: Waiting | None = None)
         message = f"{message} {waiting_sentence}"
     is_soft = any(name in {"soft", "softerr"} for name in MountOptions.parse(mount.active.options))
     wait = (
-        "Programs get errors until the server answers, and data that they could not write are lost."
+        _("Programs get errors until the server answers, and data that they could not write are lost.")
         if is_soft
-        else "Nothing is lost: programs go on as soon as the server answers."
+        else _("Nothing is lost: programs go on as soon as the server answers.")
     )
-    return TroubleText(message, [
-        Remedy("Wait", "", wait),
-        Remedy("Unmount by force", "-f", "Programs that wait get errors, and data that were not written yet "
-               "are permanently lost. It fails while a program still uses the mount."),
-        Remedy("Detach", "-l", f"{mount.mount_point} disappears at once. Programs that use it keep waiting, "
-               "and what they write still reaches the server if it returns."),
-    ])  # fmt: skip
+    force = _(
+        "Programs that wait get errors, and data that were not written yet are permanently lost. It "
+        "fails while a "
+        "program still uses the mount."
+    )
+    detach = _(
+        "{mount_point} disappears at once. Programs that use it keep waiting, and what they write "
+        "still reaches the "
+        "server if it returns."
+    ).format(mount_point=mount.mount_point)
+    return TroubleText(
+        message,
+        [
+            Remedy(_("Wait"), "", wait),
+            Remedy(_("Unmount by force"), "-f", force),
+            Remedy(_("Detach"), "-l", detach),
+        ],
+    )
 
 
 def choices_text(text: TroubleText, mount_point: str) -> list[str]:
     """Return one line for each possible action, with its command."""
-    return [
-        f"{choice.name}{f' (umount {choice.command} {mount_point})' if choice.command else ''}: "
-        f"{choice.meaning}"
-        for choice in text.choices
-    ]
+    lines: list[str] = []
+    for choice in text.choices:
+        template = (
+            _("{name} (umount {option} {mount_point}): {meaning}")
+            if choice.command
+            else _("{name}: {meaning}")
+        )
+        lines.append(
+            template.format(
+                name=choice.name, option=choice.command, mount_point=mount_point, meaning=choice.meaning
+            )
+        )
+    return lines
 
 
 def waiting_text(waiting: Waiting) -> str:
@@ -176,64 +199,94 @@ def waiting_text(waiting: Waiting) -> str:
     names = [f"{holder.command} ({holder.pid})" for holder in waiting.own]
     parts = names[:_MAX_NAMES]
     if len(names) > _MAX_NAMES:
-        parts.append(f"{len(names) - _MAX_NAMES} more")
+        parts.append(_("{count} more").format(count=len(names) - _MAX_NAMES))
     if waiting.others:
-        noun = "process" if waiting.others == 1 else "processes"
-        parts.append(f"{waiting.others} blocked {noun} of other users")
+        others = ngettext(
+            "{count} blocked process of other users",
+            "{count} blocked processes of other users",
+            waiting.others,
+        )
+        parts.append(others.format(count=waiting.others))
     if not parts:
         return ""
-    listed = " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
-    return f"{listed} {'waits' if len(names) + waiting.others == 1 else 'wait'} for it."
+    listed = parts[0]
+    if len(parts) > 1:
+        listed = _("{first} and {last}").format(first=", ".join(parts[:-1]), last=parts[-1])
+    count = len(names) + waiting.others
+    return ngettext("{processes} waits for it.", "{processes} wait for it.", count).format(processes=listed)
 
 
 def _silence_text(mount: MountStatus, now: float) -> str:
-    server, since = mount.share.partition(":/")[0], lasted_text(mount, now)
+    duration = _duration(mount, now)
     if mount.reason == "refused":
-        does = f"has refused connections{since}" if since else "refuses connections"
-        return f"{server} {does}: its NFS service does not run."
-    if mount.reason == "unreachable":
-        does = f"has been unreachable{since}" if since else "is unreachable"
-        return f"{server} {does}: the network or the computer is down."
-    if mount.reason == "stuck":
-        does = (
-            f"has not acknowledged data of this mount{since}"
-            if since
-            else "acknowledges no data of this mount"
+        known = _("{server} has refused connections for {duration}: its NFS service does not run.")
+        unknown = _("{server} refuses connections: its NFS service does not run.")
+    elif mount.reason == "unreachable":
+        known = _("{server} has been unreachable for {duration}: the network or the computer is down.")
+        unknown = _("{server} is unreachable: the network or the computer is down.")
+    elif mount.reason == "stuck":
+        known = _(
+            "{server} has not acknowledged data of this mount for {duration}, although it answers "
+            "other requests. A "
+            "firewall between may have dropped the connection."
         )
-        return (
-            f"{server} {does}, although it answers other requests. A firewall between may have dropped the "
-            "connection."
+        unknown = _(
+            "{server} acknowledges no data of this mount, although it answers other requests. A "
+            "firewall between may "
+            "have dropped the connection."
         )
-    return f"{server} has not answered{since}." if since else f"{server} does not answer."
+    else:
+        known, unknown = _("{server} has not answered for {duration}."), _("{server} does not answer.")
+    return (known if duration else unknown).format(server=mount.share.partition(":/")[0], duration=duration)
 
 
 def _stale_text(mount: MountStatus, now: float) -> TroubleText:
-    server, since = mount.share.partition(":/")[0], lasted_text(mount, now)
-    unmount = Remedy("Unmount", "", "Programs with open files there keep it busy.")
+    duration = _duration(mount, now)
+    unmount = Remedy(_("Unmount"), "", _("Programs with open files there keep it busy."))
     if mount.reason == "withdrawn":
-        message = (
-            f"{server} has refused access to {mount.mount_point}{since}: it no longer exports the share."
+        known = _(
+            "{server} has refused access to {mount_point} for {duration}: it no longer exports the "
+            "share. Programs "
+            "get errors there."
         )
-        wait = "The mount works again as soon as the server exports the share to this computer."
-        return TroubleText(f"{message} Programs get errors there.", [Remedy("Wait", "", wait), unmount])
-    message = (
-        f"{server} no longer has the directory that is mounted at {mount.mount_point} (stale file "
-        f"handle){since}. Programs get errors there."
+        unknown = _(
+            "{server} has refused access to {mount_point}: it no longer exports the share. Programs "
+            "get errors there."
+        )
+        remedy = Remedy(
+            _("Wait"),
+            "",
+            _("The mount works again as soon as the server exports the share to this computer."),
+        )
+    else:
+        known = _(
+            "{server} no longer has the directory that is mounted at {mount_point} (stale file handle) "
+            "for {duration}. "
+            "Programs get errors there."
+        )
+        unknown = _(
+            "{server} no longer has the directory that is mounted at {mount_point} (stale file "
+            "handle). Programs get "
+            "errors there."
+        )
+        remedy = Remedy(
+            _("Remount"), "", _("A new mount of the share repairs it, if the server still exports the share.")
+        )
+    message = (known if duration else unknown).format(
+        server=mount.share.partition(":/")[0], mount_point=mount.mount_point, duration=duration
     )
-    remount = "A new mount of the share mends it, if the server still exports the share."
-    return TroubleText(message, [Remedy("Remount", "", remount), unmount])
+    return TroubleText(message, [remedy, unmount])
 
 
 def interruption_text(interruption: ChangeInterruption) -> str:
     """Return a sentence on what a change interrupts, "" for a change without effect."""
     if interruption.effect == "interrupts":
-        return (
-            f"Interrupts {interruption.mount_point} for about {interruption.typical_s:g} s. "
-            f"It takes {interruption.most_s:g} s at most."
+        return _("Interrupts {mount_point} for about {typical:g} s. It takes {most:g} s at most.").format(
+            mount_point=interruption.mount_point, typical=interruption.typical_s, most=interruption.most_s
         )
     return {
         "nothing": "",
-        "at-once": "Changes at once. Nothing is interrupted.",
-        "next-mount": "Takes effect at the next mount. Nothing is interrupted.",
-        "first-mount": "Nothing is interrupted.",
+        "at-once": _("Changes at once. Nothing is interrupted."),
+        "next-mount": _("Takes effect at the next mount. Nothing is interrupted."),
+        "first-mount": _("Nothing is interrupted."),
     }[interruption.effect]

@@ -6,6 +6,8 @@ For repeated measurements the caller passes the lower end of the confidence inte
 from __future__ import annotations
 
 from advisor.speeds import format_rate
+from app.text.translate import gettext as _
+from app.text.translate import mark, ngettext
 
 #: Bit rates of video streams, bit/s: streaming services require 15 to 25 Mbit/s for 4K, 5 Mbit/s for HD.
 _STREAM_RATES = (("4K", 25e6), ("HD", 5e6))
@@ -38,13 +40,21 @@ def use_case_texts(
     if read is not None:
         found.append(_video_text(read))
     if write is not None:
-        found.append(_backup_text(write, "if the files are large"))
+        found.append(
+            _backup_text(
+                write, _("Backup: about {size} in a night of {hours} hours, if the files are large.")
+            )
+        )
     if small_files is not None:
-        found.append(_backup_text(small_files, "of files like these"))
+        found.append(
+            _backup_text(
+                small_files, _("Backup: about {size} in a night of {hours} hours, of files like these.")
+            )
+        )
     if flushes is not None:
-        found.append(_disk_text(flushes, "small files made and flushed"))
+        found.append(_disk_text(flushes, _FLUSHED_FILES))
     if small_writes is not None:
-        found.append(_disk_text(small_writes, "small writes at random"))
+        found.append(_disk_text(small_writes, _RANDOM_WRITES))
     return found
 
 
@@ -52,24 +62,48 @@ def _video_text(read: float) -> str:
     for name, rate_bps in _STREAM_RATES:
         count = int(read * 8 * _USABLE_SHARE / rate_bps)
         if count:
-            many = f"about {count} films in {name} at once" if count > 1 else f"one film in {name}"
-            return f"Video: {many} ({format_rate(rate_bps)} for each)."
-    return "Video: not even one film in HD (5 Mbit/s)."
+            text = ngettext(
+                "Video: one film in {format} ({rate} for each).",
+                "Video: about {count} films in {format} at once ({rate} for each).",
+                count,
+            )
+            return text.format(count=count, format=name, rate=format_rate(rate_bps))
+    return _("Video: not even one film in HD (5 Mbit/s).")
 
 
-def _backup_text(write: float, which: str) -> str:
+def _backup_text(write: float, template: str) -> str:
     """Return a sentence about the size of a nightly backup, in decimal units, as for disks."""
     amount = write * 3600 * _BACKUP_HOURS
     unit, size = ("TB", 1e12) if amount >= 1e12 else ("GB", 1e9)
     rounded = float(f"{amount / size:.2g}")  # 290, not 2.9e+02
-    return f"Backup: about {rounded:g} {unit} in a night of {_BACKUP_HOURS} hours, {which}."
+    return template.format(size=f"{rounded:g} {unit}", hours=_BACKUP_HOURS)
 
 
-def _disk_text(rate: float, of: str) -> str:
+#: Sentences on flushed small files, and on random writes: as fast as an SSD, as a hard disk, or slower.
+_FLUSHED_FILES = (
+    mark("Virtual machines: {rate:.0f} small files made and flushed a second are enough "
+         "for virtual disks, even of "
+         "databases: as quick as a simple SSD."),
+    mark("Virtual machines: {rate:.0f} small files made and flushed a second are enough "
+         "for virtual disks of quiet "
+         "machines: between a hard disk and an SSD."),
+    mark("Virtual machines: {rate:.0f} small files made and flushed a second are enough "
+         "for no virtual disks: slower "
+         "than one hard disk."),
+)  # fmt: skip
+_RANDOM_WRITES = (
+    mark("Virtual machines: {rate:.0f} small writes at random a second are enough for virtual disks, even of "
+         "databases: as quick as a simple SSD."),
+    mark("Virtual machines: {rate:.0f} small writes at random a second are enough for virtual disks of quiet "
+         "machines: between a hard disk and an SSD."),
+    mark("Virtual machines: {rate:.0f} small writes at random a second are enough for no "
+         "virtual disks: slower than "
+         "one hard disk."),
+)  # fmt: skip
+
+
+def _disk_text(rate: float, sentences: tuple[str, str, str]) -> str:
+    fast, medium, slow = sentences
     if rate >= _SSD_WRITES_PER_S:
-        what = "virtual disks, even of databases: as quick as a simple SSD"
-    elif rate >= _HARD_DISK_WRITES_PER_S:
-        what = "virtual disks of quiet machines: between a hard disk and an SSD"
-    else:
-        what = "no virtual disks: slower than one hard disk"
-    return f"Virtual machines: {rate:.0f} {of} a second are enough for {what}."
+        return _(fast).format(rate=rate)
+    return _(medium if rate >= _HARD_DISK_WRITES_PER_S else slow).format(rate=rate)
