@@ -609,9 +609,19 @@ class MainWindow(QMainWindow):
                 self._leave_draft()
 
     def _on_palette(self) -> None:
-        from ui.menu.command_palette import CommandPalette, usable_actions
+        from ui.menu.command_palette import CommandPalette
 
-        CommandPalette(self, usable_actions(self)).open()
+        CommandPalette(self, self._commands()).open()
+
+    def _commands(self) -> list[tuple[str, QAction]]:
+        """Return the commands of the window and of the page that is shown, with their texts."""
+        from ui.menu.command_palette import usable_commands
+
+        not_needed = {self._actions[Command.PALETTE], self._actions[Command.DISMISS]}
+        actions = [action for action in self.actions() if action not in not_needed]
+        if self._pages.currentWidget() is self._detail:
+            actions += self._detail.commands()
+        return usable_commands(actions)
 
     def _on_preferences(self) -> None:
         from ui.menu.preferences import PreferencesDialog

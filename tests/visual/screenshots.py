@@ -1,6 +1,8 @@
 """Makes the pictures of the documentation by using the real window as a person would.
 
     python -P tests/visual/screenshots.py [--into docs] [--link fast-ethernet] [--dark] [--all]
+    python -P tests/visual/screenshots.py --into DIR --all --size 1000x700 --high-contrast
+    python -P tests/visual/screenshots.py --into DIR --all --size 800x500 --scale 2     # 1600 x 1000 px
 
 Starts a virtual display of its own (Xvfb), opens the window, boots the lab from it, mounts the lab's share
 through the form, runs a quick test, and keeps pictures on the way: ``window.png``, the README's,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from ui.main_window import MainWindow
 
-_SIZE = (1240, 860)
+_SIZE = "1240x860"
 _STEP_MS = 40
 #: Far beyond what any step takes on a busy machine, in seconds.
 PATIENCE_S = 400.0
@@ -69,6 +71,25 @@ class Photographer:
         self.taken.append(path)
         print(path)
 
+    def take_dialog(self, name: str) -> None:
+        """Open a dialog of the menu, keep a picture of it, and close it."""
+        from PySide6.QtGui import QAction
+        from PySide6.QtWidgets import QDialog
+
+        if not self.every:
+            return
+        action = self.window.findChild(QAction, f"action-{name}")
+        assert action is not None, name
+        action.trigger()
+        self.wait(lambda: self.sees(name), f"the dialog {name}")
+        self.pause(0.5)
+        dialog = self.window.findChild(QDialog, name)
+        assert dialog is not None
+        path = self.folder / f"{name}{self.suffix}.png"
+        assert dialog.grab().save(str(path)), path
+        print(path)
+        dialog.close()
+
     def click(self, name: str) -> None:
         """Press a button by its name."""
         from PySide6.QtWidgets import QPushButton
@@ -103,6 +124,8 @@ def story(photographer: Photographer, link: str) -> None:
     from PySide6.QtWidgets import QTabWidget
 
     window = photographer.window
+    if photographer.every:
+        first_page(photographer)
     window.open_host(link)
     photographer.pause(0.3)
     photographer.take("starting")
@@ -114,10 +137,13 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.take("new-mount")
     photographer.click("mount")
     photographer.wait(lambda: photographer.sees("unmount"), "the mount")
-    photographer.pause(0.3)
-    photographer.take("settings")
     tabs = window.findChild(QTabWidget, "tabs")
     assert tabs is not None
+    tabs.setCurrentWidget(settings)
+    photographer.pause(0.3)
+    photographer.take("settings")
+    if photographer.every:
+        changes(photographer)
     tabs.setCurrentWidget(window._detail.overview)
     photographer.wait(lambda: window._detail.overview._result is not None, "the advice")
     photographer.pause(0.3)
@@ -144,6 +170,25 @@ def story(photographer: Photographer, link: str) -> None:
     photographer.click("unmount")
     photographer.agree()
     photographer.wait(lambda: not photographer.sees("unmount"), "the unmount")
+
+
+def first_page(photographer: Photographer) -> None:
+    """Look at this computer, which has no mount, and at the dialogs of the menu."""
+    photographer.window.open_host("")
+    photographer.wait(lambda: photographer.sees("empty-mount"), "the first page")
+    photographer.pause(4)  # servers are looked for
+    photographer.take("first-page")
+    for name in ("preferences", "shortcuts", "about", "help", "palette"):
+        photographer.take_dialog(name)
+
+
+def changes(photographer: Photographer) -> None:
+    """Change two settings, look at the bar, and take them back."""
+    settings = photographer.window._detail.settings
+    settings.load_entry("", "", f"{settings.request().options},nconnect=4", 1024)
+    photographer.pause(0.3)
+    photographer.take("changes")
+    settings.revert_all()
 
 
 def measured(photographer: Photographer) -> None:
@@ -192,25 +237,35 @@ def _running_in(window: MainWindow, number: int) -> bool:
     return curve is not None and curve.round == number and len(curve.samples) > 10
 
 
-def make(folder: Path, link: str, *, dark: bool, every: bool) -> list[Path]:
-    """Make all pictures on the present display; return their paths."""
+def make(folder: Path, link: str, *, look: str, size: str, every: bool) -> list[Path]:
+    """Make all pictures on the present display; return their paths.
+
+    Args:
+        folder: where the pictures go.
+        link: link of the lab.
+        look: light, dark or high-contrast.
+        size: size of the window, device-independent px, as WIDTHxHEIGHT.
+        every: whether a picture of every state is made.
+    """
     from PySide6.QtCore import QLocale
     from PySide6.QtGui import QFont
     from PySide6.QtWidgets import QApplication
 
-    from ui.common import style, theme
+    from ui.common import fonts, style, theme
     from ui.common.session import lab_links, open_host
     from ui.main_window import MainWindow
 
     QLocale.setDefault(QLocale.c())
     app = QApplication.instance() or QApplication([])
     assert isinstance(app, QApplication)
-    app.setFont(QFont("DejaVu Sans", 10))
-    style.apply_appearance(app, theme.Appearance.DARK if dark else theme.Appearance.LIGHT)
+    app.setFont(QFont("DejaVu Sans"))
+    fonts.use_default_size(app)
+    style.apply_appearance(app, theme.Appearance(look))
     window = MainWindow(open_host, lab_links())
-    window.resize(*_SIZE)
+    width, height = (int(side) for side in size.split("x"))
+    window.resize(width, height)
     window.show()
-    photographer = Photographer(window, folder, "-dark" if dark else "", every=every)
+    photographer = Photographer(window, folder, "" if look == "light" else f"-{look}", every=every)
     try:
         story(photographer, link)
     finally:
@@ -223,13 +278,19 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--into", type=Path, default=Path("docs"))
     parser.add_argument("--link", default="fast-ethernet")
-    parser.add_argument("--dark", action="store_true")
+    looks = parser.add_mutually_exclusive_group()
+    for look in ("dark", "high-contrast"):
+        looks.add_argument(f"--{look}", action="store_const", const=look, dest="look", default="light")
+    parser.add_argument("--size", default=_SIZE, help="device-independent px (default: %(default)s)")
+    parser.add_argument("--scale", default="1", help="QT_SCALE_FACTOR (default: %(default)s)")
     parser.add_argument("--all", action="store_true", dest="every")
     args = parser.parse_args(argv)
     args.into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, VirtualDisplay() as display:
         os.environ.update(DISPLAY=display, QT_QPA_PLATFORM="xcb", XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
-        make(args.into, args.link, dark=args.dark, every=args.every)
+        os.environ.update(XDG_STATE_HOME=home, QT_SCALE_FACTOR=args.scale)
+        os.environ.pop("XDG_CURRENT_DESKTOP", None)
+        make(args.into, args.link, look=args.look, size=args.size, every=args.every)
     return 0
 
 

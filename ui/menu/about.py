@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QApplication,
     QDialog,
     QHBoxLayout,
+    QHeaderView,
     QLabel,
     QTableWidgetItem,
     QVBoxLayout,
@@ -80,6 +81,8 @@ class AboutDialog(QDialog):
         top.addLayout(texts, 1)
         titles = [self.tr("Library"), self.tr("Version"), self.tr("License")]
         table = AutoHeightTable("about-libraries", self.tr("Libraries and their licenses"), titles)
+        for column in (0, 1):
+            table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
         rows = library_rows()
         table.setRowCount(len(rows))
         for number, row in enumerate(rows):
@@ -90,5 +93,5 @@ class AboutDialog(QDialog):
         layout.setSpacing(16)
         layout.addLayout(top)
         layout.addWidget(table)
-        add_buttons(self, layout, self.tr("&Close"), [], None)
+        add_buttons(self, layout, self.tr("&Close"), [], None).setFocus()
         self.resize(self.fontMetrics().averageCharWidth() * 88, self.sizeHint().height())

@@ -19,20 +19,17 @@ _ACTION_ROLE = Qt.ItemDataRole.UserRole
 _LIST_KEYS = frozenset({Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown})
 
 
-def usable_actions(window: QWidget) -> list[tuple[str, QAction]]:
-    """Return the actions of a window that can be chosen now, with their texts and those of their submenus."""
-    found: dict[str, QAction] = {}
-    for action in window.findChildren(QAction):
-        if action.isSeparator() or action.menu() is not None or not action.text():
-            continue
-        if not (action.isEnabled() and action.isVisible()) or action.objectName() == "action-palette":
-            continue
+def usable_commands(actions: Iterable[QAction]) -> list[tuple[str, QAction]]:
+    """Return the actions that can be chosen now, with their texts; a submenu's begin with its title."""
+    found: list[tuple[str, QAction]] = []
+    for action in actions:
         owner = action.parent()
         text = plain_text(action)
         if isinstance(owner, QMenu) and owner.title():
             text = f"{plain_text(owner.menuAction())}: {text}"
-        found.setdefault(text, action)
-    return sorted(found.items(), key=lambda item: item[0].casefold())
+        if text and action.isEnabled() and action.isVisible() and not action.isSeparator():
+            found.append((text, action))
+    return sorted(found, key=lambda item: item[0].casefold())
 
 
 class CommandPalette(QDialog):
@@ -59,6 +56,7 @@ class CommandPalette(QDialog):
         self._list = QListWidget()
         self._list.setObjectName("palette-list")
         self._list.setAccessibleName(self.tr("Commands"))
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.itemActivated.connect(self._on_chosen)
         self._none = MutedLabel(self.tr("No command has these words."))
         layout = QVBoxLayout(self)

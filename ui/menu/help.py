@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ui.common.bridge import RunInThread
 
 _NAME_ROLE = Qt.ItemDataRole.UserRole
+#: Space around the text, px.
+_MARGIN = 16.0
 
 
 class HelpDialog(QDialog):
@@ -137,6 +139,8 @@ class _MarkdownView(QTextBrowser):
         super().__init__()
         self.setAccessibleName(self.tr("Text of the help"))
         self.setOpenLinks(False)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # pictures fit beside it
+        self.document().setDocumentMargin(_MARGIN)
         self.anchorClicked.connect(self._on_link)
         self._pictures: dict[str, bytes] = {}
 
@@ -144,6 +148,7 @@ class _MarkdownView(QTextBrowser):
         """Show a text with its pictures, by name."""
         self._pictures = pictures
         self.setMarkdown(text)
+        self.document().setDocumentMargin(_MARGIN)
 
     def scroll_to(self, section: str) -> None:
         """Scroll to a heading, or to the beginning for "" and for an unknown one."""
@@ -172,7 +177,7 @@ class _MarkdownView(QTextBrowser):
             data = self._pictures.get(path)
             if data is not None:
                 image = QImage.fromData(data)
-                width = self.viewport().width() - 2 * round(self.document().documentMargin())
+                width = self.viewport().width() - 2 * round(_MARGIN) - 2
                 if image.width() > width > 0:
                     image = image.scaledToWidth(width, Qt.TransformationMode.SmoothTransformation)
                 return image

@@ -63,5 +63,5 @@ class ShortcutsDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(18, 16, 18, 14)
         layout.addWidget(table)
-        add_buttons(self, layout, self.tr("&Close"), [], None)
+        add_buttons(self, layout, self.tr("&Close"), [], None).setFocus()
         self.resize(self.fontMetrics().averageCharWidth() * 78, self.sizeHint().height())

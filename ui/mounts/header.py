@@ -264,6 +264,7 @@ class MountHeader(QWidget):
         state.addWidget(self._state)
         state.addWidget(self._detail)
         state.addWidget(self._keep_button)
+        state.addWidget(self._space)
         state.addStretch(1)
         busy = QHBoxLayout(self._busy_row)
         busy.setContentsMargins(0, 0, 0, 0)
@@ -275,8 +276,6 @@ class MountHeader(QWidget):
         layout.setSpacing(6)
         layout.addLayout(top)
         layout.addLayout(state)
-        # On a separate line, because the state text can be long.
-        layout.addWidget(self._space)
         layout.addWidget(self.trouble)
         layout.addWidget(self._busy_row)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QTabWidget, QVBoxLayout, QWidget
 
 from advisor.lint import LintContext
 from app.experiment.proposed_options import propose_options
@@ -345,6 +345,14 @@ class MountPage(QWidget):
         """Share and mount point of the mount shown, or None for a draft."""
         mount = self._mount
         return (mount.share, mount.mount_point) if mount is not None else None
+
+    def commands(self) -> list[QAction]:
+        """Return the actions that choose a page, and those of the mount."""
+        found = self.actions()
+        for action in self._header.actions_menu().actions():
+            menu = action.menu()
+            found += menu.actions() if isinstance(menu, QMenu) else [action]
+        return found
 
     # User actions
 

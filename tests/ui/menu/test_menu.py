@@ -26,7 +26,6 @@ from ui.common import theme
 from ui.common.speed_units import SPEED_UNITS
 from ui.main_window import MainWindow
 from ui.menu.about import library_rows
-from ui.menu.command_palette import usable_actions
 from ui.menu.help import HelpDialog
 
 if TYPE_CHECKING:
@@ -172,8 +171,11 @@ def test_the_palette_moves_with_the_arrow_keys(driver: Driver) -> None:
 
 def test_the_palette_has_the_actions_of_the_menus(driver: Driver) -> None:
     driver.open()
-    texts = [text for text, _action in usable_actions(driver.window)]
+    texts = [text for text, _action in driver.window._commands()]
     for text in ("Mount a Share…", "Preferences…", "Show Log", "Settings", "Save or Remount…", "Quit"):
         assert text in texts
     assert any(text.startswith("Copy As: ") for text in texts)
     assert "Remove from fstab…" not in texts  # the mount is not saved
+    assert len(texts) == len(set(texts))
+    driver.window._on_new()
+    assert "Show Log" not in [text for text, _action in driver.window._commands()]
