@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QFontDatabase, QGuiApplication, QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout
 
 from app.errors import AppError, ErrorKind, leftover_files_text
 from app.helper_client.polkit import install_command
-from ui.common import theme
-from ui.common.labels import enlarge, plain_label
+from ui.common.cards import Card, CardKind
+from ui.common.fonts import scale_font
+from ui.common.icons import icon_label
+from ui.common.labels import TintedLabel, enlarge, plain_label
 from ui.common.speed_units import convert_to_chosen_unit
 
 if TYPE_CHECKING:
@@ -21,7 +23,15 @@ if TYPE_CHECKING:
 _NOTE_MS = 8000
 
 
-class Banner(QFrame):
+#: Kind of the card, and icon, by the name of the color of a message.
+_LOOKS = {
+    "error": (CardKind.ERROR, "error"),
+    "warn": (CardKind.WARNING, "warning"),
+    "info": (CardKind.ACCENT, "info"),
+}
+
+
+class Banner(Card):
     """Shows one plain-text message; hidden without one.
 
     Attributes:
@@ -33,20 +43,16 @@ class Banner(QFrame):
 
     closed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__(CardKind.ERROR)
         self.setObjectName("banner")
-        self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.setAutoFillBackground(True)
-        self.setBackgroundRole(QPalette.ColorRole.Base)
-        self._meaning = "error"
         self.number = 0
         self._hide_timer = QTimer(self)
         self._hide_timer.setSingleShot(True)
         self._hide_timer.setInterval(_NOTE_MS)
         self._hide_timer.timeout.connect(self.dismiss)
-        self._bar = QWidget()
-        self._severity = plain_label()
+        self._icon = icon_label("error", "error")
+        self._severity = TintedLabel(color="error")
         self._severity.setAlignment(Qt.AlignmentFlag.AlignTop)
         enlarge(self._severity, 1.0, bold=True)
         self._message = plain_label(wrap=True)
@@ -57,7 +63,7 @@ class Banner(QFrame):
         self._details_button = QPushButton(self.tr("Details"))
         self._details_button.setCheckable(True)
         self._details_button.toggled.connect(self._on_details)
-        self._copy_button = QPushButton(self.tr("Copy details"))
+        self._copy_button = QPushButton(self.tr("Copy Details"))
         self._copy_button.clicked.connect(self._on_copy)
         self._action_button = QPushButton()
         self._action_button.setObjectName("banner-action")
@@ -68,7 +74,7 @@ class Banner(QFrame):
         close_button.clicked.connect(self.dismiss)
         self._detail = QPlainTextEdit()
         self._detail.setReadOnly(True)
-        self._detail.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        scale_font(self._detail, 1.0, fixed_width=True)
         self._detail.setAccessibleName(self.tr("Details"))
         self._detail.setTabChangesFocus(True)
         self._lay_out(close_button)
@@ -86,21 +92,14 @@ class Banner(QFrame):
         buttons.addWidget(close_button)
         top = QHBoxLayout()
         top.setSpacing(12)
+        top.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         top.addWidget(self._severity, 0, Qt.AlignmentFlag.AlignTop)
         top.addLayout(texts, 1)
         top.addLayout(buttons)
         top.setAlignment(buttons, Qt.AlignmentFlag.AlignTop)
-        inner = QVBoxLayout()
-        inner.setContentsMargins(12, 10, 10, 10)
-        inner.addLayout(top)
-        inner.addWidget(self._detail)
-        self._bar.setFixedWidth(4)
-        self._bar.setAutoFillBackground(True)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._bar)
-        layout.addLayout(inner, 1)
+        self.body.setContentsMargins(12, 10, 10, 10)
+        self.body.addLayout(top)
+        self.body.addWidget(self._detail)
 
     def show_error(
         self, error: AppError, action_text: str = "", action: Callable[[], None] | None = None
@@ -118,7 +117,7 @@ class Banner(QFrame):
         else:
             self._show("error", self.tr("Error"), error)
         if error.kind is ErrorKind.HELPER_MISSING and action is None:
-            action_text, action = self.tr("Copy the command"), _copy_install_command
+            action_text, action = self.tr("Copy Command"), _copy_install_command
         self._offer(action_text, action)
 
     def show_warning(
@@ -153,7 +152,6 @@ class Banner(QFrame):
         self.closed.emit()
 
     def _show(self, meaning: str, severity: str, error: AppError) -> None:
-        self._meaning = meaning
         self.number += 1
         self._severity.setText(severity)
         self._message.setText(convert_to_chosen_unit(error.message))
@@ -170,7 +168,10 @@ class Banner(QFrame):
         self._action_button.hide()
         self._on_details(shown=False)
         self.setAccessibleName(f"{severity}: {error.message} {hint}".strip())
-        self._update_colors()
+        kind, icon_name = _LOOKS[meaning]
+        self.set_kind(kind)
+        self._icon.set_icon(icon_name, meaning)
+        self._severity.set_color(meaning)
         self.show()
         # A note without details hides itself; all other messages stay until the user closes them.
         if meaning == "info" and not error.detail and not error.remains:
@@ -197,19 +198,6 @@ class Banner(QFrame):
         text = "\n".join(part for part in (self._message.text(), self._hint.text(),
                                            self._detail.toPlainText()) if part)  # fmt: skip
         QGuiApplication.clipboard().setText(text)
-
-    def _update_colors(self) -> None:
-        color: str = getattr(theme.colors(), self._meaning)
-        theme.tint(self._severity, color)
-        theme.tint(self._bar, color, QPalette.ColorRole.Window, QPalette.ColorRole.Base)
-
-    # Qt overrides
-
-    def changeEvent(self, event: QEvent) -> None:
-        """Qt: follow a change between light and dark."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_detail"):
-            self._update_colors()
 
 
 def _copy_install_command() -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QBuffer, QByteArray, QRect, QSize
+from PySide6.QtCore import QBuffer, QByteArray, QRect, QSize, Qt
 from PySide6.QtGui import QIcon, QIconEngine, QImage, QImageReader, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
@@ -60,6 +60,7 @@ class IconLabel(QLabel):
     def __init__(self, name: str = "", color: str = "text", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._name, self._color = name, color
+        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def icon_name(self) -> str:

@@ -215,8 +215,7 @@ class _WarnDelegate(QStyledItemDelegate):
         super().initStyleOption(option, index)
         if index.data(WarnRole):
             palette: QPalette = option.palette
-            dark = palette.color(QPalette.ColorRole.Base).lightness() < 128
-            palette.setColor(QPalette.ColorRole.Text, QColor((theme.DARK if dark else theme.LIGHT).warn))
+            palette.setColor(QPalette.ColorRole.Text, QColor(theme.colors().warn))
             option.palette = palette
 
 

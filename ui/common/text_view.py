@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize
-from PySide6.QtGui import QColor, QFontDatabase, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextCharFormat, QTextDocument
 from PySide6.QtWidgets import QPlainTextEdit
 
 from ui.common import theme
+from ui.common.fonts import scale_font
 
 
 class TextView(QPlainTextEdit):
@@ -25,7 +26,7 @@ class TextView(QPlainTextEdit):
         self.setReadOnly(True)
         self.setAccessibleName(name)
         self.setTabChangesFocus(True)
-        self.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        scale_font(self, 1.0, fixed_width=True)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._colors = _DiffHighlighter(self.document()) if diff else None
         self._update_colors()

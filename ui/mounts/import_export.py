@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -21,8 +20,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -33,7 +30,6 @@ from app.files.safe_write import default_folder, read_file, save_file
 from app.mounts.change_model import ImportArgs, ImportChoice, ImportItem, ImportPlan, ImportPlanArgs
 from app.mounts.change_text import approval_sentences, import_report_lines, import_status_text, prompts_text
 from app.mounts.mounts_file import MAX_BYTES, entries_of_table, from_toml, to_toml
-from ui.common import theme
 from ui.common.bridge import LatestCall
 from ui.common.dialogs import add_buttons, show_outline
 from ui.common.labels import ProblemLabel, plain_label
@@ -379,28 +375,12 @@ class ImportMountsDialog(QDialog):
         super().done(result)
 
 
-class _CheckDelegate(QStyledItemDelegate):
-    """Draws check boxes with enough contrast on a dark list, where Fusion's outline is hardly visible."""
-
-    # Qt overrides
-
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        """Qt: set a lighter background for the check box in the dark theme."""
-        super().initStyleOption(option, index)
-        colors = theme.colors()
-        if colors is theme.DARK:
-            option.palette.setColor(QPalette.ColorRole.Base, QColor(colors.border))
-
-
 def _make_list(name: str) -> QTreeWidget:
     tree = QTreeWidget()
     tree.setObjectName("import-entries")
     tree.setAccessibleName(name)
     tree.setColumnCount(4)
     tree.setRootIsDecorated(False)
-    tree.setItemDelegateForColumn(_CHECK, _CheckDelegate(tree))
     tree.setUniformRowHeights(True)
     tree.setMinimumHeight(tree.fontMetrics().lineSpacing() * 7)
     header = tree.header()

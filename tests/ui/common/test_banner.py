@@ -47,7 +47,7 @@ def test_error_with_details(qtbot: QtBot, banner: Banner) -> None:
     qtbot.mouseClick(button(banner, "Details"), Qt.MouseButton.LeftButton)
     assert detail.isVisible()
     assert detail.toPlainText() == "mount.nfs: <b>no</b>"
-    qtbot.mouseClick(button(banner, "Copy details"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(button(banner, "Copy Details"), Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == "It is silent.\nWake it.\nmount.nfs: <b>no</b>"
 
 
@@ -94,7 +94,7 @@ def test_a_missing_helper_offers_the_command_that_installs_it(banner: Banner) ->
     banner.show_error(caught.value)
     banner.show()
     assert install_command() in banner.accessibleName()
-    button(banner, "Copy the command").click()
+    button(banner, "Copy Command").click()
     program, word = shlex.split(QGuiApplication.clipboard().text())
     assert Path(program).is_file()
     assert word == "install-helper"
