@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from advisor.options import MountOptions, catalogue
 from app.errors import AppError
-from app.history.compare_runs import compare_runs
+from app.history.compare_runs import compare_runs, similar_sizes
 from app.history.import_export import MAX_BYTES, history_from_json, import_history
 from app.history.model import RunFilter
 from app.history.store import HistoryStore
@@ -27,8 +28,25 @@ if TYPE_CHECKING:
 
 #: Most runs in one list; a search finds older ones.
 MAX_ROWS = 500
+#: Scopes of options that do not reach the kernel: they are about the entry, or about mounting.
+_ENTRY_SCOPES = frozenset({"command", "fstab"})
 #: Timeout for reading a file to import, s.
 _READ_S = 30.0
+
+
+class BaselineDifference(NamedTuple):
+    """Difference of the speeds of a test to those of its baseline, as fractions; None if unknown.
+
+    Whether a difference is significant needs the measurements of both, see
+    :func:`app.history.compare_runs.compare_runs`.
+
+    Attributes:
+        write: difference to the server, 0.1 for 10% faster.
+        read: difference from the server.
+    """
+
+    write: float | None
+    read: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +58,14 @@ class HistoryPage:
         total: number of matching runs.
         read_only: whether the history cannot be changed because a newer version of the program wrote it.
         messages: messages for the user about the file, one sentence each.
+        differences: number of a run to its difference to the baseline of the same test.
     """
 
     rows: list[RunSummary]
     total: int
     read_only: bool
     messages: tuple[str, ...]
+    differences: dict[int, BaselineDifference]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +89,46 @@ def find_runs(text: str, share: str) -> HistoryPage:
     with HistoryStore.open() as store:
         rows = store.retry_after_recovery(lambda: store.find(run_filter))
         total = store.count(run_filter) if len(rows) == MAX_ROWS else len(rows)
-        return HistoryPage(rows=rows, total=total, read_only=store.read_only, messages=tuple(store.messages))
+        baselines = store.find(RunFilter(baseline=True, limit=MAX_ROWS))
+        return HistoryPage(
+            rows=rows,
+            total=total,
+            read_only=store.read_only,
+            messages=tuple(store.messages),
+            differences=_differences(rows, baselines),
+        )
+
+
+def _differences(
+    rows: Sequence[RunSummary], baselines: Sequence[RunSummary]
+) -> dict[int, BaselineDifference]:
+    """Return the differences of tests to the newest baseline of the same share, link, kind and size."""
+    found: dict[int, BaselineDifference] = {}
+    for row in rows:
+        for baseline in baselines:
+            same = (row.share, row.link, row.kind) == (baseline.share, baseline.link, baseline.kind)
+            if row.id != baseline.id and same and similar_sizes(row.size, baseline.size):
+                read = None if row.read_cached or baseline.read_cached else _ratio(row.read, baseline.read)
+                found[row.id] = BaselineDifference(_ratio(row.write, baseline.write), read)
+                break
+    return found
+
+
+def _ratio(new: float | None, old: float | None) -> float | None:
+    return new / old - 1 if new is not None and old else None
+
+
+def changed_options(row: RunSummary) -> str:
+    """Return the requested options of a test that change how the mount works and are no defaults."""
+    options = MountOptions.parse(row.requested)
+    in_use = MountOptions.parse(row.options)
+    version, transport = in_use.get("vers") or "", in_use.get("proto") or ""
+    for name, value in options.values().items():
+        option = catalogue().find(name)
+        plain = option is None or option.scope in _ENTRY_SCOPES
+        if plain or (option is not None and value == option.default_for(version, transport)):
+            options.remove(name)
+    return str(options)
 
 
 def last_run(share: str, link: str) -> Run | None:

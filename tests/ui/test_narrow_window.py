@@ -12,7 +12,7 @@ from settings_steps import show_all
 
 from app.history.model import Run
 from app.history.store import HistoryStore
-from ui.history.table import READ, SHARE, WHAT, WHEN, WRITE
+from ui.history.table import DIFFERENCE, READ, REMARKS, SETTINGS, SHARE, WHAT, WHEN, WRITE
 from ui.settings.text_section import CommandView
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def test_history(driver: Driver) -> None:
     assert isinstance(table, QTableView)
     driver.wait(lambda: table.model().rowCount() == 2)
     fits(driver)
-    assert [column for column in range(6) if table.isColumnHidden(column)] == [SHARE]
+    assert table.isColumnHidden(SHARE)
+    assert not any(table.isColumnHidden(column) for column in (WHEN, SETTINGS, WRITE, READ))
     table.selectRow(0)
     driver.wait(lambda: driver.sees("history-title"))
     fits(driver)
@@ -134,9 +135,9 @@ def test_history(driver: Driver) -> None:
     scope.setCurrentIndex(1)
     driver.wait(lambda: table.model().rowCount() == 3)
     fits(driver)
-    shown = [column for column in range(6) if not table.isColumnHidden(column)]
+    shown = [column for column in range(8) if not table.isColumnHidden(column)]
     assert WHAT not in shown
     assert {WHEN, SHARE, WRITE, READ} < set(shown)
     driver.window.resize(1280, 800)
     QApplication.processEvents()
-    assert not any(table.isColumnHidden(column) for column in range(6))
+    assert [column for column in range(8) if table.isColumnHidden(column)] == [DIFFERENCE, REMARKS]

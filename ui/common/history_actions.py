@@ -68,7 +68,7 @@ class HistoryActions(QObject):
     def set_baseline(self, row: RunSummary) -> None:
         """Make a run the baseline of later tests, or end that if it is one."""
         if row.baseline:
-            text = self.tr("Later tests are no longer compared with it.")
+            text = self.tr("Later tests are no longer compared with this test.")
             self._run_action(partial(queries.change_store, lambda store: store.clear_baseline(row.id)), text)
         else:
             call = self._run("history", lambda: queries.set_baseline(row.id))
@@ -85,10 +85,10 @@ class HistoryActions(QObject):
             removed = set(common) - set(wanted)
             self._run_action(
                 partial(queries.change_store, lambda store: store.tag(numbers, add=wanted, remove=removed)),
-                self.tr("The tags are written."),
+                self.tr("Saved the tags."),
             )
 
-        prompt = _Prompt(self.tr("Tags"), self.tr("Words, such as before-upgrade:"), self.tr("&Save"))
+        prompt = _Prompt(self.tr("Edit Tags"), self.tr("Words, such as “before-upgrade”"), self.tr("&Save"))
         self._ask(prompt, " ".join(common), write)
 
     def ask_note(self, row: RunSummary) -> None:
@@ -96,10 +96,10 @@ class HistoryActions(QObject):
 
         def write(text: str) -> None:
             work = partial(queries.change_store, lambda store: store.note(row.id, text))
-            self._run_action(work, self.tr("The note is written."))
+            self._run_action(work, self.tr("Saved the note."))
 
-        label = self.tr("What is to be remembered of this test:")
-        self._ask(_Prompt(self.tr("Note"), label, self.tr("&Save")), row.note, write)
+        label = self.tr("Note for this test")
+        self._ask(_Prompt(self.tr("Edit Note"), label, self.tr("&Save")), row.note, write)
 
     def delete(self, rows: Sequence[RunSummary]) -> None:
         """Delete runs; `restore_runs` can restore them while the program runs."""
@@ -121,38 +121,38 @@ class HistoryActions(QObject):
 
     def restore_runs(self, runs: Sequence[Run]) -> None:
         """Restore deleted runs."""
-        self._run_action(lambda: queries.restore_runs(runs), self.tr("They are back."))
+        self._run_action(lambda: queries.restore_runs(runs), self.tr("Restored the tests."))
 
     def ask_export(self, rows: Sequence[RunSummary], kind: ExportFormat) -> None:
         """Ask for the path of a new file and export runs to it."""
         numbers = [row.id for row in rows]
 
         def write(path: str) -> None:
-            text = self.tr("Written: {path}").format(path=path)
+            text = self.tr("Saved {path}.").format(path=path)
             unit = SPEED_UNITS.unit
             self._run_action(lambda: save_runs(numbers, path.strip(), kind, unit), text)
 
-        label = self.tr("One test goes to a new file:")
+        label = self.tr("New file for the test")
         if len(rows) > 1:
-            label = self.tr("{count} tests go to a new file:").format(count=len(rows))
+            label = self.tr("New file for {count} tests").format(count=len(rows))
         path = default_folder() / f"mountwright-history.{kind}"
-        self._ask(_Prompt(self.tr("Export"), label, self.tr("&Write")), str(path), write)
+        self._ask(_Prompt(self.tr("Export"), label, self.tr("&Export")), str(path), write)
 
     def ask_export_experiment(self, number: int, kind: ExportFormat) -> None:
         """Ask for the path of a new file and export an experiment to it."""
 
         def write(path: str) -> None:
-            text = self.tr("Written: {path}").format(path=path)
+            text = self.tr("Saved {path}.").format(path=path)
             unit = SPEED_UNITS.unit
             self._run_action(lambda: save_experiment(number, path.strip(), kind, unit), text)
 
         path = default_folder() / f"mountwright-experiment-{number}.{kind}"
-        label = self.tr("The experiment goes to a new file:")
-        self._ask(_Prompt(self.tr("Export"), label, self.tr("&Write")), str(path), write)
+        label = self.tr("New file for the experiment")
+        self._ask(_Prompt(self.tr("Export"), label, self.tr("&Export")), str(path), write)
 
     def ask_import(self) -> None:
         """Ask for the path of an exported file and import its runs and experiments."""
-        label = self.tr("A file of “Export as JSON”, or of “mountwright test --json”:")
+        label = self.tr("File from “Export as JSON” or “mountwright test --json”")
         self._ask(_Prompt(self.tr("Import"), label, self.tr("&Import")), f"{default_folder()}/", self.take)
 
     def take(self, path: str) -> None:
@@ -189,13 +189,9 @@ class HistoryActions(QObject):
         self.changed.emit(text, ())
 
     def _on_baseline(self, row: RunSummary, former: list[RunSummary]) -> None:
-        texts = [
-            self.tr("Later tests of {share} like this one are compared with it.").format(share=row.share)
-        ]
+        texts = [self.tr("Later tests of {share} are compared with this test.").format(share=row.share)]
         texts += [
-            self.tr("That of {when} is no longer a baseline: it was a test like it.").format(
-                when=other.started_at[:10]
-            )
+            self.tr("The test of {when} is no longer the baseline.").format(when=other.started_at[:10])
             for other in former
         ]
         self.changed.emit(" ".join(texts), ())
@@ -203,8 +199,8 @@ class HistoryActions(QObject):
     def _on_deleted(self, numbers: Sequence[int], runs: list[Run]) -> None:
         self._being_deleted.difference_update(numbers)
         self._deleted.update(numbers)
-        one = self.tr("One test is taken out of the history.")
-        many = self.tr("{count} tests are taken out of the history.").format(count=len(runs))
+        one = self.tr("Deleted one test.")
+        many = self.tr("Deleted {count} tests.").format(count=len(runs))
         self.changed.emit(one if len(runs) == 1 else many, runs)
 
     def _on_not_deleted(self, numbers: Sequence[int], error: AppError) -> None:
@@ -212,14 +208,17 @@ class HistoryActions(QObject):
         self.failed.emit(error)
 
     def _on_imported(self, path: str, imported: ImportResult) -> None:
-        one, many = self.tr("1 test new here"), self.tr("{count} tests new here")
-        new = one if len(imported.added) == 1 else many.format(count=len(imported.added))
-        text = self.tr("{name}: {new}, {known} here already").format(
-            name=posixpath.basename(path), new=new, known=imported.known
-        )
+        sentences = [
+            self.tr("Imported {name}.").format(name=posixpath.basename(path)),
+            self.tr("Tests: {new} new, {known} saved before.").format(
+                new=len(imported.added), known=imported.known
+            ),
+        ]
         if imported.experiments or imported.known_experiments:
-            more = self.tr("; experiments: {new} new, {known} known")
-            text += more.format(new=len(imported.experiments), known=imported.known_experiments)
+            text = self.tr("Experiments: {new} new, {known} saved before.")
+            sentences.append(text.format(new=len(imported.experiments), known=imported.known_experiments))
         if imported.trials:
-            text += self.tr("; trials added to known ones: {count}").format(count=imported.trials)
-        self.changed.emit(f"{text}.", ())
+            sentences.append(
+                self.tr("Trials added to saved experiments: {count}.").format(count=imported.trials)
+            )
+        self.changed.emit(" ".join(sentences), ())

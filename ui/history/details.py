@@ -13,7 +13,7 @@ from ui.common.figure_text import bottleneck_title
 from ui.common.labels import MutedLabel, heading, plain_label
 from ui.common.message_list import MessageList
 from ui.common.result_tables import GridCellTable, ResultTable
-from ui.common.status_text import local_time
+from ui.common.status_text import moment_text
 from ui.plots.legend import MAX_RUNS, Swatch, run_styles
 from ui.plots.timeline import differing_options, overlay_lines
 
@@ -53,6 +53,8 @@ class HistoryDetails(QWidget):
         }  # fmt: skip
         for name, sentences in self._messages.items():
             sentences.setObjectName(f"history-{name}")
+        self._notes = MessageList("", "info")
+        self._notes.setObjectName("history-notes")
         self._table = QWidget()
         self._lay_out()
 
@@ -68,7 +70,7 @@ class HistoryDetails(QWidget):
         self._table_layout.setVerticalSpacing(3)
         for widget in (
             self._title, *self._messages.values(), self._plot_box, self._keys, self._grid, self._result,
-            self._table,
+            self._notes, self._table,
         ):  # fmt: skip
             layout.addWidget(widget)
         layout.addStretch(1)
@@ -87,7 +89,7 @@ class HistoryDetails(QWidget):
             self._plot_layout.addWidget(self._plot)
         results = [run.result for run in selected.runs[-MAX_RUNS:]]
         lines = overlay_lines(results)
-        self._plot.draw(lines, [local_time(result.started_at) for result in results])
+        self._plot.draw(lines, [moment_text(result.started_at) for result in results])
         self._plot_box.setVisible(bool(lines))
         self._title.setText(self._title_of(selected))
         self._show_keys(selected.runs[-MAX_RUNS:], drawn=bool(lines))
@@ -101,14 +103,14 @@ class HistoryDetails(QWidget):
     def _title_of(self, selected: SelectedRuns) -> str:
         if len(selected.runs) == 1:
             result = selected.runs[0].result
-            return self.tr("Test of {share} on {when}").format(
-                share=result.share or result.path, when=local_time(result.started_at)
+            return self.tr("Test of {share}: {when}").format(
+                share=result.share or result.path, when=moment_text(result.started_at)
             )
         if len(selected.runs) == 2:
-            return self.tr("The newer test beside the older")
-        text = self.tr("{count} tests over each other").format(count=len(selected.runs))
+            return self.tr("Newer Test Compared with Older")
+        text = self.tr("{count} Tests Compared").format(count=len(selected.runs))
         if len(selected.runs) > MAX_RUNS:
-            text = self.tr("{count} tests, the newest {shown} of them drawn").format(
+            text = self.tr("{count} Tests, the Newest {shown} Drawn").format(
                 count=len(selected.runs), shown=MAX_RUNS
             )
         return text
@@ -123,7 +125,7 @@ class HistoryDetails(QWidget):
                 for column, meaning in enumerate(_DIRECTIONS):
                     swatch = Swatch(meaning, style=styles[row])
                     self._keys_layout.addWidget(swatch, row, column, Qt.AlignmentFlag.AlignTop)
-            text = f"{local_time(run.result.started_at)}   {options[row] or self.tr('the same options')}"
+            text = f"{moment_text(run.result.started_at)}   {options[row] or self.tr('Same options')}"
             label = plain_label(text, wrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._keys_layout.addWidget(label, row, 2)
@@ -134,6 +136,7 @@ class HistoryDetails(QWidget):
 
     def _show_sentences(self, selected: SelectedRuns) -> None:
         messages: dict[str, list[str | Message]] = {"ok": [], "warn": [], "info": []}
+        notes: list[str | Message] = []
         if selected.problem:
             messages["warn"].append(selected.problem)
         if selected.compared is not None:
@@ -144,10 +147,11 @@ class HistoryDetails(QWidget):
         if len(selected.runs) == 1:
             result = selected.runs[0].result
             bottleneck = result.bottleneck
-            bottleneck_texts = (
-                [bottleneck_title(bottleneck), *bottleneck.evidence] if bottleneck is not None else []
-            )
-            messages["info"] = [*bottleneck_texts, *result.notes, *unmeasured_effects(result), *result.enough]
+            if bottleneck is not None:
+                messages["info"] = [bottleneck_title(bottleneck), *bottleneck.evidence[:1]]
+                notes += bottleneck.evidence[1:]
+            notes += [*result.enough, *result.notes, *unmeasured_effects(result)]
+        self._notes.show_sentences(notes)
         for name, sentences in self._messages.items():
             sentences.show_sentences(messages[name])
 
@@ -163,9 +167,9 @@ class HistoryDetails(QWidget):
             self._table_layout.setColumnStretch(1, 1)
 
     def _fill(self, differing: list[DifferingValue]) -> None:
-        titles = (self.tr("What differs"), self.tr("older"), self.tr("newer"))
+        titles = (self.tr("Difference"), self.tr("Older"), self.tr("Newer"))
         if not differing:
-            titles = (self.tr("Options and environment are the same in both."), "", "")
+            titles = (self.tr("Options and environment are the same."), "", "")
         for column, title in enumerate(titles):
             self._table_layout.addWidget(heading(title, scale=1.0), 0, column)
         for row, item in enumerate(differing, 1):

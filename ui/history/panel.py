@@ -73,12 +73,12 @@ class HistoryPanel(QWidget):
         self._search = QLineEdit()
         self._search.setObjectName("history-words")
         self._search.setAccessibleName(self.tr("Find tests"))
-        self._search.setPlaceholderText(self.tr("Find: share, option, tag, note, host"))
+        self._search.setPlaceholderText(self.tr("Find share, option, tag, note or host"))
         self._search.setClearButtonEnabled(True)
         self._search.textChanged.connect(self._on_words)
         self._scope = QComboBox()
         self._scope.setObjectName("history-scope")
-        self._scope.setAccessibleName(self.tr("Of which share"))
+        self._scope.setAccessibleName(self.tr("Shares shown"))
         self._scope.addItem(self.tr("This share"))
         self._scope.addItem(self.tr("All shares"))
         self._scope.currentIndexChanged.connect(self._on_scope)
@@ -87,17 +87,17 @@ class HistoryPanel(QWidget):
         self._view.selectionModel().selectionChanged.connect(self._on_selection)
         self._status = plain_label(wrap=True)
         self._status.setObjectName("history-told")
-        self._undo = self._button(self.tr("Bring &back"), "history-undo", self._on_undo)
+        self._undo = self._button(self.tr("&Restore"), "history-undo", self._on_undo)
         self._count = MutedLabel(wrap=True)
         self._count.setObjectName("history-count")
         self._details = HistoryDetails()
-        self._baseline = self._button(self.tr("&Baseline"), "history-baseline", self._on_baseline)
+        self._baseline = self._button(self.tr("Set as &Baseline"), "history-baseline", self._on_baseline)
         self._baseline.setToolTip(
-            self.tr("Compare later tests like it with it, and warn when they are slower:\n"
-                    "of the same share, direction and way to copy, and of about the same size.")
+            self.tr("Compares later tests with this one, and warns if they are slower.\n"
+                    "This applies to tests of the same share and kind, and of about the same size.")
         )  # fmt: skip
-        self._tags = self._button(self.tr("Tag&s…"), "history-tags", self._on_tags)
-        self._note = self._button(self.tr("Not&e…"), "history-note", self._on_note)
+        self._tags = self._button(self.tr("Edit Tag&s…"), "history-tags", self._on_tags)
+        self._note = self._button(self.tr("Edit Not&e…"), "history-note", self._on_note)
         self._delete = self._button(self.tr("&Delete"), "history-delete", self._on_delete)
         self._more = QPushButton(self.tr("&More"))
         self._set_up_more()
@@ -109,9 +109,9 @@ class HistoryPanel(QWidget):
     def _set_up_more(self) -> None:
         menu = QMenu(self)
         self._exports = [
-            menu.addAction(self.tr("Write a &report (HTML)…"), partial(self._on_export, "html")),
+            menu.addAction(self.tr("Save &Report (HTML)…"), partial(self._on_export, "html")),
             menu.addAction(self.tr("Export as &CSV…"), partial(self._on_export, "csv")),
-            menu.addAction(self.tr("Export as &Excel workbook…"), partial(self._on_export, "xlsx")),
+            menu.addAction(self.tr("Export as &Excel Workbook…"), partial(self._on_export, "xlsx")),
             menu.addAction(self.tr("Export as &JSON…"), partial(self._on_export, "json")),
         ]
         self._import = menu.addAction(self.tr("&Import…"), self._actions.ask_import)
@@ -142,7 +142,7 @@ class HistoryPanel(QWidget):
         below.setContentsMargins(0, 6, 8, 0)
         below.addWidget(self._details)
         scroll = QScrollArea()
-        scroll.setAccessibleName(self.tr("What the tests say"))
+        scroll.setAccessibleName(self.tr("Selected tests"))
         scroll.setWidget(page)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -201,11 +201,13 @@ class HistoryPanel(QWidget):
             return
         self._actions.list_reloaded()
         chosen = self._compared_rows(page.rows) or [row.id for row in self._chosen()]
-        self._model.show_rows(page.rows)
+        self._model.show_rows(page.rows, page.differences)
         self._changeable = not page.read_only
         if page.messages:
             self._show_undo(" ".join(page.messages), self._deleted)
         self._count.setText(self._count_text(page))
+        if page.rows and not any(self._model.place_of(number) is not None for number in chosen):
+            chosen = [page.rows[0].id]
         selection = QItemSelection()
         for number in chosen:
             row = self._model.place_of(number)
@@ -233,14 +235,14 @@ class HistoryPanel(QWidget):
     def _count_text(self, page: HistoryPage) -> str:
         if not page.total:
             if self._search.text():
-                return self.tr("No test has these words.")
-            return self.tr("No test of this share yet: the tab “Quick test” makes one.")
+                return self.tr("No test contains these words.")
+            return self.tr("No test is saved for this share. Run one on the page Test.")
         if page.total > len(page.rows):
-            text = self.tr("The newest {shown} of {total} tests: words find the others.")
+            text = self.tr("The newest {shown} of {total} tests. Use Find for the others.")
             return text.format(shown=len(page.rows), total=page.total)
         if page.total == 1:
             return self.tr("1 test")
-        return self.tr("{count} tests; choose two to compare them").format(count=page.total)
+        return self.tr("{count} tests. Select two to compare them.").format(count=page.total)
 
     def _chosen(self) -> list[RunSummary]:
         return [self._model.row_at(index.row()) for index in self._view.selectionModel().selectedRows()]
@@ -281,7 +283,7 @@ class HistoryPanel(QWidget):
         single = len(rows) == 1 and self._changeable
         self._baseline.setEnabled(single)
         self._baseline.setText(
-            self.tr("No &baseline") if single and rows[0].baseline else self.tr("&Baseline")
+            self.tr("Clear &Baseline") if single and rows[0].baseline else self.tr("Set as &Baseline")
         )
         self._note.setEnabled(single)
         self._tags.setEnabled(bool(rows) and self._changeable)

@@ -119,6 +119,7 @@ class AxesPlot(QWidget):
         # pyqtgraph creates its menu without a parent, so it would outlive the plot.
         self._item.ctrlMenu.setParent(self, self._item.ctrlMenu.windowFlags())
         self._item.hideButtons()
+        self._item.hideAxis("right")
         self._item.setMouseEnabled(x=False, y=False)
         self._plot.setFrameShape(self._plot.Shape.NoFrame)
         for part in (self._plot, self._plot.viewport()):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from PySide6.QtCore import QItemSelectionModel
+from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
@@ -31,7 +33,19 @@ from app.history.model import Run
 from app.history.store import HistoryStore
 from app.report.export import EXPORT_FORMATS, save_runs
 from ui.common.message_list import MessageList
-from ui.history.table import READ, REMARKS, SHARE, WHAT, WRITE, HistoryModel
+from ui.common.status_text import moment_text
+from ui.history.table import (
+    DIFFERENCE,
+    READ,
+    REMARKS,
+    SETTINGS,
+    SHARE,
+    WHAT,
+    WHEN,
+    WRITE,
+    HistoryModel,
+    HistoryTable,
+)
 from ui.plots.timeline import differing_options, overlay_lines
 
 if TYPE_CHECKING:
@@ -105,7 +119,7 @@ def test_this_share_all_shares_and_words(driver: Driver) -> None:
     words.setText("zeus")
     driver.wait(lambda: table.model().rowCount() == 1)
     words.setText("nothing-has-this")
-    driver.wait(lambda: driver.text_of("history-count") == "No test has these words.")
+    driver.wait(lambda: driver.text_of("history-count") == "No test contains these words.")
 
 
 def test_what_is_typed_is_looked_for_on_another_thread(
@@ -136,16 +150,16 @@ def test_what_is_typed_is_looked_for_on_another_thread(
 def test_one_two_and_three(driver: Driver) -> None:
     opened(driver)
     choose(driver, 0)
-    driver.wait(lambda: title(driver).startswith(f"Test of {SHARE_SHOWN}"))
-    assert driver.sees("history-results")
+    driver.wait(lambda: driver.sees("history-results"))
+    assert title(driver).startswith(f"Test of {SHARE_SHOWN}")
     choose(driver, 1, 2)
-    driver.wait(lambda: title(driver) == "The newer test beside the older")
+    driver.wait(lambda: title(driver) == "Newer Test Compared with Older")
     assert any("faster" in text for text in said(driver, "history-ok"))
     assert not driver.sees("history-results")
     choose(driver, 0, 1)
     driver.wait(lambda: any("no significant difference" in text for text in said(driver, "history-info")))
     choose(driver, 0, 1, 2)
-    driver.wait(lambda: title(driver) == "3 tests over each other")
+    driver.wait(lambda: title(driver) == "3 Tests Compared")
     driver.window.grab()
 
 
@@ -156,7 +170,7 @@ def test_a_grid_is_a_table_of_its_cells(driver: Driver) -> None:
     driver.tab("History")
     table = view(driver)
     driver.wait(lambda: table.model().rowCount() == 4)
-    (place,) = [row for row in range(4) if table.model().index(row, WHAT).data() == "grid of fio"]
+    (place,) = [row for row in range(4) if table.model().index(row, WHAT).data() == "Grid of requests (fio)"]
     choose(driver, place)
     driver.wait(lambda: driver.sees("history-grid"))
     cells = driver.find(QTableWidget, "history-grid")
@@ -172,16 +186,17 @@ def test_baseline_deletion_and_the_way_back(driver: Driver, stored: list[int]) -
     table = opened(driver)
     choose(driver, 2)
     driver.click("history-baseline")
-    driver.wait(lambda: "baseline" in table.model().index(2, REMARKS).data())
+    driver.wait(lambda: table.model().index(2, DIFFERENCE).data() == "Baseline")
+    assert table.model().index(0, DIFFERENCE).data() == "+75%  +75%"
     with HistoryStore.open() as store:
         assert store.get(stored[0]).baseline
-    assert driver.text_of("history-told").endswith("like this one are compared with it.")
+    assert driver.text_of("history-told").endswith("are compared with this test.")
     choose(driver, 0)
     driver.click("history-baseline")
-    driver.wait(lambda: "no longer a baseline" in driver.text_of("history-told"))
+    driver.wait(lambda: "no longer the baseline" in driver.text_of("history-told"))
     choose(driver, 0, 1)
     driver.click("history-delete")
-    driver.wait(lambda: driver.text_of("history-told") == "2 tests are taken out of the history.")
+    driver.wait(lambda: driver.text_of("history-told") == "Deleted 2 tests.")
     driver.wait(lambda: table.model().rowCount() == 1)
     driver.click("history-undo")
     driver.wait(lambda: table.model().rowCount() == 3)
@@ -194,7 +209,7 @@ def test_what_is_being_deleted_is_not_deleted_once_more(driver: Driver, stored: 
     choose(driver, 0)
     driver.click("history-delete")
     driver.click("history-delete")
-    driver.wait(lambda: driver.text_of("history-told") == "One test is taken out of the history.")
+    driver.wait(lambda: driver.text_of("history-told") == "Deleted one test.")
     driver.wait(lambda: table.model().rowCount() == len(stored) - 1)
     assert driver.message() == ""
     driver.click("history-undo")
@@ -269,7 +284,7 @@ def test_it_widens_no_small_window(driver: Driver, stored: list[int], kept: bool
     driver.tab("History")
     count = driver.find(QLabel, "history-count")
     assert isinstance(count, QLabel)
-    driver.wait(lambda: count.text().startswith("3 tests" if kept else "No test of this share yet"))
+    driver.wait(lambda: count.text().startswith("3 tests" if kept else "No test is saved for this share"))
     if kept:
         choose(driver, 0, 2)
         driver.wait(lambda: bool(said(driver, "history-ok")))
@@ -279,8 +294,12 @@ def test_it_widens_no_small_window(driver: Driver, stored: list[int], kept: bool
     assert count.height() >= count.heightForWidth(count.width())
 
 
-def test_nothing_chosen_nothing_to_do(driver: Driver) -> None:
-    opened(driver)
+def test_the_first_test_is_selected(driver: Driver) -> None:
+    table = opened(driver)
+    driver.wait(lambda: title(driver).startswith(f"Test of {SHARE_SHOWN}"))
+    assert [index.row() for index in table.selectionModel().selectedRows()] == [0]
+    assert driver.find(QPushButton, "history-delete").isEnabled()
+    table.clearSelection()
     for name in ("history-baseline", "history-tags", "history-note", "history-delete"):
         button = driver.find(QPushButton, name)
         assert not button.isEnabled()
@@ -288,10 +307,55 @@ def test_nothing_chosen_nothing_to_do(driver: Driver) -> None:
 
 def test_the_table_says_what_a_cache_did() -> None:
     model = HistoryModel()
-    model.show_rows(queries.find_runs("", "").rows)
+    model.show_rows(queries.find_runs("", "").rows, {})
     assert [model.index(0, column).data() for column in (SHARE, WHAT, WRITE, READ)] == [
-        "zeus:/b", "64 MiB", "100 MB/s", "110 MB/s (cached)"
+        "zeus:/b", "One file of 64 MiB", "100 MB/s", "110 MB/s (cached)"
     ]  # fmt: skip
+
+
+def test_settings_are_what_differs_from_the_defaults() -> None:
+    with HistoryStore.open() as store:
+        for requested in (
+            {"vers": "4.2", "hard": "hard", "timeo": "600", "nconnect": "4", "_netdev": ""},
+            {},
+        ):
+            store.add(Run(result=result(
+                share="zeus:/c", requested=requested, effective={"vers": "4.2", "proto": "tcp"},
+                started_at=f"2026-04-0{len(requested) + 1}T10:00:00+00:00",
+            )))  # fmt: skip
+    model = HistoryModel()
+    page = queries.find_runs("", "zeus:/c")
+    model.show_rows(page.rows, page.differences)
+    assert [model.index(row, SETTINGS).data() for row in range(2)] == ["vers=4.2, nconnect=4", "Defaults"]
+
+
+def test_the_day_is_told_in_words_if_it_is_near() -> None:
+    noon = datetime(2026, 11, 25, 12, 0, tzinfo=UTC).astimezone().replace(hour=12)
+    for days, text in ((0, "Today 12:00"), (1, "Yesterday 12:00"), (2, "2026-11-23 12:00")):
+        started = (noon - timedelta(days=days)).astimezone(UTC)
+        assert moment_text(started.isoformat(), noon) == text
+
+
+def test_no_text_is_cut_and_a_width_of_the_user_is_remembered(driver: Driver) -> None:
+    table = opened(driver)
+    driver.window.resize(1240, 860)
+    QApplication.processEvents()
+    for column in (WHEN, WHAT, WRITE, READ):
+        assert not table.isColumnHidden(column)
+        assert table.columnWidth(column) >= table.sizeHintForColumn(column)
+    assert table.isColumnHidden(SHARE)
+    assert table.horizontalHeader().length() == table.viewport().width()
+    header = table.horizontalHeader()
+    place = QPoint(header.sectionViewportPosition(WHAT) + header.sectionSize(WHAT) - 1, header.height() // 2)
+    before = table.columnWidth(WHAT)
+    QTest.mousePress(header.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    QTest.mouseMove(header.viewport(), place + QPoint(30, 0))
+    QTest.mouseRelease(header.viewport(), Qt.MouseButton.LeftButton, pos=place + QPoint(30, 0))
+    chosen = table.columnWidth(WHAT)
+    assert chosen > before
+    other = HistoryTable(table.model())  # type: ignore[arg-type]
+    assert other._wanted_width(WHAT) == chosen
+    other.deleteLater()
 
 
 def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
@@ -307,7 +371,7 @@ def test_export_and_import(tmp_path: Path, stored: list[int]) -> None:
     assert queries.find_runs("", "").total == 4
 
 
-NOTHING_NEW = "0 tests new here, 0 here already"
+NOTHING_NEW = "Tests: 0 new, 0 saved before."
 
 
 def test_an_import_says_what_was_new(driver: Driver, tmp_path: Path, stored: list[int]) -> None:
@@ -321,13 +385,14 @@ def test_an_import_says_what_was_new(driver: Driver, tmp_path: Path, stored: lis
     file.write_bytes(exported)
     opened(driver)
     actions = driver.window._detail.history._actions
-    for told in ("1 test new here, 1 here already; experiments: 1 new, 0 known.",
-                 "0 tests new here, 2 here already; experiments: 0 new, 1 known.",
-                 f"{NOTHING_NEW}; experiments: 0 new, 1 known; trials added to known ones: 1."):  # fmt: skip
-        if "added" in told:
+    for told in ("Tests: 1 new, 1 saved before. Experiments: 1 new, 0 saved before.",
+                 "Tests: 0 new, 2 saved before. Experiments: 0 new, 1 saved before.",
+                 (f"{NOTHING_NEW} Experiments: 0 new, 1 saved before. "
+                 "Trials added to saved experiments: 1.")):  # fmt: skip
+        if "Trials" in told:
             file.write_bytes(history_to_json([], [more]))
         actions.take(str(file))
-        driver.wait(partial(says, driver, f"other.json: {told}"))
+        driver.wait(partial(says, driver, f"Imported other.json. {told}"))
 
 
 def says(driver: Driver, told: str) -> bool:
