@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QCheckBox,
     QHBoxLayout,
     QLabel,
@@ -250,7 +251,7 @@ class Legend(QWidget):
 
 
 class PlotToolbar(QWidget):
-    """Row below a plot: layers, unit of speeds, and a menu for pause and zoom.
+    """Row below a plot, or two where it is narrow: layers, unit of speeds, and a menu for pause and zoom.
 
     Signals:
         layers_changed: the layers that the user wants to see (names of `PLOT_LAYERS`).
@@ -273,18 +274,21 @@ class PlotToolbar(QWidget):
             "best": (self.tr("&Best before"), self.tr("The best earlier speed of the same test.")),
             "phases": (self.tr("Phas&es"), self.tr("The times of flushing (fsync) and closing the file.")),
         }
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(12)
+        self._parts = (QHBoxLayout(), QHBoxLayout())
+        self._layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        for part in self._parts:
+            part.setSpacing(12)
+            self._layout.addLayout(part)
         for name in PLOT_LAYERS:
             box = QCheckBox(texts[name][0])
             box.setObjectName(f"show-{name}")
             box.setToolTip(texts[name][1])
             box.toggled.connect(self._on_layer)
             self._boxes[name] = box
-            layout.addWidget(box)
-        layout.addStretch(1)
-        layout.addWidget(SpeedUnitBox())
+            self._parts[0].addWidget(box)
+        self._parts[0].addStretch(1)
+        self._parts[1].addWidget(SpeedUnitBox())
         menu = QMenu(self)
         self._pause = self._action(menu, "pause", self.tr("&Pause Drawing"))
         self._pause.setCheckable(True)
@@ -301,8 +305,11 @@ class PlotToolbar(QWidget):
         more.setObjectName("plot-menu")
         more.setToolTip(self.tr("Pause or zoom the plot. Ctrl and the wheel zoom, too."))
         more.setMenu(menu)
-        layout.addWidget(more)
+        self._parts[1].addWidget(more)
+        self._parts[1].addStretch(0)
         self.set_zoomed(False)
+        # Without a small minimum, the row would widen the page.
+        self.setMinimumWidth(1)
 
     def layers(self) -> frozenset[PlotLayerName]:
         """Return the layers that the user wants to see."""
@@ -330,3 +337,14 @@ class PlotToolbar(QWidget):
         action = menu.addAction(text)
         action.setObjectName(name)
         return action
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: arrange the parts for the new width."""
+        super().resizeEvent(event)
+        needed = sum(part.sizeHint().width() for part in self._parts) + self._layout.spacing()
+        directions = QBoxLayout.Direction
+        self._layout.setDirection(
+            directions.LeftToRight if needed <= self.width() else directions.TopToBottom
+        )

@@ -32,7 +32,7 @@ def test_what_is_not_mounted_is_mounted_for_the_test_alone(driver: Driver, fake:
     driver.open()
     driver.window._mounts.choose("nas01:/media", "/media")
     driver.tab("Test")
-    driver.wait(lambda: "gigabit" in driver.text_of("facts"))
+    driver.wait(lambda: "1 Gbit/s" in driver.text_of("facts"))
     assert "uses a private mount with these settings" in driver.text_of("plan")
     assert "about 15 s" in driver.text_of("plan")
     assert fake.asked("test.plan") == []  # planning would mount the share and ask for a password
