@@ -199,7 +199,7 @@ def test_a_share_that_is_not_mounted(driver: Driver, fake: FakeHost) -> None:
 def test_a_draft_without_a_share(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = []
     driver.open(page="Overview")
-    driver.click("new-mount")
+    driver.window._on_new()
     driver.tab("Overview")
     driver.wait(lambda: title(driver) == "New mount")
     assert not driver.sees("tile-test")
