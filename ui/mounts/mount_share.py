@@ -50,6 +50,7 @@ from ui.settings.discovery_model import (
     suggestion_texts,
 )
 from ui.settings.form_state import FormState
+from ui.settings.paste import parse_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -380,7 +381,9 @@ class MountShareDialog(QDialog):
     def _on_server_edited(self) -> None:
         text = self._server.text()
         share = split_share(text)
-        if share.colon and share.server and (share.export.startswith("/") or not share.export):
+        if any(letter.isspace() for letter in text):
+            self._take_text(text)
+        elif share.colon and share.server and (share.export.startswith("/") or not share.export):
             # A whole share was typed or pasted.
             self._server.setEditText(share.host)
             self._directory.setEditText(share.export)
@@ -390,6 +393,21 @@ class MountShareDialog(QDialog):
         self._probe.cancel()
         self._show_server()
         self._on_changed()
+
+    def _take_text(self, text: str) -> None:
+        """Fill the fields from a mount command, a line of fstab or the like, if the text is one."""
+        results = parse_results(text)
+        if len(results) != 1:
+            return
+        entry = results[0].entry
+        share = split_share(str(entry.share))
+        self._server.setEditText(share.host)
+        self._directory.setEditText(share.export)
+        self._point_is_proposed = not entry.mount_point
+        self._point.setText(entry.mount_point)
+        self._options.setText(str(entry.options))
+        self._option_section.set_open(on=True)
+        self._point.setFocus()
 
     def _on_directory_edited(self) -> None:
         self._propose_point()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fake_host import mounted
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QCheckBox, QDialog, QLineEdit, QPushButton, QWidget
 
 from app.discovery.model import ExportedPath, KnownServer
@@ -133,6 +133,18 @@ def test_a_whole_share_in_the_first_field_is_split(driver: Driver, fake: FakeHos
     driver.wait(
         lambda: text_of(dialog, "share-directory-status") == "The server does not list this directory."
     )
+
+
+def test_a_mount_command_in_the_first_field_fills_all(driver: Driver, fake: FakeHost) -> None:
+    dialog = opened(driver)
+    line = field(dialog, "share-server-text")
+    QGuiApplication.clipboard().setText("mount -t nfs -o vers=4.2,ro nas01:/export/home /mnt/x")
+    line.paste()
+    state = dialog.state()
+    assert (state.share, state.mount_point, state.options) == ("nas01:/export/home", "/mnt/x", "vers=4.2,ro")
+    assert field(dialog, "share-options").isVisible()
+    type_into(driver, line, " and more")
+    assert dialog.state().mount_point == "/mnt/x"
 
 
 def test_a_server_that_does_not_exist_is_said_at_its_field(driver: Driver, fake: FakeHost) -> None:
