@@ -201,9 +201,8 @@ def test_a_shell_on_a_terminal(terminal: Terminal) -> None:
     assert b"30 100" in shown
     assert b"/dev/pts/" in shown
 
-    terminal.type(b"sleep 1000; echo status=$?\r")
-    terminal.wait(rb"status=\$\?\r\n")
-    time.sleep(0.5)  # until sleep is the foreground program; if it is not, the line's echo ends the same way
+    terminal.type(b"sh -c 'echo begun; exec sleep 1000'; echo status=$?\r")
+    terminal.wait(rb"[\r\n]begun\r\n")  # it is the foreground program
     terminal.type(b"\x03")
     terminal.wait(rb"# ")
     terminal.type(b"echo interrupted=$?\r")
