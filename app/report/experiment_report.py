@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from advisor.experiment.measurements import FIGURE_INFO, WRITE
-from advisor.speeds import SpeedUnit, convert_speeds, speed_scale
+from advisor.speeds import SpeedUnit, speed_scale
 from app.errors import AppError
 from app.experiment.analysis import (
     analyze,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from advisor.experiment.tables import FactorCurve, Matrix
     from app.experiment.analysis import FigureAnalysis
     from app.history.model import ExperimentRecord
+    from app.text.experiment import FigureFormat
 
 #: Most option sets in a plot and in a ranking table; the last table has all trials.
 _MAX_STRIPS, _MAX_RANKED = 15, 30
@@ -62,6 +64,7 @@ def experiment_to_html(experiment: ExperimentRecord, unit: SpeedUnit = SpeedUnit
         f"{experiment.share}, begun {experiment.started_at}: {done}{planned} trials done, in the "
         f"random order of seed {experiment.seed}. Written by Mountwright {VERSION}."
     )
+    written = partial(format_figure, speed=unit)
     body = [
         f"<h1>{escape(title)}</h1>",
         f'<p class="muted">{escape(head)}</p>',
@@ -70,12 +73,12 @@ def experiment_to_html(experiment: ExperimentRecord, unit: SpeedUnit = SpeedUnit
         *(f"<p>{escape(note)}</p>" for note in plan.notes),
     ]
     if plan.experiment.recipe == SEARCH_NAME:
-        body += _search_section(plan, experiment.outcomes)
+        body += _search_section(plan, experiment.outcomes, written)
     for part in parts_of_plan(plan):
         for figure in figures_in(experiment.outcomes, part.workload):
             body += _section(
                 analyze(
-                    plan, experiment.outcomes, figure, part.workload, written=format_figure,
+                    plan, experiment.outcomes, figure, part.workload, written=written,
                     file_size=part.file_size,
                 ),
                 claims=plan.experiment.recipe != SEARCH_NAME,
@@ -89,19 +92,21 @@ def experiment_to_html(experiment: ExperimentRecord, unit: SpeedUnit = SpeedUnit
         '<p class="muted">Bytes, seconds, and bytes or files a second.</p>',
         html_table([str(cell) for cell in columns], [[_cell(value) for value in row] for row in rows]),
     ]
-    return convert_speeds(html_document(title, body), unit)
+    return html_document(title, body)
 
 
-def _search_section(plan: ExperimentPlan, outcomes: Sequence[TrialOutcome]) -> list[str]:
+def _search_section(
+    plan: ExperimentPlan, outcomes: Sequence[TrialOutcome], written: FigureFormat
+) -> list[str]:
     """Return the conclusion of a search and a table of its best sets; [] if no trial has succeeded."""
     best = search_result_to_date(plan, outcomes)
     if best is None:
         return []
-    found = analyze_search(best, format_figure)
+    found = analyze_search(best, written)
     rows = [
         [
-            f"{_TITLES[row.name]}{', tested again' if row.again else ''}", format_figure(WRITE, row.median),
-            f"{format_figure(WRITE, row.low)} to {format_figure(WRITE, row.high)}", str(row.trials),
+            f"{_TITLES[row.name]}{', tested again' if row.again else ''}", written(WRITE, row.median),
+            f"{written(WRITE, row.low)} to {written(WRITE, row.high)}", str(row.trials),
             set_text(row.levels),
         ]
         for row in search_rows(best)
@@ -136,23 +141,27 @@ def _section(found: FigureAnalysis, *, claims: bool, unit: SpeedUnit) -> list[st
         strip_plot(f"{label}: the first {len(rows)} option sets by place", shown, rows)
         if len(rows) > 1
         else "",
-        _ranking(found.ranking),
+        _ranking(found.ranking, partial(format_figure, speed=unit)),
         _levels(found),
         *(_curve(item, unit) for item in found.curves),
-        *(_matrix(item) for item in found.matrices),
+        *(_matrix(item, unit) for item in found.matrices),
         _pooled(found),
     ]
 
 
-def _ranking(ranking: Ranking) -> str:
+#: Methods of an interval in words.
+_METHODS = {"sign-test": "sign test", "bootstrap": "bootstrap", "range": "range"}
+
+
+def _ranking(ranking: Ranking, written: FigureFormat) -> str:
     rows = [
         [
             str(item.place),
             str(item.group or "—"),
             set_text(item.levels),
-            format_figure(ranking.figure, item.median),
-            f"{format_figure(ranking.figure, item.low)} to {format_figure(ranking.figure, item.high)}",
-            item.method,
+            written(ranking.figure, item.median),
+            f"{written(ranking.figure, item.low)} to {written(ranking.figure, item.high)}",
+            _METHODS[item.method],
             str(len(item.values)),
             f"{item.timeouts:.3g} / {item.retransmissions:.3g}",
         ]
@@ -197,7 +206,7 @@ def _pooled(found: FigureAnalysis) -> str:
     return f'<p class="muted">Medians over {escape(", ".join(found.pooled))}.</p>'
 
 
-def _matrix(matrix: Matrix) -> str:
+def _matrix(matrix: Matrix, unit: SpeedUnit) -> str:
     """Return a table of a figure over two factors.
 
     The better a cell, the stronger its color; if the cells do not differ significantly, all have one color.
@@ -207,7 +216,7 @@ def _matrix(matrix: Matrix) -> str:
     lines = ["".join(f"<th>{escape(text)}</th>" for text in ("", *matrix.columns))]
     for level, row, shades in zip(matrix.rows, matrix.cells, matrix.shades(), strict=True):
         cells = "".join(
-            _shaded(value, shade, matrix.figure) for value, shade in zip(row, shades, strict=True)
+            _shaded(value, shade, matrix.figure, unit) for value, shade in zip(row, shades, strict=True)
         )
         lines.append(f"<th>{escape(level)}</th>{cells}")
     fixed = f" ({set_text(matrix.fixed)})" if matrix.fixed else ""
@@ -219,10 +228,10 @@ def _matrix(matrix: Matrix) -> str:
     return f"<p>{escape(title)}</p>{heat}{footnote}"
 
 
-def _shaded(value: float | None, shade: float, figure: str) -> str:
+def _shaded(value: float | None, shade: float, figure: str, unit: SpeedUnit) -> str:
     if value is None:
         return "<td>—</td>"
-    return f'<td class="h{round(8 * shade)}">{escape(format_figure(figure, value))}</td>'
+    return f'<td class="h{round(8 * shade)}">{escape(format_figure(figure, value, unit))}</td>'
 
 
 def _scale(figure: str, largest: float, speed: SpeedUnit) -> tuple[float, str]:
