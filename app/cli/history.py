@@ -228,7 +228,8 @@ def _compare(store: HistoryStore, args: argparse.Namespace) -> str | RunComparis
     on_both_sides = sorted(set(args.before) & set(args.after))
     if on_both_sides:
         raise AppError(ErrorCode.RUN_ON_BOTH_SIDES, number=on_both_sides[0])
-    found = compare_runs(*([store.get(number) for number in side] for side in (args.before, args.after)))
+    before, after = ([store.get(number) for number in side] for side in (args.before, args.after))
+    found = compare_runs(before, after)
     return found if args.json else compared_text(found)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from advisor.speeds import format_rate, format_speed
+from advisor.speeds import SpeedUnit, format_rate, format_speed
 from app.errors import AppError
 from app.history.model import read_is_cached
 from app.speedtest.model import SPEED_FIGURES
@@ -79,8 +79,15 @@ class RunComparison:
     notes: list[str]
 
 
-def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunComparison:
+def compare_runs(
+    before: Sequence[Run], after: Sequence[Run], unit: SpeedUnit = SpeedUnit.BYTES
+) -> RunComparison:
     """Compare two sets of runs: speeds, options and environment.
+
+    Args:
+        before: runs before a change.
+        after: runs after it.
+        unit: unit of the speeds in notes.
 
     Raises:
         AppError: USAGE if a set is empty, or the workloads differ.
@@ -110,7 +117,7 @@ def compare_runs(before: Sequence[Run], after: Sequence[Run]) -> RunComparison:
         differing = [item for item in differing if item.name != _NAMES["memory_bytes"]]
     comparisons = compare_results(old, new)
     known = [_list_text([item]) for item in (*tests, *differing) if item.name not in _ALWAYS_DIFFERENT]
-    notes += explain_differences(old, new, comparisons, known)
+    notes += explain_differences(old, new, comparisons, known, unit)
     return RunComparison(comparisons=comparisons, differing=differing, notes=notes)
 
 
@@ -242,9 +249,9 @@ def _list_text(items: Sequence[DifferingValue]) -> str:
     return ", ".join(f"{item.name} ({item.before} → {item.after})" for item in items)
 
 
-def speed_text(speed: float | None, *, cached: bool = False) -> str:
+def speed_text(speed: float | None, *, cached: bool = False, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
     """Return a speed in bytes per second as the text of a table cell, "—" for None."""
-    return "—" if speed is None else format_speed(speed) + (" (cached)" if cached else "")
+    return "—" if speed is None else format_speed(speed, unit) + (" (cached)" if cached else "")
 
 
 #: Relative difference of two speeds above which a cause is looked for.
@@ -261,6 +268,7 @@ def explain_differences(
     after: Sequence[TestResult],
     comparisons: Sequence[FigureComparison],
     differing: Sequence[str],
+    unit: SpeedUnit,
 ) -> list[str]:
     """Return a sentence with possible causes for each speed that differs with equal options in use.
 
@@ -269,6 +277,7 @@ def explain_differences(
         after: results of the second set of tests.
         comparisons: comparison of each figure of the two sets.
         differing: known differences of the tests and their environments, as phrases.
+        unit: unit of speeds.
     """
     if any(one.effective != before[0].effective for one in (*before, *after)):
         return []
@@ -284,7 +293,7 @@ def explain_differences(
         if why:
             found.append(f"{text}What differs: {', '.join(why)}.")
         else:
-            found.append(f"{text}The cause is unknown: {_spread_text(before, after, item.figure)}.")
+            found.append(f"{text}The cause is unknown: {_spread_text(before, after, item.figure, unit)}.")
     return found
 
 
@@ -339,12 +348,14 @@ def _values(result: TestResult, figure: str) -> list[float]:
     return found.values if found is not None else [transfer.bytes_per_s] if transfer is not None else []
 
 
-def _spread_text(before: Sequence[TestResult], after: Sequence[TestResult], figure: str) -> str:
+def _spread_text(
+    before: Sequence[TestResult], after: Sequence[TestResult], figure: str, unit: SpeedUnit
+) -> str:
     """Return the range of the repeats of each set as text."""
     texts: list[str] = []
     for name, side in (("before", before), ("after", after)):
         values = [value for one in side for value in _values(one, figure)]
-        spread = f"{format_speed(min(values))} to {format_speed(max(values))}"
+        spread = f"{format_speed(min(values), unit)} to {format_speed(max(values), unit)}"
         texts.append(
             f"{name}, {spread} ({len(values)} repeats)" if len(values) > 1 else f"{name}, one repeat"
         )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
-from advisor.speeds import SpeedUnit, convert_speeds, format_speed, speed_scale
+from advisor.speeds import SpeedUnit, format_speed, speed_scale
 from app.errors import AppError
 from app.history.compare_runs import compare_runs, speed_text
 from app.history.model import option_string, read_is_cached, tested_share
 from app.report.html_page import environment_line, html_document, html_table
 from app.report.svg_plot import PlotCurve, PlotStrip, curve_plot, strip_plot
-from app.speedtest.analysis import bottleneck_text, unmeasured_effects
+from app.speedtest.analysis import bottleneck_text, outlier_notes, unmeasured_effects
 from app.speedtest.model import SPEED_FIGURES
+from app.speedtest.network_measurement import network_notes
 from app.text.message import message_text
 from app.text.units import format_duration, format_size
 from app.version import VERSION
@@ -21,6 +23,7 @@ from app.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.message import Message
     from app.history.model import Run
     from app.speedtest.model import Sample, TestResult
 
@@ -48,15 +51,15 @@ def runs_to_html(
         f"<h1>{escape(title)}</h1>",
         f'<p class="muted">{_count_text(len(runs), "test")}, written {moment} by Mountwright {VERSION}.</p>',
         *_plots(runs[:_MAX_CURVES], len(runs), unit),
-        *_comparison(runs),
+        *_comparison(runs, unit),
         "<h2>All tests</h2>",
-        _runs_table(runs),
+        _runs_table(runs, unit),
         "<h2>Each test</h2>",
         *(_details(run, unit) for run in runs[:_MAX_DETAILS]),
     ]
     if len(runs) > _MAX_DETAILS:
         body.append(f'<p class="muted">The first {_MAX_DETAILS} are described; all are in the table.</p>')
-    return convert_speeds(html_document(title, body), unit)
+    return html_document(title, body)
 
 
 def _plots(runs: Sequence[Run], total: int, unit: SpeedUnit) -> list[str]:
@@ -92,17 +95,18 @@ def _plots(runs: Sequence[Run], total: int, unit: SpeedUnit) -> list[str]:
     return ["<h2>Speeds</h2>", *drawn, *(f'<p class="muted">{escape(note)}</p>' for note in notes)]
 
 
-def _comparison(runs: Sequence[Run]) -> list[str]:
+def _comparison(runs: Sequence[Run], unit: SpeedUnit) -> list[str]:
     """Return the comparison of the older with the newer run, [] unless there are exactly two."""
     if len(runs) != 2:
         return []
     older, newer = sorted(runs, key=lambda run: run.result.started_at)
     parts = [f"<h2>{escape(_label(newer))} compared with {escape(_label(older))}</h2>"]
     try:
-        found = compare_runs([older], [newer])
+        found = compare_runs([older], [newer], unit)
     except AppError as error:
         return [*parts, f"<p>{escape(error.message)}</p>"]
-    parts += [f"<p>{escape(item.text()[:1].upper() + item.text()[1:])}.</p>" for item in found.comparisons]
+    texts = [item.text(unit) for item in found.comparisons]
+    parts += [f"<p>{escape(text[:1].upper() + text[1:])}.</p>" for text in texts]
     parts += [f'<p class="warn">{escape(note)}</p>' for note in found.notes]
     rows = [[item.name, item.before, item.after] for item in found.differing]
     if not rows:
@@ -110,7 +114,7 @@ def _comparison(runs: Sequence[Run]) -> list[str]:
     return [*parts, html_table(["Not the same", _label(older), _label(newer)], rows)]
 
 
-def _runs_table(runs: Sequence[Run]) -> str:
+def _runs_table(runs: Sequence[Run], unit: SpeedUnit) -> str:
     head = ["Test", "Started", "Share", "Link", "What", "To the server", "From it", "Asked for", "Said"]
     rows: list[list[str]] = []
     for run in runs:
@@ -123,8 +127,8 @@ def _runs_table(runs: Sequence[Run]) -> str:
                 escape(tested_share(result)),
                 escape(link or "—"),
                 escape(_kind_text(result)),
-                escape(speed_text(_median(result, "write"))),
-                escape(speed_text(_median(result, "read"), cached=read_is_cached(result))),
+                escape(speed_text(_median(result, "write"), unit=unit)),
+                escape(speed_text(_median(result, "read"), cached=read_is_cached(result), unit=unit)),
                 f"<code>{escape(option_string(result.requested) or '—')}</code>",
                 _notes(run),
             ]
@@ -136,7 +140,7 @@ def _details(run: Run, unit: SpeedUnit) -> str:
     result = run.result
     rows: list[list[str]] = []
     for name, figure in result.figures.items():
-        form = format_speed if name in SPEED_FIGURES else _per_s
+        form = partial(format_speed, unit=unit) if name in SPEED_FIGURES else _per_s
         ends = f"{form(figure.low)} to {form(figure.high)}" if len(figure.values) > 1 else "—"
         covers = f"{100 * figure.confidence:.0f} %" if len(figure.values) > 1 else "—"
         losses = f"{figure.timeouts} / {figure.retransmissions}"
@@ -151,15 +155,25 @@ def _details(run: Run, unit: SpeedUnit) -> str:
         html_table(["Figure", "Median", "Interval", "Covers", "Repeats", "Time-outs / resent"], rows)
         if rows
         else "",
-        _grid(result),
+        _grid(result, unit),
         *(f"<p>{escape(text)}</p>" for text in _verdict(result, unit)),
-        *(f"<p>{escape(note)}</p>" for note in result.notes),
+        *(f"<p>{escape(message_text(note, unit))}</p>" for note in _result_notes(result)),
         f"<p>{escape(result.cache.note)}</p>" if result.cache is not None else "",
         *(f"<p>{escape(text)}</p>" for text in unmeasured_effects(result)),
         f"<p>In use: <code>{escape(option_string(result.effective) or '—')}</code></p>",
         f"<p>{escape(environment_line(result.environment))}</p>",
     ]
     return f"<details>{''.join(parts)}</details>"
+
+
+def _result_notes(result: TestResult) -> list[Message | str]:
+    """Return the notes of a test; those with speeds are made from its values."""
+    network: list[Message | str] = []
+    if result.network is not None:
+        network = network_notes(result.network, result.write, result.read)
+    messages = [*outlier_notes(result.figures), *network]
+    known = {message_text(one) for one in messages}
+    return [*messages, *(note for note in result.notes if note not in known)]
 
 
 def _verdict(result: TestResult, unit: SpeedUnit) -> list[str]:
@@ -173,7 +187,7 @@ def _verdict(result: TestResult, unit: SpeedUnit) -> list[str]:
     return [*bottleneck, *(f"Enough for {text[:1].lower()}{text[1:]}" for text in result.enough)]
 
 
-def _grid(result: TestResult) -> str:
+def _grid(result: TestResult, unit: SpeedUnit) -> str:
     """Return the table of grid cells that fio measured, each with its repeat of median rate."""
     rows: list[list[str]] = []
     for cell in result.grid:
@@ -181,7 +195,13 @@ def _grid(result: TestResult) -> str:
         if run is not None:
             times = [format_duration(value) if value else "—" for value in (run.latency_s, run.p99_s)]
             rows.append(
-                [cell.name, f"{run.iops:.0f}", format_speed(run.bytes_per_s), *times, str(len(cell.runs))]
+                [
+                    cell.name,
+                    f"{run.iops:.0f}",
+                    format_speed(run.bytes_per_s, unit),
+                    *times,
+                    str(len(cell.runs)),
+                ]
             )
     head = ["Cell", "Requests/s", "Speed", "Mean time", "99 % within", "Repeats"]
     return html_table(head, rows, numbers=frozenset(range(1, 6))) if rows else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from advisor.experiment.intervals import MIN_SAMPLE_SIZE, compare_samples, median
 from advisor.recommendation import MeasuredOption
-from advisor.speeds import format_speed
+from advisor.speeds import SpeedUnit, format_speed
 from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS, SPEED_FIGURES
 
@@ -75,10 +75,10 @@ class FigureComparison:
     verdict: ComparisonVerdict
     repeats: tuple[int, int]
 
-    def text(self) -> str:
-        """Return the comparison as a phrase, without a full stop."""
+    def text(self, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
+        """Return the comparison as a phrase, without a full stop; ``unit`` is that of its speeds."""
         name = _FIGURE_NAMES.get(self.figure, f"{self.figure}:")
-        figures = f"{self._format(self.before)} before and {self._format(self.after)} after"
+        figures = f"{self._format(self.before, unit)} before and {self._format(self.after, unit)} after"
         if self.verdict == "unknown":
             few = min(self.repeats)
             return f"{name} too few repeats to say ({figures}; {few} of the {MIN_SAMPLE_SIZE} that it takes)"
@@ -90,9 +90,9 @@ class FigureComparison:
         """Return the interval of the difference as a phrase."""
         return f"{100 * self.confidence:.0f} % interval {100 * self.low:+.0f} to {100 * self.high:+.0f} %"
 
-    def _format(self, value: float) -> str:
+    def _format(self, value: float, unit: SpeedUnit) -> str:
         if self.figure in SPEED_FIGURES:
-            return format_speed(value)
+            return format_speed(value, unit)
         return f"{value:.3g} files/s" if self.figure in _FIGURE_NAMES else f"{value:.4g} requests/s"
 
 
