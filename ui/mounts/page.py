@@ -600,7 +600,9 @@ class MountPage(QWidget):
     def _show_buttons(self) -> None:
         mount = self._mount
         can_undo = mount is not None and self._readahead_controller.can_undo(mount.mount_point)
-        self._read_ahead.show_mount(mount, can_undo=can_undo, busy=self.busy)
+        # The result of a before-and-after test offers the same with one question less.
+        offered = mount if not self.overview.trial.is_shown else None
+        self._read_ahead.show_mount(offered, can_undo=can_undo, busy=self.busy)
         request = self.settings.request()
         self.overview.set_target(self._mount, request)
         self.quick_test.set_request(request)

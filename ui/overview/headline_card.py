@@ -61,6 +61,12 @@ HEADLINE_STYLES: dict[HeadlineCode, HeadlineStyle] = {
 }
 
 
+#: Actions of text buttons, from left to right.
+_TEXT_ACTIONS = (_A.APPLY, _A.TEST, _A.CHECK_SERVER, _A.UNMOUNT, _A.WHY)
+#: Actions that measure or change something.
+_BLOCKED_ACTIONS = frozenset({_A.TRY, _A.APPLY, _A.TEST, _A.SAVE, _A.MOUNT, _A.REMOUNT, _A.UNMOUNT})
+
+
 def action_texts() -> dict[OverviewAction, str]:
     """Return the text of each action's button."""
     return {
@@ -94,13 +100,25 @@ class HeadlineCard(Card):
         self.setObjectName("overview-headline-card")
         self.headline = Headline()
         self.headline.setObjectName("overview-headline")
-        self._row = QHBoxLayout()
-        self._row.setSpacing(8)
-        self._buttons: dict[OverviewAction, QPushButton] = {}
-        self._style: tuple[object, ...] = ()
+        self._primary_action: OverviewAction | None = None
+        self._primary = primary_button("")
+        self._primary.clicked.connect(self._on_primary)
+        # Made at once, so that the order of the focus is that of the page.
+        self._others = {action: self._text_button(action) for action in _TEXT_ACTIONS}
         self._why_open = False
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for button in (self._primary, *self._others.values()):
+            button.hide()
+            row.addWidget(button)
+        row.addStretch(1)
         self.body.addWidget(self.headline)
-        self.body.addLayout(self._row)
+        self.body.addLayout(row)
+
+    def _text_button(self, action: OverviewAction) -> QPushButton:
+        button = text_button("")
+        button.clicked.connect(partial(self.triggered.emit, action))
+        return button
 
     def show_headline(
         self,
@@ -121,29 +139,23 @@ class HeadlineCard(Card):
         self.set_kind(style.kind)
         self.headline.set_text(style.icon, title, "\n".join(lines), style.kind)
         texts = action_texts() | (notes or {})
-        actions = [action for action in (style.primary, *style.others) if action is not None]
-        if (style.primary, *style.others) != self._style:
-            self._style = (style.primary, *style.others)
-            self._make_buttons(style.primary, actions)
-        for action in actions:
-            self._buttons[action].setText(texts[action])
+        self._primary_action = style.primary
+        self._show_button(self._primary, style.primary, texts)
+        for action, button in self._others.items():
+            self._show_button(button, action if action in style.others else None, texts)
         self._show_why()
 
-    def _make_buttons(self, primary: OverviewAction | None, actions: Sequence[OverviewAction]) -> None:
-        while (item := self._row.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.hide()
-                widget.setObjectName("")
-                widget.deleteLater()
-        self._buttons = {}
-        for action in actions:
-            button = primary_button("") if action is primary else text_button("")
-            button.setObjectName(f"overview-{action}")
-            button.clicked.connect(partial(self.triggered.emit, action))
-            self._buttons[action] = button
-            self._row.addWidget(button)
-        self._row.addStretch(1)
+    def _show_button(
+        self, button: QPushButton, action: OverviewAction | None, texts: dict[OverviewAction, str]
+    ) -> None:
+        """Let a button stand for an action, or hide it for None."""
+        button.setVisible(action is not None)
+        button.setObjectName("" if action is None else f"overview-{action}")
+        button.setText("" if action is None else texts[action])
+
+    def _on_primary(self) -> None:
+        if self._primary_action is not None:
+            self.triggered.emit(self._primary_action)
 
     def set_why_open(self, *, on: bool) -> None:
         """Show whether the reasons are unfolded."""
@@ -152,13 +164,14 @@ class HeadlineCard(Card):
 
     def set_blocked(self, why: str) -> None:
         """Disable the actions that measure or change something while another one runs; "" allows them."""
-        for action in (_A.TRY, _A.APPLY, _A.TEST, _A.SAVE, _A.MOUNT, _A.REMOUNT, _A.UNMOUNT):
-            button = self._buttons.get(action)
-            if button is not None:
+        for action, button in ((self._primary_action, self._primary), *self._others.items()):
+            if action in _BLOCKED_ACTIONS:
                 button.setEnabled(not why)
                 button.setToolTip(why)
+            else:
+                button.setEnabled(True)
+                button.setToolTip("")
 
     def _show_why(self) -> None:
-        button = self._buttons.get(_A.WHY)
-        if button is not None:
-            button.setIcon(icon("chevron-down" if self._why_open else "chevron-right", "accent"))
+        name = "chevron-down" if self._why_open else "chevron-right"
+        self._others[_A.WHY].setIcon(icon(name, "accent"))

@@ -134,6 +134,7 @@ class OverviewPanel(QWidget):
         why.setContentsMargins(0, 0, 0, 0)
         why.addWidget(self._recommendations)
         why.addWidget(self._use)
+        self._recommendations.follow_in_focus_order(self._tiles.last_button)
         self._why.hide()
         column = PageColumn()
         for part in (self._headline, self._trial_card, self._tiles, self._why):
@@ -172,7 +173,7 @@ class OverviewPanel(QWidget):
         self.trial.measured.connect(self._on_measured)
         self.trial.recorded.connect(self._on_recorded)
         self.trial.settings_changed.connect(self._on_settings_changed)
-        self.trial.closed.connect(self._show)
+        self.trial.closed.connect(self._on_trial_changed)
         self.trial.failed.connect(self.failed)
         SPEED_UNITS.changed.connect(self._show)
 

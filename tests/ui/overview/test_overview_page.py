@@ -201,7 +201,7 @@ def test_a_draft_without_a_share(driver: Driver, fake: FakeHost) -> None:
     driver.open(page="Overview")
     driver.window._on_new()
     driver.tab("Overview")
-    driver.wait(lambda: title(driver) == "New mount")
+    driver.wait(lambda: title(driver) == "New mount" and driver.sees("overview-check-name"))
     assert not driver.sees("tile-test")
     driver.click("overview-check-name")
     line = driver.window._detail.settings._share.focusProxy()

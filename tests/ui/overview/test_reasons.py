@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from before_after_steps import HOME, offered
 from fake_host import SERVER, mounted
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -182,6 +183,27 @@ def test_a_card_has_its_change_gain_and_folded_source(driver: Driver, fake: Fake
     assert "Source: " not in _labels(driver)
     _unfold(driver, "facts-rsize")
     driver.wait(lambda: "Confidence" in _labels(driver))
+
+
+def test_tab_visits_the_cards_between_the_tiles_and_the_sections(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [HOME]
+    offered(driver, fake)
+    _open_reasons(driver)
+    driver.window.activateWindow()
+    widget: QWidget = driver.find(QWidget, "overview-try")
+    widget.setFocus(Qt.FocusReason.TabFocusReason)
+    visited: list[str] = []
+    while "used-for" not in visited:
+        driver.qtbot.keyClick(widget, Qt.Key.Key_Tab)
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        assert focused is not widget
+        widget = focused
+        visited.append(widget.objectName())
+    assert visited == [
+        "overview-apply", "overview-why", "tile-test-button", "tile-link-button", "tile-now-button",
+        "include-rsize", "facts-rsize", "use-recommended", "used-for",
+    ]  # fmt: skip
 
 
 def test_one_click_fills_the_form_and_mounts_nothing(driver: Driver, fake: FakeHost) -> None:
