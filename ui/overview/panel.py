@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
@@ -371,7 +372,8 @@ class OverviewPanel(QWidget):
         elif action is OverviewAction.TRY:
             args = self._args()
             if args is not None:
-                self.trial.ask(args)
+                # The mount as it is, without edits of the form that were not applied.
+                self.trial.ask(msgspec.structs.replace(args, options=None, read_ahead_kb=None))
         elif action is OverviewAction.APPLY and self._result is not None:
             self.apply_chosen.emit(self._result)
         elif action is OverviewAction.CHECK_SERVER:

@@ -85,6 +85,16 @@ def test_one_question_names_the_change_and_what_is_written(driver: Driver, fake:
     assert fake.asked("before-after.run") == []
 
 
+def test_edits_that_were_not_applied_are_not_tried(driver: Driver, fake: FakeHost) -> None:
+    fake.mounts = [HOME]
+    offered(driver, fake)
+    driver.window._detail.settings.load_entry("", "", "rsize=8192,hard,timeo=300")
+    driver.wait(lambda: "timeo=300" in (fake.asked("advice.get")[-1].options or ""))
+    question(driver).reject()
+    assert fake.asked("before-after.plan")[0].options is None
+    assert fake.asked("mounts.plan")[-1].options == "hard"
+
+
 def test_enter_starts_the_test_and_the_stages_follow(driver: Driver, fake: FakeHost) -> None:
     fake.mounts = [HOME]
     fake.events = SAMPLES
