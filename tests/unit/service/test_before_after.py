@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +18,7 @@ from app.mounts.plan import make_plan
 from app.mounts.removal import remove_saved_mount
 from app.mounts.restore import restore_settings, settings_of
 from app.mounts.saved_readahead import ReadaheadStore
-from app.service.before_after import BeforeAfterTest, lasting_change, plan_before_after
+from app.service.before_after import BeforeAfterTest, lasting_change, plan_before_after, predicted_duration
 from app.service.model import BeforeAfterArgs, BeforeAfterEvent, BeforeAfterReport
 from app.speedtest.model import TestEvent, TestResult, TestSpec, Transfer
 from app.tasks import CancelToken
@@ -263,6 +264,8 @@ def test_the_plan_has_the_change_and_the_test(world: MemoryHost) -> None:
     assert (plan.tests, plan.bytes) == (4, 8 * plan.spec.size)
     assert plan.seconds is not None
     assert plan.plan.interruption.effect == "at-once"
+    lab = msgspec.structs.replace(advice, facts=replace(facts, link=replace(facts.link, emulated=True)))
+    assert (predicted_duration(lab) or 0.0) > plan.seconds
     nothing = msgspec.structs.replace(advice, recommendations=())
     with pytest.raises(AppError, match="Nothing can be tried"):
         plan_before_after(row, nothing, lambda change: make_plan(change, world.view()))
