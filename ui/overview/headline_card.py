@@ -70,11 +70,11 @@ _BLOCKED_ACTIONS = frozenset({_A.TRY, _A.APPLY, _A.TEST, _A.SAVE, _A.MOUNT, _A.R
 def action_texts() -> dict[OverviewAction, str]:
     """Return the text of each action's button."""
     return {
-        _A.TRY: tr("&Try It and Measure"),
+        _A.TRY: tr("Try It and &Measure"),
         _A.APPLY: tr("Appl&y Untested…"),
         _A.USE: tr("Use &Recommended"),
         _A.WHY: tr("&Why?"),
-        _A.TEST: tr("&Test the Speed"),
+        _A.TEST: tr("Test the &Speed"),
         _A.EXPERIMENT: tr("Try Other Settings"),
         _A.CHECK_SERVER: tr("Check Server"),
         _A.CHECK_NAME: tr("Check the Name"),

@@ -500,11 +500,11 @@ class OverviewPanel(QWidget):
         Args:
             measured: whether the mount was tested with its present settings.
         """
-        again, first = self.tr("&Test Again · 15 s"), self.tr("&Test the Speed · 15 s")
+        again, first = self.tr("Te&st Again · 15 s"), self.tr("Test the &Speed · 15 s")
         notes = {OverviewAction.TEST: again if measured else first}
         seconds = predicted_duration(self._result) if self._result is not None else None
         if seconds is not None:
-            template = self.tr("&Try It and Measure · {time}")
+            template = self.tr("Try It and &Measure · {time}")
             notes[OverviewAction.TRY] = template.format(time=time_text(seconds))
         return notes
 
