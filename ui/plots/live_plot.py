@@ -57,6 +57,8 @@ class LivePlot(AxesPlot):
         self._top = 0.0
         self._right = 0.0
         self._zoomed = False
+        #: Number of curves in the accessible description.
+        self._described = 0
         self._set_up()
         self._references = ReferenceLines()
         self._phases = PhaseAreas()
@@ -70,6 +72,7 @@ class LivePlot(AxesPlot):
         self._crosshair = Crosshair(self._plot, lambda time_s: readout_text(self._timeline, time_s))
         SPEED_UNITS.changed.connect(self._on_units)
         self.clear()
+        self.describe_timeline()
         self.update_look()
 
     def _set_up(self) -> None:
@@ -104,6 +107,7 @@ class LivePlot(AxesPlot):
 
     def describe_timeline(self) -> None:
         """Make the table of the present curves the accessible description of the plot."""
+        self._described = len(self._timeline.curves)
         self.describe(self.tr("Speed over time"), timeline_table(self._timeline))
 
     # Reference lines
@@ -132,7 +136,6 @@ class LivePlot(AxesPlot):
         self._top = 0.0
         self.reset_zoom()
         self.draw(Timeline())
-        self.describe_timeline()
 
     def draw(self, timeline: Timeline) -> None:
         """Show a timeline; a call with the same timeline draws only its new part."""
@@ -147,6 +150,8 @@ class LivePlot(AxesPlot):
             ]
         )
         self._crosshair.refresh()
+        if len(timeline.curves) != self._described:
+            self.describe_timeline()
 
     def top(self) -> float:
         """Return the upper end of the speed axis, bytes/s."""

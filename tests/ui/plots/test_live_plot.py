@@ -181,7 +181,6 @@ def test_labels_and_titles_are_whole_after_a_change_of_the_font(
 
 def test_the_table_is_the_description_of_the_plot(plot: LivePlot) -> None:
     plot.draw(run(10e6, 2, rounds=3))
-    plot.describe_timeline()
     titles, *rows = plot.accessibleDescription().splitlines()
     assert titles == "Repeat, Direction, Average, Highest, Longest wait per request"
     assert rows[0] == "Warm-up, To the server, 10 MB/s, 10 MB/s, 2 ms"
