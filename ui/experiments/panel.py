@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from advisor.options import MountOptions, options_for_mount
@@ -133,7 +133,13 @@ class ExperimentPanel(QWidget):
         begin.addWidget(self._start)
         begin.addWidget(self._end_label, 1)
         begin.addStretch(0)
-        layout.addWidget(self._back, 0, Qt.AlignmentFlag.AlignLeft)
+        #: Title of the experiment that is shown.
+        self._title = MutedLabel(wrap=True)
+        self._title.setObjectName("experiment-title")
+        top = QHBoxLayout()
+        top.addWidget(self._back)
+        top.addWidget(self._title, 1)
+        layout.addLayout(top)
         for widget in (self._cards, self._about, self._progress, self._results):
             layout.addWidget(widget)
         layout.addLayout(begin)
@@ -234,6 +240,8 @@ class ExperimentPanel(QWidget):
         )
         self._about.setVisible(begins)
         self._back.setVisible(not begins and not controller.busy)
+        self._title.setText(self._title_text())
+        self._title.setVisible(not begins and bool(self._title.text()))
         self._plan.show_plan(controller.plan, ahead=not controller.busy and not controller.outcomes)
         self._progress.refresh()
         self._results.show_study(self._study())
@@ -252,6 +260,14 @@ class ExperimentPanel(QWidget):
         written = self._export_message if controller.number == self._exported_number else ""
         self._end_label.setText(f"{self._end_text()} {written}".strip())
         self._end_label.setVisible(bool(self._end_label.text()))
+
+    def _title_text(self) -> str:
+        controller = self._controller
+        if controller.searches or (controller.plan is None and controller.state == "running"):
+            return self.tr("Find the Fastest Settings")
+        if controller.plan is not None:
+            return controller.plan.experiment.title
+        return self._planned.title if self._planned is not None else ""
 
     def _end_text(self) -> str:
         controller = self._controller

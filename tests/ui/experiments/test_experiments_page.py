@@ -406,6 +406,7 @@ def test_a_question_is_planned_and_started_by_one_click(driver: Driver, fake: Fa
     assert args.experiment.recipe == "versions"
     assert args.budget_s == 300.0
     assert not driver.sees("question-versions")
+    assert driver.text_of("experiment-title") == PLAN.experiment.title
     driver.click("experiment-back")
     assert driver.sees("question-versions")
     assert not driver.sees("experiment-headline")
@@ -418,6 +419,7 @@ def test_the_fastest_settings_are_found_and_used(driver: Driver, fake: FakeHost)
     minutes.setCurrentIndex(minutes.findText("At most 15 min"))
     driver.click("question-fastest")
     driver.wait(lambda: driver.sees("experiment-use-proven"))
+    assert driver.text_of("experiment-title") == "Find the Fastest Settings"
     (args,) = fake.asked("experiment.best")
     assert args.budget_s == 900.0
     assert not driver.sees("experiment-longer")
