@@ -354,18 +354,18 @@ def change_steps(inspected: InspectedChange) -> list[ApplyStep]:
     is_tuned = bool(result) and result[-1].kind == "tune"
     if inspected.rule_diff:
         point, kb = inspected.args.mount_point, inspected.save_kb
-        text = f"Save the readahead of {point}: {kb} KiB whenever it is mounted."
+        text = f"Save the readahead of {point}: {kb} KiB at every mount."
         result.append(ApplyStep(kind="save", text=text))
     if live_action != "none" or is_tuned:
         words = shlex.join(["findmnt", "-o", "TARGET,SOURCE,OPTIONS", inspected.args.mount_point])
         result.append(
-            ApplyStep(kind="check", text="Compare what is in use with what was asked for.", command=words)
+            ApplyStep(kind="check", text="Compare the options in use with the requested ones.", command=words)
         )
         if inspected.is_live and inspected.args.keep_s > 0:
             result.append(
                 ApplyStep(
                     kind="keep",
-                    text=f"Ask whether to keep it, and go back after {inspected.args.keep_s:g} s.",
+                    text=f"Ask whether to keep the change, else revert after {inspected.args.keep_s:g} s.",
                 )
             )
     return result
@@ -383,23 +383,23 @@ def _verify_step(inspected: InspectedChange) -> ApplyStep:
     command = mount_command(inspected.args.share, inspected.args.mount_point, mount_options_now(inspected))
     return ApplyStep(
         kind="verify",
-        text="Mount it with the same options where nobody else sees it, and unmount that again.",
+        text="Try the same options in a private mount.",
         command=f"unshare --mount {command}",
     )
 
 
 def _write_steps(inspected: InspectedChange) -> list[ApplyStep]:
     systemd = Path(_SYSTEMD).is_dir()
-    reload = ApplyStep(
-        kind="reload", text="Have systemd read what is kept again.", command="systemctl daemon-reload"
-    )
+    reload = ApplyStep(kind="reload", text="Reload the units of systemd.", command="systemctl daemon-reload")
     if inspected.args.keeper == "fstab":
         copy = "cp -a /etc/fstab /var/lib/mountwright/fstab/"
-        back_up = ApplyStep(kind="back-up", text="Keep a dated copy of fstab.", command=copy)
-        write = ApplyStep(kind="write", text="Write the entry to /etc/fstab; no other line changes.")
+        back_up = ApplyStep(kind="back-up", text="Save a dated copy of fstab.", command=copy)
+        write = ApplyStep(kind="write", text="Write the entry to /etc/fstab. Other lines stay as they are.")
         return [back_up, write, reload] if systemd else [back_up, write]
-    back_up = ApplyStep(kind="back-up", text="Keep the units as they were, to go back to them.")
-    write = ApplyStep(kind="write", text=f"Write {' and '.join(inspected.config.names)}, and enable it.")
+    back_up = ApplyStep(kind="back-up", text="Save a copy of the units.")
+    write = ApplyStep(
+        kind="write", text=f"Write {' and '.join(inspected.config.names)}, and enable the mount."
+    )
     return [back_up, write, reload] if systemd else [back_up, write]
 
 
@@ -411,7 +411,7 @@ def _mount_steps(inspected: InspectedChange, live_action: LiveAction) -> list[Ap
         command = shlex.join(["mount", "-o", words, point])
         return [
             ApplyStep(
-                kind="remount", text=f"Change the flags of {point} while it stays mounted.", command=command
+                kind="remount", text=f"Change the options of {point} while it is mounted.", command=command
             )
         ]
     result: list[ApplyStep] = []
@@ -436,7 +436,7 @@ def _tune_step(point: str, kb: int) -> ApplyStep:
     device = f"$(findmnt -nro MAJ:MIN {shlex.quote(point)})"
     return ApplyStep(
         kind="tune",
-        text=f"Set the read-ahead to {kb} KiB.",
+        text=f"Set the readahead to {kb} KiB.",
         command=f'echo {kb} > "/sys/class/bdi/{device}/read_ahead_kb"',
     )
 

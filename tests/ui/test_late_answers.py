@@ -222,7 +222,7 @@ def test_a_search_of_the_history_that_was_given_up_tells_nothing(
     words = driver.find(QLineEdit, "history-words")
     assert isinstance(words, QLineEdit)
     words.setText("rsize")
-    driver.wait(lambda: driver.text_of("history-count") == "No test has these words.")
+    driver.wait(lambda: driver.text_of("history-count") == "No test contains these words.")
     go.set()
     driver.wait(ended.is_set)
     driver.qtbot.wait(50)
@@ -349,10 +349,10 @@ def test_what_was_written_of_one_experiment_is_not_said_of_another(driver: Drive
     assert dialog is not None
     dialog.setTextValue(str(tmp_path / "raw.csv"))
     dialog.accept()
-    driver.wait(lambda: "Written: " in driver.text_of("experiment-ended"))
+    driver.wait(lambda: "Saved " in driver.text_of("experiment-ended"))
     choose(driver, "experiment-earlier", second)
     driver.wait(lambda: f"Experiment {second}" in driver.text_of("experiment-ended"))
-    assert "Written: " not in driver.text_of("experiment-ended")
+    assert "Saved " not in driver.text_of("experiment-ended")
     choose(driver, "experiment-earlier", first)
     driver.wait(lambda: f"Experiment {first}" in driver.text_of("experiment-ended"))
 

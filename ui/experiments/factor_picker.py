@@ -157,7 +157,7 @@ def _combined_and_workload_choices() -> tuple[FactorChoice, ...]:
     numbers = tr("Numbers with commas between, such as {example}")
     entries: list[tuple[str, str, tuple[str, ...], tuple[str, ...], str]] = [
         (TRANSFER_SIZE,
-         tr("rsize and wsize together: how much is asked for and sent in one request."),
+         tr("rsize and wsize together: how much one request reads or writes."),
          (), ("64k", "256k", "1M"), tr("Sizes with commas between, such as 64k, 256k, 1M; or default")),
         (READ_AHEAD,
          tr("How far the kernel reads ahead of a program, in KiB; 128 is what a new mount has."),

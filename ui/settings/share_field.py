@@ -125,7 +125,7 @@ class ShareField(QWidget):
         self._try.setObjectName("share-try")
         self._try.setToolTip(
             self.tr(
-                "Mount the server's root where nobody sees it, list it and unmount it (administrator rights)."
+                "Mount the server's root in a private mount, list it and unmount it (administrator rights)."
             )
         )
         policy = QSizePolicy(self._cancel.sizePolicy())
