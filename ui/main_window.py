@@ -17,6 +17,7 @@ from ui.actions import Command, make_actions, make_menu
 from ui.apply.interrupted_changes import InterruptedChanges
 from ui.common.banner import Banner
 from ui.common.bridge import Bridge
+from ui.common.focus_order import move_focus
 from ui.common.layout import ListSplitter
 from ui.common.session import LOCAL, HostSession
 from ui.common.status_text import applied_text
@@ -681,6 +682,11 @@ class MainWindow(QMainWindow):
         self._actions[Command.UNMOUNT].setEnabled(mount is not None and mount.active is not None)
 
     # Qt overrides
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001 - Qt's signature
+        """Qt: Tab visits the controls as they stand in the window."""
+        central = self.centralWidget()
+        return central is not None and move_focus(central, forward=next)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Qt: save the drafts, close the host, and wait some seconds for that."""

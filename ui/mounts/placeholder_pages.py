@@ -17,7 +17,6 @@ from ui.common.fonts import TextSize, scale_font, set_text_size
 from ui.common.icons import draw_icon, icon
 from ui.common.labels import MutedLabel, heading, plain_label
 from ui.common.layout import PageColumn, PageScrollArea
-from ui.settings.discovery_model import server_in_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +44,7 @@ class WelcomePage(QWidget):
 
     Signals:
         mount_clicked: a new mount is requested.
-        server_clicked: a mount of this server is requested; carries the server as in a share.
+        server_clicked: a mount of this server is requested; carries its name or address.
         paste_clicked: the dialog that reads a mount command is requested.
         lab_clicked: the lab is requested; carries the key of the selected link.
     """
@@ -169,7 +168,7 @@ class WelcomePage(QWidget):
                 text = self.tr("{server} ({count} exports)").format(server=name, count=count)
             button = QPushButton(icon("server"), text.replace("&", "&&"))
             button.setObjectName(f"empty-server-{server.name}")
-            button.clicked.connect(partial(self._on_server, server_in_share(server.name)))
+            button.clicked.connect(partial(self._on_server, server.name))
             self._servers.addWidget(button)
         self._servers.addStretch(1)
 

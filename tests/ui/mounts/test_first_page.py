@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QDialog
 
 from app.discovery.model import KnownServer
 from ui.common.session import lab_links
@@ -30,7 +30,9 @@ def test_servers_of_the_network_are_offered(driver: Driver, fake: FakeHost) -> N
     assert driver.text_of("empty-server-fe80::1") == "backup"
     assert "Servers that were found" in driver.text_of("empty-found")
     driver.click("empty-server-fe80::1")
-    assert driver.text_of("share") == "[fe80::1]:/"
+    driver.wait(lambda: driver.sees("mount-share"))
+    assert driver.text_of("share-server-text") == "fe80::1"
+    driver.find(QDialog, "mount-share").close()
 
 
 def test_servers_appear_while_the_search_goes_on(driver: Driver, fake: FakeHost) -> None:
