@@ -358,6 +358,32 @@ class _ThemedButton(QPushButton):
             self._color_text()
 
 
+#: Space beside the text of a link-like button, px: its text stands at the edge of the text around it.
+_LINK_MARGIN = 4
+
+
+class _LinkButton(_ThemedButton):
+    """Flat button as wide as its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, "accent")
+        self.setFlat(True)
+
+    # Qt overrides
+
+    def sizeHint(self) -> QSize:
+        """Qt: the text, the icon and a small margin."""
+        text = self.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
+        width = self.fontMetrics().horizontalAdvance(text) + 2 * _LINK_MARGIN
+        if not self.icon().isNull():
+            width += self.iconSize().width() + _LINK_MARGIN
+        return QSize(width, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        """Qt: the whole text."""
+        return self.sizeHint()
+
+
 def primary_button(text: str) -> QPushButton:
     """Create the accented button of a page; a page has one."""
     button = _ThemedButton(text, "on_accent")
@@ -367,6 +393,4 @@ def primary_button(text: str) -> QPushButton:
 
 def text_button(text: str) -> QPushButton:
     """Create a flat button that looks like a link."""
-    button = _ThemedButton(text, "accent")
-    button.setFlat(True)
-    return button
+    return _LinkButton(text)

@@ -138,3 +138,12 @@ def test_a_section_opens_and_closes(qtbot: QtBot) -> None:
     assert not text.isVisible()
     section.set_open(on=True)
     assert text.isVisible()
+
+
+def test_a_link_is_as_wide_as_its_text(qtbot: QtBot) -> None:
+    short, long = text_button("Go"), text_button("&Watch What the Mount Does")
+    for button in (short, long):
+        qtbot.addWidget(button)
+    metrics = short.fontMetrics()
+    assert short.sizeHint().width() < metrics.horizontalAdvance("Go") + 20
+    assert long.sizeHint().width() >= metrics.horizontalAdvance("Watch What the Mount Does")
