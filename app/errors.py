@@ -145,7 +145,7 @@ class AppError(Exception):
     @property
     def hint(self) -> str:
         """How to solve it, in the language of the user, "" if unknown."""
-        return self._hint if self.code is None else fill(gettext(self.code.hint), self.params)
+        return self._hint if self.code is None else fill(gettext(self.code.hint), self.params).strip()
 
     @property
     def is_bug(self) -> bool:

@@ -23,7 +23,7 @@ from app.cli.experiment_text import (
     plan_text,
     proposal_of,
 )
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.experiment.analysis import (
     FigureAnalysis,
     SearchAnalysis,
@@ -247,12 +247,7 @@ def _finish_output(text: str, stopped: Message | None, number: int) -> str:
     if stopped is None or stopped.code != StopReason.FAILURES:
         return text
     print(text, flush=True)
-    raise AppError(
-        ErrorKind.UNAVAILABLE,
-        "The run ended early because trials in a row failed.",
-        hint="Solve the problem that the trials report."
-        + (f" Then resume with “experiment resume {number}”." if number else ""),
-    )
+    raise AppError(ErrorCode.RUN_FAILED_RESUMABLE if number else ErrorCode.RUN_FAILED, number=number)
 
 
 def _mounted_with(ask: Ask, share: str) -> str:
@@ -344,12 +339,8 @@ def _check_link(link: str | None, stored: StoredExperiment) -> None:
     """
     planned = stored.plan.emulated_link
     if link != planned:
-        raise AppError(
-            ErrorKind.USAGE,
-            f"Experiment {stored.number} was begun over "
-            f"{f'the lab link {planned}' if planned else 'a real link'}.",
-            hint=f"Resume it with --lab {planned}." if planned else "Resume it without --lab.",
-        )
+        code = ErrorCode.EXPERIMENT_ON_LAB_LINK if planned else ErrorCode.EXPERIMENT_ON_REAL_LINK
+        raise AppError(code, number=stored.number, link=planned)
 
 
 def _unfinished(link: str | None) -> int:

@@ -233,7 +233,9 @@ def _query_server(
 
 def _with_host_name(host: str, error: AppError) -> AppError:
     """Return the error with the server's name in front of its message."""
-    return AppError(error.kind, f"{host}: {error.message}", hint=error.hint, detail=error.detail)
+    return AppError(
+        ErrorCode.SERVER_PROBLEM, kind=error.kind, detail=error.detail, server=host, problem=error
+    )
 
 
 #: Time that Python may take to start and to end on a slow computer, s.

@@ -240,10 +240,11 @@ class SetProber:
         except AppError as error:
             mount.abandon()
             raise AppError(
-                error.kind,
-                f"{experiment.share} can be mounted, but no test can be run there. {error.message}",
-                hint=error.hint,
+                ErrorCode.SHARE_NOT_TESTABLE,
+                kind=error.kind,
                 detail=error.detail,
+                share=experiment.share,
+                problem=error,
             ) from error
         except BaseException:
             mount.abandon()

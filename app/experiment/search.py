@@ -13,7 +13,7 @@ import msgspec
 
 from advisor.experiment.measurements import PROJECTED_SPEED, TRIAL_S, TrialOutcome
 from advisor.experiment.search import MIN_RETEST_ROUNDS, RETEST_ROUNDS, evaluate_retest
-from app.errors import AppError, ErrorKind
+from app.errors import AppError
 from app.experiment.model import (
     SEARCH_NAME,
     BestSettings,
@@ -25,7 +25,6 @@ from app.experiment.runner import NextTrial, TrialLoop
 from app.experiment.search_space import plan_search
 from app.experiment.search_state import max_search_trials, max_trials, replay, retest_share, search_figures
 from app.text.errors import ErrorCode
-from app.text.message import message_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,11 +141,9 @@ class _SearchRun(TrialLoop):
         try:
             answer = self._state.answer()
         except ValueError as error:
-            raise AppError(
-                ErrorKind.UNAVAILABLE,
-                f"No trial gave a result. {message_text(self._stopped) or self._last_note}".strip(),
-                hint="See to the cause if one is told; otherwise allow more time.",
-            ) from error
+            problem = self._stopped or self._last_note
+            code = ErrorCode.SEARCH_NO_RESULT_BECAUSE if problem else ErrorCode.SEARCH_NO_RESULT
+            raise AppError(code, problem=problem) from error
         return BestSettings(
             plan=self._plan,
             answer=answer,

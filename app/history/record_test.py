@@ -20,6 +20,7 @@ from app.history.database import default_path
 from app.history.import_export import history_to_json
 from app.history.model import Run, RunFilter
 from app.history.store import HistoryStore
+from app.text.errors import ErrorCode
 
 if TYPE_CHECKING:
     from app.history.model import RunSummary
@@ -74,15 +75,9 @@ def _save_to_own_file(error: AppError, run: Run, path: Path) -> AppError:
     for directory in (path.parent, Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
             file = _write_new_file(directory, history_to_json([run]))
-            return AppError(
-                error.kind,
-                f"{error.message} The measurement is not lost: it is in {file}.",
-                hint=f"{error.hint} Then take it in with: mountwright history import {file}".strip(),
-                detail=error.detail,
-            )
-    return AppError(
-        error.kind, f"{error.message} The measurement is not kept.", hint=error.hint, detail=error.detail
-    )
+            code = ErrorCode.MEASUREMENT_IN_FILE
+            return AppError(code, kind=error.kind, detail=error.detail, problem=error, file=file)
+    return AppError(ErrorCode.MEASUREMENT_LOST, kind=error.kind, detail=error.detail, problem=error)
 
 
 def _write_new_file(directory: Path, content: bytes) -> Path:

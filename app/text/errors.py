@@ -1423,3 +1423,55 @@ class ErrorCode(StrEnum):
             "port= and vers=, and the server's log."
         ),
     )
+
+    # Problems within another one, whose kind they keep
+    MEASUREMENT_IN_FILE = (
+        "io.measurement-in-file",
+        _("{problem} The measurement is not lost: it is in {file}."),
+        _("{problem:hint} Then take it in with: mountwright history import {file}"),
+    )
+    MEASUREMENT_LOST = (
+        "io.measurement-lost",
+        _("{problem} The measurement is not kept."),
+        _("{problem:hint}"),
+    )
+    SHARE_NOT_TESTABLE = (
+        "io.share-not-testable",
+        _("{share} can be mounted, but no test can be run there. {problem}"),
+        _("{problem:hint}"),
+    )
+    SERVER_PROBLEM = (
+        "io.server-problem",
+        _("{server}: {problem}"),
+        _("{problem:hint}"),
+    )
+    RUN_FAILED = (
+        "unavailable.run-failed",
+        _("The run ended early because trials in a row failed."),
+        _("Solve the problem that the trials report."),
+    )
+    RUN_FAILED_RESUMABLE = (
+        "unavailable.run-failed-resumable",
+        _("The run ended early because trials in a row failed."),
+        _("Solve the problem that the trials report. Then resume with “experiment resume {number}”."),
+    )
+    EXPERIMENT_ON_LAB_LINK = (
+        "usage.experiment-on-lab-link",
+        _("Experiment {number} was begun over the lab link {link}."),
+        _("Resume it with --lab {link}."),
+    )
+    EXPERIMENT_ON_REAL_LINK = (
+        "usage.experiment-on-real-link",
+        _("Experiment {number} was begun over a real link."),
+        _("Resume it without --lab."),
+    )
+    SEARCH_NO_RESULT = (
+        "unavailable.search-no-result",
+        _("No trial gave a result."),
+        _("Allow more time."),
+    )
+    SEARCH_NO_RESULT_BECAUSE = (
+        "unavailable.search-no-result-because",
+        _("No trial gave a result. {problem}"),
+        _("Solve the problem if one is reported. Otherwise allow more time."),
+    )
