@@ -14,6 +14,7 @@ from advisor.facts import payload_rate_bps
 from app.errors import AppError, ErrorKind
 from app.service.protocol import MountArgs, UnmountArgs
 from app.speedtest.model import Grid, TestEvent, TestResult, TestSpec
+from app.text.message import message_text
 
 if TYPE_CHECKING:
     from lab_guest import LabGuest
@@ -209,7 +210,8 @@ def test_a_grid_s_cells_are_held_back_by_what_they_meet(
     assert 0.0095 < one.latency_s < 0.02
     assert eight.iops > 4 * one.iops
     assert result.bottleneck is not None
-    assert any("one at a time" in line and "8 at once" in line for line in result.bottleneck.evidence)
+    lines = [message_text(one) for one in result.bottleneck.evidence]
+    assert any("one at a time" in line and "8 at once" in line for line in lines)
     assert one.load is not None
     assert one.load.network_s == pytest.approx(0.01, rel=0.2)
     alone = result.grid[0].bottleneck
@@ -253,5 +255,5 @@ def test_a_server_that_is_long_about_its_disk_is_named(
     lab_fault("disk-slow")
     found = verdict(lab, "vers=4.2", "server", size=8 * MIB)
     assert found.way == "write"
-    assert "COMMIT" in found.evidence[0]
-    assert any(line.startswith("From the server: ") for line in found.evidence)
+    assert "COMMIT" in message_text(found.evidence[0])
+    assert any(message_text(line).startswith("From the server: ") for line in found.evidence)
