@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMessageBox, QSpinBox, QTabWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMessageBox, QSpinBox, QTabWidget, QWidget
 
 import resources
 from app.speedtest.model import Grid
 from ui.common import style, theme
+from ui.common.figure_text import verdict
 from ui.test import controls
 
 if TYPE_CHECKING:
@@ -133,3 +135,52 @@ def test_own_files_a_grid_and_a_share_that_is_not_mounted(person: WindowUser) ->
     assert private.bottleneck is not None
     assert window._mounts.current() is None
     look(person, "private")
+
+
+def in_sight(person: WindowUser, name: str) -> bool:
+    widget = person.window.findChild(QWidget, name)
+    assert widget is not None, name
+    return widget.isVisible() and widget.visibleRegion().boundingRect() == widget.rect()
+
+
+def test_the_answer_comes_first_at_1000_by_700(
+    at_the_lab: Callable[[str, int, int], AbstractContextManager[WindowUser]],
+) -> None:
+    with at_the_lab("fast-ethernet", 1000, 700) as person:
+        window, panel = person.window, person.window._detail.quick_test
+        person.sees(QTabWidget).setCurrentWidget(panel)
+        person.wait(lambda: panel._planner.plan is not None)
+        look(person, "test-ready")
+        person.press(panel, "start")
+        progress = re.compile(r"(Writing|Reading|Reading in small calls,) [1-6] of 6 · \d+ s left")
+        person.wait(lambda: progress.fullmatch(panel._progress.text()) is not None)
+        person.wait(lambda: panel._run().timeline.round >= 3)
+        assert 0 < panel._bar.value() < panel._bar.maximum()
+        assert in_sight(person, "stop-test")
+        assert panel._figures.value("write").endswith("MB/s")
+        look(person, "test-running")
+        person.wait(lambda: in_sight(person, "test-result"))
+        for name in ("figure-write", "figure-read", "verdict", "improve", "compare-test"):
+            person.wait(partial(in_sight, person, name))
+        look(person, "test-answer")
+        person.wait(lambda: panel._run().kept is not None)
+        result = panel._run().result
+        assert result is not None
+        assert panel._result._verdict.title() == verdict(result).text
+        # The plot is its table, one row for each transfer.
+        rows = panel._plot.plot.accessibleDescription().splitlines()
+        assert len(rows) == 1 + len(panel._run().timeline.curves)
+
+        # Live, while the mount is copied to: two curves and no red tile but for a reason.
+        live = window._detail.live
+        person.sees(QTabWidget).setCurrentWidget(live)
+        person.wait(lambda: live._window.latest is not None)
+        look(person, "live-tiles")
+
+        # The history, with this test selected.
+        person.sees(QTabWidget).setCurrentWidget(panel)
+        person.press(panel, "compare-test")
+        history = window._detail.history
+        person.wait(lambda: [row.id for row in history._chosen()][:1] == [panel._run().kept.id])
+        person.wait(history._details.isVisible)
+        look(person, "history-one")

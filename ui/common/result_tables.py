@@ -21,7 +21,7 @@ from advisor.transfer_sizes import SMALL_READ_SIZE
 from app.speedtest.model import SMALL_READS
 from app.text.units import format_duration, format_size
 from ui.common import theme
-from ui.common.figure_text import interval_text, interval_title, kind_text
+from ui.common.figure_text import interval_text, interval_title
 from ui.common.speed_units import speed_text
 from ui.common.tables import AutoHeightTable, style_read_only, wrapped_title
 from ui.common.translation import tr
@@ -292,7 +292,7 @@ class GridCellTable(AutoHeightTable):
     def __init__(self) -> None:
         titles = [
             tr("Pattern"), tr("Request"), tr("Jobs"), tr("Queue Depth"),
-            tr("Requests/s"), tr("Speed"), tr("Mean Time"), tr("99% Within"), tr("Limited by"),
+            tr("Requests/s"), tr("Speed"), tr("Mean Time"), tr("99% Within"), tr("Limited By"),
         ]  # fmt: skip
         super().__init__("grid", tr("Results of the grid"), [wrapped_title(title) for title in titles])
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
@@ -328,7 +328,11 @@ class GridCellTable(AutoHeightTable):
         bottleneck = cell.bottleneck
         if bottleneck is None:
             return "—"
-        return self.tr("Unclear") if bottleneck.kind == "unclear" else kind_text(bottleneck)
+        return {
+            "network": self.tr("Network"), "server": self.tr("Server"),
+            "round-trips": self.tr("Wait per request"), "client": self.tr("This computer"),
+            "unclear": self.tr("Unclear"),
+        }[bottleneck.kind]  # fmt: skip
 
 
 def _figures(run: GridRun | None) -> list[str]:

@@ -279,7 +279,7 @@ class PlotToolbar(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         for part in self._parts:
             part.setSpacing(12)
-            self._layout.addLayout(part)
+            self._layout.addLayout(part, 1 if part is self._parts[0] else 0)
         for name in PLOT_LAYERS:
             box = QCheckBox(texts[name][0])
             box.setObjectName(f"show-{name}")
@@ -306,7 +306,6 @@ class PlotToolbar(QWidget):
         more.setToolTip(self.tr("Pause or zoom the plot. Ctrl and the wheel zoom, too."))
         more.setMenu(menu)
         self._parts[1].addWidget(more)
-        self._parts[1].addStretch(0)
         self.set_zoomed(False)
         # Without a small minimum, the row would widen the page.
         self.setMinimumWidth(1)

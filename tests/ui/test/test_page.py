@@ -285,7 +285,7 @@ def test_a_grid_through_fio(driver: Driver, fake: FakeHost) -> None:
     assert isinstance(table, GridCellTable)
     texts = [item.text() for column in range(9) if (item := table.item(0, column)) is not None]
     figures = ["Random read", "4 KiB", "1", "16", "1,234", "5.05 MB/s", "800 µs", "2 ms"]
-    assert texts == [*figures, "the wait per request"]
+    assert texts == [*figures, "Wait per request"]
     assert (
         driver.text_of("bottleneck") == "From the server: limited by the wait per request (high confidence)"
     )
