@@ -655,9 +655,13 @@ class MountShareDialog(QDialog):
             self._status.setText(self.tr("Stopping…"))
             self._apply_call.interrupt()
             return
+        super().reject()
+
+    def done(self, result: int) -> None:
+        """Qt: stop all queries when the dialog closes, because Qt deletes it then."""
         for query in (self._known_query, self._browse_query, self._probe, self._exports):
             query.cancel()
         self._plan_call.cancel()
         for timer in (self._server_pause, self._plan_pause):
             timer.stop()
-        super().reject()
+        super().done(result)

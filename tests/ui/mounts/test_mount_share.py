@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QLineEdit, QPushButton, QWidge
 
 from app.discovery.model import ExportedPath, KnownServer
 from app.errors import AppError, ErrorKind
+from app.mounts.change_model import ApplyReport
 from ui.actions import Command
 from ui.mounts.mount_share import ChoiceField, MountShareDialog
 
@@ -238,3 +239,18 @@ def test_the_share_of_the_lab_is_there_at_once(driver: Driver, fake: FakeHost) -
     driver.wait(lambda: dialog._plan is not None)
     assert fake.asked("mounts.apply") == []
     dialog.reject()
+
+
+def test_a_mount_does_not_wait_for_the_search_of_servers(driver: Driver, fake: FakeHost) -> None:
+    fake.exports = ONE
+    dialog = opened(driver)
+    fill(driver, dialog)
+    driver.wait(lambda: dialog._plan is not None)
+    fake.hold.clear()
+    dialog._browse_query.reset()
+    dialog._browse_query.ask("local")
+    driver.wait(lambda: dialog._browse_query.is_asking)
+    dialog._on_mounted(ApplyReport(plan=dialog._plan))
+    driver.wait(lambda: closed(driver))
+    fake.hold.set()
+    driver.qtbot.wait(50)  # the answer comes to a dialog that is gone
