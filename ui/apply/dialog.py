@@ -28,7 +28,7 @@ from app.mounts.entry_options import BOOT_OPTIONS
 from app.text.mounts import interruption_text
 from ui.apply.plan_view import PlanView
 from ui.common.cards import primary_button
-from ui.common.dialogs import add_buttons, show_outline
+from ui.common.dialogs import add_buttons
 from ui.common.fonts import TextSize, set_text_size
 from ui.common.icons import IconLabel
 from ui.common.labels import ElidedLabel, breakable, plain_label
@@ -98,12 +98,10 @@ class ApplyChoices(QWidget):
         self._nofail_box.setObjectName("apply-nofail")
         self._nofail_box.setChecked(True)
         self._nofail_box.clicked.connect(self._on_clicked)
-        show_outline(self._nofail_box)
         self._save_read_ahead = QCheckBox()
         self._save_read_ahead.setObjectName("apply-save-readahead")
         self._save_read_ahead.clicked.connect(self._on_clicked)
         self._readahead_is_lost = False
-        show_outline(self._save_read_ahead)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(14)
@@ -219,7 +217,6 @@ def _choice(
     button = QRadioButton(text)
     button.setObjectName(name)
     button.setChecked(checked)
-    show_outline(button)
     group.addButton(button)
     row.addWidget(button)
     return button

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.common.dialogs import add_buttons, fit_to_text, show_outline
+from ui.common.dialogs import add_buttons, fit_to_text
 from ui.common.labels import MutedLabel, enlarge, heading, plain_label
 from ui.common.tables import style_read_only
 
@@ -121,7 +121,6 @@ class BusyDialog(QDialog):
         button.setObjectName(f"busy-{choice}")
         button.setAccessibleDescription(consequence)
         button.setEnabled(possible)
-        show_outline(button)
         self._group.addButton(button)
         self._choices[choice] = button
         label = MutedLabel(consequence, wrap=True)

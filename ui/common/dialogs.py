@@ -1,19 +1,16 @@
-"""Dialog parts: row of buttons, visible outlines of check boxes, size by text, confirmation dialog."""
+"""Dialog parts: row of buttons, size by text, confirmation dialog."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt
-from PySide6.QtGui import QPalette
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QDialogButtonBox, QGridLayout, QMessageBox, QPushButton, QSpacerItem, QWidget
-
-from ui.common import theme
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from PySide6.QtWidgets import QAbstractButton, QDialog, QVBoxLayout
+    from PySide6.QtWidgets import QDialog, QVBoxLayout
 
 
 def add_buttons(
@@ -44,35 +41,6 @@ def add_buttons(
         button.setAutoDefault(False)
     (default or close).setDefault(True)
     return close
-
-
-def show_outline(button: QAbstractButton) -> None:
-    """Give a radio button or check box a visible outline in the dark theme, where Fusion's is too dark."""
-    _OutlineFilter(button)
-
-
-class _OutlineFilter(QObject):
-    """Event filter that sets the outline color of a button, and updates it when the theme changes."""
-
-    def __init__(self, button: QAbstractButton) -> None:
-        super().__init__(button)
-        self._button = button
-        button.installEventFilter(self)
-        self._update_colors()
-
-    def _update_colors(self) -> None:
-        colors = theme.colors()
-        color = colors.border if colors is theme.DARK else colors.base
-        if self._button.palette().color(QPalette.ColorRole.Base).name() != color:
-            theme.tint(self._button, color, QPalette.ColorRole.Base)
-
-    # Qt overrides
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt: follow a change between light and dark."""
-        if event.type() == QEvent.Type.PaletteChange:
-            self._update_colors()
-        return super().eventFilter(watched, event)
 
 
 def fit_to_text(dialog: QDialog, letters: int) -> None:

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 
 from app.experiment.factors import normalized_level
 from app.experiment.recipes import RecipeFactor
-from ui.common.dialogs import show_outline
 from ui.common.inputs import NoWheelComboBox
 from ui.common.labels import MutedLabel, ProblemLabel, enlarge, plain_label, plain_tip
 from ui.experiments.factor_picker import choice_of
@@ -116,7 +115,6 @@ class FactorCard(QWidget):
             box.setObjectName(f"level-{self._choice.name}-{level}")
             box.setChecked(level in chosen)
             box.toggled.connect(partial(self._on_ticked, level))
-            show_outline(box)
             self._boxes[level] = box
             grid.addWidget(box, *divmod(index, _COLUMNS))
         grid.setColumnStretch(_COLUMNS, 1)

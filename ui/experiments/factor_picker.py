@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QScrollArea,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
@@ -35,7 +32,6 @@ from app.experiment.factors import (
     YES_LEVEL,
     factor_label,
 )
-from ui.common import theme
 from ui.common.labels import MutedLabel
 from ui.common.option_search import find_options
 from ui.common.option_text import help_line, value_text
@@ -206,7 +202,6 @@ class FactorPicker(QWidget):
         self._list.setObjectName("factor-list")
         self._list.setAccessibleName(self.tr("What can be varied"))
         self._list.setUniformItemSizes(True)
-        self._list.setItemDelegate(_CheckBoxDelegate(self._list))
         for choice in factor_choices():
             item = QListWidgetItem(choice.label)
             item.setData(_NAME, choice.name)
@@ -276,23 +271,6 @@ class FactorPicker(QWidget):
         if item is not None:
             choice = next(offered for offered in factor_choices() if offered.name == item.data(_NAME))
             self._help.setText(choice.help)
-
-
-class _CheckBoxDelegate(QStyledItemDelegate):
-    """Gives check boxes a visible color in the dark theme, where the style paints them like the list."""
-
-    # Qt overrides
-
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        """Qt: set the palette of one row."""
-        super().initStyleOption(option, index)
-        colors = theme.colors()
-        if colors is theme.DARK:
-            palette: QPalette = option.palette
-            palette.setColor(QPalette.ColorRole.Base, QColor(colors.border))
-            option.palette = palette
 
 
 def _toggle(item: QListWidgetItem) -> None:

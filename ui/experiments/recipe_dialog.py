@@ -28,7 +28,7 @@ from app.errors import AppError
 from app.experiment.model import Factor
 from app.experiment.recipe_store import save_recipe
 from app.experiment.recipes import parse_recipe, recipe_toml
-from ui.common.dialogs import add_buttons, show_outline
+from ui.common.dialogs import add_buttons
 from ui.common.labels import plain_label
 from ui.experiments.plan_view import ExcludedLevels, size_sentence
 from ui.experiments.recipe_form import RecipeForm
@@ -166,7 +166,6 @@ class RecipeDialog(QDialog):
         layout.addWidget(excluded)
         actions = [self._as_text, self._save, self._start]
         add_buttons(self, layout, self.tr("&Cancel"), actions, self._start)
-        show_outline(self._try)
         letters, lines = self.fontMetrics().averageCharWidth(), self.fontMetrics().lineSpacing()
         self.resize(
             min(letters * 150, max(window_size.width() - 20, 700)),

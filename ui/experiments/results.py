@@ -35,7 +35,6 @@ from app.experiment.model import ExcludedSet
 from app.experiment.proposed_options import matching_set
 from app.experiment.search import search_result_to_date
 from ui.common.cards import SPACING_SMALL, CardKind, Headline, primary_button
-from ui.common.dialogs import show_outline
 from ui.common.figure_text import with_unit
 from ui.common.labels import MutedLabel, breakable, heading, plain_tip
 from ui.common.layout import CollapsibleSection
@@ -238,7 +237,6 @@ class ExperimentResults(QWidget):
         self._study = StudyView("experiment-then")
         self._study.set_title(self.tr("The Study"))
         self._lay_out()
-        show_outline(self._counted)
         self.hide()
 
     def _create_analysis_widgets(self) -> None:

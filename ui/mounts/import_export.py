@@ -31,7 +31,7 @@ from app.mounts.change_model import ImportArgs, ImportChoice, ImportItem, Import
 from app.mounts.change_text import approval_sentences, import_report_lines, import_status_text, prompts_text
 from app.mounts.mounts_file import MAX_BYTES, entries_of_table, from_toml, to_toml
 from ui.common.bridge import LatestCall
-from ui.common.dialogs import add_buttons, show_outline
+from ui.common.dialogs import add_buttons
 from ui.common.labels import ProblemLabel, plain_label
 from ui.common.message_list import MessageList
 from ui.common.text_view import TextView
@@ -190,7 +190,6 @@ class ImportMountsDialog(QDialog):
         box = QCheckBox(self.tr("&Mount them now"))
         box.setObjectName("import-mount")
         box.toggled.connect(self._show_choice)
-        show_outline(box)
         return box
 
     def _lay_out(self) -> None:

@@ -35,7 +35,7 @@ from app.mounts.change_text import approval_sentences
 from ui.apply.plan_view import PlanView
 from ui.common.bridge import LatestCall
 from ui.common.cards import primary_button, text_button
-from ui.common.dialogs import add_buttons, show_outline
+from ui.common.dialogs import add_buttons
 from ui.common.icons import IconLabel
 from ui.common.labels import MutedLabel, plain_label, plain_tip
 from ui.common.layout import CollapsibleSection
@@ -255,7 +255,6 @@ class MountShareDialog(QDialog):
         self._boot = QCheckBox(self.tr("Mount at &boot"))
         self._boot.setObjectName("share-boot")
         self._boot.setChecked(True)
-        show_outline(self._boot)
         self._boot_note = MutedLabel(wrap=True)
         self._options = QLineEdit(state.options)
         self._options.setObjectName("share-options")

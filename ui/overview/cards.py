@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QPush
 from advisor.recommend import undo_text
 from app.text.headline import setting_label
 from ui.common.cards import BarComparison, Card, CardKind, text_button
-from ui.common.dialogs import show_outline
 from ui.common.fonts import TextSize, set_text_size
 from ui.common.icons import icon, icon_label
 from ui.common.labels import MutedLabel, UnitAwareLabel, plain_label, plain_tip
@@ -90,7 +89,6 @@ class RecommendationCard(Card):
 
     def _include_box(self, item: Recommendation, label: str) -> QCheckBox:
         box = QCheckBox(self.tr("Include"))
-        show_outline(box)
         box.setObjectName(f"include-{item.option}")
         box.setChecked(item.included)
         box.setAccessibleName(self.tr("Include {name}").format(name=label))

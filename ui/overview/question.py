@@ -23,7 +23,6 @@ from PySide6.QtWidgets import (
 from advisor.identify import network_cards, server_kinds
 from app.links import load_links
 from app.service.model import AdviceArgs
-from ui.common.dialogs import show_outline
 from ui.common.labels import MutedLabel
 from ui.overview.advice_text import workload_names
 
@@ -267,7 +266,6 @@ def _condition_box(text: str, name: str, meaning: str) -> QCheckBox:
     box = QCheckBox(text)
     box.setObjectName(name)
     box.setToolTip(meaning)
-    show_outline(box)
     return box
 
 
