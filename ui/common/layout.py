@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QFontInfo
+from PySide6.QtGui import QFontInfo, QIcon
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QSplitter,
     QStyle,
     QTabBar,
+    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -214,3 +215,37 @@ class TabBar(QTabBar):
         """Qt: size of the style plus half a line in both directions."""
         unit = self.fontMetrics().height() // 2
         return super().tabSizeHint(index) + QSize(unit, unit)
+
+
+class PageTabs(QTabWidget):
+    """Tab widget of the pages; the tabs lose their icons where they would not fit otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTabBar(TabBar())
+        self.setDocumentMode(True)
+        self._icons: list[QIcon] = []
+        self._shows_icons = True
+
+    def add_page(self, page: QWidget, icon_name: str, title: str) -> None:
+        """Add a page behind the others."""
+        self._icons.append(icon(icon_name))
+        self.addTab(page, self._icons[-1], title)
+
+    def _fit(self) -> None:
+        bar = self.tabBar()
+        side = bar.iconSize().width() + bar.style().pixelMetric(QStyle.PixelMetric.PM_TabBarTabHSpace) // 3
+        visible = sum(self.isTabVisible(number) for number in range(self.count()))
+        needed = bar.sizeHint().width() + (0 if self._shows_icons else visible * side)
+        shows_icons = needed <= self.width()
+        if shows_icons != self._shows_icons:
+            self._shows_icons = shows_icons
+            for number, picture in enumerate(self._icons):
+                self.setTabIcon(number, picture if shows_icons else QIcon())
+
+    # Qt overrides
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt: show or hide the icons."""
+        super().resizeEvent(event)
+        self._fit()

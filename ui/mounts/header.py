@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QProgressBar,
     QPushButton,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -264,8 +265,11 @@ class MountHeader(QWidget):
         state.addWidget(self._state)
         state.addWidget(self._detail)
         state.addWidget(self._keep_button)
-        state.addWidget(self._space)
-        state.addStretch(1)
+        # The free space gets what is left, because what a restart does is more important.
+        self._space.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._detail.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        state.addWidget(self._space, 1)
+        state.addStretch()
         busy = QHBoxLayout(self._busy_row)
         busy.setContentsMargins(0, 0, 0, 0)
         busy.addWidget(self._busy_bar)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 
 from advisor.lint import LintContext
 from app.experiment.proposed_options import propose_options
 from app.mounts.change_model import ApplyArgs
 from ui.apply.controller import ApplyController
 from ui.common.icons import icon
-from ui.common.layout import TabBar
+from ui.common.layout import PageTabs
 from ui.common.pending_bar import PendingBar
 from ui.experiments.panel import ExperimentPanel
 from ui.experiments.use_settings import ask_use_settings
@@ -125,7 +125,7 @@ class MountPage(QWidget):
         self.overview.recorded.connect(self.history.refresh)
         for page in (self.live, self.quick_test, self.history, self.overview, self.experiment):
             page.failed.connect(partial(self._fail, page))
-        self._tabs = QTabWidget()
+        self._tabs = PageTabs()
         #: Pages by the key that the state file of the window has.
         self._page_keys = self._fill_tabs()
         #: Page that the next mount is shown with, while the form of a new mount is shown.
@@ -172,8 +172,6 @@ class MountPage(QWidget):
     def _fill_tabs(self) -> dict[str, QWidget]:
         self._tabs.setObjectName("tabs")
         self._tabs.setAccessibleName(self.tr("Pages of the mount"))
-        self._tabs.setTabBar(TabBar())
-        self._tabs.setDocumentMode(True)
         keys: dict[str, QWidget] = {}
         for key, page, icon_name, title in (
             ("overview", self.overview, "home", self.tr("Overview")),
@@ -184,7 +182,7 @@ class MountPage(QWidget):
             ("history", self.history, "clock", self.tr("History")),
         ):
             keys[key] = page
-            self._tabs.addTab(page, icon(icon_name), title)
+            self._tabs.add_page(page, icon_name, title)
             action = QAction(icon(icon_name), title, self)
             action.setObjectName(f"page-{key}")
             action.setShortcut(QKeySequence(f"Alt+{len(keys)}"))

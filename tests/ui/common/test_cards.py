@@ -19,7 +19,7 @@ from ui.common.cards import (
     text_button,
 )
 from ui.common.labels import plain_label
-from ui.common.layout import CollapsibleSection, PageColumn
+from ui.common.layout import CollapsibleSection, PageColumn, PageTabs
 from ui.common.speed_units import SPEED_UNITS
 from ui.common.theme import Appearance
 
@@ -147,3 +147,18 @@ def test_a_link_is_as_wide_as_its_text(qtbot: QtBot) -> None:
     metrics = short.fontMetrics()
     assert short.sizeHint().width() < metrics.horizontalAdvance("Go") + 20
     assert long.sizeHint().width() >= metrics.horizontalAdvance("Watch What the Mount Does")
+
+
+def test_tabs_lose_their_icons_where_they_would_not_fit(qtbot: QtBot) -> None:
+    tabs = PageTabs()
+    qtbot.addWidget(tabs)
+    for name in ("Overview", "Settings", "Experiments"):
+        tabs.add_page(plain_label(name), "home", name)
+    tabs.show()
+    tabs.resize(1000, 300)
+    assert not tabs.tabIcon(0).isNull()
+    tabs.resize(tabs.tabBar().sizeHint().width() - 5, 300)
+    assert tabs.tabIcon(0).isNull()
+    assert tabs.tabBar().sizeHint().width() <= tabs.width()
+    tabs.resize(1000, 300)
+    assert not tabs.tabIcon(0).isNull()
