@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from advisor.recommend import group_recommendations
@@ -31,14 +31,9 @@ class Recommendations(QWidget):
     def __init__(self, *, can_include: bool = True) -> None:
         super().__init__()
         self._can_include = can_include
-        self._focus_before: QWidget | None = None
         self._cards = QVBoxLayout(self)
         self._cards.setContentsMargins(0, 0, 0, 0)
         self._cards.setSpacing(8)
-
-    def follow_in_focus_order(self, widget: QWidget) -> None:
-        """Set the widget after which Tab visits the cards."""
-        self._focus_before = widget
 
     def show_result(self, result: AdviceResult | None) -> None:
         """Show the recommendations of a result, None for none."""
@@ -57,15 +52,6 @@ class Recommendations(QWidget):
             )
             card.included.connect(self.included)
             self._cards.addWidget(card)
-        self._order_focus()
-
-    def _order_focus(self) -> None:
-        """Let Tab visit the new cards after the widget before them, and not at the end of the window."""
-        before = self._focus_before
-        for widget in self.findChildren(QWidget):
-            if before is not None and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
-                QWidget.setTabOrder(before, widget)
-                before = widget
 
 
 class AdviceLists(QWidget):

@@ -103,7 +103,7 @@ class HeadlineCard(Card):
         self._primary_action: OverviewAction | None = None
         self._primary = primary_button("")
         self._primary.clicked.connect(self._on_primary)
-        # Made at once, so that the order of the focus is that of the page.
+        # Made at once, so that a button keeps the focus when the headline changes.
         self._others = {action: self._text_button(action) for action in _TEXT_ACTIONS}
         self._why_open = False
         row = QHBoxLayout()

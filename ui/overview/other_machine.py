@@ -35,7 +35,6 @@ class OtherMachine(QWidget):
         self._summary.setObjectName("other-machine-summary")
         set_text_size(self._summary, TextSize.TITLE, bold=True)
         self._recommendations = Recommendations(can_include=False)
-        self._recommendations.follow_in_focus_order(self._form.last_field)
         self._expected = ExpectedSpeed("other-machine-expected")
         self._lists = AdviceLists("other-machine-")
         layout = QVBoxLayout(self)

@@ -135,7 +135,6 @@ class OverviewPanel(QWidget):
         why.setContentsMargins(0, 0, 0, 0)
         why.addWidget(self._recommendations)
         why.addWidget(self._use)
-        self._recommendations.follow_in_focus_order(self._tiles.last_button)
         self._why.hide()
         column = PageColumn()
         for part in (self._headline, self._trial_card, self._tiles, self._why):

@@ -160,11 +160,6 @@ class OtherMachineForm(QWidget):
             grid.addWidget(_label(text, box), row, column)
             grid.addWidget(box, row, column + 1)
 
-    @property
-    def last_field(self) -> QWidget:
-        """The last field."""
-        return self._path_mtu
-
     def args(self, options: str) -> AdviceArgs | None:
         """Return the request for advice, None while adapter, link and server are all unknown."""
         adapter, link = str(self._adapter.currentData()), self._link_text()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QDateTime, QLocale, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from advisor.facts import LinkFacts
 from advisor.speeds import format_rate, format_speed
@@ -75,11 +75,6 @@ class OverviewTiles(QWidget):
         tile.button.setObjectName(f"{name}-button")
         tile.clicked.connect(clicked)
         return tile
-
-    @property
-    def last_button(self) -> QPushButton:
-        """The button of the last tile."""
-        return self._now.button
 
     def set_blocked(self, why: str) -> None:
         """Disable a new test while something else is measured or changed; "" allows it."""
