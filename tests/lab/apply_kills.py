@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from private_mounts import HELPER, PATIENCE_S, kill, left, processes
+from job_answer import PATIENCE_S
+from private_mounts import HELPER, kill, left, processes
 
 from app.errors import AppError
 from app.files.user_directories import state_directory

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from job_answer import PATIENCE_S
 from lab_faults import apply_fault
-from private_mounts import PATIENCE_S, processes
+from private_mounts import processes
 
 from app.lab.server import SHARE
 from app.lab.server_host import ServerHost

@@ -5,6 +5,7 @@ line.
 """
 
 import ctypes
+import importlib
 import json
 import os
 import re
@@ -13,21 +14,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import apply_kills
-import mount_cycles
 import msgspec
-import other_users
-import password_prompts
-import saved_readahead
-import server_discovery
-import space_and_log
-import systemd_boot
-import systemd_units
-from ending_programs import stop_programs
-from experiment_kills import kill_at_random
-from job_answer import answer_and_power_off
-from private_mounts import PATIENCE_S, carry_out
-from shell_commands import run_commands
+from job_answer import PATIENCE_S, answer_and_power_off
 
 from app.facts.prerequisites import newer_options
 from app.helper_client.client import HelperClient
@@ -260,23 +248,25 @@ def program(name: str) -> str:
     return path
 
 
-def work(job: dict[str, Any]) -> dict[str, Any]:
+def work(job: dict[str, Any]) -> Any:
+    # Only the module of the job: each page that an import touches costs time in a guest.
+    of = importlib.import_module
     host, _own_delay_s = init._boot(parse_link("gigabit"))
-    whole: dict[str, Callable[[], dict[str, Any]]] = {
-        "private": lambda: carry_out(host, job["private"]),
-        "other-users": other_users.carry_out,
-        "prompts": lambda: password_prompts.carry_out(job["prompts"]),
-        "stopping": lambda: stop_programs(host),
-        "managing": lambda: space_and_log.carry_out(host, **job["managing"]),
-        "apply-kills": lambda: apply_kills.kill_at_each(**job["apply-kills"]),
-        "cycles": lambda: mount_cycles.go_round(**job["cycles"]),
-        "saved-readahead": lambda: saved_readahead.carry_out(**job["saved-readahead"]),
-        "systemd-units": lambda: systemd_units.become_systemd(host, job["systemd-units"]),
-        "systemd-boot": lambda: systemd_boot.become_systemd(**job["systemd-boot"]),
-        "kills": lambda: kill_at_random(**job["kills"]),
+    whole: dict[str, Callable[[], Any]] = {
+        "private": lambda: of("private_mounts").carry_out(host, job["private"]),
+        "other-users": lambda: of("other_users").carry_out(),
+        "prompts": lambda: of("password_prompts").carry_out(job["prompts"]),
+        "stopping": lambda: of("ending_programs").stop_programs(host),
+        "managing": lambda: of("space_and_log").carry_out(host, **job["managing"]),
+        "apply-kills": lambda: of("apply_kills").kill_at_each(**job["apply-kills"]),
+        "cycles": lambda: of("mount_cycles").go_round(**job["cycles"]),
+        "saved-readahead": lambda: of("saved_readahead").carry_out(**job["saved-readahead"]),
+        "systemd-units": lambda: of("systemd_units").become_systemd(host, job["systemd-units"]),
+        "systemd-boot": lambda: of("systemd_boot").become_systemd(**job["systemd-boot"]),
+        "kills": lambda: of("experiment_kills").kill_at_random(**job["kills"]),
         "three-ways": lambda: three_ways(**job["three-ways"]),
-        "commands": lambda: run_commands(job["commands"]),
-        "finding-servers": lambda: server_discovery.carry_out(host),
+        "commands": lambda: of("shell_commands").run_commands(job["commands"]),
+        "finding-servers": lambda: of("server_discovery").carry_out(host),
         "kernel-options": lambda: ask_kernel(job["kernel-options"]),
         "look-twice": lambda: {"texts": look_twice(**job["look-twice"])},
     }

@@ -11,6 +11,9 @@ from app.lab import syscalls
 from app.lab.serial_line import open_terminal
 from app.process import SYSTEM_PATH
 
+#: Timeout of every end that a guest job waits for, s.
+PATIENCE_S = 120.0
+
 
 def answer_and_power_off(work: Callable[[], Any], before: bytes = b"") -> None:
     """Write the result of the job as one line of JSON to the terminal, or its error; then power off.

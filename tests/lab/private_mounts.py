@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from job_answer import PATIENCE_S
 from lab_faults import apply_fault
 
 from app.errors import AppError
@@ -39,8 +40,6 @@ from app.tasks import CancelToken
 MIB = 2**20
 HELPER = Path(__file__).parents[2] / "app" / "helper" / "__main__.py"
 NOBODY = 65534
-#: Timeout of every end, s.
-PATIENCE_S = 120.0
 #: Program like pkexec: it becomes root, sets PKEXEC_UID to the user who started it, and executes the helper.
 BECOME_ROOT = (
     "import os, sys; os.setgroups([]); os.setresgid(0, 0, 0); os.setresuid(0, 0, 0); "
