@@ -134,7 +134,8 @@ def test_outlines_follow_the_appearance(qtbot: QtBot, qapp: QApplication, make: 
         assert min(_distance(QColor(name), wanted) for name in _colors_of(control)) < 30  # a curve is blended
 
 
-def test_a_progress_bar_without_an_end_is_not_full(qtbot: QtBot) -> None:
+def test_a_progress_bar_without_an_end_is_not_full(qtbot: QtBot, qapp: QApplication) -> None:
+    style.apply_appearance(qapp, Appearance.LIGHT)
     bar = QProgressBar()
     qtbot.addWidget(bar)
     bar.setRange(0, 0)

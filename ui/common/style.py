@@ -235,7 +235,7 @@ def _paint_arrow(turn: int) -> Callable[[QStyleOption, QPainter, QWidget | None,
 def _paint_button(option: QStyleOption, painter: QPainter, widget: QWidget | None, colors: Colors) -> bool:
     state = option.state
     enabled, hovered = bool(state & _State.State_Enabled), bool(state & _State.State_MouseOver)
-    pressed = bool(state & (_State.State_Sunken | _State.State_On))
+    pressed, checked = bool(state & _State.State_Sunken), bool(state & _State.State_On)
     primary = widget is not None and bool(widget.property(PRIMARY)) and enabled
     flat = bool(state & _State.State_AutoRaise)
     default = False
@@ -243,17 +243,17 @@ def _paint_button(option: QStyleOption, painter: QPainter, widget: QWidget | Non
         feature = QStyleOptionButton.ButtonFeature
         flat = bool(option.features & feature.Flat)
         default = bool(option.features & feature.DefaultButton) and enabled
-    ground = colors.accent if primary else colors.raised
+    ground = colors.accent if primary else colors.accent_tint if checked else colors.raised
     if pressed or hovered:
         ground = theme.blend(
             colors.text if not primary else colors.on_accent, ground, 0.14 if pressed else 0.06
         )
-    line = None if flat or primary else colors.accent if default else colors.input_border
+    line = None if flat or primary else colors.accent if default or checked else colors.input_border
     if not enabled:
         ground, line = colors.window, None if flat else colors.border
     focused = bool(state & _State.State_HasFocus) and bool(state & _State.State_KeyboardFocusChange)
     area = QRectF(option.rect)
-    if not flat or ((pressed or hovered) and enabled):
+    if not flat or ((pressed or hovered or checked) and enabled):
         _rounded(painter, area, QColor(ground), QPen(QColor(line), 1.0) if line is not None else None)
     if focused:
         inner = area.adjusted(2, 2, -2, -2) if primary else area
