@@ -64,6 +64,7 @@ def test_options_of_nfsmount_conf_are_shown(driver: Driver, fake: FakeHost) -> N
     driver.open()
     text = "soft: line 2 of /etc/nfsmount.conf, section NFSMount_Global_Options. It overrides “hard”."
     assert driver.text_of("added-options") == text
+    driver.click("as-text")
     assert driver.sees("added-options")
     fake.mounts = [mounted()]
     driver.window._detail.settings.show_mount(mounted(), keep_edits=False)
