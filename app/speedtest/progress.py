@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Phases that copy, in their order within a repeat.
 _COPY_PHASES: tuple[TestPhase, ...] = ("write", "read", "small-read")
+#: Limits of the factor by which an earlier test corrects the duration of a plan.
+_MIN_SLOWNESS, _MAX_SLOWNESS = 0.8, 4.0
 #: Fraction of a repeat from which the part that is done tells how long the rest takes.
 _TELLING_PART = 0.1
 
@@ -73,6 +75,15 @@ class TestProgress:
                 rest_s = min(rest_s, max(spec.seconds - repeat_s, spec.seconds / 2))
             return max(0.0, repeat_s - in_repeat_s + rest_s)
         return max(0.0, self._planned_s - elapsed_s) if self._planned_s is not None else None
+
+    def slowness(self, now_s: float) -> float | None:
+        """Return how much longer a test that ends now took than planned, as a factor; None without a plan.
+
+        The factor is limited, because one test says little about a very different one.
+        """
+        if not self._planned_s:
+            return None
+        return min(max((now_s - self._start_s) / self._planned_s, _MIN_SLOWNESS), _MAX_SLOWNESS)
 
     def part(self, spec: TestSpec, now_s: float) -> float | None:
         """Return the fraction of the test's time that is over, 0 to 1; None if nothing is known."""

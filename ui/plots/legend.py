@@ -167,9 +167,15 @@ class Legend(QWidget):
             self._mark(name, "")
         #: Visible entries by row, as laid out.
         self._rows: list[list[_LegendEntry]] = []
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(4)
+        #: Layouts of the rows; an empty one takes no room.
+        self._lines = [QHBoxLayout() for _ in self._entries]
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        for line in self._lines:
+            line.setSpacing(_GAP_PX)
+            line.addStretch(1)
+            layout.addLayout(line)
         self._arrange()
         # Without a small minimum, a long figure would widen the page.
         self.setMinimumWidth(1)
@@ -224,17 +230,13 @@ class Legend(QWidget):
             left -= width + _GAP_PX
         if rows == self._rows:
             return
-        self._rows = rows
-        while (item := self._layout.takeAt(0)) is not None:
-            if (former := item.layout()) is not None:
-                former.deleteLater()
-        for entries in rows:
-            row = QHBoxLayout()
-            row.setSpacing(_GAP_PX)
+        for line, entries in zip(self._lines, self._rows, strict=False):
             for entry in entries:
-                row.addWidget(entry)
-            row.addStretch(1)
-            self._layout.addLayout(row)
+                line.removeWidget(entry)
+        for line, entries in zip(self._lines, rows, strict=False):
+            for index, entry in enumerate(entries):
+                line.insertWidget(index, entry)
+        self._rows = rows
 
     # Qt overrides
 

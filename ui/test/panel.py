@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
@@ -90,6 +91,8 @@ class SpeedTestPanel(QWidget):
         self._reported_busy = False
         self._planner = SpeedTestPlanner(submit, self)
         self._planner.changed.connect(self._on_planned)
+        #: How much longer tests took than planned, by target and link.
+        self._slowness: dict[tuple[Key, str | None], float] = {}
         #: Targets whose last test of the history was asked for, with the link.
         self._asked_last: set[tuple[Key, str]] = set()
         self._make_start_row()
@@ -218,6 +221,7 @@ class SpeedTestPanel(QWidget):
         """Drop all tests, because the window shows another host."""
         self._runs.clear()
         self._asked_last.clear()
+        self._slowness.clear()
         self._active = None
         self._start_pending = False
         self._planner.want(None)
@@ -373,6 +377,9 @@ class SpeedTestPanel(QWidget):
 
     def _on_result(self, run: TestRun, result: TestResult) -> None:
         run.result = result
+        slowness = run.progress.slowness(time.monotonic())
+        if slowness is not None and self._active is not None:
+            self._slowness[self._active[0], run.link] = slowness
         call = self._run_blocking("history-keep", lambda: record_test(result))
         call.succeeded.connect(partial(self._on_recorded, run))
         call.failed.connect(self.failed)
@@ -480,11 +487,19 @@ class SpeedTestPanel(QWidget):
         """Return the text of the start button, with the duration if it is known."""
         planned = self._planner.shown
         seconds = planned.seconds if planned is not None else self._controls.nominal_seconds()
+        seconds = self._corrected_seconds(seconds)
         again = self._run() is not None
         if seconds is None:
             return self.tr("Test the &Speed Again") if again else self.tr("Test the &Speed")
         text = self.tr("Test the &Speed Again · {time}") if again else self.tr("Test the &Speed · {time}")
         return text.format(time=rounded_duration(seconds))
+
+    def _corrected_seconds(self, planned_s: float | None) -> float | None:
+        """Return the duration of a plan, corrected by the last test of the same share over the same link."""
+        target = self._target()
+        if planned_s is None or target is None:
+            return planned_s
+        return planned_s * self._slowness.get((target.key, self._link_name()), 1.0)
 
     def _show_progress(self) -> None:
         """Show the present figures, what is done, and the time left."""
@@ -546,7 +561,8 @@ class SpeedTestPanel(QWidget):
         """Return a description of the agent's plan, its error, or its progress."""
         planner = self._planner
         if planner.shown is not None:
-            return plan_text(planner.shown, path)
+            plan = planner.shown
+            return plan_text(structs.replace(plan, seconds=self._corrected_seconds(plan.seconds)), path)
         if planner.error is not None:
             return self.tr("Could not plan the test. {why}").format(why=planner.error.message)
         asking = self.tr("Checking the link and the free space…")

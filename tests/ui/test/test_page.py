@@ -187,6 +187,22 @@ def test_the_last_test_of_the_share_is_shown(driver: Driver, fake: FakeHost) -> 
     assert not driver.sees("earlier-test")
 
 
+def test_a_slow_test_corrects_the_time_of_the_next_one(driver: Driver, fake: FakeHost) -> None:
+    driver.open()
+    driver.tab("Test")
+    driver.wait(lambda: "Takes about 15 s" in driver.text_of("plan"))
+    driver.click("start")
+    driver.wait(lambda: driver.sees("test-result"))
+    panel = driver.window._detail.quick_test
+    assert list(panel._slowness) == [(("nas01:/export/home", "/home"), "gigabit")]
+    panel._slowness = dict.fromkeys(panel._slowness, 2.0)
+    panel._show_plan()
+    driver.wait(lambda: "Takes about 30 s" in driver.text_of("plan"))
+    start = driver.find(QPushButton, "start")
+    assert isinstance(start, QPushButton)
+    assert start.text() == "Test the &Speed Again · 30 s"
+
+
 def test_what_the_plot_shows_is_remembered(driver: Driver, fake: FakeHost) -> None:
     fake.events = events()
     driver.open()

@@ -30,6 +30,13 @@ def test_before_the_first_byte_the_plan_tells() -> None:
     assert TestProgress(None, 0.0).part(spec(), 1.0) is None
 
 
+def test_a_test_tells_how_long_the_next_one_takes() -> None:
+    assert TestProgress(15.0, 0.0).slowness(24.0) == pytest.approx(1.6)
+    assert TestProgress(15.0, 0.0).slowness(1.0) == 0.8
+    assert TestProgress(15.0, 0.0).slowness(1000.0) == 4.0
+    assert TestProgress(None, 0.0).slowness(24.0) is None
+
+
 def test_the_warm_up_corrects_the_plan() -> None:
     progress = TestProgress(15.0, 0.0)
     progress.take(event("write", 0), spec(), 0.0)
