@@ -60,7 +60,7 @@ def fill_up(host: ServerHost, version: str) -> dict[str, Any]:
             }
         finally:
             file.unlink()
-            host.run(server.restore_size)
+            host.run(lab_faults.restore_size)
 
 
 def silence(host: ServerHost, version: str) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def test_nothing_is_changed_unasked(
     assert set(row["requested"].split(",")) == words | BOOT
     assert row["after_boot"] == "mounted"
     # A mount of somebody else has neither word yet, which the entry has.
-    found = {text.partition("“")[2].partition("”")[0] for text in row["differences"]}
+    found = {item["params"]["option"] for item in row["differences"]}
     assert found == (set() if ours else SAFE)
 
 
