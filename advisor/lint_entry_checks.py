@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from advisor.lint_rules import LintMatch
-from advisor.options import NO, MountOptions, catalogue, check_item, implied_values
+from advisor.options import ATTRIBUTE_TIMES, NO, MountOptions, catalogue, check_item, implied_values
 from advisor.share import Share, ShareError
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ _CONTEXTS = ("context", "fscontext", "defcontext", "rootcontext")
 _SUPERBLOCK_OPTIONS = ("timeo", "retrans", "fsc", "bsize")
 #: Options that a mount shares with earlier mounts of the same server and version (fs/nfs/client.c:
 #: nfs_match_client).
+#: Sizes and times that are the same for all mounts of one superblock and cache (fs/nfs/super.c:
+#: nfs_compare_mount_options; fs/nfs/fscache.c: nfs_fscache_get_super_cookie).
+_CACHE_OPTIONS = ("rsize", "wsize", *ATTRIBUTE_TIMES)
+#: Options that people set to keep mounts apart; with different values no common cache is expected.
+_APART_OPTIONS = ("vers", "ro", "sec", "fsc", "sharecache")
 _CLIENT_OPTIONS = ("nconnect", "max_connect", "resvport")
 
 
@@ -367,11 +372,7 @@ def _shared_connections(situation: LintInput, _rule: LintRule) -> Iterator[LintM
         if other.fstype not in _NFS_TYPES or not situation.host:
             continue
         values = implied_values(MountOptions.parse(other.options))
-        try:
-            host = Share.parse(other.share).host
-        except ShareError:
-            continue
-        if host == situation.host and values.get("vers") == situation.implied.get("vers"):
+        if _host(other.share) == situation.host and values.get("vers") == situation.implied.get("vers"):
             yield from _different_values(situation, other, values, _CLIENT_OPTIONS)
             return
 
@@ -389,6 +390,33 @@ def _shared_context(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch
                 yield LintMatch(
                     (name,) if name in situation.values else (), {"name": name, "line": str(other.line)}
                 )
+
+
+def _caches_apart(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match an earlier entry of the same server with fsc whose sizes or attribute times differ."""
+    if "fsc" not in situation.values or not situation.host:
+        return
+    for other in situation.context.before:
+        if other.fstype not in _NFS_TYPES or _host(other.share) != situation.host:
+            continue
+        values = implied_values(MountOptions.parse(other.options))
+        if any(values.get(name) != situation.implied.get(name) for name in _APART_OPTIONS):
+            continue
+        for name in _CACHE_OPTIONS:
+            default = catalogue()[name].default
+            here, there = situation.implied.get(name, default), values.get(name, default)
+            # Without an option, client and server agree on a size, which may be the same.
+            if here is not None and there is not None and here != there:
+                words = {"line": str(other.line), "here": f"{name}={here}", "there": f"{name}={there}"}
+                yield LintMatch(("fsc", name), words)
+                return
+
+
+def _host(share: str) -> str:
+    try:
+        return Share.parse(share).host
+    except ShareError:
+        return ""
 
 
 def _different_values(
@@ -411,6 +439,13 @@ def _map_wildcard(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     context = situation.context
     if context.mount_point == "*" and context.share and not _VARIABLE.search(context.share):
         yield LintMatch((), {"share": context.share})
+
+
+def _map_ghost(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match the old name of the option browse in a line of a master map."""
+    for flag in situation.context.map_flags:
+        if flag in {"-g", "--ghost"}:
+            yield LintMatch((), {"flag": flag}, fields={flag: "browse"})
 
 
 def _map_options(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
@@ -450,6 +485,8 @@ ENTRY_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] = 
     "automount-nested": _automount_nested,
     "shared-options": _shared_options,
     "shared-connections": _shared_connections,
+    "caches-apart": _caches_apart,
     "map-wildcard": _map_wildcard,
     "map-options": _map_options,
+    "map-ghost": _map_ghost,
 }  # fmt: skip

@@ -190,6 +190,7 @@ class LintContext:
         unit_file: file name of the unit without its directory, "" if unknown.
         drop_in: whether the file is a drop-in, which adds to the settings of a unit.
         settings: section, key and value of every assignment in the unit.
+        map_flags: options of automount itself in a line of a master map of autofs, as written.
         before: earlier entries of the same file, in their order.
         planned: whether the mount does not exist yet, so that its entry is still undecided.
         needed_at_boot: user's answer: the computer cannot work without the mount.
@@ -216,6 +217,7 @@ class LintContext:
     unit_file: str = ""
     drop_in: bool = False
     settings: tuple[tuple[str, str, str], ...] = ()
+    map_flags: tuple[str, ...] = ()
     before: tuple[NeighborEntry, ...] = ()
     planned: bool = False
     needed_at_boot: bool = False

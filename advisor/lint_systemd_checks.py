@@ -280,6 +280,13 @@ def _unit_name(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
         yield LintMatch((), words, fields={"file": name})
 
 
+def _unit_template(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
+    """Match a unit whose name is that of a template or an instance; in the name of a path, @ is escaped."""
+    file = situation.context.unit_file
+    if "@" in file:
+        yield LintMatch((), {"file": file})
+
+
 def _unit_specifier(situation: LintInput, _rule: LintRule) -> Iterator[LintMatch]:
     """Match a percent sign that systemd expands to an implausible specifier."""
     for _, key, value in situation.context.settings:
@@ -532,6 +539,7 @@ SYSTEMD_CHECKS: dict[str, Callable[[LintInput, LintRule], Iterator[LintMatch]]] 
     "unit-user": _unit_user,
     "open-directory": _open_directory,
     "unit-name": _unit_name,
+    "unit-template": _unit_template,
     "unit-specifier": _unit_specifier,
     "unit-setting": _unit_setting,
     "unit-setting-twice": _unit_setting_twice,

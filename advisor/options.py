@@ -324,7 +324,8 @@ _COMMON_SYNONYMS = {
     "readwrite": "rw", "read-write": "rw", "retries": "retrans", "protocol": "proto", "security": "sec",
     "background": "bg", "foreground": "fg", "connections": "nconnect", "locallock": "local_lock",
 }  # fmt: skip
-#: Options of exports(5), mount.cifs(8) and local file systems, and flavors of sec, with a hint for each.
+#: Options of exports(5), mount.cifs(8), mount_nfs(1M) of Solaris and local file systems, flavors of sec, and
+#: a setting of the kernel (nfsrahead(5)), with a hint for each.
 _OPTIONS_OF_OTHER_FILE_SYSTEMS = {
     **dict.fromkeys(
         ("no_root_squash", "root_squash", "all_squash", "no_all_squash", "subtree_check", "no_subtree_check",
@@ -343,6 +344,10 @@ _OPTIONS_OF_OTHER_FILE_SYSTEMS = {
          "quota", "noquota", "user_xattr", "nouser_xattr", "compress", "subvol", "utf8", "codepage", "fmask",
          "dmask", "loop", "journal_checksum", "nr_inodes", "size", "allow_other"),
         "It belongs to other file systems. Leave it out.",
+    ),
+    "llock": "Solaris writes it so; here it is “local_lock=all”, or “nolock” on version 3.",
+    "read_ahead_kb": (
+        "The kernel has it beside the mount, in /sys/class/bdi; udev or nfsrahead(5) sets it. Leave it out."
     ),
     **dict.fromkeys(
         ("krb5", "krb5i", "krb5p", "sys"),

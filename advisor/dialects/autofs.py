@@ -7,6 +7,7 @@ its ``&`` also stay as written. In entries with another key, ``&`` is replaced b
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ class MasterLine:
         map: the map.
         options: mount options for every entry of the map.
         idle_s: seconds until an unused mount is unmounted, None if unspecified.
+        flags: long options of automount, and -r, -w, -s and -g, as written.
     """
 
     number: int
@@ -85,6 +87,7 @@ class MasterLine:
     map: MapName
     options: tuple[str, ...]
     idle_s: int | None
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +128,13 @@ class MapText:
         entries: mounts in the order of the file.
         included: line number and map of each included map (a line that begins with +).
         broken: numbers of the lines without a share.
+        shareless: line number and path of each entry that has a path (an offset) and no share after it.
     """
 
     entries: list[MapEntry]
     included: list[tuple[int, MapName]]
     broken: list[int]
+    shareless: list[tuple[int, str]]
 
 
 def read_master(text: str) -> tuple[list[MasterLine], list[int]]:
@@ -142,8 +147,9 @@ def read_master(text: str) -> tuple[list[MasterLine], list[int]]:
             found.append(MasterLine(number, "", _map_name(words[0][1:]), (), None))
         elif len(words) > 1 and words[0].startswith("/"):
             options, idle = _master_options(words[2:])
+            flags = tuple(word for word in words[2:] if word.startswith("--") or word in _MASTER_FLAGS)
             point = words[0] if words[0] == "/-" else words[0].rstrip("/")
-            found.append(MasterLine(number, point, _map_name(words[1]), options, idle))
+            found.append(MasterLine(number, point, _map_name(words[1]), options, idle, flags))
         else:
             broken.append(number)
     return found, broken
@@ -151,7 +157,7 @@ def read_master(text: str) -> tuple[list[MasterLine], list[int]]:
 
 def read_map(text: str) -> MapText:
     """Return the entries of a map, including those of other file system types than NFS."""
-    result = MapText([], [], [])
+    result = MapText([], [], [], [])
     for number, fields in _split_lines(text):
         key = _unquoted(fields[0])
         if key.startswith("+"):
@@ -161,6 +167,9 @@ def read_map(text: str) -> MapText:
         result.entries.extend(entries)
         if not entries:
             result.broken.append(number)
+        path = _path_without_share(fields[1:])
+        if path:
+            result.shareless.append((number, path))
     return result
 
 
@@ -269,6 +278,15 @@ def _mount_words(text: str) -> list[str]:
     ]
 
 
+def _path_without_share(fields: list[str]) -> str:
+    """Return the first offset that no location follows, "" if there is none."""
+    words = [field for field in fields if not field.startswith("-")]
+    for word, after in itertools.zip_longest(words, words[1:], fillvalue="/"):
+        if word.startswith("/") and after.startswith("/"):
+            return _unquoted(word)
+    return ""
+
+
 def _map_entries(number: int, key: str, fields: list[str]) -> Iterator[MapEntry]:
     """Yield the mounts of one entry: options, then a location, or offsets with their own locations."""
     common: list[str] = []
@@ -277,18 +295,21 @@ def _map_entries(number: int, key: str, fields: list[str]) -> Iterator[MapEntry]
         fields = fields[1:]
     at = 0
     while at < len(fields):
-        offset, options, places = "", list(common), list[str]()
+        offset, own, places = "", list[str](), list[str]()
         if fields[at].startswith("/"):
             offset = _unquoted(fields[at]).rstrip("/")
             at += 1
         while at < len(fields) and fields[at].startswith("-"):
-            options += _mount_words(_unquoted(fields[at]))
+            own += _mount_words(_unquoted(fields[at]))
             at += 1
         while at < len(fields) and not fields[at].startswith(("/", "-")):
             places.append(_expanded_location(fields[at], key))
             at += 1
         if not places:
             return
+        # Of two values mount takes the later one: the options of an offset override those of the entry.
+        names = {catalogue().read_item(word)[1] for word in own}
+        options = [word for word in common if catalogue().read_item(word)[1] not in names] + own
         types = [word.partition("=")[2] for word in options if word.startswith("fstype=")]
         words = tuple(word for word in options if not word.startswith("fstype="))
         yield MapEntry(number, key, offset, words, types[-1] if types else "", tuple(places))

@@ -70,7 +70,8 @@ def read_entries(name: str, raw: bytes) -> tuple[list[FileEntry], list[str]]:
     entries = _fstab_entries(table)
     if _MASTER_MAP.search(name) and (warnings := _shares_in_master_map(name, text)):
         return [], warnings
-    named_as_map = base.startswith("auto") or base.endswith(".autofs")
+    in_master_directory = _MASTER_DIRECTORY.search(name) is not None
+    named_as_map = base.startswith("auto") or base.endswith(".autofs") or in_master_directory
     if not entries and (named_as_map or not (base.startswith("fstab") or _TYPE_FIELD.search(text))):
         found, warnings = _master_map_entries(name, text) if named_as_map else ([], [])
         if not found:
@@ -134,12 +135,14 @@ def _disordered_fields(table: fstab.Fstab, name: str) -> list[str]:
     ]
 
 
+#: Options of amazon-efs-utils that identify a client, which needs TLS (mount.efs: check_options_validity).
+_EFS_TLS_OPTIONS = ("accesspoint", "iam")
 #: Types of file systems whose helpers mount NFS (amazon-efs-utils, AZNFS-mount).
 _HELPER_TYPES = frozenset({"efs", "aznfs"})
 
 
 def _helper_types(table: fstab.Fstab, name: str) -> list[str]:
-    """Return a warning for each line whose type systemd does not know to need the network."""
+    """Return a warning for each line with a type of a helper that lacks _netdev, or the option tls of EFS."""
     found: list[str] = []
     for line in table.lines:
         if line.entry is None or line.entry.fstype not in _HELPER_TYPES:
@@ -151,6 +154,12 @@ def _helper_types(table: fstab.Fstab, name: str) -> list[str]:
                 f"Line {line.number} of {name}: systemd takes the type {line.entry.fstype} for a local one: "
                 "it needs the option _netdev."
             )
+        if line.entry.fstype == "efs" and options.get("tls") is None:
+            found += [
+                f"Line {line.number} of {name}: mount.efs takes “{word}” with the option tls only."
+                for word in _EFS_TLS_OPTIONS
+                if options.get(word) is not None
+            ]
     return found
 
 
@@ -213,10 +222,18 @@ def _nfsmount_conf_entries(name: str, text: str) -> tuple[list[FileEntry], list[
         )
         for line, section, subject, options in found
     ]
-    warnings = [
+    warnings = _unread_file(name, "nfsmount.conf.d", ".conf")
+    warnings += [
         f"Line {number} of {name}: {problem}" for number, problem in nfsmount_conf.conf_problems(text)
     ]
     return entries, warnings
+
+
+def _unread_file(name: str, directory: str, suffix: str) -> list[str]:
+    """Return a warning if a file of a configuration directory lacks the suffix of the files that are read."""
+    if posixpath.basename(posixpath.dirname(name)) != directory or name.endswith(suffix):
+        return []
+    return [f"{name} is not read: names of files in {directory} end in {suffix}."]
 
 
 def _unit_entries(name: str, text: str) -> tuple[list[FileEntry], list[str]]:
@@ -258,11 +275,16 @@ def _master_map_entries(name: str, text: str) -> tuple[list[FileEntry], list[str
         line.map.kind or line.map.name.startswith(("/", "auto", "-hosts", "-null")) for line in points
     ):
         return [], []
-    entries = [
-        FileEntry(line.number, ",".join(line.options), LintContext(place="autofs", mount_point=line.point))
-        for line in points
-    ]  # fmt: skip
-    warnings: list[str] = []
+    entries: list[FileEntry] = []
+    warnings = _unread_file(name, "auto.master.d", ".autofs")
+    for row in points:
+        dashless = [word for word in row.options if f"--{word.partition('=')[0]}" in _MASTER_FLAGS]
+        options = ",".join(word for word in row.options if word not in dashless)
+        context = LintContext(place="autofs", mount_point=row.point, map_flags=row.flags)
+        entries.append(FileEntry(row.number, options, context))
+        problems = [f"autofs passes “{word}” to mount: its own option is --{word}." for word in dashless]
+        problems += _slash_problems(row.point)
+        warnings += [f"Line {row.number} of {name}: {printable(problem)}" for problem in problems]
     first: dict[str, int] = {}
     for row in points:
         first_line = first.setdefault(row.point, row.number)
@@ -312,6 +334,8 @@ _MAP_KINDS = frozenset(
     {"", "file", "program", "yp", "nisplus", "hesiod", "ldap", "ldaps", "sss", "hosts", "null", "multi",
      "dir", "amd", "userhome"}
 )  # fmt: skip
+#: File of the directory that the master map of most distributions includes (auto.master(5)).
+_MASTER_DIRECTORY = re.compile(r"(?:\A|/)auto\.master\.d/[^/]+\Z")
 _MASTER_FLAG = re.compile(r"(?<=\s)(--[\w-]+|-[nt](?=[=\s]))[=\s]?(\S*)")
 _OCTAL_MODE = re.compile(r"[0-7]{1,4}")
 _MASTER_FLAGS = frozenset(
@@ -332,7 +356,17 @@ def _map_entries(name: str, text: str, *, sure: bool) -> tuple[list[FileEntry], 
     found = autofs.read_map(text)
     entries: list[FileEntry] = []
     before: list[NeighborEntry] = []
-    warnings = [f"Line {number} of {name} names nothing that autofs can mount." for number in found.broken]
+    shareless = {} if _MASTER_MAP.search(name) else dict(found.shareless)
+    warnings = [
+        f"Line {number} of {name} names nothing that autofs can mount."
+        for number in found.broken
+        if number not in shareless
+    ]
+    warnings += [
+        f"Line {number} of {name}: no share stands after “{path}”. A path of this computer begins with a "
+        f"colon: :{path}."
+        for number, path in ((number, printable(path)) for number, path in shareless.items())
+    ]
     for number, line in enumerate(text.splitlines(), 1):
         if _OPTIONS_AFTER_SHARE.search(line):
             warnings.append(f"Line {number} of {name}: the options stand behind the share, not before it.")
@@ -417,17 +451,18 @@ def _entry_problems(entry: autofs.MapEntry, shares: list[str]) -> list[str]:
     ]
     if "/" in entry.key and not entry.key.startswith("/"):
         found.append(f"the key “{entry.key}” is neither one name nor a path from /.")
-    found += [
-        f"autofs takes the two slashes in “{path}” as they are."
-        for path in (entry.key, entry.offset)
-        if "//" in path
-    ]
+    found += _slash_problems(entry.key, entry.offset)
     if sum(":/" in share for share in shares) > 1 and "ro" not in entry.options:
         found.append(
             f"the servers of “{' '.join(entry.locations)}” hold copies, and what is written reaches one of "
             "them only. Mount copies read-only: -ro."
         )
     return found
+
+
+def _slash_problems(*paths: str) -> list[str]:
+    """Return a problem for each path with slashes that autofs does not collapse (auto.master(5))."""
+    return [f"autofs takes the two slashes in “{path}” as they are." for path in paths if "//" in path]
 
 
 #: Flags of mount(8) for all entries of fstab.

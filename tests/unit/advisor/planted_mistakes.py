@@ -7,8 +7,8 @@ A file has a table ``[[item]]`` for each item:
   ``nfsmount`` (nfsmount.conf).
 - ``text``: the entry to check.
 - ``file``: name of the file, where it matters (a unit: ``mnt-a.mount``).
-- ``context``: free text with facts for the lint: “kernel 4.18”, “cachefilesd is not installed”, or “direct
-  map /etc/auto.direct”, the file of the map.
+- ``context``: free text with facts for the lint: “kernel 4.18”, “cachefilesd is not installed”, “Filestore,
+  basic tier”, or “direct map /etc/auto.direct”, the file of the map.
 - ``mistake``: true for a mistake, false for a control, which is correct although it may look odd.
 - ``severity``: error, warning or info, from an administrator's view.
 - ``what``: the mistake as a sentence.
@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from advisor.facts import ClientFacts, Facts, PrerequisiteFacts
+from advisor.facts import ClientFacts, Facts, PrerequisiteFacts, ServerFacts
 from advisor.lint import LintContext, lint
 from advisor.options import MountOptions, catalogue
 from app.cli.lint import lint_file
@@ -48,6 +48,7 @@ _FILES = {
 }
 _KERNEL = re.compile(r"\bkernel[ :=]*([0-9]+(?:\.[0-9]+)+)", re.IGNORECASE)
 _NO_CACHEFILESD = re.compile(r"\bcachefilesd is not installed")
+_BASIC_FILESTORE = re.compile(r"\bFilestore\b.*\bbasic(?![a-z])", re.IGNORECASE)
 _MAP_FILE = re.compile(r"\bmap (/etc/[\w./-]+)")
 
 
@@ -78,9 +79,11 @@ def judge(item: dict[str, Any]) -> Result:
     context = str(item.get("context", ""))
     kernel = _KERNEL.search(context)
     missing = _without_cachefilesd() if _NO_CACHEFILESD.search(context) else None
+    server = ServerFacts(kind="filestore-basic") if _BASIC_FILESTORE.search(context) else None
     facts = None
-    if kernel or missing:
-        facts = Facts(client=ClientFacts(kernel=kernel[1] if kernel else ""), prerequisites=missing)
+    if kernel or missing or server:
+        client = ClientFacts(kernel=kernel[1] if kernel else "")
+        facts = Facts(client=client, server=server, prerequisites=missing)
     findings, warnings = _findings(item, facts)
     said = [(finding.severity, finding.rule, finding.title) for finding in findings]
     said += [("warning", "unreadable", warning) for warning in warnings]

@@ -66,7 +66,7 @@ def test_a_path_is_a_hint() -> None:
 
 
 #: Kinds of servers that cannot be identified; the user selects them.
-BY_HAND = {"openbsd", "anf", "macos", "solaris"}
+BY_HAND = {"openbsd", "anf", "filestore-basic", "macos", "solaris"}
 
 
 def test_patterns_are_patterns() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.facts import ClientFacts, Facts, ServerFacts
 from advisor.lint import LintContext, apply_fix, lint
 from advisor.options import MountOptions
 from resources import read_toml
@@ -228,7 +229,27 @@ def test_a_combination_is_told_and_its_fix_takes_it_away(
 
 
 def test_every_rule_about_combinations_has_a_case() -> None:
-    assert {case[0] for case in CASES} == set(read_toml("rules/lint-combinations.toml")["rule"])
+    cases = {case[0] for case in CASES} | {"filestore-basic-version"}
+    assert cases == set(read_toml("rules/lint-combinations.toml")["rule"])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "fixed"),
+    [
+        ("vers=4.1,hard", "filestore-basic", "vers=3,hard"),
+        ("vers=4,minorversion=1", "filestore-basic", "vers=3"),
+        ("vers=3", "filestore-basic", None),
+        ("hard", "filestore-basic", None),
+        ("vers=4.1", "filestore", None),
+        ("vers=4.1", None, None),
+    ],
+)
+def test_a_basic_tier_of_filestore_has_version_3_alone(
+    text: str, kind: str | None, fixed: str | None
+) -> None:
+    options, facts = MountOptions.parse(text), Facts(client=ClientFacts(), server=ServerFacts(kind=kind))
+    found = [f for f in lint(options, context=IPV4, facts=facts) if f.rule == "filestore-basic-version"]
+    assert [str(apply_fix(options, finding)) for finding in found] == ([fixed] if fixed else [])
 
 
 @pytest.mark.parametrize(("text", "context"), RIGHT)
@@ -243,6 +264,8 @@ def test_what_only_looks_risky_gets_no_warning(text: str, context: LintContext) 
         ("no_root_squash", "exports(5)"),
         ("credentials=/root/c", "mount.cifs(8)"),
         ("errors=remount-ro", "other file systems"),
+        ("llock", "local_lock=all"),
+        ("read_ahead_kb=4096", "beside the mount"),
         ("sec=krb5,krb5p", "sec=krb5p:krb5i"),
     ],
 )

@@ -287,7 +287,19 @@ OCTAL = (
         ("/- auto.direct --timeout=1m\n", [], ["Line 1 of auto.x: --timeout takes whole seconds."]),
         ("/nfs /etc/auto.nfs --timout=60 -soft\n", ["soft-rw"],
          ["Line 1 of auto.x: --timout is no option of a master map."]),
-        ("/nfs /etc/auto.nfs --timeout 60 --ghost\n/h -hosts\n+auto.master\n", [], []),
+        ("/nfs /etc/auto.nfs --timeout 60 --ghost\n/h -hosts\n+auto.master\n", ["map-ghost"], []),
+        ("/nfs /etc/auto.nfs browse --timeout 60\n", [], []),
+        ("/nfs /etc/auto.nfs ro,timeout=60 verbose\n", [],
+         ["Line 1 of auto.x: autofs passes “timeout=60” to mount: its own option is --timeout=60.",
+          "Line 1 of auto.x: autofs passes “verbose” to mount: its own option is --verbose."]),
+        ("/m//d auto.d\n", [], ["Line 1 of auto.x: autofs takes the two slashes in “/m//d” as they are."]),
+        ("a -fstype=bind /b\n", [],
+         ["Line 1 of auto.x: no share stands after “/b”. A path of this computer begins with a colon: :/b."]),
+        ("a -ro / nas:/a /b /c nas:/c\n", [],
+         ["Line 1 of auto.x: no share stands after “/b”. A path of this computer begins with a colon: :/b."]),
+        ("a -fstype=bind :/srv/a\n", [], []),
+        ("a -rw,hard / -ro nas:/a /b nas:/b\n", [], []),
+        ("a -rw,ro / nas:/a\n", ["contradiction"], []),
         ("/- auto.a\n/- auto.b\n", [], []),
         ("/- auto.a\n/- auto.a\n", [], ["Line 2 of auto.x is ignored: line 1 has a map for /- already."]),
         ("/h auto.a --use-weight-only --random-multimount-selection\n", [], []),
@@ -380,6 +392,21 @@ def test_a_type_with_a_helper_needs_the_word_for_the_network(line: str, *, probl
         f"Line 1 of fstab: systemd takes the type {fstype} for a local one: it needs the option _netdev."
     )
     assert report.warnings == [sentence] * problem
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ("_netdev,iam", "iam"),
+        ("_netdev,accesspoint=fsap-0123456789abcdef0", "accesspoint"),
+        ("_netdev,tls,iam,accesspoint=fsap-0123456789abcdef0", ""),
+        ("_netdev", ""),
+    ],
+)
+def test_an_access_point_and_iam_need_tls(options: str, word: str) -> None:
+    report = command.lint_file("fstab", f"fs-0123456789abcdef0:/ /efs efs {options} 0 0\n".encode(), None, [])
+    sentence = f"Line 1 of fstab: mount.efs takes “{word}” with the option tls only."
+    assert report.warnings == ([sentence] if word else [])
 
 
 @pytest.mark.parametrize(
@@ -498,6 +525,27 @@ def test_a_drop_in_of_a_unit_may_have_a_part_of_its_settings() -> None:
 def test_a_file_of_the_directory_nfsmount_conf_d_is_known_by_its_name() -> None:
     report = command.lint_file("/etc/nfsmount.conf.d/a.conf", b'[ Servr "nas" ]\nHard=True\n', None, [])
     assert "Did you mean [ Server ]?" in report.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("a.conf", False), ("a.cfg", True), ("a", True), ("a.conf.bak", True)],
+)
+def test_a_file_that_mount_does_not_read_is_named(name: str, *, told: bool) -> None:
+    path = f"/etc/nfsmount.conf.d/{name}"
+    report = command.lint_file(path, b"[ NFSMount_Global_Options ]\nNfsvers=4.1\n", None, [])
+    sentence = f"{path} is not read: names of files in nfsmount.conf.d end in .conf."
+    assert report.warnings == [sentence] * told
+    assert len(report.entries) == 1
+
+
+@pytest.mark.parametrize(("name", "told"), [("a.autofs", False), ("a.conf", True), ("auto.a", True)])
+def test_a_file_that_autofs_does_not_read_is_named(name: str, *, told: bool) -> None:
+    path = f"/etc/auto.master.d/{name}"
+    report = command.lint_file(path, b"/proj /etc/auto.proj\n", None, [])
+    sentence = f"{path} is not read: names of files in auto.master.d end in .autofs."
+    assert report.warnings == [sentence] * told
+    assert len(report.entries) == 1
 
 
 def test_the_flag_for_a_choice_among_entries_is_reported() -> None:

@@ -25,13 +25,13 @@ relative  /etc/auto.x
 def test_a_master_map() -> None:
     lines, broken = read_master(MASTER)
     assert lines == [
-        MasterLine(2, "/home", MapName("", "sun", "/etc/auto.home"), ("rw", "intr"), 60),
+        MasterLine(2, "/home", MapName("", "sun", "/etc/auto.home"), ("rw", "intr"), 60, ("--timeout=60",)),
         MasterLine(3, "/-", MapName("", "sun", "auto.direct"), ("ro",), 300),
         MasterLine(4, "/net", MapName("hosts", "sun", "-hosts"), (), None),
         MasterLine(5, "/n", MapName("null", "sun", "-null"), (), None),
         MasterLine(6, "/l", MapName("ldap", "sun", "ou=auto.l,dc=x"), ("hard",), None),
         MasterLine(7, "/amd", MapName("file", "amd", "/etc/amd.x"), (), None),
-        MasterLine(8, "/p", MapName("program", "sun", "/etc/auto.p"), (), None),
+        MasterLine(8, "/p", MapName("program", "sun", "/etc/auto.p"), (), None, ("--mode", "--strict", "-w")),
         MasterLine(9, "", MapName("dir", "sun", "/etc/auto.master.d"), (), None),
         MasterLine(10, "", MapName("", "sun", "auto.master"), (), None),
     ]
@@ -45,7 +45,7 @@ def test_a_master_map() -> None:
         ("alice -ro,soft nas:/home/& # hers", "/home", ("/home/alice", "ro,soft", "", ("nas:/home/alice",))),
         ("* -fstype=nfs4 nas:/home/&", "/home/", ("/home/*", "", "nfs4", ("nas:/home/&",))),
         ("/mnt/a -fstype=nfs nas:/a", "/-", ("/mnt/a", "", "nfs", ("nas:/a",))),
-        ("a -ro / -rw nas:/a", "/m", ("/m/a", "ro,rw", "", ("nas:/a",))),
+        ("a -ro,hard / -rw nas:/a", "/m", ("/m/a", "hard,rw", "", ("nas:/a",))),
         ('"a b" "nas:/x y"', "/m", ("/m/a b", "", "", ("nas:/x y",))),
         (r"a\ b nas:/x\ y\&", "/m", ("/m/a b", "", "", ("nas:/x y&",))),
         ("a nas1(5),nas2:/x nas3:/y", "/m", ("/m/a", "", "", ("nas1:/x", "nas2:/x", "nas3:/y"))),
@@ -70,7 +70,7 @@ def test_several_places_of_one_key() -> None:
         "pc -rw / -ro nas:/ \\\n  /usr nas:/usr \\\n  /home -soft a:/home b:/home\nnext nas:/n\n"
     )
     assert [(e.point("/m"), e.options, e.locations, e.number) for e in found.entries] == [
-        ("/m/pc", ("rw", "ro"), ("nas:/",), 1),
+        ("/m/pc", ("ro",), ("nas:/",), 1),
         ("/m/pc/usr", ("rw",), ("nas:/usr",), 1),
         ("/m/pc/home", ("rw", "soft"), ("a:/home", "b:/home"), 1),
         ("/m/next", (), ("nas:/n",), 4),
