@@ -12,6 +12,7 @@ import msgspec
 from lab_faults import apply_fault
 
 from advisor.facts import LinkFacts
+from app.errors import AppError, ErrorKind
 from app.helper_client.client import HelperClient
 from app.lab.agent import LabAgent
 from app.lab.network import NFS_PORT, SERVER_ADDRESS
@@ -85,7 +86,12 @@ class TestedLabAgent(LabAgent):
         return Empty()
 
     def _ping(self, _args: Empty, context: Context) -> LinkFacts:
-        times = sorted(connect_times(context.token))
+        try:
+            times = sorted(connect_times(context.token))
+        except ConnectionRefusedError as error:
+            raise AppError(ErrorKind.SERVER_REFUSED, "The server of the lab refuses.") from error
+        except OSError as error:  # no answer, or no route
+            raise AppError(ErrorKind.SERVER_SILENT, "The server of the lab does not answer.") from error
         facts = self._link.facts()
         measured = f"measured: {len(times)} TCP connections"
         few = f"{len(times)} TCP connections are too few for it"

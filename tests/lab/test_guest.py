@@ -175,13 +175,6 @@ def test_a_withdrawn_export_cannot_be_mounted(lab: LabGuest, lab_fault: Fault) -
     assert refused.value.kind in {ErrorKind.ACCESS_DENIED, ErrorKind.EXPORT_MISSING}
 
 
-def test_an_unknown_fault_is_refused(lab: LabGuest, lab_fault: Fault) -> None:
-    with pytest.raises(AppError) as refused:
-        lab_fault("gremlins")
-    assert refused.value.kind is ErrorKind.USAGE
-    assert "server-stop" in refused.value.hint
-
-
 def test_all_its_processes_have_one_processor(lab: LabGuest) -> None:
     processors: set[int] = set()
     for pid in descendants(lab.guest.pid) - {lab.guest.pid}:

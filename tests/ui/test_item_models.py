@@ -133,9 +133,9 @@ def test_result_model(qtmodeltester: ModelTester) -> None:
     model.show_result(result(cached=True))
     texts = {model.index(row, 0).data(): [model.index(row, 1).data(), model.index(row, 2).data()]
              for row in range(model.rowCount())}  # fmt: skip
-    assert texts["Speed"] == ["100 MB/s", "110 MB/s, from the cache"]
+    assert texts["Speed"] == ["100 MB/s", "110 MB/s (cached)"]
     assert texts["Timeouts"] == ["1", "1"]
-    assert texts["Sent again (TCP segments)"] == ["3", "3"]
+    assert texts["Retransmitted TCP segments"] == ["3", "3"]
     assert model.index(0, 2).data(WarnRole)
     assert not model.index(0, 1).data(WarnRole)
     assert model.headerData(1, Qt.Orientation.Horizontal) == "To the server"
@@ -160,8 +160,8 @@ def test_both_kinds_of_retransmissions_are_shown_where_known(qapp: object) -> No
     model.show_result(msgspec.structs.replace(full, write=write, read=read))
     texts = {model.index(row, 0).data(): [model.index(row, 1).data(), model.index(row, 2).data()]
              for row in range(model.rowCount())}  # fmt: skip
-    assert texts["Sent again (NFS requests)"] == ["0", "2"]
-    assert texts["Sent again (TCP segments)"] == ["9", "—"]
+    assert texts["Retransmitted requests"] == ["0", "2"]
+    assert texts["Retransmitted TCP segments"] == ["9", "—"]
     assert "Out of order (TCP segments)" not in texts
 
 
@@ -179,4 +179,4 @@ def test_what_the_server_sent_again_shows_as_disorder(qapp: object) -> None:
         )
     )
     row = next(row for row in range(model.rowCount()) if "order" in model.index(row, 0).data())
-    assert [model.index(row, column).data() for column in (1, 2)] == ["—", "14 %"]
+    assert [model.index(row, column).data() for column in (1, 2)] == ["—", "14%"]
