@@ -47,10 +47,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--adapter",
         default="",
         metavar="NAME",
-        help="the network adapter of another machine, for example "
+        help="the network adapter of another computer, for example "
         + ", ".join(card.names[0] for card in network_cards().values()),
     )
-    command.add_argument("--server-adapter", default="", metavar="NAME", help="likewise of its server")
+    command.add_argument("--server-adapter", default="", metavar="NAME", help="the adapter of its server")
     command.add_argument(
         "--server",
         choices=tuple(server_kinds()),
@@ -61,7 +61,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--link",
         default="",
-        help="the link of another machine: a profile such as wan, or rate=10gbit,delay=0.1ms",
+        help="the link of another computer: a profile such as wan, or rate=10gbit,delay=0.1ms",
     )
     command.add_argument(
         "--mtu", type=_packet_size, default=None, metavar="BYTES", help="largest frame that the adapter sends"
@@ -78,12 +78,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=_release,
         default=None,
         metavar="RELEASE",
-        help="kernel of another machine, for example 4.18",
+        help="the kernel of another computer, for example 4.18",
     )
     command.add_argument(
         "--needed-at-boot", action="store_true", help="the computer cannot work without the mount"
     )
-    command.add_argument("--encrypted", action="store_true", help="nobody on the network may read the data")
+    command.add_argument("--encrypted", action="store_true", help="the data must be encrypted on the network")
     command.add_argument("--travels", action="store_true", help="the computer sleeps, or changes its network")
     command.add_argument(
         "--server-sleeps", action="store_true", help="the server is switched off or asleep at times"
@@ -118,7 +118,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def _packet_size(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not _MTU[0] <= int(text[:9]) <= _MTU[1]:
         raise argparse.ArgumentTypeError(
-            f"“{text}” is no size of packets. Enter bytes from {_MTU[0]} to {_MTU[1]}, for example 9000."
+            f"“{text}” is not a packet size. Enter bytes from {_MTU[0]} to {_MTU[1]}, for example 9000."
         )
     return int(text)
 
@@ -126,7 +126,7 @@ def _packet_size(text: str) -> int:
 def _release(text: str) -> str:
     if re.match(r"[0-9]{1,4}\.[0-9]{1,4}(?:[.-]|\Z)", text, re.ASCII) is None:
         raise argparse.ArgumentTypeError(
-            f"“{text}” is no release of a kernel. Enter what “uname -r” shows, for example 5.14 or 6.1.0-18."
+            f"“{text}” is not a kernel release. Enter what “uname -r” shows, for example 5.14 or 6.1.0-18."
         )
     return text
 
@@ -171,7 +171,7 @@ def check_left_out(args: AdviceArgs, result: AdviceResult) -> None:
     for name in args.without:
         option = catalogue().find(name)
         if (option.name if option is not None else name) not in recommended:
-            named = ", ".join(recommended) or "There is no recommendation at all"
+            named = ", ".join(recommended) or "Nothing is recommended"
             raise AppError(
                 ErrorKind.USAGE,
                 f"There is no recommendation for “{name}” to leave out.",
@@ -183,7 +183,7 @@ def advice_text(result: AdviceResult) -> str:
     """Return the advice as text."""
     lines = [*_link_lines(result), *_attention_lines(result), *_change_lines(result)]
     if result.agreed:
-        lines += ["Right as it is:", *_by_reason(result.agreed.items()), ""]
+        lines += ["No change needed:", *_by_reason(result.agreed.items()), ""]
     if result.not_recommended:
         lines += [
             "Not recommended:",
@@ -195,7 +195,7 @@ def advice_text(result: AdviceResult) -> str:
     lines += _expected_lines(result.expected) + _udp_lines(result.curve)
     unknown = [(FACT_LABELS[part][name], why) for part, name, why in unknown_facts(result.facts)]
     if unknown:
-        lines += ["Not known, and so not taken into account:", *_by_reason(unknown)]
+        lines += ["Unknown, so not taken into account:", *_by_reason(unknown)]
     return "\n".join(lines).rstrip()
 
 
@@ -205,7 +205,7 @@ def _link_lines(result: AdviceResult) -> Iterator[str]:
         yield from (f"Link: {link_text(result.facts.link)}", "")
     server = result.facts.server
     if server is not None and server.reachable is False:
-        yield from (f"The server does not answer now ({server.sources['reachable']}).", "")
+        yield from (f"The server does not respond now ({server.sources['reachable']}).", "")
 
 
 def _attention_lines(result: AdviceResult) -> Iterator[str]:
@@ -228,7 +228,7 @@ def _change_lines(result: AdviceResult) -> Iterator[str]:
     if included:
         yield from (f"Advised options: {result.advised_options or 'none'}", "")
     if result.read_ahead_state == "until-unmounted":
-        note = "The readahead of this mount lasts until unmounted. “apply --save-readahead” saves it."
+        note = "The readahead of this mount is lost at unmount. “apply --save-readahead” saves it."
         yield from (*_wrapped(note, ""), "")
 
 
@@ -247,7 +247,7 @@ def _recommendations(items: list[Recommendation]) -> Iterator[str]:
     for each in items:
         absent = "not given" if catalogue().find(each.option) is not None else "not known"
         now = absent if each.current is None else spelled_value(each.option, each.current) or "on"
-        requested = " (asked for by you)" if each.replaces_own else ""
+        requested = " (requested by you)" if each.replaces_own else ""
         omitted = "" if each.included else " [left out]"
         notes = f"{requested}{_SCOPE_TEXTS[each.scope]}{omitted}"
         yield f"{_change(each.option, each.proposed)}   now: {now}{notes}"
@@ -284,15 +284,15 @@ def _expected_lines(expected: list[Expected]) -> list[str]:
         if now is None or advised is None:
             continue
         if not lines:
-            lines.append("Expected of large files (from a model, not measured):")
+            lines.append("Expected speed of large files (from a model, not measured):")
         text = f"  {_FIGURES[entry.figure]} in calls of {format_size(entry.call_size)}: "
         if now.unpredictable or advised.unpredictable:
-            lines.append(f"{text}cannot be predicted: the processors decide, which only a test shows")
+            lines.append(f"{text}cannot be predicted: it depends on the processors. Run a test")
             continue
         text += format_speed(now.bytes_per_s)
         if format_speed(now.bytes_per_s) != format_speed(advised.bytes_per_s):
             text += f" now, {format_speed(advised.bytes_per_s)} as advised"
-        lines.append(f"{text}, give or take {advised.error:.0%}; bounded by {advised.limit}")
+        lines.append(f"{text}, ±{advised.error:.0%}, limited by {advised.limit}")
     return [*lines, ""] if lines else []
 
 
@@ -303,8 +303,8 @@ def _udp_lines(curve: PredictedCurve | None) -> list[str]:
     speeds = f"{format_speed(slow)} now, with {now} bytes at a time"
     if now != best or format_speed(slow) != format_speed(fast):
         speeds += f"; {format_speed(fast)} as advised, with {best}"
-    heading = "Expected of a copy over UDP (from a model, not measured):"
-    return [heading, f"  {speeds}; give or take {curve.errors[0]:.0%}", ""]
+    heading = "Expected speed of a copy over UDP (from a model, not measured):"
+    return [heading, f"  {speeds}, ±{curve.errors[0]:.0%}", ""]
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

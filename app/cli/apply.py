@@ -49,7 +49,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
         help="as in fstab (default: those that the mount has). A new entry gets _netdev,nofail too, or the "
-        "question whether nofail, and an old one keeps those of both that it had",
+        "question whether nofail. An old entry keeps its _netdev and nofail",
     )  # fmt: skip
     add_exact(command)
     command.add_argument("share", metavar="SHARE", help="server:/export")
@@ -58,30 +58,34 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--keep-in",
         choices=get_args(SaveTarget),
         default="nowhere",
-        help="where it is kept (default: nowhere)",
+        help="where to save the mount (default: nowhere)",
     )
     command.add_argument(
-        "--preview", action="store_true", help="show the steps and what is written; do nothing"
+        "--preview", action="store_true", help="show the steps and what is written, and do nothing"
     )
     command.add_argument(
         "--busy", choices=get_args(BusyChoice), default="ask",
-        help="when programs use it: fail and name them (ask), wait a minute, change only what counts from "
-        "the next start, stop those of this user, or detach it from under them (lazy)",
+        help="when programs use it: fail and name them (ask), wait a minute, change only what takes effect "
+        "at the next boot, stop those of this user, or detach the mount (lazy)",
     )  # fmt: skip
     command.add_argument(
         "--confirm", type=float, default=0.0, metavar="SECONDS",
-        help="ask whether to keep the change of a live mount, and go back after this time (at most 480)",
+        help="ask whether to keep the change of a live mount, and revert it after this time (at most 480)",
     )  # fmt: skip
     command.add_argument(
         "--again", action="store_true",
         help="unmount and mount it even if nothing changes, as for a stale mount",
     )  # fmt: skip
     command.add_argument(
-        "--read-ahead", type=int, default=None, metavar="KIB", help="readahead of the mount, until unmounted"
+        "--read-ahead",
+        type=int,
+        default=None,
+        metavar="KIB",
+        help="readahead of the mount until unmounted",
     )
     command.add_argument(
         "--save-readahead", action="store_true",
-        help="save that readahead, or the one that the mount has, for each time it is mounted (a udev rule)",
+        help="save that readahead, or the current one, for every later mount (a udev rule)",
     )  # fmt: skip
     add_yes(command)
 
@@ -125,7 +129,7 @@ def _carry_out(host: Host, query: ApplyArgs, *, quiet: bool) -> ApplyReport:
     try:
         return _wait(host, call, step_printer)
     except KeyboardInterrupt:
-        print("Going back…", file=sys.stderr, flush=True)
+        print("Rolling back…", file=sys.stderr, flush=True)
         call.cancel()
         with contextlib.suppress(AppError, TimeoutError):
             call.result(_ROLLBACK_TIMEOUT_S)
@@ -186,10 +190,10 @@ def apply_text(result: ApplyPlan | ApplyReport) -> str:
     """Return the text of a plan, or of the result of applying it."""
     if isinstance(result, ApplyPlan):
         return _plan_text(result)
-    lines = [] if result.plan.steps else ["There is nothing to do: it is so already."]
+    lines = [] if result.plan.steps else ["Nothing to apply. The mount already uses these settings."]
     if result.report is not None and result.plan.steps:
         lines.append(report_text(result.report))
-    lines += [f"The file as it was: {result.backup}"] if result.backup else []
+    lines += [f"Backup of the old file: {result.backup}"] if result.backup else []
     lines += [*result.plan.warnings, *result.warnings, *map(message_text, result.differences)]
     return "\n".join([*lines, *_volatile_lines(result.plan)])
 
@@ -201,7 +205,7 @@ def _plan_text(plan: ApplyPlan) -> str:
             *plan.warnings,
             *_volatile_lines(plan),
         ]
-        return "\n".join(["There is nothing to do.", *notes])
+        return "\n".join(["Nothing to do.", *notes])
     lines = [interruption_text(plan.interruption), ""]
     if plan.changes:
         rows = [["OPTION", "BEFORE", "AFTER", "TAKES", ""]]
@@ -225,7 +229,7 @@ def _volatile_lines(plan: ApplyPlan) -> list[str]:
     if plan.volatile_kb is None:
         return []
     size = format_size(plan.volatile_kb * 1024)
-    note = f"The readahead of {size} lasts until unmounted: fstab and units cannot hold it."
+    note = f"The readahead of {size} is lost at unmount: fstab and units cannot store it."
     return [f"{note} To save it, apply with --save-readahead."]
 
 

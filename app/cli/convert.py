@@ -31,7 +31,7 @@ _FAILED = 1
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of convert; its text may contain dashes, so it includes all following words."""
     command.add_argument(
-        "--to", choices=(*DIALECTS, "list"), metavar="DIALECT", help="only this dialect; “list” names them"
+        "--to", choices=(*DIALECTS, "list"), metavar="DIALECT", help="only this format (“list” shows all)"
     )
     command.add_argument(
         "text",

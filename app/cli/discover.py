@@ -44,7 +44,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="SERVER",
-        help="a name, an address or a share; none: list servers",
+        help="a name, an address or a share (without one: list servers)",
     )
     command.add_argument(
         "--probe", action="store_true", help="show NFS versions and RPC services instead of exports"
@@ -55,15 +55,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="ask every address of the networks that this computer is attached to on TCP port 2049, at most "
         "1022; the addresses are told first",
     )
-    command.add_argument("--forget", action="store_true", help="forget the servers that were used recently")
+    command.add_argument("--forget", action="store_true", help="clear the list of recently used servers")
     command.add_argument(
         "--test-mount",
         action="store_true",
-        help="list version 4's root by a private test mount, where the server does not tell it otherwise "
-        "(administrator rights)",
+        help="list version 4's root by a private test mount if the server does not list it otherwise "
+        "(needs root)",
     )
-    command.add_argument("--port", type=int, default=0, help="where its NFS listens (default 2049)")
-    command.add_argument("--mount-port", type=int, default=0, help="where its MOUNT service listens")
+    command.add_argument("--port", type=int, default=0, help="port of its NFS service (default: 2049)")
+    command.add_argument("--mount-port", type=int, default=0, help="port of its MOUNT service")
 
 
 def run_discover(ask: Ask, args: argparse.Namespace) -> Any:
@@ -126,7 +126,7 @@ def subnet_lines(found: Subnets) -> list[str]:
 
 
 def servers_text(
-    result: ServersResult, nothing: str = "No server is known here, and none announces itself."
+    result: ServersResult, nothing: str = "No servers are known here, and none announces itself."
 ) -> str:
     """Return a table of servers with their warnings; ``nothing`` is the text without servers."""
     lines = [nothing]
@@ -169,7 +169,7 @@ def exports_text(result: ExportsResult) -> str:
         ]
         lines.append(table(rows))
         if not result.root_complete:
-            lines.append("There is more than that.")
+            lines.append("The list is not complete.")
     return "\n".join(lines)
 
 

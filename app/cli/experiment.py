@@ -63,60 +63,62 @@ def add_arguments(
     show = add("show", "show a recipe, and what its study measured and concluded")
     show.add_argument("recipe", metavar="RECIPE")
     show.add_argument("--toml", action="store_true", help="print its file, to make one of your own from it")
-    adding = add("add", "keep a recipe of your own")
+    adding = add("add", "save a recipe of your own")
     adding.add_argument(
         "file", nargs="?", default="", metavar="FILE", help="TOML as “show --toml” prints it; or --vary"
     )
     adding.add_argument("--name", default="", help="default: the file's name without its ending")
     add_recipe_arguments(adding)
-    report = add("report", "say again what an experiment or a search of the history shows")
+    report = add("report", "show the result of a saved experiment or search")
     report.add_argument("number", type=int, metavar="ID")
     _add_axes(report)
     remove = add("remove", "remove a recipe of your own")
     remove.add_argument("recipe", metavar="RECIPE")
     for name, text in (
         ("plan", "try every option set, and say what can be measured here and what it takes"),
-        ("run", "plan an experiment and run it; it can be interrupted and resumed"),
+        ("run", "plan an experiment and run it (it can be interrupted and resumed)"),
     ):
         action = add(name, text)
         action.add_argument(
             "recipe", nargs="?", default="", metavar="RECIPE",
-            help="a name of “list”, or the path of a file; not with --vary",
+            help="recipe name (see “experiment list”) or TOML file (not with --vary)",
         )  # fmt: skip
         action.add_argument("share", nargs="?", default="", metavar="SHARE", help="server:/export")
         add_recipe_arguments(action)
-        action.add_argument("--quick", action="store_true", help="in minutes: fewer levels, smaller files")
-        _add_budget(action, "made smaller to fit, and ended when it is over")
-        action.add_argument("--seed", type=int, default=None, help="of the random order (default: by chance)")
+        action.add_argument("--quick", action="store_true", help="in minutes: fewer values, smaller files")
+        _add_budget(action, "time limit: the experiment is made smaller to fit, and stops when time is up")
+        action.add_argument(
+            "--seed", type=int, default=None, help="seed for the trial order (default: random)"
+        )
         if name == "run":
             _add_axes(action)
             action.add_argument(
-                "--no-history", action="store_true", help="do not keep it; it cannot be resumed"
+                "--no-history", action="store_true", help="do not save the experiment (it cannot be resumed)"
             )
-    _add_best(add("best", "find the best setting for a share within a time"))
-    resume = add("resume", "run what is left of an experiment or a search; failed trials are tried again")
+    _add_best(add("best", "find the best settings for a share within a time limit"))
+    resume = add("resume", "run the remaining trials of an experiment or a search, and repeat failed ones")
     resume.add_argument(
         "number", nargs="?", type=int, default=0, metavar="ID", help="default: the latest unfinished one"
     )
     _add_axes(resume)
-    _add_budget(resume, "ended when it is over (default of a search: what was left of its time)")
+    _add_budget(resume, "time limit (default for a search: its remaining time)")
 
 
 def _add_best(action: argparse.ArgumentParser) -> None:
     action.add_argument("share", nargs="?", default="", metavar="SHARE", help="server:/export")
     action.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
-        help="as it is mounted now (default: as it is); what is not varied is kept",
+        help="current mount options (default: read from the mount); options that are not varied stay",
     )  # fmt: skip
     action.add_argument("--direction", choices=("both", "write", "read"), default="both")
-    add_vary(action, "what may be changed, by default what does most")
-    _add_budget(action, "default 5min, or with --bytes as long as it takes")
+    add_vary(action, "settings that may change (default: those with the largest effects)")
+    _add_budget(action, "time limit (default: 5min, or none with --bytes)")
     action.add_argument(
         "--bytes", type=_amount, default=None, metavar="SIZE",
-        help="at most so much over the network, both ways together, such as 10G",
+        help="limit of data over the network, both directions together, such as 10G",
     )  # fmt: skip
-    action.add_argument("--seed", type=int, default=None, help="of what is left to chance")
-    action.add_argument("--no-history", action="store_true", help="do not keep the trials")
+    action.add_argument("--seed", type=int, default=None, help="seed for random choices (default: random)")
+    action.add_argument("--no-history", action="store_true", help="do not save the trials")
 
 
 def _add_axes(action: argparse.ArgumentParser) -> None:
@@ -149,7 +151,7 @@ def _amount(text: str) -> int:
 def _duration(text: str) -> float:
     match = _DURATION.fullmatch(text.strip())
     if match is None or not float(match[1]):
-        raise ArgumentTypeError(f"“{text}” is not a time; write for example 90s, 5min or 2h")
+        raise ArgumentTypeError(f"“{text}” is not a time. Enter for example 90s, 5min or 2h")
     return float(match[1]) * _SECONDS[match[2]]
 
 
@@ -173,10 +175,10 @@ def run_hostless(args: argparse.Namespace) -> int:
         result = _report(args)
     elif args.action == "add":
         recipe = _add_recipe(args)
-        result = recipe if args.json else f"The recipe “{recipe.name}” is kept."
+        result = recipe if args.json else f"Saved the recipe “{recipe.name}”."
     else:
         delete_recipe(args.recipe)
-        result = {} if args.json else f"The recipe “{args.recipe}” is removed."
+        result = {} if args.json else f"Removed the recipe “{args.recipe}”."
     print(result if isinstance(result, str) else _json(result))
     return 0
 
@@ -225,7 +227,7 @@ def add_vary(action: argparse.ArgumentParser, text: str) -> None:
     """
     action.add_argument(
         "--vary", action="append", default=[], metavar="NAME=LEVELS",
-        help=f"rsize=4k,64k,1M for example; can be given several times; {text}",
+        help=f"for example rsize=4k,64k,1M (can be repeated); {text}",
     )  # fmt: skip
 
 
@@ -234,12 +236,14 @@ def add_recipe_arguments(action: argparse.ArgumentParser) -> None:
     group = action.add_argument_group("instead of a recipe")
     group.add_argument(
         "--vary", action="append", default=[], metavar="NAME=LEVELS",
-        help="rsize=4k,64k,1M for example; given several times, every combination is compared",
+        help="for example rsize=4k,64k,1M (if repeated, every combination is compared)",
     )  # fmt: skip
-    group.add_argument("--alone", action="store_true", help="vary each alone; the first level is the base")
-    group.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="options of all sets")
-    group.add_argument("--size", default="", help=f"of the file that is copied, default {_SIZE}")
-    group.add_argument("--repeats", type=int, default=None, help=f"default {_REPEATS}")
+    group.add_argument(
+        "--alone", action="store_true", help="vary one setting at a time, the first value as reference"
+    )
+    group.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="mount options of all sets")
+    group.add_argument("--size", default="", help=f"size of the copied file (default: {_SIZE})")
+    group.add_argument("--repeats", type=int, default=None, help=f"repeats of each set (default: {_REPEATS})")
 
 
 def factors_from_args(args: argparse.Namespace) -> list[Factor]:
@@ -255,7 +259,7 @@ def factors_from_args(args: argparse.Namespace) -> list[Factor]:
         if not name.strip() or not found:
             raise _bad_factor(text, "it has no levels.")
         if any(factor.name == name.strip() for factor in factors):
-            raise _bad_factor(text, "it is there twice.")
+            raise _bad_factor(text, "it appears twice.")
         try:
             found = [normalized_level(name.strip(), level) for level in found]
         except ValueError as error:

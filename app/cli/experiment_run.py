@@ -230,7 +230,7 @@ def _resume_hint(args: argparse.Namespace, recorder: _Recording) -> Generator[No
         recorder.close()
         if interrupted and recorder.number:
             lab = f"--lab {args.lab} " if args.lab is not None else ""
-            print(f"Go on with it: mountwright {lab}experiment resume {recorder.number}", file=sys.stderr)
+            print(f"To resume: mountwright {lab}experiment resume {recorder.number}", file=sys.stderr)
 
 
 def _finish_output(text: str, stopped: Message | None, number: int) -> str:
@@ -279,7 +279,7 @@ def _continue_run(
     experiment = stored.plan.experiment
     search = experiment.recipe == SEARCH_NAME
     print(
-        f"Going on with {'search' if search else 'experiment'} {stored.number}: {experiment.title} on "
+        f"Resuming {'search' if search else 'experiment'} {stored.number}: {experiment.title} on "
         f"{experiment.share}.",
         file=sys.stderr,
         flush=True,
@@ -399,13 +399,13 @@ class _Recording:
         self._recorder.add(*outcomes)
         error = self._recorder.save()
         if error is not None:
-            self._print(f"The trials are not kept for now: {error.message} It is tried again with the next.")
+            self._print(f"Trials are not being saved: {error.message} Saving is retried after each trial.")
 
     def close(self) -> None:
         """Save outcomes that are left, print how many are lost, and release the lock."""
         self._recorder.close()
         if self._recorder.unsaved:
-            self._print(f"{len(self._recorder.unsaved)} trial(s) could not be kept in the history.")
+            self._print(f"{len(self._recorder.unsaved)} trial(s) could not be saved in the history.")
 
     def _print(self, text: str) -> None:
         self.line.clear()

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 _STRATEGIES = {
     "full": "every combination",
-    "one-at-a-time": "each alone around a base",
-    "rows": "the combinations that are spelled out",
+    "one-at-a-time": "one setting at a time around a reference",
+    "rows": "the listed combinations",
 }
 _PHASES = {"trying": "trying", "warm-up": "warm-up", "trial": "trial", "retest": "re-test", "done": "trial"}
 #: Most option sets in a ranking table.
@@ -74,9 +74,9 @@ def recipe_text(recipe: Recipe) -> str:
         lines.append(f"  {work.name}: {amount}, {work.direction}")
     study = recipe.study
     if study is not None:
-        lines += ["", f"{study.name}. {study.by}.", "Measured then:"]
+        lines += ["", f"{study.name}. {study.by}.", "Measured in the study:"]
         lines += [f"  {line}" for line in study.measured.strip().splitlines()]
-        lines += ["Concluded then:", f"  {study.concluded}"]
+        lines += ["Conclusion of the study:", f"  {study.concluded}"]
         lines += ["Today:", f"  {study.today}"] if study.today else []
     return "\n".join(lines)
 
@@ -120,7 +120,7 @@ def best_text(result: BestSettings, number: int) -> str:
         number: number of the search in the history, 0 if it is not saved.
     """
     answer, found = result.answer, analyze_search(result, format_figure)
-    rows = [["", "ABOUT", "LIKELY BETWEEN", "TRIALS", "OPTION SET"]]
+    rows = [["", "ABOUT", "LIKELY RANGE", "TRIALS", "OPTION SET"]]
     for row in search_rows(result):
         between = f"{format_speed(row.low)} and {format_speed(row.high)}"
         name = f"{_ROWS[row.name]}{', tested again' if row.again else ''}"
@@ -209,7 +209,7 @@ def ending_text(result: ExperimentResult, outcomes: Sequence[TrialOutcome], numb
         lines[0] += f" They are in the history as experiment {number}."
     if result.stopped:
         lines.append(message_text(result.stopped))
-    for state, text in (("failed", "failed"), ("mismatch", "ran with other values than planned")):
+    for state, text in (("failed", "failed"), ("mismatch", "ran with values other than planned")):
         notes = [outcome.note for outcome in outcomes if outcome.state == state]
         if notes:
             lines.append(f"{len(notes)} trial(s) {text}. The first: {notes[0]}")
@@ -219,7 +219,7 @@ def ending_text(result: ExperimentResult, outcomes: Sequence[TrialOutcome], numb
 def _section(found: FigureAnalysis) -> list[str]:
     """Return the conclusion of one figure of one workload, its ranking, levels and matrices."""
     ranked = found.ranking
-    rows = [["PLACE", "GROUP", "MEDIAN", "INTERVAL", "TIME-OUTS", "OPTION SET"]]
+    rows = [["RANK", "GROUP", "MEDIAN", "INTERVAL", "TIMEOUTS", "OPTION SET"]]
     rows += [
         [
             str(standing.place),
@@ -238,7 +238,7 @@ def _section(found: FigureAnalysis) -> list[str]:
         lines += [table(rows), *([f"… and {more} more."] if more > 0 else [])]
     levels = level_rows(found)
     if levels:
-        head = [["SETTING", "LEVEL", "BESIDE ITS OTHERS", "SUM OF PLACES"]]
+        head = [["SETTING", "VALUE", "RELATIVE TO MEAN", "RANK SUM"]]
         lines += [
             "",
             table([*head, *([row.factor, row.level, row.beside, f"{row.sum:g}"] for row in levels)]),

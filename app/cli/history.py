@@ -54,58 +54,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         return action
 
     def add_numbers(action: argparse.ArgumentParser) -> None:
-        action.add_argument("numbers", type=_number, nargs="+", metavar="ID", help="number of a run")
+        action.add_argument("numbers", type=_number, nargs="+", metavar="ID", help="ID of a test")
 
-    listing = add("list", "list runs, newest first")
+    listing = add("list", "list tests, newest first")
     _add_filter(listing)
-    listing.add_argument("--limit", type=_number, default=50, help="greatest number of runs (default 50)")
+    listing.add_argument("--limit", type=_number, default=50, help="maximum number of tests (default: 50)")
     add("experiments", "list the experiments, newest first")
-    show = add("show", "show one run with everything measured")
+    show = add("show", "show one test with all its results")
     show.add_argument("number", type=_number, metavar="ID")
-    compare = add("compare", "compare two runs, or two sets of them")
-    compare.add_argument("before", type=_numbers, metavar="A[,A…]", help="numbers of runs")
+    compare = add("compare", "compare two tests, or two sets of tests")
+    compare.add_argument("before", type=_numbers, metavar="A[,A…]", help="IDs of tests")
     compare.add_argument("after", type=_numbers, metavar="B[,B…]")
-    tag = add("tag", "give runs tags, or take some from them")
+    tag = add("tag", "add or remove tags of tests")
     tag.add_argument("--add", action="append", default=[], metavar="TAG")
     tag.add_argument("--remove", action="append", default=[], metavar="TAG")
     add_numbers(tag)
-    note = add("note", "write the note of a run")
+    note = add("note", "set the note of a test")
     note.add_argument("number", type=_number, metavar="ID")
-    note.add_argument("text", metavar="TEXT", help="“” for none")
-    baseline = add("baseline", "compare later tests like a run with it")
-    baseline.add_argument("--clear", action="store_true", help="no longer")
+    note.add_argument("text", metavar="TEXT", help="text of the note (“” removes it)")
+    baseline = add("baseline", "compare later tests of the same kind with a test")
+    baseline.add_argument("--clear", action="store_true", help="remove the baseline mark")
     baseline.add_argument("number", type=_number, metavar="ID")
-    delete = add("delete", "take runs out, after a yes")
+    delete = add("delete", "delete tests, after confirmation")
     delete.add_argument("--yes", action="store_true", help="delete without asking")
     add_numbers(delete)
-    export = add("export", "write runs to a new file")
+    export = add("export", "export tests to a new file")
     kind = export.add_mutually_exclusive_group(required=True)
     kind.add_argument(
-        "--csv", dest="csv_file", metavar="FILE", help="a line for each run: figures, options, where it ran"
+        "--csv", dest="csv_file", metavar="FILE", help="one row per test: results, options, environment"
     )
     kind.add_argument("--json", dest="json_file", metavar="FILE",
-                      help="everything measured, experiments too; for import")  # fmt: skip
-    kind.add_argument("--html", dest="html_file", metavar="FILE", help="a report with plots, for any browser")
+                      help="all results, experiments included, for import")  # fmt: skip
+    kind.add_argument("--html", dest="html_file", metavar="FILE", help="report with plots (HTML)")
     kind.add_argument(
-        "--xlsx", dest="xlsx_file", metavar="FILE", help="the lines of --csv as an Excel workbook"
+        "--xlsx", dest="xlsx_file", metavar="FILE", help="the rows of --csv as an Excel workbook"
     )
     export.add_argument("--experiment", type=_number, default=0, metavar="ID",
-                        help="an experiment: its raw trials, everything, or its report")  # fmt: skip
+                        help="export an experiment: its trials, all its data, or its report")  # fmt: skip
     export.add_argument("--id", dest="numbers", type=_numbers, default=[], metavar="ID[,ID…]",
-                        help="only these runs")  # fmt: skip
+                        help="only these tests")  # fmt: skip
     _add_filter(export)
-    importing = add("import", "add the runs of an exported file, those that are there already left out")
+    importing = add("import", "add the tests of an exported file, except those already saved")
     importing.add_argument(
-        "file", metavar="FILE", help="JSON of history export or test --json, - for standard input"
+        "file", metavar="FILE", help="JSON file of “history export” or “test --json” (- reads standard input)"
     )
 
 
 def _add_filter(action: argparse.ArgumentParser) -> None:
-    action.add_argument("--share", default="", help="server:/export, or the path of what is not NFS")
-    action.add_argument("--server", default="", help="its name")
-    action.add_argument("--host", default="", help="that ran the test")
+    action.add_argument(
+        "--share", default="", help="only tests of this share (server:/export, or a path outside NFS)"
+    )
+    action.add_argument("--server", default="", help="only tests of this server")
+    action.add_argument("--host", default="", help="only tests that ran on this computer")
     action.add_argument("--tag", default="")
-    action.add_argument("--kind", default="", help="what was copied: file, files, …")
+    action.add_argument("--kind", default="", help="only tests of this kind: file, files, …")
     action.add_argument(
         "--since",
         type=_moment,
@@ -114,7 +116,12 @@ def _add_filter(action: argparse.ArgumentParser) -> None:
         help="2026-03-01, 2026-03-01T10:00, 24h, 7d or 4w",
     )
     action.add_argument("--baselines", action="store_true", help="only baselines")
-    action.add_argument("text", nargs="*", metavar="WORD", help="in share, options, tags, note, host")
+    action.add_argument(
+        "text",
+        nargs="*",
+        metavar="WORD",
+        help="only tests with this text in any field",
+    )
 
 
 def run_history(args: argparse.Namespace) -> int:
@@ -152,7 +159,7 @@ def save_test(result: TestResult, *, quiet: bool) -> str:
         if recorded.warning:
             print(f"mountwright: {terminal_safe(recorded.warning)}", file=sys.stderr)
         return ""
-    saved = f"Kept in the history as run {recorded.id}."
+    saved = f"Saved in the history as test {recorded.id}."
     comparison = recorded.warning or recorded.comparison
     return terminal_safe("\n".join(["", *filter(None, [comparison]), saved]))
 
@@ -170,14 +177,14 @@ def _list(store: HistoryStore, args: argparse.Namespace) -> str | list[RunSummar
     if args.json:
         return rows
     if not rows:
-        return "No test is kept that fits. “test” keeps each one." if args.action else "No test is kept yet."
+        return "No saved test matches." if args.action else "No tests saved yet. “test” saves each one."
     more = store.count(run_filter) - len(rows)
     return rows_text(rows) + (f"\n… and {more} older ones (--limit)." if more > 0 else "")
 
 
 def rows_text(rows: Sequence[RunSummary]) -> str:
     """Return runs as a table; an asterisk marks a baseline."""
-    cells = [["ID", "STARTED", "SHARE", "LINK", "KIND", "WRITE", "READ", "ASKED FOR", "TAGS AND NOTE"]]
+    cells = [["ID", "STARTED", "SHARE", "LINK", "KIND", "WRITE", "READ", "REQUESTED", "TAGS AND NOTE"]]
     for row in rows:
         labels = " ".join([*(f"#{tag}" for tag in row.tags), row.note]).strip()
         cells.append(
@@ -207,14 +214,14 @@ def _show(store: HistoryStore, args: argparse.Namespace) -> str | Run:
 
 def run_text(run: Run) -> str:
     """Return the figures, options, environment, tags and note of a run as text, without its samples."""
-    head = [f"Run {run.id}, started {run.result.started_at}{', a baseline of its share' * run.baseline}"]
+    head = [f"Test {run.id}, started {run.result.started_at}{', a baseline of its share' * run.baseline}"]
     head += [f"Imported from {run.origin}"] if run.origin else []
     head += [f"Tags: {', '.join(run.tags)}"] if run.tags else []
     head += [f"Note: {run.note}"] if run.note else []
     result = run.result
     options = [
         f"{name}: {option_string(values)}"
-        for name, values in (("Asked for", result.requested), ("In use", result.effective))
+        for name, values in (("Requested", result.requested), ("In use", result.effective))
         if values
     ]
     facts = [
@@ -237,9 +244,9 @@ def compared_text(found: RunComparison) -> str:
     """Return a comparison as text: figures, notes, then differing options and environment."""
     lines = [f"{item.text()[:1].upper()}{item.text()[1:]}." for item in found.comparisons]
     if not lines:
-        lines.append("Nothing was measured in all of them.")
+        lines.append("These tests have no metric in common.")
     lines += found.notes
-    rows = [["NOT THE SAME", "A", "B"], *([item.name, item.before, item.after] for item in found.differing)]
+    rows = [["DIFFERENT", "A", "B"], *([item.name, item.before, item.after] for item in found.differing)]
     return "\n".join(
         [*lines, "", table(rows) if found.differing else "Options and environment are the same."]
     )
@@ -263,8 +270,8 @@ def _baseline(store: HistoryStore, args: argparse.Namespace) -> str:
         return ""
     replaced = store.set_baseline(args.number)
     (row,) = store.rows([args.number])
-    text = f"Later tests of {row.share} like run {row.id} are compared with it."
-    no_longer = [f"Run {number} is no longer a baseline: it was a test like it." for number in replaced]
+    text = f"Test {row.id} is now the baseline for later tests of {row.share} of the same kind."
+    no_longer = [f"It replaces test {number} as the baseline." for number in replaced]
     return " ".join([text, *no_longer])
 
 
@@ -273,12 +280,12 @@ def _delete(store: HistoryStore, args: argparse.Namespace) -> str:
         rows = store.rows(args.numbers)
         ask_consent(
             terminal_safe(rows_text(rows)) + "\n",
-            "Delete this?" if len(rows) == 1 else "Delete these?",
+            "Delete this test?" if len(rows) == 1 else "Delete these tests?",
             hint="Give --yes.",
             refused="Nothing was deleted.",
         )
     deleted = store.delete(args.numbers)
-    return f"Deleted {len(deleted)} run{'s' * (len(deleted) != 1)}."
+    return f"Deleted {len(deleted)} test{'s' * (len(deleted) != 1)}."
 
 
 def _export(store: HistoryStore, args: argparse.Namespace) -> str:
@@ -299,7 +306,7 @@ def _export(store: HistoryStore, args: argparse.Namespace) -> str:
         )
         data = runs_file(store, rows, kind, experiments, unreadable=None if args.numbers else unreadable_runs)
         written = len(rows) - len(unreadable_runs)
-        subject = f"{written} run{'s' * (written != 1)}"
+        subject = f"{written} test{'s' * (written != 1)}"
         for error in unreadable_experiments + unreadable_runs:
             print(f"mountwright: Left out: {error.message} {error.hint}", file=sys.stderr)
     save_file(str(Path.cwd() / path), data)
@@ -311,7 +318,7 @@ def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[St
     if args.json:
         return rows
     if not rows:
-        return "No experiment is kept yet."
+        return "No experiments saved yet."
     cells = [["ID", "STARTED", "RECIPE", "SHARE", "HOST", "TRIALS DONE", "NOTE"]]
     cells += [
         [str(row.id), _local(row.started_at), row.name, row.share, row.host, str(row.done), row.note]
@@ -323,9 +330,9 @@ def _experiments(store: HistoryStore, args: argparse.Namespace) -> str | list[St
 def _import(store: HistoryStore, args: argparse.Namespace) -> str:
     raw = read_input(args.file, MAX_BYTES, expected="an exported history")
     result = import_history(store, history_from_json(raw), Path(args.file).name)
-    text = f"Added {len(result.added)} run{'s' * (len(result.added) != 1)}; {result.known} known already."
+    text = f"Added {len(result.added)} test{'s' * (len(result.added) != 1)}. {result.known} already saved."
     if result.experiments or result.known_experiments:
-        text += f" Experiments: {len(result.experiments)} added, {result.known_experiments} known already."
+        text += f" Experiments: {len(result.experiments)} added, {result.known_experiments} already saved."
     if result.trials:
         text += f" Added {result.trials} trial{'s' * (result.trials != 1)} to experiments imported before."
     return text
@@ -336,14 +343,14 @@ def _number(text: str) -> int:
         number = int(text)
         if 1 <= number <= _MAX_COUNT:
             return number
-    raise argparse.ArgumentTypeError(f"“{text}” is no number from 1 to {_MAX_COUNT}")
+    raise argparse.ArgumentTypeError(f"“{text}” is not a number from 1 to {_MAX_COUNT}")
 
 
 def _numbers(text: str) -> list[int]:
     try:
         return list(dict.fromkeys(_number(word) for word in text.split(",")))
     except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(f"“{text}” is no list of numbers such as 3 or 3,4,5") from None
+        raise argparse.ArgumentTypeError(f"“{text}” is not a list of numbers such as 3 or 3,4,5") from None
 
 
 def _moment(text: str) -> datetime:
@@ -355,7 +362,7 @@ def _moment(text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"“{text}” is no date such as 2026-03-01, and no age such as 7d"
+            f"“{text}” is not a date such as 2026-03-01 or an age such as 7d"
         ) from None
 
 

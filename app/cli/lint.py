@@ -81,10 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "nfsmount.conf), - for standard input, or options as after mount -o",
     )
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--file", dest="as_file", action="store_true", help="it is a file")
-    kind.add_argument("--options", dest="as_options", action="store_true", help="it is an option string")
+    kind.add_argument("--file", dest="as_file", action="store_true", help="the argument is a file")
+    kind.add_argument(
+        "--options", dest="as_options", action="store_true", help="the argument is an option string"
+    )
     parser.add_argument(
-        "--no-facts", action="store_true", help="leave out what is known of this computer: it is for another"
+        "--no-facts",
+        action="store_true",
+        help="ignore facts about this computer",
     )
 
 
@@ -172,7 +176,7 @@ def report_text(report: LintReport, *, icons: bool) -> str:
     counts = ", ".join(_counted(number, word) for word, number in report.counts.items() if number)
     number = len(report.entries)
     subject = ("1 NFS entry" if number == 1 else f"{number} NFS entries") + f" of {report.file}"
-    blocks.append(f"{subject if report.file else 'The options'}: {counts or 'nothing to complain about'}.")
+    blocks.append(f"{subject if report.file else 'The options'}: {counts or 'no problems found'}.")
     return terminal_safe("\n\n".join(blocks))
 
 

@@ -305,7 +305,7 @@ def _master_flag_problems(line: str) -> list[str]:
     found: list[str] = []
     for flag, value in _MASTER_FLAG.findall(line):
         if flag.startswith("--") and flag not in _MASTER_FLAGS:
-            found.append(f"{flag} is no option of a master map.")
+            found.append(f"{flag} is not an option of a master map.")
         elif (flag.endswith("timeout") or flag in {"-n", "-t"}) and not value.isdecimal():
             found.append(f"{flag} takes whole seconds.")
         elif flag == "--mode" and _OCTAL_MODE.fullmatch(value) is None:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of "list" to its parser."""
     command.add_argument(
-        "mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="list only what is at this path"
+        "mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="list only the mount at this path"
     )
     command.add_argument(
         "--space", action="store_true",
-        help="ask the servers how much is used and free; one that is silent is waited for 10 s",
+        help="ask the servers how much space is used and free (10 s at most per server)",
     )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def _ask_spaces(host: Host, mounts: MountTable) -> dict[str, Space]:
 
 def _space_lines(spaces: list[Space]) -> list[str]:
     if not spaces:
-        return ["", "Space is known of active mounts only."]
+        return ["", "Space is known for active mounts only."]
     rows = [["MOUNT POINT", "SIZE", "USED", "AVAILABLE", "AVAILABLE INODES", ""]]
     rows += [
         [

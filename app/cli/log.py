@@ -20,10 +20,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("mount_point", metavar="MOUNTPOINT", help="absolute path")
     command.add_argument(
         "--since", type=_ago, default=86400.0, metavar="AGE",
-        help="only lines as young as this: 30m, 24h or 7d, at most 7d (default: 24h)",
+        help="maximum age of the lines: 30m, 24h or 7d, at most 7d (default: 24h)",
     )  # fmt: skip
     command.add_argument(
-        "--lines", type=_count, default=200, metavar="N", help="at most N lines, the newest (default: 200)"
+        "--lines",
+        type=_count,
+        default=200,
+        metavar="N",
+        help="at most the newest N lines (default: 200)",
     )
 
 

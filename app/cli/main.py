@@ -183,7 +183,7 @@ def _wait_for_cleanup(call: Call, timeout_s: float) -> None:
             call.result(step_s)
             return
         waited_s += step_s
-        _print_message(f"Waiting until what was begun is undone ({waited_s:.0f} s)…")
+        _print_message(f"Rolling back the unfinished change ({waited_s:.0f} s)…")
     raise TimeoutError
 
 
@@ -198,7 +198,7 @@ def _discover(host: Host, args: argparse.Namespace) -> str:
     if args.json:
         return _json(result)
     if args.forget:
-        return "The servers used recently are forgotten."
+        return "Cleared the list of recently used servers."
     if args.scan:
         return servers_text(result, "No NFS server answers on these networks.")
     if not args.server:

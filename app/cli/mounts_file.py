@@ -50,11 +50,11 @@ def add_export(command: argparse.ArgumentParser) -> None:
 def add_import(command: argparse.ArgumentParser) -> None:
     """Add the arguments of "import-mounts" to its parser."""
     command.add_argument("file", metavar="FILE", help="of export-mounts, - for standard input")
-    command.add_argument("--dry-run", action="store_true", help="show what would be written; do nothing")
+    command.add_argument("--dry-run", action="store_true", help="show what would be written, and do nothing")
     command.add_argument("--yes", action="store_true", help="write without asking")
     command.add_argument(
         "--only", action="append", default=[], metavar="MOUNTPOINT",
-        help="only this entry; may be repeated (default: all that are new or differ and have no error)",
+        help="only this entry (can be repeated; default: all that are new or differ and have no error)",
     )  # fmt: skip
     command.add_argument(
         "--save-in", choices=[word for word in get_args(SaveIn) if word], default="",
@@ -63,7 +63,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--mount",
         action="store_true",
-        help="mount what was written and is not mounted (default: mount nothing)",
+        help="mount the saved entries that are not mounted (default: mount nothing)",
     )
 
 

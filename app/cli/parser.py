@@ -32,10 +32,10 @@ from app.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_DESCRIPTION = mark("""Mount NFS shares, see what is really in use, and measure them honestly.
+_DESCRIPTION = mark("""Mount NFS shares, see which options are in use, and measure their speed.
 Without a command it opens the window.""")
 
-_EPILOG = """exit codes: 0 done, 1 it failed or lint found an error, 2 wrong usage, 70 a bug,
+_EPILOG = """exit codes: 0 success, 1 failed or lint found an error, 2 wrong usage, 70 a bug,
             77 not authorized, 130 cancelled; of shell that of its command
 
 examples:
@@ -108,20 +108,20 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_list(add("list", "list the NFS mounts, configured and active"))
 
-    add_discover(add("discover", "find servers, and ask one what it exports and offers"))
+    add_discover(add("discover", "find servers, or show what one exports and offers"))
 
-    facts = add("facts", "show what is known of the client, and of a share's link and server")
+    facts = add("facts", "show facts about the client, and about a share's link and server")
     facts.add_argument("where", nargs="?", default="", metavar="SHARE|MOUNTPOINT")
 
     add_advise(add("advise", "recommend options for a mount, with reasons"))
 
-    add_tunables(add("tunables", "show what stands beside the mount options: readahead, slot tables, …"))
+    add_tunables(add("tunables", "show kernel settings that affect NFS mounts (readahead, slot tables)"))
 
-    add_watch(add("watch", "show what a mount does, once a second"))
+    add_watch(add("watch", "show live statistics of a mount, once a second"))
 
     add_log(add("log", "show the system log's lines about a mount and its server"))
 
-    mount = add("mount", "mount a share and show requested against effective options")
+    mount = add("mount", "mount a share and compare requested options with those in use")
     mount.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="as for mount(8)")
     mount.add_argument("share", nargs="?", default="", metavar="SHARE", help="server:/export")
     mount.add_argument("mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="absolute path")
@@ -130,25 +130,25 @@ def build_parser() -> argparse.ArgumentParser:
     umount = add("umount", "unmount")
     umount.add_argument("mount_point", nargs="?", default="", metavar="MOUNTPOINT")
     umount.add_argument(
-        "-f", "--force", action="store_true", help="give up requests that wait for the server"
+        "-f", "--force", action="store_true", help="abort requests that wait for the server (force)"
     )
-    umount.add_argument("-l", "--lazy", action="store_true", help="detach now, finish when no longer in use")
+    umount.add_argument("-l", "--lazy", action="store_true", help="detach now, finish when not in use (lazy)")
 
     add_yes(umount)
-    add_apply(add("apply", "change a mount and where it is kept; go back if anything fails"))
+    add_apply(add("apply", "change a mount and where it is saved, with rollback on failure"))
 
     add_lint(add("lint", "look for mistakes and risks in an fstab or an option string"))
 
-    add_persist(add("persist", "write a mount to /etc/fstab, or change the one there, after a yes"))
+    add_persist(add("persist", "write a mount to /etc/fstab, or change its entry, after confirmation"))
     add_remove(
         add(
             "forget",
-            "take a mount, and its saved readahead, out of /etc/fstab or units made here, after a yes",
+            "remove a mount and its saved readahead from /etc/fstab or systemd units, after confirmation",
         )
     )
 
     add_import_mount(
-        add("import", "save a mount that a unit of others or a map of autofs configures, after a yes")
+        add("import", "save a mount from another program's systemd unit or an autofs map, after confirmation")
     )
 
     _add_test(add("test", "copy to and from a directory and measure the speed"))
@@ -158,12 +158,12 @@ def build_parser() -> argparse.ArgumentParser:
         lambda action: _add_lab(action, default=argparse.SUPPRESS),
     )
 
-    add_history(add("history", "list, compare, export and import the tests that were kept"))
+    add_history(add("history", "list, compare, export and import saved tests"))
 
     add_export(add("export-mounts", "write all mounts to a file, to import them elsewhere"))
-    add_import(add("import-mounts", "save the mounts of an exported file here, after a preview and a yes"))
+    add_import(add("import-mounts", "save the mounts of an exported file here, after confirmation"))
 
-    add_convert(add("convert", "read a mount however it is written and write it as other systems do"))
+    add_convert(add("convert", "convert a mount command or configuration to other formats"))
 
     add_shell(add("shell", "run a command, or a shell, as root in the lab, with mountwright on its PATH"))
     return parser
@@ -175,11 +175,14 @@ def _add_test(test: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         metavar="PATH|SHARE",
-        help="a directory, on NFS or not; or server:/export, mounted for the test where nobody else sees it",
+        help="a directory (NFS or local), or server:/export, which the test mounts privately",
     )
     test.add_argument("-o", dest="options", default="", metavar="OPTIONS", help="mount options of the share")
     test.add_argument(
-        "--below", default="", metavar="DIRECTORY", help="where in the share to test (default its root)"
+        "--below",
+        default="",
+        metavar="DIRECTORY",
+        help="directory of the share to test (default: its root)",
     )
     preset = test.add_mutually_exclusive_group()
     for name, text in (("quick", "about 15 seconds"), ("normal", "about a minute"),
@@ -190,10 +193,13 @@ def _add_test(test: argparse.ArgumentParser) -> None:
             action="store_const",
             const=name,
             help=f"{text}: the size (or the number of small files) is chosen for the link and the free "
-            "space, with repeats enough for a 95 %% interval; of a grid which cells, and for how long",
+            "space, with enough repeats for a 95%% confidence interval (with --grid: cells and time)",
         )
     test.add_argument(
-        "--repeats", type=_count, default=None, help="how often; more than one are preceded by a warm-up"
+        "--repeats",
+        type=_count,
+        default=None,
+        help="number of repeats (more than one start with a warm-up)",
     )
     test.add_argument(
         "--files",
@@ -201,33 +207,35 @@ def _add_test(test: argparse.ArgumentParser) -> None:
         default=None,
         metavar="N",
         help=f"copy N small files instead of one (of {format_size(DEFAULT_SMALL_SIZE)} each, or --size); "
-        "measures also how fast files are made, looked up and removed",
+        "also measures how fast files are created, looked up and removed",
     )
     test.add_argument(
-        "--small-files", action="store_true", help="the same, as many as the preset chooses, else 1000"
+        "--small-files",
+        action="store_true",
+        help="copy many small files (default: 1000, or as the preset)",
     )
     test.add_argument(
         "--own",
         default=None,
         metavar="FILE|FOLDER",
-        help="copy this file or folder of yours there and back and compare every byte; it is only read",
+        help="copy this file or directory to the share and back, and compare every byte",
     )
     _add_grid(test)
     test.add_argument(
-        "--size", type=_size, default=None, help=f"file size (default {format_size(DEFAULT_SIZE)})"
+        "--size", type=_size, default=None, help=f"file size (default: {format_size(DEFAULT_SIZE)})"
     )
     test.add_argument(
         "--block-size",
         type=_size,
         default=CP_CALL_SIZE,
-        help="bytes of each call (default: as cp on this mount)",
+        help="bytes per read or write call (default: as cp on this mount)",
     )
     test.add_argument("--direction", choices=("both", "write", "read"), default="both")
     test.add_argument(
         "--cache",
         choices=("fadvise", "direct", "fresh-mount"),
         default="fadvise",
-        help="how the client's cache is kept out of the read (fresh-mount: only of a share)",
+        help="how the read bypasses the client's cache (fresh-mount: only for a share)",
     )
     test.add_argument("--sync", action="store_true", help="write with O_SYNC")
     test.add_argument(
@@ -244,29 +252,29 @@ def _add_test(test: argparse.ArgumentParser) -> None:
         help="how much memory the server has: --quick, --normal and --thorough copy a file half as large "
         "again, so that a third or more of it comes from the server's disk",
     )
-    test.add_argument("--no-history", action="store_true", help="do not keep the result in the history")
+    test.add_argument("--no-history", action="store_true", help="do not save the result in the history")
 
 
 def _add_grid(test: argparse.ArgumentParser) -> None:
     test.add_argument(
         "--grid",
         action="store_true",
-        help="measure reading and writing, in sequence and at random, in a file of --size through fio: a "
+        help="measure sequential and random reads and writes in a file of --size through fio: one grid "
         "cell for each pattern, record size, queue depth and number of jobs; --repeats measures it as often",
     )
     for name, read, text in (
-        ("records", _sizes, "bytes of each request (default 4k,64k,1M)"),
-        ("patterns", _patterns, f"of {', '.join(ACCESS_PATTERNS)} (default all)"),
-        ("depths", _counts, "requests under way at once (default 1,16)"),
-        ("jobs", _counts, "jobs at once (default 1)"),
+        ("records", _sizes, "bytes per request (default: 4k,64k,1M)"),
+        ("patterns", _patterns, f"access patterns of {', '.join(ACCESS_PATTERNS)} (default: all)"),
+        ("depths", _counts, "queue depths: requests in flight (default: 1,16)"),
+        ("jobs", _counts, "numbers of parallel jobs (default: 1)"),
     ):
-        test.add_argument(f"--{name}", type=read, default=None, metavar="LIST", help=f"of the grid: {text}")
+        test.add_argument(f"--{name}", type=read, default=None, metavar="LIST", help=f"with --grid: {text}")
     test.add_argument(
         "--cell-seconds",
         type=_seconds,
         default=None,
         metavar="S",
-        help="how long each cell of the grid is measured (default 2, after a warm-up of a quarter)",
+        help="seconds per grid cell (default: 2, after a warm-up of a quarter of it)",
     )
 
 
@@ -304,14 +312,14 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.command == "convert":
         take_trailing(args)
         if args.lab is not None:
-            parser.error("convert works on text alone; leave --lab out")
+            parser.error("convert works on text only: remove --lab")
     lab = args.lab is not None
     if args.command == "mount" and not lab and not (args.share and args.mount_point):
         parser.error("mount needs SHARE and MOUNTPOINT")
     if args.command == "history" and lab:
-        parser.error("history reads what was kept; leave --lab out")
+        parser.error("history reads saved tests: remove --lab")
     if args.command == "lint" and lab:
-        parser.error("lint judges options without mounting anything; leave --lab out")
+        parser.error("lint checks options without mounting anything: remove --lab")
     if args.command == "shell" and not lab:
         parser.error("shell needs --lab LINK before it: it runs commands in the lab's guest alone")
     if args.command == "umount" and not lab and not args.mount_point:
@@ -330,20 +338,20 @@ def _check_grid(parser: argparse.ArgumentParser, args: argparse.Namespace) -> No
             parser.error(f"--{given[0].replace('_', '-')} is for --grid")
         return
     if args.own or args.files or args.small_files or args.sync:
-        parser.error("--grid says what is measured: leave --own, --files and --sync out")
+        parser.error("--grid chooses what is measured: remove --own, --files and --sync")
     chosen = [name.replace("_", "-") for name in given if name != "patterns"]
     if args.preset and chosen:
-        parser.error(f"--{args.preset} chooses the cells and their time; leave --{chosen[0]} out")
+        parser.error(f"--{args.preset} chooses the cells and their time: remove --{chosen[0]}")
     if args.direction != "both" or args.cache != "fadvise":
-        parser.error("--grid takes the direction from --patterns and goes past the cache")
+        parser.error("--grid takes the direction from --patterns and bypasses the cache")
 
 
 def _check_test(parser: argparse.ArgumentParser, args: argparse.Namespace, *, lab: bool) -> None:
     small = args.files is not None or args.small_files
     if args.preset and (args.repeats or args.files or (args.size and not small)):
-        parser.error(f"--{args.preset} chooses size and repeats; leave --size, --files and --repeats out")
+        parser.error(f"--{args.preset} chooses size and repeats: remove --size, --files and --repeats")
     if args.own and (small or args.size):
-        parser.error("--own says what is copied; leave --size, --files and --small-files out")
+        parser.error("--own chooses what is copied: remove --size, --files and --small-files")
     if args.server_memory and not (args.preset and not (small or args.own or args.grid)):
         parser.error("--server-memory is for one file with --quick, --normal or --thorough; else give --size")
     _check_grid(parser, args)

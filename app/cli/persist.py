@@ -27,7 +27,7 @@ def add_persist(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "-o", dest="options", default=None, metavar="OPTIONS",
         help="as in fstab (default: those of the old entry, or of the live mount). A new entry gets "
-        "_netdev,nofail too, or the question whether nofail, and an old one keeps those of both that it had",
+        "_netdev,nofail too, or the question whether nofail. An old entry keeps its _netdev and nofail",
     )  # fmt: skip
     add_exact(command)
     command.add_argument("share", metavar="SHARE", help="server:/export")
@@ -108,16 +108,14 @@ def report_text(report: SavedEntryReport) -> str:
     """Return the report of a change as text."""
     diff = _combined_diff(report)
     if not diff:
-        return "It says so already; nothing was written."
+        return "The file already contains this entry. Nothing changed."
     if not report.written:
         return "\n".join([diff, *_warnings(report)])
-    lines = (
-        [f"Wrote: {report.line}" if report.line else "The mount is not kept any more."] if report.diff else []
-    )
+    lines = [f"Wrote: {report.line}" if report.line else "Removed the saved mount."] if report.diff else []
     lines += added_sentences(report.for_safety, report.for_boot)
-    lines += [f"The file as it was: {report.backup}"] if report.backup else []
+    lines += [f"Backup of the old file: {report.backup}"] if report.backup else []
     if report.readahead is not None and report.readahead.written:
-        lines.append(f"The saved readahead is removed: {report.readahead.file}")
+        lines.append(f"Removed the saved readahead: {report.readahead.file}")
     return "\n".join([*lines, *report.warnings])
 
 

@@ -37,7 +37,7 @@ def ask_consent(shown: str, question: str, *, hint: str, refused: str) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise AppError(
             ErrorKind.USAGE,
-            "Nothing is changed without a yes, and there is no terminal to ask on.",
+            "The change needs confirmation, and standard input is not a terminal.",
             hint=hint,
         )
     print(shown, end="", file=sys.stderr)
@@ -54,14 +54,14 @@ Query = TypeVar("Query", MountArgs, UnmountArgs)
 APPROVABLE = frozenset({
     ErrorKind.MOUNT_POINT_RESTRICTED, ErrorKind.MOUNT_NOT_YOURS, ErrorKind.OPTION_RESERVED,
 })  # fmt: skip
-_HINT = "Read what it concerns, then give --yes."
+_HINT = "Read the description above, then add --yes."
 _REFUSED = "Nothing was changed."
 
 
 def add_yes(command: argparse.ArgumentParser) -> None:
     """Add the option --yes to a parser."""
     command.add_argument(
-        "--yes", action="store_true", help="agree to what an administrator has to approve by itself"
+        "--yes", action="store_true", help="confirm a mount that an administrator has to approve separately"
     )
 
 
@@ -119,7 +119,7 @@ def confirm_nofail(mount_point: str, *, yes: bool) -> bool:
     """Ask whether the computer may boot without the server (nofail); False with --yes or no terminal."""
     if not yes and has_terminal():
         print(
-            f"May the computer start although {mount_point} cannot be mounted (nofail)? [y/N] ",
+            f"Boot even if {mount_point} cannot be mounted (nofail)? [y/N] ",
             end="", file=sys.stderr, flush=True,
         )  # fmt: skip
         return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -120,13 +120,13 @@ def figures_lines(result: TestResult) -> list[str]:
         lines.append(f"{_TITLES[name]}: {_figure_text(figure, _as_speed if speed else _as_rate)}")
         if len(figure.values) > 1 and (figure.timeouts or figure.retransmissions):
             lines.append(
-                f"  In all repeats together: time-outs {figure.timeouts}, "
-                f"sent again by this computer {figure.retransmissions}."
+                f"  All repeats together: timeouts {figure.timeouts}, "
+                f"retransmissions by this computer {figure.retransmissions}."
             )
     wide = [name for name, figure in result.figures.items() if figure.wide]
     if wide:
         lines.append(
-            f"The spread is too wide to conclude from ({', '.join(wide)}): repeat it on a quiet network, or "
+            f"The spread is too wide for a conclusion ({', '.join(wide)}): repeat it on a quiet network, or "
             "more often."
         )
     return lines
@@ -143,10 +143,10 @@ def grid_rows(cells: list[GridCell]) -> list[list[str]]:
             "REQUESTS/S",
             "SPEED",
             "MEAN",
-            "95 %",
-            "99 %",
+            "95%",
+            "99%",
             "REPEATS",
-            "HELD BACK BY",
+            "BOTTLENECK",
         ]
     ]
     for cell in cells:
@@ -184,9 +184,9 @@ def _figure_text(figure: Figure, form: Callable[[float], str]) -> str:
         return form(figure.median)
     interval = f"{form(figure.low)} to {form(figure.high)}"
     if figure.confidence < 0.95:
-        spread = f"range {interval}; six repeats or more make a 95 % interval"
+        spread = f"range {interval}; a 95% confidence interval needs six repeats"
     else:
-        spread = f"95 % interval {interval}"
+        spread = f"95% confidence interval {interval}"
     return f"median {form(figure.median)} of {count} repeats, {spread}"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _AT_BOOT = {
     "mounted": "at boot",
     "on-demand": "on demand",
-    "by-hand": "by hand",
+    "by-hand": "manually",
     "gone": "until restart",
 }
 
@@ -35,7 +35,7 @@ def mounts_text(mounts: MountTable) -> str:
     """Return the table of mounts, with their problems and interrupted changes below."""
     lines: list[str] = []
     if mounts.mounts:
-        rows = [["SHARE", "MOUNT POINT", "STATE", "LASTS", "CONFIGURED IN", "READAHEAD", "OPTIONS IN USE"]]
+        rows = [["SHARE", "MOUNT POINT", "STATE", "SAVED", "CONFIGURED IN", "READAHEAD", "OPTIONS IN USE"]]
         rows += [
             [
                 mount.share,
@@ -81,7 +81,7 @@ def _read_ahead(mount: Mount) -> str:
 
 def report_text(report: MountReport) -> str:
     """Return the messages of a mount, and a table of requested options and those in use."""
-    rows = [["OPTION", "ASKED FOR", "IN USE", ""]]
+    rows = [["OPTION", "REQUESTED", "IN USE", ""]]
     rows += [
         [value.name, _plain(value.requested), _plain(value.effective), message_text(value.note)]
         for value in report.values
@@ -129,7 +129,7 @@ def _fact(name: str, value: object) -> str:
     if isinstance(value, bool):
         text = "yes" if value else "no"
     elif name == "loss" and isinstance(value, float):
-        text = f"{100 * value:.3g} %"
+        text = f"{100 * value:.3g}%"
     elif isinstance(value, (int, float)):
         text = str(value)
         for suffix, form in (("_bps", format_rate), ("_s", format_duration), ("_bytes", format_size)):
@@ -155,7 +155,7 @@ def link_text(link: LinkFacts) -> str:
         up = "" if link.up_bps is None or link.up_bps == link.rate_bps else f", {format_rate(link.up_bps)} up"
         parts.append(format_rate(link.rate_bps) + up)
     if link.rtt_s is not None:
-        parts.append(f"round trip {format_duration(link.rtt_s)}")
+        parts.append(f"round-trip time {format_duration(link.rtt_s)}")
     if link.loss:
         parts.append(f"loss {link.loss:.2%}")
     return ", ".join(parts) or "unknown"
@@ -163,26 +163,26 @@ def link_text(link: LinkFacts) -> str:
 
 def test_text(result: TestResult) -> str:
     """Return the figures of a test, its bottleneck, and notes on their limits."""
-    place = f" at {result.path}" if result.path else ", mounted for the test"
+    place = f" at {result.path}" if result.path else ", private mount"
     lines = [f"{result.share}{place}" if result.nfs else result.path]
     if result.link is not None:
         lines.append(f"Link: {link_text(result.link)}")
     if result.grid:
         lines += ["", table(grid_rows(result.grid)), "", *_meaning_lines(result)]
         return "\n".join([*lines, *unmeasured_effects(result), *result.notes])
-    rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIME-OUTS", "SENT AGAIN", "OUT OF ORDER"]]
+    rows = [["", "SPEED", "BYTES", "TRANSFER", "FSYNC", "CLOSE", "TIMEOUTS", "RETRANSMITTED", "OUT OF ORDER"]]
     if result.write is not None:
         rows.append(["write", *_transfer_cells(result.write), "—"])
     if result.read is not None:
         # The client cannot count retransmissions of the server, but sees segments out of order.
         disorder = result.read.disorder
         rows.append(
-            ["read", *_transfer_cells(result.read), "—" if disorder is None else f"{100 * disorder:.2g} %"]
+            ["read", *_transfer_cells(result.read), "—" if disorder is None else f"{100 * disorder:.2g}%"]
         )
     if result.small_read is not None:
         disorder = result.small_read.disorder
         cells = _transfer_cells(result.small_read)
-        rows.append(["small reads", *cells, "—" if disorder is None else f"{100 * disorder:.2g} %"])
+        rows.append(["small reads", *cells, "—" if disorder is None else f"{100 * disorder:.2g}%"])
     lines += ["", table(rows), ""]
     lines += figures_lines(result)
     lines += _meaning_lines(result)

@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
 #: Width of wrapped text, characters.
 _WIDTH = 100
-_TAKES_EFFECT = {"live": "heeded at once", "mount": "heeded by mounts made afterwards"}
+_TAKES_EFFECT = {"live": "immediately", "mount": "for new mounts"}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of tunables."""
     command.add_argument(
-        "mount_point", nargs="?", default="", metavar="MOUNTPOINT", help="show those of this mount too"
+        "mount_point",
+        nargs="?",
+        default="",
+        metavar="MOUNTPOINT",
+        help="show the settings of this mount too",
     )
 
 
@@ -42,10 +46,12 @@ def _lines(tunable: Tunable, now: TunableValue) -> list[str]:
     scope = "this mount" if tunable.scope == "mount" else "the whole computer"
     lines = [f"{tunable.label} ({tunable.name}): {value}"]
     lines += textwrap.wrap(tunable.help, _WIDTH, initial_indent="  ", subsequent_indent="  ")
-    lines.append(f"  Default: {default or 'unknown'}. Of {scope}, {_TAKES_EFFECT[tunable.change]}.")
+    lines.append(
+        f"  Default: {default or 'unknown'}. Scope: {scope}. Takes effect: {_TAKES_EFFECT[tunable.change]}."
+    )
     example = now.value if now.value is not None else str(tunable.default or "VALUE")
     lines.append(f"  Now:    echo {example} | sudo tee {now.path}")
     if tunable.keep:
         line = tunable.persistent_line(example).replace("\n", "; ")
-        lines.append(f"  Lasting: in {tunable.keep}: {line}")
+        lines.append(f"  At boot: in {tunable.keep}: {line}")
     return lines

@@ -31,7 +31,7 @@ _LAB_WAIT_S = 30.0
 #: Headings and widths of the columns, characters.
 _COLUMNS = (
     ("TIME", 7), ("READ", 10), ("WRITE", 10), ("OPS/S", 8), ("ROUND TRIP", 10), ("QUEUE", 9),
-    ("TIME-OUTS", 9), ("RPC AGAIN", 9), ("TCP AGAIN", 9), ("DISORDER", 8), ("ERRORS", 6), ("BUSIEST", 0),
+    ("TIMEOUTS", 9), ("RPC AGAIN", 9), ("TCP AGAIN", 9), ("DISORDER", 8), ("ERRORS", 6), ("BUSIEST", 0),
 )  # fmt: skip
 
 
@@ -42,13 +42,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="MOUNTPOINT",
         nargs="?",
         default="",
-        help="needed unless --lab: the lab's share is mounted, and copied to and from meanwhile",
+        help="needed unless --lab: the lab's share is mounted, and used for copies during the watch",
     )
     command.add_argument(
-        "--interval", type=_interval, default=1.0, metavar="SECONDS", help="between two lines (default 1)"
+        "--interval",
+        type=_interval,
+        default=1.0,
+        metavar="SECONDS",
+        help="seconds between lines (default: 1)",
     )
-    command.add_argument("--count", type=_count, default=0, help="end after so many lines")
-    command.add_argument("--operations", action="store_true", help="a table of all operations each time")
+    command.add_argument("--count", type=_count, default=0, help="stop after this many lines")
+    command.add_argument("--operations", action="store_true", help="add a table of all operations")
 
 
 @contextlib.contextmanager
@@ -109,7 +113,7 @@ class WatchText:
 
     def _table(self, sample: StatsSample) -> list[str]:
         rows = [
-            f"  {'OPERATION':<16} {'OPS/S':>8} {'SPEED':>11} {'QUEUE':>9} {'ROUND TRIP':>10} {'IN ALL':>9}"
+            f"  {'OPERATION':<16} {'OPS/S':>8} {'SPEED':>11} {'QUEUE':>9} {'ROUND TRIP':>10} {'TOTAL':>9}"
         ]
         rows += [
             f"  {operation.name:<16} {operation.ops_per_s:>8.0f} {format_speed(operation.bytes_per_s):>11} "

@@ -43,7 +43,7 @@ class ErrorCode(StrEnum):
     )
     DEADLINE_OUT_OF_RANGE = (
         "usage.deadline-out-of-range",
-        _("{seconds:g} seconds is no deadline."),
+        _("{seconds:g} seconds is not a valid deadline."),
         _("Up to {limit:g} are allowed."),
     )
     QUERY_PROCESS_ENDED = (
@@ -161,7 +161,7 @@ class ErrorCode(StrEnum):
     FILE_NOT_WRITTEN = (
         "io.file-not-written",
         _("{path} could not be written."),
-        _("A file of that name is not replaced, and the folder must be there and be yours."),
+        _("An existing file is not replaced, and the directory must exist and be yours."),
     )
     HEAD_MISSING = (
         "unavailable.head-missing",
@@ -182,7 +182,7 @@ class ErrorCode(StrEnum):
     )
     DIRECTORY_SILENT = (
         "not-responding.directory-silent",
-        _("The folder of {path} did not answer in time."),
+        _("The directory of {path} did not answer in time."),
         _("It may be on a server that does not respond. {instead}"),
     )
     NO_SHELL = (
@@ -198,7 +198,7 @@ class ErrorCode(StrEnum):
     )
     NAME_NOT_UTF8_FOR_HELPER = (
         "usage.name-not-utf8-for-helper",
-        _("A name in the request is not UTF-8, so it cannot be told to the helper."),
+        _("A name in the request is not UTF-8, so it cannot be passed to the helper."),
         _("Use mount and umount in a terminal for this one."),
     )
     HELPER_ENDED_EARLY = (
@@ -208,7 +208,7 @@ class ErrorCode(StrEnum):
     )
     PKEXEC_NOT_INSTALLED = (
         "pkexec-missing.pkexec-not-installed",
-        _("Administrator rights cannot be asked for: the program pkexec is not installed."),
+        _("Administrator permission cannot be requested: the program pkexec is not installed."),
         _(
             "Install the package pkexec (Debian 12, Ubuntu 24.04 and later), policykit-1 (earlier ones) "
             "or polkit (Fedora, openSUSE, Arch)."
@@ -216,13 +216,13 @@ class ErrorCode(StrEnum):
     )
     AUTHORIZATION_DISMISSED = (
         "not-authorized.authorization-dismissed",
-        _("Nothing was changed: the request for administrator rights was dismissed."),
+        _("Nothing was changed: the request for administrator permission was dismissed."),
         _("Try again and enter the password of an administrator."),
     )
     NO_POLKIT_AGENT = (
         "polkit-agent-missing.no-polkit-agent",
         _(
-            "Administrator rights cannot be asked for: no polkit agent runs in this session to ask for "
+            "Administrator permission cannot be requested: no polkit agent runs in this session to ask for "
             "the password."
         ),
         _(
@@ -232,12 +232,12 @@ class ErrorCode(StrEnum):
     )
     POLKIT_SILENT = (
         "not-authorized.polkit-silent",
-        _("Administrator rights cannot be asked for: the polkit service does not answer."),
+        _("Administrator permission cannot be requested: the polkit service does not answer."),
         _("Check that the package polkitd is installed and the system bus runs (systemctl status polkit)."),
     )
     AUTHORIZATION_REFUSED = (
         "not-authorized.authorization-refused",
-        _("Administrator rights were refused."),
+        _("Administrator permission was refused."),
         _(
             "polkit allows this to administrators in a local session. Check the password, or ask an "
             "administrator for the action org.mountwright.{action}."
@@ -250,7 +250,7 @@ class ErrorCode(StrEnum):
     )
     HELPER_NOT_INSTALLED = (
         "helper-missing.helper-not-installed",
-        _("The part of this program that mounts with administrator rights is not installed."),
+        _("The privileged helper, which mounts shares as root, is not installed."),
         _("Run “{command}” once in a terminal, or let an administrator do so."),
     )
 
@@ -265,7 +265,7 @@ class ErrorCode(StrEnum):
     CHANGE_SERVER_SILENT = (
         "not-responding.change-server-silent",
         _("The server of {mount_point} does not answer, so the mount was left alone. Nothing was changed."),
-        _("Try again when the server is back, or change only what counts from the next start."),
+        _("Try again when the server is back, or change only what takes effect at the next boot."),
     )
     READAHEAD_DIFFERS = (
         "io.readahead-differs",
@@ -278,12 +278,12 @@ class ErrorCode(StrEnum):
     )
     MOUNT_GONE = (
         "not-mounted.mount-gone",
-        _("Nothing is mounted at {mount_point}, although it was a moment ago."),
+        _("{mount_point} is no longer mounted."),
     )
     MOUNT_IN_USE = (
         "busy.mount-in-use",
         _("{mount_point} is in use, so it was not unmounted."),
-        _("Close the programs that use it, or choose another way to deal with them."),
+        _("Close the programs that use it, or choose what to do with them."),
     )
     OPTIONS_NOT_RESTORABLE = (
         "option-rejected.options-not-restorable",
@@ -291,7 +291,7 @@ class ErrorCode(StrEnum):
             "{mount_point} has options that this program could not give it again if the change failed: "
             "{problem} Nothing was changed."
         ),
-        _("Keep the change for the next start, or unmount it by hand first."),
+        _("Save the change for the next boot, or unmount it manually first."),
     )
     MOVE_NEEDS_APPROVAL = (
         "mount-point-restricted.move-needs-approval",
@@ -348,11 +348,11 @@ class ErrorCode(StrEnum):
     AUTOFS_MOUNTS_IT = (
         "fstab-refused.autofs-mounts-it",
         _(
-            "autofs mounts {mount_point} whenever somebody enters it, with the options that line {line} "
+            "autofs mounts {mount_point} whenever a program enters it, with the options that line {line} "
             "of {origin} has."
         ),
         _(
-            "Change them in that file; or import the mount without mounting it now, and take it out of "
+            "Change them in that file. Or import the mount without mounting it now, and remove it from "
             "the map."
         ),
     )
@@ -363,13 +363,13 @@ class ErrorCode(StrEnum):
     )
     NEXT_BOOT_NEEDS_SAVING = (
         "usage.next-boot-needs-saving",
-        _("A change for the next start has to be kept somewhere."),
-        _("Keep the mount in fstab or in systemd units."),
+        _("A change for the next boot needs a place to be saved."),
+        _("Save the mount in fstab or in systemd units."),
     )
     KEEP_TIME_OUT_OF_RANGE = (
         "usage.keep-time-out-of-range",
-        _("The time to say that a change is to stay is {keep_s:g} s, which is out of range."),
-        _("Choose 0 to {limit:g} seconds; with 0 nobody is asked."),
+        _("The time to confirm a change is {keep_s:g} s, which is out of range."),
+        _("Choose 0 to {limit:g} seconds. With 0, no confirmation is needed."),
     )
     READAHEAD_OUT_OF_RANGE = (
         "usage.readahead-out-of-range",
@@ -378,7 +378,7 @@ class ErrorCode(StrEnum):
     )
     NO_READAHEAD_TO_SAVE = (
         "usage.no-readahead-to-save",
-        _("There is no readahead to save for {mount_point}: nothing is mounted, and none is given."),
+        _("The readahead to save for {mount_point} is missing: nothing is mounted, and none is given."),
         _("Give the readahead in KiB, with --read-ahead on the command line."),
     )
     SERVER_NAME_UNKNOWN = (
@@ -415,7 +415,7 @@ class ErrorCode(StrEnum):
     READAHEAD_RULE_FOREIGN = (
         "fstab-refused.readahead-rule-foreign",
         _("{path} is not as this program wrote it, so it is left alone."),
-        _("If nobody needs it: sudo rm {path}"),
+        _("If it is not needed: sudo rm {path}"),
     )
     READAHEAD_RULE_UNREADABLE = (
         "fstab-refused.readahead-rule-unreadable",
@@ -429,13 +429,13 @@ class ErrorCode(StrEnum):
     )
     UNITS_CHANGED = (
         "fstab-refused.units-changed",
-        _("The units of {mount_point} were changed by somebody else, so they are left alone."),
-        _("Remove them, and keep the mount here again."),
+        _("The units of {mount_point} were changed by another program or user, so they are left unchanged."),
+        _("Remove them, and save the mount here again."),
     )
     UNIT_FOREIGN = (
         "fstab-refused.unit-foreign",
         _("The unit “{path}” was not made by this program, so it is not changed."),
-        _("Change it in the way it was made, or keep the mount in fstab."),
+        _("Change it where it was made, or save the mount in fstab."),
     )
 
     # service
@@ -469,23 +469,23 @@ class ErrorCode(StrEnum):
     )
     NAME_NOT_UTF8_FOR_AGENT = (
         "usage.name-not-utf8-for-agent",
-        _("A name in the request is not UTF-8, so it cannot be told to the agent."),
+        _("A name in the request is not UTF-8, so it cannot be used."),
         _("Use a name of plain characters."),
     )
     FRESH_MOUNT_IN_USE = (
         "unavailable.fresh-mount-in-use",
-        _("A mount of this computer is not mounted afresh for a test: it may be in use."),
-        _("Choose another way to keep the cache out of the read."),
+        _("A mount of this computer is not remounted for a test: it may be in use."),
+        _("Choose another way to bypass the cache."),
     )
     FRESH_MOUNT_NOT_OURS = (
         "unavailable.fresh-mount-not-ours",
-        _("Only an NFS mount that was made here can be mounted afresh for the read."),
-        _("Choose another way to keep the cache out of the read."),
+        _("Only an NFS mount that this test made can be remounted for the read."),
+        _("Choose another way to bypass the cache."),
     )
     REQUEST_TOO_LONG = (
         "protocol.request-too-long",
         _("A request line is too long."),
-        _("{limit} MiB are taken at most. An experiment of so many trials cannot go on: begin a new one."),
+        _("The limit is {limit} MiB. An experiment with so many trials cannot continue. Start a new one."),
     )
     VERB_UNKNOWN = (
         "usage.verb-unknown",
@@ -524,8 +524,8 @@ class ErrorCode(StrEnum):
     )
     NO_CHANGE_WAITS = (
         "usage.no-change-waits",
-        _("No change of this number waits for a yes."),
-        _("It is over already: the list shows what is mounted now."),
+        _("No change with this number waits for confirmation."),
+        _("It has ended. The list shows what is mounted now."),
     )
     NO_NFS_MOUNT = (
         "not-mounted.no-nfs-mount",
@@ -536,14 +536,14 @@ class ErrorCode(StrEnum):
     NO_SHARE_MOUNTED = (
         "not-mounted.no-share-mounted",
         _("No NFS share is mounted at {mount_point}."),
-        _("It may have been unmounted in the meantime; mount it and try again."),
+        _("It may have been unmounted since then. Mount it and try again."),
     )
 
     # cli
     FORGET_TAKES_NO_SERVER = (
         "usage.forget-takes-no-server",
         _("“--forget” takes no server: it empties the list of servers used recently."),
-        _("Give it alone: mountwright discover --forget."),
+        _("Use it without a server: mountwright discover --forget."),
     )
     SCAN_TAKES_NO_SERVER = (
         "usage.scan-takes-no-server",
@@ -557,12 +557,12 @@ class ErrorCode(StrEnum):
     )
     SEARCH_WITHOUT_RESULT = (
         "usage.search-without-result",
-        _("No trial of search {number} gave a figure."),
-        _("Go on with it: “experiment resume {number}”."),
+        _("No trial of search {number} has a result."),
+        _("Resume it: “experiment resume {number}”."),
     )
     RECIPE_SOURCE_UNCLEAR = (
         "usage.recipe-source-unclear",
-        _("A recipe comes from a file, or from what is varied and a name."),
+        _("A recipe needs a file, or the settings to vary and a name."),
         _("Write “experiment add FILE”, or “experiment add --vary NAME=LEVELS --name NAME”."),
     )
     SIZE_TOO_SMALL = (
@@ -576,7 +576,7 @@ class ErrorCode(StrEnum):
     OPTIONS_NEED_VARY = (
         "usage.options-need-vary",
         _("--alone, -o, --size and --repeats are for an experiment of your own."),
-        _("Say what it varies: --vary rsize=64k,1M for example."),
+        _("Name the settings to vary, for example --vary rsize=64k,1M."),
     )
     SIZE_SYNTAX = (
         "usage.size-syntax",
@@ -585,7 +585,7 @@ class ErrorCode(StrEnum):
     NOTHING_UNFINISHED = (
         "usage.nothing-unfinished",
         _("No experiment is unfinished."),
-        _("“experiment run” begins one; “history” has what was measured."),
+        _("“experiment run” starts one. “history” lists the results."),
     )
     EXPERIMENT_NEEDS_SHARE = (
         "usage.experiment-needs-share",
@@ -594,23 +594,23 @@ class ErrorCode(StrEnum):
     )
     EXPERIMENT_OF_OTHERS = (
         "usage.experiment-of-others",
-        _("Experiment {number} ran elsewhere: it was imported from {origin}."),
-        _("Trials of this computer would be mixed with its own. Run the recipe anew here."),
+        _("Experiment {number} ran on another computer: it was imported from {origin}."),
+        _("It cannot be continued here. Run its recipe again on this computer instead."),
     )
     RECIPE_OR_VARY = (
         "usage.recipe-or-vary",
-        _("What to vary comes from a recipe or from --vary, not from both."),
+        _("A recipe and --vary cannot be combined."),
         _("Name the share alone, or put what you vary into a copy of the recipe (show --toml)."),
     )
     EXPERIMENT_NEEDS_RECIPE = (
         "usage.experiment-needs-recipe",
-        _("An experiment needs a recipe, or what to vary."),
+        _("An experiment needs a recipe or settings to vary."),
         _("“experiment list” shows the recipes; or write --vary rsize=64k,1M for example."),
     )
     RUN_ON_BOTH_SIDES = (
         "usage.run-on-both-sides",
-        _("Run {number} is on both sides: a run is not compared with itself."),
-        _("Give the numbers of other runs on one side; “history” lists them."),
+        _("Test {number} is on both sides: a test cannot be compared with itself."),
+        _("Use different tests on the two sides. “history” shows their IDs."),
     )
     TAG_MISSING = (
         "usage.tag-missing",
@@ -661,8 +661,8 @@ class ErrorCode(StrEnum):
     )
     TOO_MANY_SETS = (
         "usage.too-many-sets",
-        _("These factors make {count} option sets; {limit} are the most."),
-        _("Leave some levels out, or vary the factors one at a time."),
+        _("These settings make {count} option sets. The limit is {limit}."),
+        _("Leave some levels out, or vary the settings one at a time."),
     )
     NO_SPACE_FOR_TRIALS = (
         "no-space.no-space-for-trials",
@@ -670,7 +670,7 @@ class ErrorCode(StrEnum):
             "There is not enough free space on the server: a trial takes {needed:size} at least, and "
             "{free:size} are free."
         ),
-        _("A test takes a quarter of the free space at most. Make room, or choose smaller files."),
+        _("A test uses at most a quarter of the free space. Free some space, or choose smaller files."),
     )
     RECIPE_UNKNOWN = (
         "usage.recipe-unknown",
@@ -694,7 +694,7 @@ class ErrorCode(StrEnum):
     )
     RECIPE_NOT_OWN = (
         "usage.recipe-not-own",
-        _("“{name}” is not one of your own recipes; it stays."),
+        _("“{name}” is not one of your own recipes, so it was not removed."),
     )
     RECIPE_FILE_NOT_READ = (
         "io.recipe-file-not-read",
@@ -715,8 +715,8 @@ class ErrorCode(StrEnum):
     )
     RECIPE_SYNTAX = (
         "usage.recipe-syntax",
-        _("The recipe is not as it should be. {location}: {problem}{named}"),
-        _("The manual describes recipes; “experiment show” prints one as an example."),
+        _("The recipe has a mistake. {location}: {problem}{named}"),
+        _("The manual describes recipes. “experiment show” prints one as an example."),
     )
     NOT_A_SEARCH = (
         "usage.not-a-search",
@@ -725,20 +725,20 @@ class ErrorCode(StrEnum):
     )
     TOO_MANY_SEARCH_SETS = (
         "usage.too-many-search-sets",
-        _("These factors make {count} option sets; {limit} are the most."),
+        _("These settings make {count} option sets. The limit is {limit}."),
         _("Leave some levels out."),
     )
     FACTOR_NOT_OF_MOUNT = (
         "usage.factor-not-of-mount",
-        _("A search varies the mount alone, and “{name}” is of the test."),
+        _("A search varies only mount settings, and “{name}” is a test setting."),
         _("Compare its levels with an experiment: “experiment run SHARE --vary …”."),
     )
 
     # history
     RUNS_NOT_COMPARABLE = (
         "usage.runs-not-comparable",
-        _("These runs cannot be compared: they did not copy the same kind of files."),
-        _("Compare runs of one file with runs of one file, and many small ones with many small ones."),
+        _("These tests cannot be compared: they copied different kinds of files."),
+        _("Compare tests of one file with each other, and tests of many small files with each other."),
     )
     HISTORY_UNUSABLE = (
         "io.history-unusable",
@@ -748,51 +748,51 @@ class ErrorCode(StrEnum):
     HISTORY_NOT_OPENED = (
         "io.history-not-opened",
         _("The history {path} cannot be opened: {why}."),
-        _("Without it tests work, but are not kept."),
+        _("Tests work without it, but their results are not saved."),
     )
     HISTORY_LOCKED = (
         "busy.history-locked",
-        _("Another program holds the history for more than {seconds:g} seconds."),
-        _("It is {path}. Close what has it open, and try it again."),
+        _("Another program has locked the history for more than {seconds:g} seconds."),
+        _("It is {path}. Close the program that uses it, and try again."),
     )
     HISTORY_DISK_FULL = (
         "no-space.history-disk-full",
         _("The disk of the history is full."),
-        _("Make place on the disk of {path}."),
+        _("Free some space on the disk of {path}."),
     )
     HISTORY_READ_ONLY = (
         "permission.history-read-only",
-        _("The history may not be written."),
+        _("The history is not writable."),
         _("It is {path}. It should be yours; perhaps root made it."),
     )
     SQLITE_TOO_OLD = (
         "unavailable.sqlite-too-old",
         _("The history needs SQLite {oldest} or newer; this computer has {version}."),
-        _("Debian 12 and Ubuntu 22.04 have it. Without it tests work, but are not kept."),
+        _("Debian 12 and Ubuntu 22.04 have it. Tests work without it, but their results are not saved."),
     )
     HISTORY_TOO_NEW = (
         "unavailable.history-too-new",
-        _("The history was written by a newer version of this program: nothing is added to it."),
+        _("A newer version of this program wrote the history, so results are not saved."),
         _("Use the newer version."),
     )
     EXPERIMENT_RUNS_ELSEWHERE = (
         "busy.experiment-runs-elsewhere",
         _("Experiment {number} is running already, in the window or in another terminal."),
-        _("Wait for its end, or stop it there. Then go on with it."),
+        _("Wait until it ends, or stop it there. Then resume it."),
     )
     PLAN_NOT_READ = (
         "io.plan-not-read",
         _("The plan of experiment {number} cannot be read."),
-        _("Another version of this program may have made it. Run the recipe anew."),
+        _("Another version of this program may have made it. Run the recipe again."),
     )
     NO_SUCH_EXPERIMENT = (
         "usage.no-such-experiment",
-        _("There is no experiment {number} in the history."),
+        _("The history has no experiment {number}."),
         _("“history experiments” lists them."),
     )
     OUTCOMES_NOT_READ = (
         "io.outcomes-not-read",
-        _("What was measured in experiment {number} cannot be read."),
+        _("The results of experiment {number} cannot be read."),
         _("A newer version of this program may have written it."),
     )
     EXPERIMENT_NOT_JSON = (
@@ -806,7 +806,7 @@ class ErrorCode(StrEnum):
     NOT_AN_EXPORT = (
         "usage.not-an-export",
         _("This is not a file that was exported from a history."),
-        _("“history export --json FILE” writes one; the output of “test --json” is taken, too."),
+        _("“history export --json FILE” writes one. The output of “test --json” works too."),
     )
     EXPORT_TOO_NEW = (
         "usage.export-too-new",
@@ -816,12 +816,12 @@ class ErrorCode(StrEnum):
     IMPORT_PATH_NOT_ABSOLUTE = (
         "usage.import-path-not-absolute",
         _("“{path}” cannot be read."),
-        _("Give the whole path of the file."),
+        _("Give the full path of the file."),
     )
     IMPORT_NOT_READ = (
         "io.import-not-read",
         _("{path} cannot be read."),
-        _("Is it there, and is its folder on a server that answers?"),
+        _("Check that it exists, and that the server of its directory responds."),
     )
     TAG_SYNTAX = (
         "usage.tag-syntax",
@@ -834,12 +834,12 @@ class ErrorCode(StrEnum):
     )
     NO_SUCH_RUN = (
         "usage.no-such-run",
-        _("There is no run {number} in the history."),
+        _("The history has no test {number}."),
         _("“history” lists them."),
     )
     RUN_NOT_READ = (
         "io.run-not-read",
-        _("What was measured in run {number} cannot be read."),
+        _("The results of test {number} cannot be read."),
         _("A newer version of this program may have written it."),
     )
 
@@ -884,7 +884,7 @@ class ErrorCode(StrEnum):
     TEST_PROCESS_NOT_STARTED = (
         "helper-failed.test-process-not-started",
         _("The process that is to run the test did not start."),
-        _("Try again. If it happens again, see that the program's folder is readable for everybody."),
+        _("Try again. If it happens again, make the program's directory readable for all users."),
     )
     DIRECTORY_NOT_BELOW_SHARE = (
         "usage.directory-not-below-share",
@@ -903,8 +903,8 @@ class ErrorCode(StrEnum):
     )
     FILESYSTEM_SILENT = (
         "not-responding.filesystem-silent",
-        _("The file system at {path} has stopped answering; its server or the network is probably down."),
-        _("Check the server and the cable. The test was given up; its files are removed once it answers."),
+        _("The file system at {path} stopped answering. The server or the network is probably down."),
+        _("Check the server and the cable. The test stopped. Its files are removed once the server answers."),
     )
     FIO_MISSING = (
         "unavailable.fio-missing",
@@ -917,7 +917,7 @@ class ErrorCode(StrEnum):
     FIO_MEASURED_NOTHING = (
         "io.fio-measured-nothing",
         _("fio measured nothing: not one request was answered in the time of a cell."),
-        _("Give each cell more time, or look whether the server answers at all."),
+        _("Give each cell more time, or check that the server answers."),
     )
     FIO_ANSWER_NOT_READ = (
         "io.fio-answer-not-read",
@@ -932,22 +932,22 @@ class ErrorCode(StrEnum):
     SOURCE_NOT_READ = (
         "io.source-not-read",
         _("{path} cannot be read, so it cannot be copied."),
-        _("Choose files that you may read, on a disk that is well."),
+        _("Choose files that you may read, on a healthy disk."),
     )
     TOO_MANY_SOURCE_FILES = (
         "usage.too-many-source-files",
         _("There are more than {limit} files to copy."),
-        _("Choose a smaller folder."),
+        _("Choose a smaller directory."),
     )
     SOURCE_ON_TESTED_MOUNT = (
         "usage.source-on-tested-mount",
         _("{path} is on the mount that is tested: it would come from the server that it is copied to."),
-        _("Choose a file or folder of this computer."),
+        _("Choose a file or directory on this computer."),
     )
     SOURCE_CHANGED = (
         "io.source-changed",
-        _("{path} has changed while it was copied, so nothing can be compared."),
-        _("Choose files that no program writes to meanwhile."),
+        _("{path} changed while it was copied, so the copy cannot be compared."),
+        _("Choose files that no program changes during the test."),
     )
     SOURCE_MISSING = (
         "path-missing.source-missing",
@@ -955,7 +955,7 @@ class ErrorCode(StrEnum):
     )
     SOURCE_NOT_READ_TO_END = (
         "io.source-not-read-to-end",
-        _("Your own files cannot be read to the end."),
+        _("Your own files could not be read completely."),
     )
     TEST_SIZE_TOO_SMALL = (
         "usage.test-size-too-small",
@@ -971,7 +971,7 @@ class ErrorCode(StrEnum):
     )
     RUN_NAME_SYNTAX = (
         "usage.run-name-syntax",
-        _("The name of the run is not one."),
+        _("The name of the test is not valid."),
     )
     TEST_CANCELLED = (
         "cancelled.test-cancelled",
@@ -979,7 +979,7 @@ class ErrorCode(StrEnum):
     )
     TEST_NOT_DESCRIBED = (
         "usage.test-not-described",
-        _("The test is not described as it should be."),
+        _("The description of the test is not valid."),
     )
 
     # tasks
@@ -996,17 +996,17 @@ class ErrorCode(StrEnum):
     )
     ROLLED_BACK = (
         "io.rolled-back",
-        _("{problem} Everything is as it was."),
+        _("{problem} The change was rolled back."),
         _("{problem:hint}"),
     )
     ROLLBACK_INCOMPLETE = (
         "io.rollback-incomplete",
-        _("{problem} Not everything is as it was: {left}"),
-        _("Put right by hand what is named here."),
+        _("{problem} Some steps could not be rolled back: {left}"),
+        _("Fix these manually."),
     )
     FLAGS_NOT_RESTORED = (
         "io.flags-not-restored",
-        _("{mount_point} could not be given its old flags again: {problem}"),
+        _("The old flags of {mount_point} could not be restored: {problem}"),
         _("{problem:hint}"),
     )
     OLD_MOUNT_NOT_RESTORED = (
@@ -1021,18 +1021,18 @@ class ErrorCode(StrEnum):
     )
     CHANGE_REVERTED = (
         "cancelled.change-reverted",
-        _("The change does not stay."),
+        _("You chose not to keep the change."),
     )
     CHANGE_NOT_CONFIRMED = (
         "cancelled.change-not-confirmed",
-        _("Nobody said that the change is to stay."),
+        _("The change was not confirmed in time."),
     )
 
     # Measurements
     MEASUREMENT_RUNS = (
         "busy.measurement-runs",
         _("{running}"),
-        _("Two at once would distort each other. Wait until it ends, or cancel it."),
+        _("Two tests at the same time would distort each other. Wait until it ends, or cancel it."),
     )
     DATA_STILL_SENT = (
         "busy.data-still-sent",
@@ -1040,15 +1040,15 @@ class ErrorCode(StrEnum):
             "{mount_point} is in use: the last data of a cancelled test is still being sent to the "
             "server, {speed:speed} now."
         ),
-        _("Wait until it has arrived and try again. Detaching (lazy) hides the mount at once."),
+        _("Wait until it has arrived and try again. Detaching (lazy) hides the mount now."),
     )
     DATA_NOT_SENT = (
         "busy.data-not-sent",
         _(
             "{mount_point} is in use: the last data of a cancelled test could not be sent: the server "
-            "takes nothing."
+            "does not accept it."
         ),
-        _("Check the server and the cable. Detaching (lazy) hides the mount and forgets nothing."),
+        _("Check the server and the cable. Detaching (lazy) hides the mount and keeps the unsent data."),
     )
     FILESYSTEM_READ_ONLY = (
         "read-only.filesystem-read-only",
@@ -1058,7 +1058,7 @@ class ErrorCode(StrEnum):
     TEST_OPTIONS_READ_ONLY = (
         "read-only.test-options-read-only",
         _("The file system at {path} is read-only, so no test file can be written."),
-        _("Its options for the test have ro (read-only): leave that out."),
+        _("Its options for the test have ro (read-only). Remove it."),
     )
     DIRECTORY_MISSING = (
         "path-missing.directory-missing",
@@ -1068,7 +1068,7 @@ class ErrorCode(StrEnum):
     NOT_A_DIRECTORY = (
         "not-a-directory.not-a-directory",
         _("{path} is not a directory."),
-        _("Name a directory; the test makes its own files in it."),
+        _("Name a directory. The test makes its own files in it."),
     )
     QUOTA_USED_UP = (
         "no-space.quota-used-up",
@@ -1084,7 +1084,7 @@ class ErrorCode(StrEnum):
         "permission.root-not-allowed",
         _("You are not allowed to create files in {path}."),
         _(
-            "The server probably maps root to a user without rights (root_squash). Run the test as a "
+            "The server probably maps root to an unprivileged user (root_squash). Run the test as a "
             "user who may write there, or export with no_root_squash."
         ),
     )
@@ -1101,7 +1101,7 @@ class ErrorCode(StrEnum):
     TEST_FILE_IO = (
         "io.test-file-io",
         _("While {doing} in {path} the system reported: {cause}."),
-        _("On a soft mount this is how a time-out shows; the kernel's log (dmesg) has the reason."),
+        _("On a soft mount this error means a timeout. The kernel's log (dmesg) has the reason."),
     )
     TEST_FILE_STALE = (
         "io.test-file-stale",
@@ -1116,21 +1116,21 @@ class ErrorCode(StrEnum):
     TEST_PROCESS_KILLED = (
         "io.test-process-killed",
         _("The process that ran the test was ended by signal {signal}."),
-        _("Out of memory? Try a smaller block size; the kernel's log (dmesg) tells."),
+        _("Out of memory? Try a smaller block size. The kernel's log (dmesg) has the reason."),
     )
     TEST_PROCESS_ENDED = (
         "io.test-process-ended",
-        _("The process that ran the test broke off."),
-        _("If nobody ended it, this is a bug. Please report it with the details."),
+        _("The process that ran the test ended early."),
+        _("If you did not end it, this is a bug. Please report it with the details."),
     )
     NOTHING_TO_COPY = (
         "usage.nothing-to-copy",
-        _("There is nothing to copy in {path}: no file with something in it."),
-        _("Choose a file or a folder with files."),
+        _("{path} has nothing to copy: it contains no files with data."),
+        _("Choose a file, or a directory with files."),
     )
     ALL_LEFT_OUT = (
         "usage.all-left-out",
-        _("There is nothing to copy in {path}: no file with something in it."),
+        _("{path} has nothing to copy: it contains no files with data."),
         _("It has {skipped}, which are left out."),
     )
 
@@ -1138,17 +1138,17 @@ class ErrorCode(StrEnum):
     AGENT_ENDED = (
         "protocol.agent-ended",
         _("The agent ended before it answered."),
-        _("Try again; restart the program if it happens again."),
+        _("Try again. If it happens again, restart the program."),
     )
     AGENT_ANSWER_NOT_READ = (
         "protocol.agent-answer-not-read",
         _("The agent's answer could not be read."),
-        _("Try again; restart the program if it happens again."),
+        _("Try again. If it happens again, restart the program."),
     )
     AGENT_ANSWER_EMPTY = (
         "protocol.agent-answer-empty",
         _("The agent gave an empty answer."),
-        _("Try again; restart the program if it happens again."),
+        _("Try again. If it happens again, restart the program."),
     )
     INTERNAL_ERROR = (
         "internal.internal-error",
@@ -1192,7 +1192,7 @@ class ErrorCode(StrEnum):
     )
     HELPER_VERSION_DIFFERS = (
         "helper-failed.helper-version-differs",
-        _("The helper is of another version than this program."),
+        _("The helper and this program have different versions."),
         _("Try again. If it happens again, reinstall the helper with “{command}”."),
     )
 
@@ -1216,7 +1216,7 @@ class ErrorCode(StrEnum):
     MOUNT_FAILED = (
         "mount-failed.mount-failed",
         _("“{share}” could not be mounted, for a reason that this program does not know."),
-        _("The details have the text of mount.nfs; the kernel's log (dmesg) may say more."),
+        _("The details have the text of mount.nfs. The kernel's log (dmesg) may say more."),
     )
     KERBEROS_NOT_SET_UP = (
         "option-rejected.kerberos-not-set-up",
@@ -1259,7 +1259,7 @@ class ErrorCode(StrEnum):
             "computer, or the path does not exist there."
         ),
         _(
-            "On the server compare exportfs -v with this computer's address; showmount -e {server} lists "
+            "On the server compare exportfs -v with this computer's address. showmount -e {server} lists "
             "what it exports for version 3."
         ),
     )
@@ -1278,7 +1278,7 @@ class ErrorCode(StrEnum):
     )
     ADDRESS_FAMILY_WRONG = (
         "option-rejected.address-family-wrong",
-        _("The address of “{server}” does not fit the protocol asked for."),
+        _("The address of “{server}” does not fit the requested protocol."),
         _("Use proto=tcp6 with an IPv6 address and proto=tcp with an IPv4 address, or leave proto out."),
     )
     NAME_SERVICE_SILENT = (
@@ -1323,7 +1323,7 @@ class ErrorCode(StrEnum):
         "export-missing.export-not-for-client",
         _(
             "The server “{server}” has no export “{export}” for this computer. With NFS version 4 the "
-            "server also hides in this way what this computer may not use."
+            "server also answers like this for exports that this computer may not use."
         ),
         _(
             "Check the path: with version 4 it starts at the server's root of exports (fsid=0). On the "
@@ -1360,7 +1360,7 @@ class ErrorCode(StrEnum):
     )
     VERSION_NOT_SPOKEN = (
         "version-unsupported.version-not-spoken",
-        _("The server “{server}” does not speak the NFS version asked for."),
+        _("The server “{server}” does not support the requested NFS version."),
         _("Choose another version, or leave it out so that the best common one is found."),
     )
     MOUNT_REFUSED = (
@@ -1373,7 +1373,7 @@ class ErrorCode(StrEnum):
     )
     NO_ROUTE = (
         "server-silent.no-route",
-        _("The server “{server}” cannot be reached: there is no way to it through the network."),
+        _("The server “{server}” cannot be reached: this computer has no route to it."),
         _("Check the cable or the wireless network, the VPN, and the server's address."),
     )
     ROOT_NEEDED = (
@@ -1397,7 +1397,7 @@ class ErrorCode(StrEnum):
     )
     TLSHD_NOT_RUNNING = (
         "option-rejected.tlshd-not-running",
-        _("The encryption asked for with xprtsec= needs the service tlshd, which does not run here."),
+        _("The encryption requested with xprtsec= needs the service tlshd, which does not run here."),
         _("Install ktls-utils and start tlshd, or use xprtsec=none."),
     )
     KEY_MISSING = (

@@ -150,7 +150,7 @@ def test_kept_or_taken_back(lab: "LabGuest", kept: str) -> None:
     seconds: list[float] = []
     error = fails(lab, on_event=lambda event: seconds.append(event.keep_s), keep_s=5.0, **changed)
     assert error.kind is ErrorKind.CANCELLED
-    assert "Everything is as it was." in error.message
+    assert "The change was rolled back." in error.message
     assert len([left for left in seconds if left]) >= 2
     again = row(lab)
     assert again is not None
@@ -168,7 +168,7 @@ def test_kept_or_taken_back(lab: "LabGuest", kept: str) -> None:
         lab.ask("mounts.keep", KeepArgs(id=call.id + 1000))
     assert caught.value.kind is ErrorKind.USAGE
     call.cancel()
-    with pytest.raises(AppError, match="Everything is as it was"):
+    with pytest.raises(AppError, match="The change was rolled back"):
         call.result()
     assert fstab_sha256(lab) == kept
     # Kept.
@@ -195,7 +195,7 @@ def test_units_are_kept_and_taken_back(lab: "LabGuest") -> None:
         lab, on_event=lambda event: written.append(f"{event.kind} {event.state}"), keep_s=1.0, **asked
     )
     assert error.kind is ErrorKind.CANCELLED
-    assert "Everything is as it was." in error.message
+    assert "The change was rolled back." in error.message
     assert "write done" in written
     assert lab.ask("mounts.plan", ask(lab, **asked)).sha256 == ""
     lab.ask("mounts.unmount", UnmountArgs(mount_point=point))
@@ -227,7 +227,7 @@ def test_programs_in_the_way(lab: "LabGuest", kept: str, holder: "Pending") -> N
     lab.wait(waiting, "the programs in the way to be named", call)
     lab.ask("mounts.persist", other)
     call.cancel()
-    with pytest.raises(AppError, match="Not everything is as it was"):
+    with pytest.raises(AppError, match="Some steps could not be rolled back"):
         call.result()
     assert row(lab, "/mnt/somebody") is not None
     lab.ask("mounts.forget", RemoveArgs(mount_point="/mnt/somebody"))

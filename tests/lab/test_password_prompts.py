@@ -92,7 +92,7 @@ def test_each_operation_does_what_it_says(operated: tuple[str, Found]) -> None:
         [128], [1024], [2048],
     ]  # fmt: skip
     for name in ("no", "no answer", "rollback"):
-        assert "Everything is as it was." in found[name]["err"]
+        assert "The change was rolled back." in found[name]["err"]
         assert state(found[name]) == state(found["apply with readahead"])
     assert "rsize=16384" in found["rollback"]["fstab"]
     assert "rsize=4096" in found["next boot"]["fstab"]
@@ -123,7 +123,7 @@ def late(guest_job: Callable[..., Found]) -> Found:
 def test_a_change_that_nobody_keeps_goes_back_without_a_password(late: Found) -> None:
     """The question stands for longer than a helper waits, and nobody is there for another one."""
     assert prompts(late)["no answer"] == (130, ["apply"])
-    assert "Everything is as it was." in late["no answer"]["err"]
+    assert "The change was rolled back." in late["no answer"]["err"]
     assert state(late["no answer"]) == state(late["mount"])
 
 

@@ -57,7 +57,7 @@ def test_it_is_back_after_each_mount(found: Found) -> None:
 def test_it_is_the_kernel_s_own_again_once_it_is_forgotten(found: Found) -> None:
     points, _times, told = found
     assert '-# Mount point: "/mnt/three"' in told["dry run"]
-    assert all("The saved readahead is removed" in text for text in told["forgotten"])
+    assert all("Removed the saved readahead" in text for text in told["forgotten"])
     assert told["left"] == []
     assert told["forgotten, live"] == every(points, "until-unmounted")
     assert told["removed"] == every(points, "default", 128)

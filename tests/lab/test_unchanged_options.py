@@ -56,13 +56,13 @@ def test_nothing_is_changed_unasked(
     _made, before, plan, done, units, _kept, line, again, advice, listed, after = texts
     assert before == after
     assert set(options.split(",")) - {"acregmin=9"} <= set(after.replace(" ", ",").split(","))
-    assert plan.startswith("There is nothing to do.\n")  # warnings of the lint may follow
-    assert "it is so already" in done
+    assert plan.startswith("Nothing to do.\n")  # warnings of the lint may follow
+    assert "already uses these settings" in done
     (said,) = [text for text in units.splitlines() if text.startswith("+Options=")]
     assert set(said.removeprefix("+Options=").split(",")) == words | BOOT | SAFE
     assert set(line.split()[3].split(",")) == words | BOOT | SAFE
     assert "retry" not in units + line + json.loads(advice)["options"]
-    assert again.startswith("There is nothing to do.\n")
+    assert again.startswith("Nothing to do.\n")
     (row,) = [mount for mount in json.loads(listed)["mounts"] if mount["mount_point"] == "/mnt/a"]
     assert set(row["requested"].split(",")) == words | BOOT
     assert row["after_boot"] == "mounted"
@@ -147,7 +147,7 @@ def test_what_nfsmount_conf_adds_is_told_and_not_saved(
             ("acregmin=9", 'Server "10.9.0.1"', 4), ("soft", "NFSMount_Global_Options", 2),
         ]  # fmt: skip
         assert row["after_boot"] == "gone"
-    assert plans["out"] == "There is nothing to do.\n" * 2
+    assert plans["out"] == "Nothing to do.\n" * 2
     assert f"vers={version},_netdev,nofail,nosuid,nodev" in saved["out"]
 
 
@@ -170,5 +170,5 @@ def test_a_mount_whose_version_is_recorded_twice_is_changed_and_goes_back(
     assert row["requested"] == "vers=4.1"
     assert "vers=4.1,rsize=65536" in changed["out"], changed
     assert again["ok"], again
-    assert "Everything is as it was." in back["err"], back
+    assert "The change was rolled back." in back["err"], back
     assert "vers=4.1,rsize=32768" in back["out"]

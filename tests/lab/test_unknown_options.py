@@ -78,7 +78,7 @@ def test_units_are_taken_out_again(said: dict[str, dict[str, Any]]) -> None:
     # It stays mounted, and nothing of its unit is left.
     assert "mnt-d.mount" not in said["forgotten"]["out"]
     assert ":/export /mnt/d nfs" in said["forgotten"]["out"]
-    assert "is not kept any more" in said["forgotten"]["out"]
+    assert "Removed the saved mount" in said["forgotten"]["out"]
     assert not said["again"]["ok"]
     assert "mnt-e.automount" in said["on demand"]["out"]
     assert said["on demand, forgotten"]["ok"], said["on demand, forgotten"]["err"]

@@ -54,7 +54,7 @@ def test_a_change_of_a_live_mount(person: WindowUser) -> None:
     person.wait(lambda: person.timeo() == "600" and person.mount().configured is None)
 
     # Nobody answered, which is told until it is read.
-    assert "Nobody said" in person.window._banner.message()
+    assert "was not confirmed" in person.window._banner.message()
 
     # Made and kept.
     dialog = person.apply("timeo=300", "fstab")

@@ -43,8 +43,8 @@ def test_over_tcp_the_remaining_advice_is_given(capsys: pytest.CaptureFixture[st
 def test_a_link_given_on_the_command_line_has_an_expected_speed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", "--link", "rate=100mbit,delay=20ms", "-o", "rsize=4096"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Link: as described, 100 Mbit/s, round trip 40 ms")
-    assert "rsize: leave it out   now: 4096 (asked for by you)" in out
+    assert out.startswith("Link: as described, 100 Mbit/s, round-trip time 40 ms")
+    assert "rsize: leave it out   now: 4096 (requested by you)" in out
     assert "read_ahead_kb=1024" in out
     assert "from a model, not measured" in out
     assert "MB/s as advised" in out
@@ -103,7 +103,7 @@ def test_unknown_facts_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "another machine, which was not asked" in " ".join(out.split())
     assert "Round trip; " in out
     assert "rtt s" not in out
-    assert "Expected of a copy over UDP" in out
+    assert "Expected speed of a copy over UDP" in out
 
 
 def test_nothing_to_change_has_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +124,7 @@ def test_each_recommendation_can_be_left_out(capsys: pytest.CaptureFixture[str])
     assert main([*words, "--without", "hard,rsize"]) == 0
     out = capsys.readouterr().out
     assert "Nothing is changed: all recommendations are left out." in out
-    assert "hard   now: soft (asked for by you) [left out]" in out
+    assert "hard   now: soft (requested by you) [left out]" in out
     assert main([*words, "--without", "nconnect"]) == 2
     assert "Name one of these after --without: rsize, hard." in capsys.readouterr().err
 
@@ -255,7 +255,7 @@ def test_an_mtu_mismatch_given_on_the_command_line(capsys: pytest.CaptureFixture
     assert "No option to change, but something else to look at." in out
     with pytest.raises(SystemExit):
         main(["advise", "--link", "gigabit", "--mtu", "9"])
-    assert "is no size of packets" in capsys.readouterr().err
+    assert "is not a packet size" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", ["soft", "hard"])

@@ -132,7 +132,7 @@ def test_the_preview_shows_whether_the_readahead_is_saved() -> None:
     assert "until unmounted" not in apply_text(saved)
     volatile = msgspec.structs.replace(plan, volatile_kb=512)
     for result in (volatile, msgspec.structs.replace(volatile, steps=[]), ApplyReport(plan=volatile)):
-        assert "The readahead of 512 KiB lasts until unmounted" in apply_text(result)
+        assert "The readahead of 512 KiB is lost at unmount" in apply_text(result)
         assert "--save-readahead" in apply_text(result)
 
 
@@ -158,7 +158,7 @@ def test_the_steps_are_printed_as_they_happen(capsys: pytest.CaptureFixture[str]
         "unmount: Waiting. (begun)\n  sh (process 7, me): open file\nunmount: Unmounted. (done)\n"
     )
     assert apply_text(report).splitlines()[0] == "Mounted nas:/a at /mnt/a."
-    assert "The file as it was: /b" in apply_text(report)
+    assert "Backup of the old file: /b" in apply_text(report)
     run("--json", "-o", "ro", "nas:/a", "/mnt/a", events=events)
     assert capsys.readouterr().err == ""
 
@@ -183,5 +183,5 @@ def test_the_user_is_asked_to_keep_the_change(
 
 def test_nothing_to_do() -> None:
     nothing = ApplyPlan(share="nas:/a", mount_point="/mnt/a", changes=[], steps=[], warnings=["W."])
-    assert apply_text(nothing) == "There is nothing to do.\nW."
-    assert apply_text(ApplyReport(plan=nothing)).startswith("There is nothing to do")
+    assert apply_text(nothing) == "Nothing to do.\nW."
+    assert apply_text(ApplyReport(plan=nothing)).startswith("Nothing to apply.")

@@ -96,11 +96,11 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeHost:
             ("discover.servers", ServersArgs()),
             ["nas01", "set up here, used recently", "/home", "network"],
         ),
-        (["--forget"], ("discover.forget", Empty()), ["forgotten"]),
+        (["--forget"], ("discover.forget", Empty()), ["Cleared"]),
         (
             ["nas01", "--mount-port", "20048", "--test-mount"],
             ("discover.exports", ExportsArgs(server="nas01", mount_port=20048, test_mount=True)),
-            ["nas01 (10.0.0.7)", "/home", "10.0.0.0/8", "everyone", "exported; No.", "There is more"],
+            ["nas01 (10.0.0.7)", "/home", "10.0.0.0/8", "everyone", "exported; No.", "is not complete"],
         ),
         (
             ["nas01:/x", "--probe", "--port", "2050"],

@@ -260,9 +260,9 @@ def test_an_interrupted_search_is_resumed(capsys: pytest.CaptureFixture[str]) ->
     ask.outcomes_left = 5
     with pytest.raises(KeyboardInterrupt):
         run(ask, "best", "nas:/x", "--budget", "60s", "--seed", "1")
-    assert "Go on with it: mountwright experiment resume 1" in capsys.readouterr().err
+    assert "To resume: mountwright experiment resume 1" in capsys.readouterr().err
     report = msgspec.json.decode(run(ask, "resume", "--json"), type=BestReport)
-    assert "Going on with search 1" in capsys.readouterr().err
+    assert "Resuming search 1" in capsys.readouterr().err
     assert report.id == 1
     assert [outcome.order for outcome in report.outcomes] == list(range(len(report.outcomes)))
     assert sum(not one.retest for one in report.outcomes) == report.result.answer.trials
@@ -354,16 +354,16 @@ def test_a_search_varies_the_given_factors() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "nas:/x"], "needs a recipe, or what to vary"),
-        (["run"], "needs a recipe, or what to vary"),
+        (["run", "nas:/x"], "needs a recipe or settings to vary"),
+        (["run"], "needs a recipe or settings to vary"),
         (["run", "versions"], "needs a share"),
         (["run", "--vary", "rsize=4k"], "needs a share"),
         (["run", "none", "nas:/x"], "There is no recipe “none”"),
-        (["run", "versions", "nas:/x", "--vary", "rsize=4k"], "not from both"),
+        (["run", "versions", "nas:/x", "--vary", "rsize=4k"], "cannot be combined"),
         (["run", "nas:/x", "--vary", "rsize"], "no levels"),
         (["run", "nas:/x", "--vary", "rsize=soon"], "not a size"),
         (["run", "nas:/x", "--vary", "rsiez=4k"], "There is no factor “rsiez”"),
-        (["run", "nas:/x", "--vary", "rsize=4k", "--vary", "rsize=8k"], "there twice"),
+        (["run", "nas:/x", "--vary", "rsize=4k", "--vary", "rsize=8k"], "appears twice"),
         (["run", "nas:/x", "--vary", "rsize=4k", "--size", "big"], "--size"),
         (["run", "versions", "nas:/x", "--repeats", "2"], "for an experiment of your own"),
         (["best"], "needs a share"),
@@ -468,13 +468,13 @@ def test_outcomes_are_saved_later_if_the_history_is_locked(
     text = run(RequestRunner(world), "run", recipe, "nas:/x")
     other.close()
     told = capsys.readouterr().err
-    assert told.count("not kept for now: Another program holds the history") == 1
+    assert told.count("not being saved: Another program has locked the history") == 1
     with HistoryStore.open() as store:
         if held == "all of it":
-            assert "8 trial(s) could not be kept in the history." in told
+            assert "8 trial(s) could not be saved in the history." in told
             assert store.experiments() == []
         else:
-            assert "could not be kept" not in told
+            assert "could not be saved" not in told
             assert "in the history as experiment 1" in text
             assert [outcome.order for outcome in store.experiment(1).outcomes] == list(range(8))
 

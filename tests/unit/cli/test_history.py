@@ -66,14 +66,14 @@ def test_the_list_is_the_newest_first_and_safe_to_print(capsys: pytest.CaptureFi
 def test_filters(capsys: pytest.CaptureFixture[str], words: list[str], numbers: list[int]) -> None:
     assert [row["id"] for row in json.loads(run_command(capsys, "list", "--json", *words))] == numbers
     text = run_command(capsys, "list", *words)
-    assert ("No test is kept that fits" in text) == (not numbers)
+    assert ("No saved test matches" in text) == (not numbers)
     assert ("2 older ones" in text) == ("--limit" in words)
 
 
 def test_show_and_compare(capsys: pytest.CaptureFixture[str]) -> None:
     assert "host" in (text := run_command(capsys, "show", "1"))
     assert "Tags: old" in text
-    assert "Asked for: rsize=65536\nIn use: vers=4.2,rsize=65536,hard" in text
+    assert "Requested: rsize=65536\nIn use: vers=4.2,rsize=65536,hard" in text
     assert ["round", "trip", "400", "µs"] in [line.split() for line in text.splitlines()]
     assert json.loads(run_command(capsys, "--json", "show", "1"))["result"]["share"] == "nas:/home"
     text = run_command(capsys, "compare", "1", "2")
@@ -84,16 +84,16 @@ def test_show_and_compare(capsys: pytest.CaptureFixture[str]) -> None:
         == "slower"
     )
     assert "too few repeats" not in text
-    assert "did not copy the same kind" in run_command(capsys, "compare", "1,2", "3", code=2)
-    assert "no run 9" in run_command(capsys, "show", "9", code=2)
+    assert "copied different kinds" in run_command(capsys, "compare", "1,2", "3", code=2)
+    assert "no test 9" in run_command(capsys, "show", "9", code=2)
 
 
 def test_tags_notes_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
     run_command(capsys, "tag", "--add", "x", "--remove", "old", "1", "2")
     run_command(capsys, "note", "1", "Here.")
-    told = "Later tests of nas:/home like run {} are compared with it."
+    told = "Test {} is now the baseline for later tests of nas:/home of the same kind."
     assert run_command(capsys, "baseline", "2") == told.format(2) + "\n"
-    gone = "Run 2 is no longer a baseline: it was a test like it."
+    gone = "It replaces test 2 as the baseline."
     assert run_command(capsys, "baseline", "1") == f"{told.format(1)} {gone}\n"
     assert "1*" in (text := run_command(capsys, "list", "--baselines"))
     assert "#x Here." in text
@@ -103,8 +103,8 @@ def test_tags_notes_and_baselines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_deleting_needs_consent(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "without a yes" in run_command(capsys, "delete", "1", code=2)
-    assert run_command(capsys, "delete", "--yes", "1", "2") == "Deleted 2 runs.\n"
+    assert "needs confirmation" in run_command(capsys, "delete", "1", code=2)
+    assert run_command(capsys, "delete", "--yes", "1", "2") == "Deleted 2 tests.\n"
     for answer, code, left in (("n\n", 130, 1), ("y\n", 0, 0)):
         monkeypatch.setattr(sys, "stdin", terminal := io.StringIO(answer))
         terminal.isatty = lambda: True  # type: ignore[method-assign]
@@ -116,7 +116,7 @@ def test_deleting_needs_consent(capsys: pytest.CaptureFixture[str], monkeypatch:
 
 def test_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    assert "Wrote 2 runs" in run_command(capsys, "export", "--html", str(file), "--share", "nas:/home")
+    assert "Wrote 2 tests" in run_command(capsys, "export", "--html", str(file), "--share", "nas:/home")
     assert "Run 2 compared with Run 1" in file.read_text()
 
 
@@ -134,7 +134,7 @@ def test_experiments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
         )
         assert file.stat().st_size > 1000
     assert "Sizes &amp; connections" in (tmp_path / "out.html").read_text()
-    assert "1 known already" in run_command(capsys, "import", str(tmp_path / "out.json"))
+    assert "1 already saved" in run_command(capsys, "import", str(tmp_path / "out.json"))
     assert "no experiment 7" in run_command(capsys, "export", "--experiment", "7", "--csv", "x", code=2)
     run_command(capsys, "export", "--xlsx", str(tmp_path / "runs.xlsx"))
 
@@ -152,9 +152,9 @@ def test_unreadable_records_are_left_out_of_an_export_and_named(
     file = tmp_path / "all.json"
     assert cli.main(["history", "export", "--json", str(file)]) == 0
     out, err = capsys.readouterr()
-    assert "Wrote 2 runs" in out
-    assert "Left out: What was measured in experiment 1 cannot be read." in err
-    assert "Left out: What was measured in run 2 cannot be read." in err
+    assert "Wrote 2 tests" in out
+    assert "Left out: The results of experiment 1 cannot be read." in err
+    assert "Left out: The results of test 2 cannot be read." in err
     copy = history_from_json(file.read_bytes())
     assert (len(copy.runs), [item.seed for item in copy.experiments]) == (2, [1])
     for what in ["--id", "2"], ["--experiment", "1"]:
@@ -165,13 +165,13 @@ def test_unreadable_records_are_left_out_of_an_export_and_named(
 
 def test_export_and_import(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file, lines = str(tmp_path / "all.json"), tmp_path / "some.csv"
-    assert "Wrote 3 runs" in run_command(capsys, "export", "--json", file)
-    assert "Wrote 1 run to" in run_command(capsys, "export", "--csv", str(lines), "--tag", "old")
+    assert "Wrote 3 tests" in run_command(capsys, "export", "--json", file)
+    assert "Wrote 1 test to" in run_command(capsys, "export", "--csv", str(lines), "--tag", "old")
     assert [row["id"] for row in csv.DictReader(lines.read_text().splitlines())] == ["1"]
     run_command(capsys, "export", "--csv", str(tmp_path / "two.csv"), "--id", "1,3")
     assert "could not be written" in run_command(capsys, "export", "--json", file, code=1)
     run_command(capsys, "delete", "--yes", "2")
-    assert run_command(capsys, "import", file) == "Added 1 run; 2 known already.\n"
+    assert run_command(capsys, "import", file) == "Added 1 test. 2 already saved.\n"
     assert "cannot be read" in run_command(capsys, "import", str(tmp_path / "none"), code=2)
     assert "not a file that was exported" in run_command(capsys, "import", str(lines), code=2)
 
@@ -201,7 +201,7 @@ def test_names_that_are_not_utf_8(capsys: pytest.CaptureFixture[str], words: lis
 
 
 def test_a_run_is_not_compared_with_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Run 2 is on both sides" in run_command(capsys, "compare", "1,2", "2", code=2)
+    assert "Test 2 is on both sides" in run_command(capsys, "compare", "1,2", "2", code=2)
     assert run_command(capsys, "compare", "1,1", "2") == run_command(capsys, "compare", "1", "2")
 
 
@@ -210,7 +210,7 @@ def test_a_finished_test_is_saved_and_compared(capsys: pytest.CaptureFixture[str
     slow = result(SLOW, SLOW, started_at="2026-03-03T10:00:00+00:00")
     text = save_test(slow, quiet=False)
     assert "Slower than the baseline of 2026-03-01" in text
-    assert "Kept in the history as run 4." in text
+    assert "Saved in the history as test 4." in text
     assert save_test(slow, quiet=True) == ""
     assert "Slower than the baseline" in capsys.readouterr().err
 

@@ -174,7 +174,7 @@ def test_the_lab_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["lint", "hard", "--lab", "gigabit"])
     assert caught.value.code == 2
-    assert "leave --lab out" in capsys.readouterr().err
+    assert "remove --lab" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", ZOO, ids=lambda path: path.name)
@@ -286,7 +286,7 @@ OCTAL = (
         ("data nas:/x -rw\n", [], ["Line 1 of auto.x: the options stand behind the share, not before it."]),
         ("/- auto.direct --timeout=1m\n", [], ["Line 1 of auto.x: --timeout takes whole seconds."]),
         ("/nfs /etc/auto.nfs --timout=60 -soft\n", ["soft-rw"],
-         ["Line 1 of auto.x: --timout is no option of a master map."]),
+         ["Line 1 of auto.x: --timout is not an option of a master map."]),
         ("/nfs /etc/auto.nfs --timeout 60 --ghost\n/h -hosts\n+auto.master\n", ["map-ghost"], []),
         ("/nfs /etc/auto.nfs browse --timeout 60\n", [], []),
         ("/nfs /etc/auto.nfs ro,timeout=60 verbose\n", [],

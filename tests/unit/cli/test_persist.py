@@ -40,7 +40,7 @@ def test_with_yes_the_change_is_shown_and_written() -> None:
     report, asked = run("persist", "--yes", "-o", "ro", "nas:/a", "/mnt/a")
     query = PersistArgs(share="nas:/a", mount_point="/mnt/a", options="ro", expected_sha256="abc")
     assert asked[1] == ("mounts.persist", query)
-    assert report_text(report) == "Wrote: nas:/a\nThe file as it was: /b\nW."
+    assert report_text(report) == "Wrote: nas:/a\nBackup of the old file: /b\nW."
 
 
 def test_findings_are_printed_before_the_question(capsys: pytest.CaptureFixture[str]) -> None:

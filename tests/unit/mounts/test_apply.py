@@ -77,7 +77,7 @@ def test_whatever_fails_all_is_as_it_was(tmp_path: Path, name: str, verb: str, w
         world.apply(args)
     assert world.state() == before
     assert world.calls[: verbs.index(verb) + 1] == verbs[: verbs.index(verb) + 1]
-    expected = "Nothing was changed." if verb == "try" else "Everything is as it was."
+    expected = "Nothing was changed." if verb == "try" else "The change was rolled back."
     assert expected in caught.value.message
     failed = [event for event in world.events if event.state == "failed"]
     assert len(failed) == 1
@@ -229,7 +229,7 @@ def test_units_change_move_and_go_back(tmp_path: Path) -> None:
         world.apply(ask(mount_point="/mnt/z", keeper="systemd"))
     text = world.units / "mnt-50\\x20\\x25.mount"
     text.write_text(text.read_text() + "# mine\n")
-    with pytest.raises(AppError, match="changed by somebody else"):
+    with pytest.raises(AppError, match="changed by another program"):
         world.apply(ask(mount_point="/mnt/50 %", keeper="systemd"))
     with pytest.raises(AppError, match="since they were shown"):
         world.apply(ask(mount_point="/mnt/q", keeper="systemd", expected_sha256="x"))
@@ -241,9 +241,9 @@ def test_what_cannot_be_put_back_is_named(tmp_path: Path) -> None:
     with pytest.raises(AppError) as caught:
         world.apply(CLASSES["mount"][1])
     message = caught.value.message
-    assert "Not everything is as it was" in message
+    assert "Some steps could not be rolled back" in message
     assert f"{SHARE} could not be mounted again at {POINT}" in message
-    assert caught.value.hint == "Put right by hand what is named here."
+    assert caught.value.hint == "Fix these manually."
     assert [event.kind for event in world.events if event.state == "failed"] == ["mount", "revert", "revert"]
 
 
@@ -261,7 +261,7 @@ def test_a_failed_undo_does_not_stop_the_rollback(tmp_path: Path, monkeypatch: p
     with pytest.raises(AppError) as caught:
         world.apply(CLASSES["mount"][1])
     assert world.path.read_bytes() == FSTAB
-    assert "It failed. Not everything is as it was: " in caught.value.message
+    assert "It failed. Some steps could not be rolled back: " in caught.value.message
     assert "Too many open files" in caught.value.message
     assert [event.kind for event in world.events if event.state == "failed"] == ["tune", "revert"]
 
@@ -281,7 +281,7 @@ def test_what_cannot_be_put_back_is_named_after_a_bug_too(
     with pytest.raises(AppError) as caught:
         world.apply(CLASSES["mount"][1])
     assert caught.value.kind is ErrorKind.INTERNAL
-    assert "KeyError: 'a bug'. Not everything is as it was: " in caught.value.message
+    assert "KeyError: 'a bug'. Some steps could not be rolled back: " in caught.value.message
     assert "in tune" in caught.value.detail
 
 
@@ -317,7 +317,7 @@ def test_an_event_that_cannot_be_sent_does_not_stop_the_rollback(tmp_path: Path,
 
     world.on_event = untold
     world.fail = [("tune", 1, "before")]
-    with pytest.raises(AppError, match="Everything is as it was"):
+    with pytest.raises(AppError, match="The change was rolled back"):
         world.apply(args)
     assert world.state() == before
 
@@ -344,7 +344,7 @@ def test_a_change_of_fstab_by_another_program_is_not_undone(tmp_path: Path) -> N
     world.fail = [("mount", 1, "before")]
     with pytest.raises(AppError) as caught:
         world.apply(ask(options="vers=4.1", keeper="fstab"))
-    assert "Not everything is as it was" in caught.value.message
+    assert "Some steps could not be rolled back" in caught.value.message
     assert world.path.read_bytes().endswith(b"# mine\n")
     assert world.live[POINT].options.count("vers=4.2") == 1
 
@@ -357,7 +357,7 @@ def test_an_fstab_that_may_not_be_replaced_stops_it(tmp_path: Path) -> None:
     with pytest.raises(AppError) as caught:
         world.apply(ask(options="vers=4.1", keeper="fstab"))
     assert caught.value.kind is ErrorKind.FSTAB_REFUSED
-    assert caught.value.message.endswith("Everything is as it was.")
+    assert caught.value.message.endswith("The change was rolled back.")
     assert (world.state(), world.calls) == (before, ["try", "change"])
 
 

@@ -88,7 +88,7 @@ def test_without_a_yes_it_goes_back(tmp_path: Path, name: str) -> None:
     with pytest.raises(AppError) as caught:
         world.apply(msgspec.structs.replace(CLASSES[name][1], keep_s=0.03))
     assert caught.value.kind is ErrorKind.CANCELLED
-    assert "Everything is as it was." in caught.value.message
+    assert "The change was rolled back." in caught.value.message
     assert world.state() == before
     left = [event.keep_s for event in world.events if event.keep_s]
     assert left == sorted(left, reverse=True)

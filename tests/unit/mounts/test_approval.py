@@ -147,7 +147,7 @@ def test_the_rollback_is_part_of_the_approved_plan(tmp_path: Path, name: str, ve
         world.apply(msgspec.structs.replace(args, approved=True))
     assert world.state() == before
     assert caught.value.kind is not ErrorKind.NOT_AUTHORIZED
-    assert "Not everything" not in caught.value.message
+    assert "could not be rolled back" not in caught.value.message
     assert all(helper.closed for helper in world.helpers)
 
 

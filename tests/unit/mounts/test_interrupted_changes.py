@@ -159,7 +159,7 @@ def test_a_helper_that_was_killed_beside_it_leaves_a_file_that_is_named(tmp_path
 def test_a_failed_rollback_is_reported_again(tmp_path: Path) -> None:
     world = made(tmp_path / "world", mounted=True)
     world.fail = [("mount", 1, "before"), ("mount", 2, "before")]
-    with pytest.raises(AppError, match="Not everything is as it was"):
+    with pytest.raises(AppError, match="Some steps could not be rolled back"):
         world.apply(CLASSES["mount"][1])
     (path,) = records()
     assert next_start(world) == []  # its program is running and has reported the change
@@ -172,7 +172,7 @@ def test_a_failed_rollback_is_reported_again(tmp_path: Path) -> None:
 def test_one_that_went_back_leaves_no_record(tmp_path: Path) -> None:
     world = made(tmp_path / "world", mounted=True)
     world.fail = [("mount", 1, "before")]
-    with pytest.raises(AppError, match="Everything is as it was"):
+    with pytest.raises(AppError, match="The change was rolled back"):
         world.apply(CLASSES["mount"][1])
     assert records() == []
 

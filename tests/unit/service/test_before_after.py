@@ -171,14 +171,14 @@ def test_a_failed_test_after_the_change_rolls_it_back(world: MemoryHost) -> None
             raise AppError(ErrorKind.IO, "The copy failed.")
 
     trial.on_test = fail
-    with pytest.raises(AppError, match=r"The copy failed\. Everything is as it was"):
+    with pytest.raises(AppError, match=r"The copy failed\. The change was rolled back"):
         trial.run()
     assert world.state() == before
 
 
 def test_a_value_that_cannot_be_restored_is_an_error(world: MemoryHost) -> None:
     world.fail = [("tune", 2, "before")]
-    with pytest.raises(AppError, match="Not everything is as it was"):
+    with pytest.raises(AppError, match="Some steps could not be rolled back"):
         Trial(world, lambda _kb: 4e6).run()
 
 

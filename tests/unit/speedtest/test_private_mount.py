@@ -111,7 +111,7 @@ def ignore(_event: TestEvent) -> None:
     return
 
 
-@pytest.mark.parametrize(("options", "hint"), [("vers=4.2,ro", "leave that out"), ("vers=4.2", "exports it")])
+@pytest.mark.parametrize(("options", "hint"), [("vers=4.2,ro", "Remove it"), ("vers=4.2", "exports it")])
 def test_an_error_names_the_share(
     world: World, monkeypatch: pytest.MonkeyPatch, options: str, hint: str
 ) -> None:

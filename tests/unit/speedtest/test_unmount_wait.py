@@ -86,7 +86,7 @@ def test_busy_error_reports_data_still_being_sent(work: threading.Event, moving:
 
 
 def test_no_wait_for_a_server_without_progress(work: threading.Event, moving: list[int]) -> None:
-    with pytest.raises(AppError, match="takes nothing"):
+    with pytest.raises(AppError, match="does not accept it"):
         unmount(BUSY)
 
 

@@ -141,7 +141,7 @@ def test_a_changing_source_is_an_error(
     monkeypatch.setattr(user_files.UserFilesWorkload, "read", read)
     with pytest.raises(AppError) as caught:
         run_in_process(target, own_files)
-    assert "has changed" in caught.value.message
+    assert "changed while" in caught.value.message
 
 
 def test_an_error_may_name_a_file_whose_name_is_not_utf8() -> None:
