@@ -59,9 +59,8 @@ def read() -> list[MountRow]:
 
 def unquote(field: bytes) -> str:
     r"""Decode the ``\ooo`` escapes of a field of mountinfo, fstab or utab."""
-    if b"\\" not in field:
-        return os.fsdecode(field)
-    return os.fsdecode(_OCTAL.sub(lambda m: bytes([int(m[1], 8) & 0xFF]), field))
+    # Few fields have an escape, and tables are read often.
+    return os.fsdecode(_OCTAL.sub(lambda m: bytes([int(m[1], 8) & 0xFF]), field) if b"\\" in field else field)
 
 
 def topmost(rows: list[MountRow], path: str) -> MountRow | None:

@@ -60,7 +60,7 @@ ALLOWED = {
     ("app/helper/fstab_writer.py", "_complaints", "access"): SYSTEM,
     ("app/helper/main.py", "_client", "fstat"): OPENED,
     ("app/helper/mount_nfs.py", "command", "access"): SYSTEM,
-    ("app/helper/options.py", "catalogue_path", "exists"): SYSTEM,
+    ("app/helper/options.py", "catalogue_path", "access"): SYSTEM,
     ("app/helper/readahead_writer.py", "ReadaheadWriter._open_folder", "fstat"): OPENED,
     ("app/helper/readahead_writer.py", "ReadaheadWriter._read", "fstat"): OPENED,
     ("app/helper/readahead_writer.py", "ReadaheadWriter._reload", "access"): SYSTEM,
