@@ -25,7 +25,7 @@ def kept(number: int) -> dict[str, Any]:
 def test_a_test_is_kept_with_its_environment() -> None:
     words = ("--size", "2M", "--repeats", "4", "--direction", "write", "-o", "vers=4.2,rsize=65536")
     first = run("--lab", "rate=200mbit,delay=1ms", "test", *words)
-    assert "Kept in the history as run 1." in first.stdout
+    assert "Saved in the history as test 1." in first.stdout
     one = kept(1)
     assert one["result"]["requested"] == {"vers": "4.2", "rsize": "65536"}
     assert len(one["result"]["write"]["samples"]) > 1

@@ -31,7 +31,7 @@ def test_without_a_mount_only_host_tunables_are_read(tmp_path: Path) -> None:
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tunables"]) == 0
     out = capsys.readouterr().out
-    assert "Requests at once at most (TCP)" in out
+    assert "Maximum TCP slot table size" in out
     assert "/etc/modprobe.d/mountwright.conf" in out
     assert main(["tunables", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["values"]
