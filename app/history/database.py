@@ -58,6 +58,15 @@ class _DamagedError(Exception):
     """The file is damaged, or it is not a history database."""
 
 
+#: What this process recovered, by path of the file, until somebody who shows messages has taken it.
+_recoveries: dict[Path, str] = {}
+
+
+def take_recovery(path: Path) -> str | None:
+    """Return what this process recovered of a damaged file, once; None if it recovered nothing since."""
+    return _recoveries.pop(path, None)
+
+
 class Database:
     """Open connection to a history database.
 
@@ -153,7 +162,7 @@ class Database:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 with contextlib.suppress(_DamagedError):
                     connection = self._connect(thorough=True)
-                    self.messages.append(f"The history was damaged ({why}); another program has mended it.")
+                    self.messages.append(f"The history was damaged ({why}). Another program has repaired it.")
                     return connection
                 damaged_file, report = recover(self.path)
                 text = (
@@ -161,6 +170,7 @@ class Database:
                     f"The damaged file is kept as {damaged_file}."
                 )
                 self.messages.append(text)
+                _recoveries[self.path] = text
                 log.info("%s", text)
                 return self._connect()
         except (OSError, _DamagedError) as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from advisor.options import MountOptions, catalogue
 from app.errors import AppError
 from app.history.compare_runs import compare_runs, similar_sizes
+from app.history.database import take_recovery
 from app.history.import_export import MAX_BYTES, history_from_json, import_history
 from app.history.model import RunFilter
 from app.history.store import HistoryStore
@@ -90,11 +91,13 @@ def find_runs(text: str, share: str) -> HistoryPage:
         rows = store.retry_after_recovery(lambda: store.find(run_filter))
         total = store.count(run_filter) if len(rows) == MAX_ROWS else len(rows)
         baselines = store.find(RunFilter(baseline=True, limit=MAX_ROWS))
+        recovery = take_recovery(store.path)
         return HistoryPage(
             rows=rows,
             total=total,
             read_only=store.read_only,
-            messages=tuple(store.messages),
+            # Another page of the window may have met the damage first. It shows no messages.
+            messages=(recovery,) if recovery else tuple(store.messages),
             differences=_differences(rows, baselines),
         )
 

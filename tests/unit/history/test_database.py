@@ -164,7 +164,7 @@ def test_two_programs_recover_the_same_damaged_file(path: Path) -> None:
     with HistoryStore.open(path) as first, HistoryStore.open(path) as second:
         assert len(first.retry_after_recovery(first.find)) == 30
         assert len(second.retry_after_recovery(second.find)) == 30
-        assert "another program has mended it" in second.messages[0]
+        assert "Another program has repaired it" in second.messages[0]
     assert len(damaged_files(path)) == 1
 
 
