@@ -65,4 +65,4 @@ def test_settings_of_nfsmount_conf_are_facts(tmp_path: Path, monkeypatch: pytest
 
 def test_lost_packets_are_shown_in_percent() -> None:
     text = facts_text(Facts(client=ClientFacts(), link=LinkFacts(loss=1e-5, sources={"loss": "netem"})))
-    assert "0.001 %" in text
+    assert "0.001%" in text
