@@ -73,7 +73,7 @@ def set_text(
 def winner_text(ranking: Ranking, written: FigureFormat, names: FactorNames = RECIPE_NAMES) -> str:
     """Return which set is best, and how many sets do not differ significantly from it."""
     if not ranking.standings:
-        return _("No trial gave a result.")
+        return _("No trial has a result.")
     first = ranking.standings[0]
     figure = _figure_text(ranking, written(ranking.figure, first.median))
     best = set_text(first.levels, names=names)
@@ -86,7 +86,7 @@ def winner_text(ranking: Ranking, written: FigureFormat, names: FactorNames = RE
         return _undecided_text(ranking, best, figure)
     together = ranking.group(1)
     if len(together) == 1:
-        return _("{set} is best with {figure}. The difference from the next is more than chance.").format(
+        return _("{set} is best with {figure}. The difference from the next is significant.").format(
             set=best, figure=figure
         )
     if len(together) == len(ranking.standings):
@@ -147,11 +147,13 @@ def _gain(figure: str, ratio: float) -> str:
 
 
 _CONCLUSION_TEXTS = {
-    "none-better": mark("Nothing was better than the reference, and some was worse. Keep what you have."),
-    "no-difference": mark("No difference found. Keep what you have."),
-    "too-few": mark("Nothing is proven: too few trials were repeated. Keep what you have."),
-    "alone": mark("One set gave a result, and there is none to compare it with."),
-    "nothing": mark("No trial gave a result."),
+    "none-better": mark(
+        "No set was better than the reference, and some were worse. Keep the present setting."
+    ),
+    "no-difference": mark("No difference found. Keep the present setting."),
+    "too-few": mark("Nothing is proven: too few trials were repeated. Keep the present setting."),
+    "alone": mark("Only one set has a result, so there is no comparison."),
+    "nothing": mark("No trial has a result."),
 }
 
 
@@ -169,8 +171,8 @@ def gain_text(found: Conclusion) -> str:
 def single_color_note(differs: bool | None) -> str:  # noqa: FBT001 - a verdict
     """Return why a matrix is drawn in one color, or "" if its cells differ significantly."""
     if differs is None:
-        return _("Too few trials were repeated to tell these cells from chance: they are drawn in one color.")
-    return "" if differs else _("These cells do not differ by more than chance: they are drawn in one color.")
+        return _("Too few trials were repeated to compare these cells, so they have one color.")
+    return "" if differs else _("These cells do not differ significantly, so they have one color.")
 
 
 def detectable_difference_text(repeats: int, shown: float | None, more: tuple[int, float] | None) -> str:
@@ -184,8 +186,8 @@ def detectable_difference_text(repeats: int, shown: float | None, more: tuple[in
     """
     if shown is None:
         text = ngettext(
-            "{count} repeat of each set cannot show any difference: nothing tells it from chance.",
-            "{count} repeats of each set cannot show any difference: nothing tells it from chance.",
+            "{count} repeat of each set cannot show a significant difference.",
+            "{count} repeats of each set cannot show a significant difference.",
             repeats,
         ).format(count=repeats)
     else:
@@ -326,8 +328,8 @@ def interval_text(standing: RankedSet) -> str:
         )
     else:
         template = ngettext(
-            "The interval is the range of {count} repeat, too few to say how sure it is.",
-            "The interval is the range of {count} repeats, too few to say how sure it is.",
+            "The interval is the range of {count} repeat, too few for a confidence interval.",
+            "The interval is the range of {count} repeats, too few for a confidence interval.",
             count,
         )
     return template.format(count=count)
@@ -344,7 +346,7 @@ def sync_time_text(name: str, figure: str, alone: float, counted: float, written
         written: formats a figure with its unit.
     """
     return _(
-        "{name}: {alone} for the transfer alone, {counted} with the time to sync and unmount counted in."
+        "{name}: {alone} for the transfer alone, {counted} including the time to sync and unmount."
     ).format(name=name, alone=written(figure, alone), counted=written(figure, counted))
 
 
@@ -352,18 +354,18 @@ def drift_text(drift: BaselineDrift) -> str:
     """Return whether the baseline drifted during the run, as one or two sentences."""
     label = _figure_label(drift.figure)
     if drift.notable is None:
-        template = _("The baseline ran too seldom to tell whether its {figure} drifted during the run.")
+        template = _("The control ran too seldom to show whether its {figure} drifted during the run.")
     elif not drift.notable:
-        template = _("No drift of the baseline's {figure} was found during the run.")
+        template = _("The control's {figure} did not drift during the run.")
     elif drift.change > 0:
         template = _(
-            "The baseline's {figure} rose by {change} during the run. The random order spreads this "
+            "The control's {figure} rose by {change} during the run. The random order spreads this "
             "over all sets "
             "alike, but compare small differences with care."
         )
     else:
         template = _(
-            "The baseline's {figure} fell by {change} during the run. The random order spreads this "
+            "The control's {figure} fell by {change} during the run. The random order spreads this "
             "over all sets "
             "alike, but compare small differences with care."
         )
@@ -395,7 +397,7 @@ def rank_texts(sums: Sequence[RankSums], names: FactorNames = RECIPE_NAMES) -> l
     chance = [names.factor(one.factor) for one in sums if not one.notable]
     return [
         *sentences,
-        *_listed(_("Everything else being equal, no level is ahead by more than chance: {factors}."), chance),
+        *_listed(_("With the other settings equal, no value is significantly better: {factors}."), chance),
     ]
 
 
@@ -419,7 +421,7 @@ def effect_texts(effects: Sequence[FactorEffect], names: FactorNames = RECIPE_NA
     return [
         *sentences,
         *_listed(_("No relevant difference was found: {factors}."), weak),
-        *_listed(_("Too few trials were repeated to tell an effect from chance: {factors}."), unknown),
+        *_listed(_("Too few trials were repeated for a significant effect: {factors}."), unknown),
     ]
 
 
@@ -432,7 +434,7 @@ def interaction_text(interaction: Interaction, names: FactorNames = RECIPE_NAMES
         template = _("{first} and {second}: no interaction was found, so each can be chosen alone.")
     else:
         template = _(
-            "{first} and {second} have to be chosen together: their combination explains {share} of all "
+            "{first} and {second} interact, so choose them together. The combination explains {share} of all "
             "differences."
         )
     return template.format(first=first, second=second, share=percent(interaction.share))
@@ -450,7 +452,7 @@ def best_levels_text(curves: Sequence[FactorCurve], names: FactorNames = RECIPE_
     unknown = [names.factor(curve.factor) for curve in curves if not curve.told]
     known = [f"{names.factor(curve.factor)} {level}" for curve, level in best]
     sentences = _listed(_("Best settings found: {factors}."), known)
-    sentences += _listed(_("Which level is best cannot be told from chance: {factors}."), unknown)
+    sentences += _listed(_("No value is significantly better: {factors}."), unknown)
     return " ".join(sentences)
 
 
@@ -479,7 +481,7 @@ def comparison_text(row: ComparisonRow, written: FigureFormat) -> str:
 
 def _cell_text(figure: str, level: str, ratio: float, differs: bool | None) -> str:  # noqa: FBT001 - a verdict
     if differs is None:
-        template = _("{level} {ratio:.2g} times that, of too few repeats to be sure")
+        template = _("{level} {ratio:.2g} times that, with too few repeats for a conclusion")
     elif not differs or abs(ratio - 1) < _MIN_RELEVANT_EFFECT:
         template = _("{level} no difference")
     elif (ratio < 1) == lower_is_better(figure):
@@ -492,7 +494,7 @@ def _cell_text(figure: str, level: str, ratio: float, differs: bool | None) -> s
 def _ahead(figure: str, standing: RankedSet, first: RankedSet) -> tuple[str, str]:
     """Return a sentence on a set that is significantly behind the best, and by how much the best is ahead."""
     if not min(standing.median, first.median) > 0:
-        return _("{name} has rank {place} with {figure}. The best is ahead by more than chance."), ""
+        return _("{name} has rank {place} with {figure}. The best is significantly better."), ""
     if lower_is_better(figure):
         gain = percent(1 - first.median / standing.median)
         return _("{name} has rank {place} with {figure}. The best takes {gain} less."), gain
@@ -502,7 +504,7 @@ def _ahead(figure: str, standing: RankedSet, first: RankedSet) -> tuple[str, str
 
 def _figure_text(ranking: Ranking, value: str) -> str:
     template = (
-        _("{value} ({figure}, sync and unmount counted in)") if ranking.counted else _("{value} ({figure})")
+        _("{value} ({figure}, including sync and unmount)") if ranking.counted else _("{value} ({figure})")
     )
     return template.format(value=value, figure=_figure_label(ranking.figure))
 
@@ -521,14 +523,15 @@ def _detectable_text(ranking: Ranking) -> str:
     if ranking.shows is None:
         return ""
     if ranking.shows <= _SMALL_DIFFERENCE:
-        template = _("One of {least} would have shown: it makes little difference which you choose.")
+        template = _("A difference of {least} would have been detected, so the choice matters little.")
     elif ranking.shows <= _HUGE_DIFFERENCE:
         template = _(
-            "Only one above {least} would have shown: more repeats, or a quieter link, would tell more."
+            "Only a difference above {least} would have been detected. Use more repeats or a quieter link."
         )
     else:
         template = _(
-            "Only a many times larger one would have shown: more repeats, or a quieter link, would tell more."
+            "Only a many times larger difference would have been detected. "
+            "Use more repeats or a quieter link."
         )
     return template.format(least=percent(ranking.shows))
 
@@ -562,10 +565,10 @@ def search_headline(
 
 
 _SEARCH_HEADLINES: dict[SearchVerdict, str] = {
-    "present": mark("The present setting came first. Keep what you have."),
-    "untested": mark("Nothing is proven: the winner was not tested again. Keep what you have."),
-    "no-difference": mark("No difference found. Keep what you have."),
-    "worse": mark("Nothing better was found. Keep what you have."),
+    "present": mark("Keep the present setting: it has rank 1."),
+    "untested": mark("Nothing is proven: the winner was not tested again. Keep the present setting."),
+    "no-difference": mark("No difference found. Keep the present setting."),
+    "worse": mark("No better setting was found. Keep the present setting."),
 }
 
 
@@ -612,7 +615,7 @@ _RETEST_DIRECTIONS = {
 
 
 def _retest_change(found: RetestComparison) -> str:
-    return _("{change} ({confidence}% interval {low} to {high})").format(
+    return _("{change} ({confidence}% CI {low} to {high})").format(
         change=change_text(found.ratio - 1),
         confidence=round(100 * found.confidence),
         low=change_text(found.low - 1),
@@ -667,7 +670,7 @@ def certainty_text(answer: SearchConclusion) -> str:
     """Return whether another set may be better than the winner, as a sentence."""
     if answer.decided:
         return _("No other set is likely to be better by more than 5%.")
-    return _("Others may still be better by more than 5%. More time would tell.")
+    return _("Other sets may still be better by more than 5%. Allow more time to find out.")
 
 
 def _estimate_text(found: SetEstimate, figure: str, written: FigureFormat) -> str:

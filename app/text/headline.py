@@ -233,7 +233,7 @@ def verdict_text(verdict: str, comparisons: Iterable[FigureComparison]) -> Headl
     items = list(comparisons)
     if verdict == "faster":
         best = max((item for item in items if item.verdict == "faster"), key=lambda item: item.change)
-        return HeadlineText(faster_title(best), (_("It lasts until the unmount, unless you keep it."),))
+        return HeadlineText(faster_title(best), (_("It is lost at unmount unless you save it."),))
     titles = {
         "slower": _("Slower with the new settings"),
         "mixed": _("Partly faster, partly slower"),

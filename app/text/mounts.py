@@ -155,7 +155,7 @@ def trouble_text(mount: MountStatus, now: float, waiting: Waiting | None = None)
     wait = (
         _("Programs get errors until the server answers, and data that they could not write are lost.")
         if is_soft
-        else _("Nothing is lost: programs go on as soon as the server answers.")
+        else _("No data is lost: programs continue as soon as the server responds.")
     )
     force = _(
         "Programs that wait get errors, and data that were not written yet are permanently lost. It "
@@ -163,7 +163,7 @@ def trouble_text(mount: MountStatus, now: float, waiting: Waiting | None = None)
         "program still uses the mount."
     )
     detach = _(
-        "{mount_point} disappears at once. Programs that use it keep waiting, and what they write "
+        "{mount_point} disappears immediately. Programs that use it keep waiting, and what they write "
         "still reaches the "
         "server if it returns."
     ).format(mount_point=mount.mount_point)
@@ -286,7 +286,7 @@ def interruption_text(interruption: ChangeInterruption) -> str:
         )
     return {
         "nothing": "",
-        "at-once": _("Changes at once. Nothing is interrupted."),
+        "at-once": _("Takes effect immediately. Nothing is interrupted."),
         "next-mount": _("Takes effect at the next mount. Nothing is interrupted."),
         "first-mount": _("Nothing is interrupted."),
     }[interruption.effect]

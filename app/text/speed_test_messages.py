@@ -48,7 +48,8 @@ TEST_MESSAGES = {
     "evidence.processors-kernel": _("one of them, by the kernel {share:percent}"),
     "evidence.processors-test": _("by the test {share:percent}"),
     "evidence.out-of-order": _(
-        "{share:percent} of the packets from the server came out of order: some were lost and retransmitted."
+        "{share:percent} of the packets from the server arrived out of order: some were lost and "
+        "retransmitted."
     ),
     "evidence.segments-lost": _("{share:percent} of the segments were lost and retransmitted."),
     "evidence.segments-lost-bound": _(
@@ -91,16 +92,16 @@ TEST_MESSAGES = {
     # Evidence of several transfers (app.speedtest.analysis.CombinedEvidence).
     "evidence.other-direction": _("{direction:direction}: {kind:bottleneck}. {evidence}"),
     "evidence.fastest-sequential": _(
-        "In order, {record:size} each, {depth:depth}, was the quickest: {speed:speed}. {evidence}"
+        "Sequential access, {record:size} each, {depth:depth}, was the fastest: {speed:speed}. {evidence}"
     ),
     "evidence.fastest-random": _(
-        "At random, {record:size} each, {depth:depth}, was the quickest: {speed:speed}. {evidence}"
+        "Random access, {record:size} each, {depth:depth}, was the fastest: {speed:speed}. {evidence}"
     ),
     "evidence.random-access": _(
-        "{direction:direction}, at random, {record:size} each: {rates:sentences}. {evidence}"
+        "{direction:direction}, random access, {record:size} each: {rates:sentences}. {evidence}"
     ),
-    "evidence.rate": _("{depth:depth} {rate:.0f} requests a second, held back by {kind:bottleneck}"),
-    "evidence.rate-unclear": _("{depth:depth} {rate:.0f} requests a second, it is not clear why no more"),
+    "evidence.rate": _("{depth:depth} {rate:.0f} requests a second, limited by {kind:bottleneck}"),
+    "evidence.rate-unclear": _("{depth:depth} {rate:.0f} requests a second, with unknown bottleneck"),
     # One repeat far from the others (app.speedtest.analysis.Outlier).
     "outlier.speed-above": _(
         "Outlier: repeat {repeat} of {count} {figure:figure} was {share:percent} above the median "
@@ -126,12 +127,12 @@ TEST_MESSAGES = {
     "small-reads.held-back": _(
         "Small reads, in calls of {size:size}, reached {share:percent} of the speed of the copy from the "
         "server. "
-        "They were held back by {kind:bottleneck}."
+        "They were limited by {kind:bottleneck}."
     ),
     "small-reads.readahead-helps": _(
         "Small reads, in calls of {size:size}, reached {share:percent} of the speed of the copy from the "
         "server. "
-        "They were held back by {kind:bottleneck}, and more readahead helps them."
+        "They were limited by {kind:bottleneck}, and more readahead helps them."
     ),
     # The network alone, without NFS (app.speedtest.network_measurement.NetworkNote).
     "network.both": _("The network alone, one TCP stream through iperf3, carried {write} and {read}."),

@@ -64,11 +64,11 @@ def _video_text(read: float) -> str:
         if count:
             text = ngettext(
                 "Video: one film in {format} ({rate} for each).",
-                "Video: about {count} films in {format} at once ({rate} for each).",
+                "Video: about {count} films in {format} in parallel ({rate} for each).",
                 count,
             )
             return text.format(count=count, format=name, rate=format_rate(rate_bps))
-    return _("Video: not even one film in HD (5 Mbit/s).")
+    return _("Video: too slow for a film in HD (5 Mbit/s).")
 
 
 def _backup_text(write: float, template: str) -> str:

@@ -213,7 +213,7 @@ def test_a_winner_is_tested_again_beside_what_is_in_use(
         assert "tested again" in found.headline
     else:
         assert found.verdict in {"no-difference", "present", "worse"}
-        assert "Keep what you have." in found.headline
+        assert "Keep the present setting" in found.headline
     # What is kept of it says the same later.
     later = search_result_to_date(result.plan, outcomes)
     assert later is not None

@@ -258,7 +258,7 @@ def test_a_list_an_unmount_and_a_remount_on_the_command_line_say_what_is_wrong_a
     for answer in (plain, force):
         assert not answer["ok"]
         assert f"{point} could not be unmounted. 10.9.0.1 " in answer["err"], answer
-        assert f"Detach (umount -l {point}): {point} disappears at once." in answer["err"]
+        assert f"Detach (umount -l {point}): {point} disappears immediately." in answer["err"]
     assert "dd (process " in plain["err"], plain
     assert "cat (process " in plain["err"], plain
     assert lazy["ok"], lazy

@@ -93,7 +93,9 @@ def test_it_runs_is_kept_and_ranked(driver: Driver, fake: FakeHost) -> None:
     counted = driver.find(QCheckBox, "experiment-counted")
     assert isinstance(counted, QCheckBox)
     counted.setChecked(True)
-    driver.wait(lambda: any("counted in" in text for text in sentences_of(driver, "experiment-info")))
+    driver.wait(
+        lambda: any("including the time to sync" in text for text in sentences_of(driver, "experiment-info"))
+    )
     driver.window.grab()
     # The check box applies only to speeds of transfers, not to the unmount time.
     figure = combo(driver, "experiment-figure")
@@ -237,7 +239,9 @@ def test_where_nothing_is_proven_nothing_is_claimed_or_chosen(driver: Driver, fa
     flat(fake)
     plan_first_recipe(driver)
     driver.click("experiment-start")
-    driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
+    driver.wait(
+        lambda: "No difference found. Keep the present setting." in driver.text_of("experiment-headline")
+    )
     table = driver.find(QTableView, "experiment-ranking")
     assert isinstance(table, QTableView)
     assert table.model().rowCount() == 6
@@ -266,7 +270,9 @@ def test_a_search_whose_winner_gains_nothing_when_it_is_tested_again(driver: Dri
     combo(driver, "experiment-recipe").setCurrentIndex(5)
     show_studies(driver)
     driver.click("experiment-plan")
-    driver.wait(lambda: "No difference found. Keep what you have." in driver.text_of("experiment-headline"))
+    driver.wait(
+        lambda: "No difference found. Keep the present setting." in driver.text_of("experiment-headline")
+    )
     assert any(
         "The search had put it at +450%" in text for text in sentences_of(driver, "experiment-summary")
     )

@@ -78,7 +78,7 @@ def test_list_and_header_show_the_silence_and_the_waiting_processes(
     assert "nas01 has not answered for 4" in message(driver)
     assert waiting == ["/home"]
     texts = " ".join(label.text() for label in card_of(driver).findChildren(QLabel))
-    assert "Nothing is lost" in texts
+    assert "No data is lost" in texts
     assert "permanently lost" in texts
 
 

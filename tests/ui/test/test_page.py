@@ -133,7 +133,7 @@ def in_sight(driver: Driver, name: str) -> bool:
 def test_the_answer_is_in_sight_at_1000_by_700(driver: Driver, fake: FakeHost) -> None:
     fake.events = events()
     found = Bottleneck(kind="network", evidence=["It was full."], confidence="high", way="read")
-    uses = ["Video: about 4 films in 4K at once (25 Mbit/s for each).",
+    uses = ["Video: about 4 films in 4K in parallel (25 Mbit/s for each).",
             "Backup: about 2.9 TB in a night of 8 hours, if the files are large."]  # fmt: skip
     fake.result = msgspec.structs.replace(fake.result, bottleneck=found, enough=uses)
     driver.open()

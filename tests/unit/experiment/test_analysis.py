@@ -92,7 +92,7 @@ def test_timeouts_have_a_matrix_and_no_ratios() -> None:
         ),
         "The reference is among the first, with 0.",
         "rsize: 4096 is usually ahead (mean rank 4 of 16), 65536 usually last (12).",
-        "Everything else being equal, no level is ahead by more than chance: nconnect.",
+        "With the other settings equal, no value is significantly better: nconnect.",
     ]
     rows = [(row.factor, row.level, row.beside, row.sum, row.ahead) for row in level_rows(found)]
     assert rows == [
@@ -146,13 +146,13 @@ def test_sync_time_is_not_counted_in_figures_without_sync() -> None:
     ]  # fmt: skip
     found = analyze(plan, outcomes, "write", _WORK, written=format_figure, counted=True)
     assert found.counted
-    assert any("counted in" in text for _, text in found.said)
+    assert any("including the time to sync" in text for _, text in found.said)
     # Creation of files per second, and reads, which end before the sync of the written data begins.
     for figure in ("create", "read", "unmount_s", "timeouts"):
         found = analyze(plan, outcomes, figure, _WORK, written=format_figure, counted=True)
         assert not found.counted
         assert not found.ranking.counted
-        assert not any("counted in" in text for _, text in found.said)
+        assert not any("including the time to sync" in text for _, text in found.said)
 
 
 def _outcomes(
@@ -184,7 +184,7 @@ def test_file_sizes_are_ranked_separately() -> None:
         found = analyze(plan, outcomes, "write", _WORK, written=format_figure, file_size=part.file_size)
         assert {one.levels["file_size"] for one in found.ranking.standings} == {part.file_size}
         assert all(low < one.median < high for one in found.ranking.standings)
-        assert found.headline == "No difference found. Keep what you have."
+        assert found.headline == "No difference found. Keep the present setting."
         assert "file_size" not in [one.factor for one in found.effects]
     assert len(analyze_main_figures(plan, outcomes, written=format_figure)) == 2
 
@@ -266,7 +266,7 @@ def test_too_few_repeats_show_no_difference() -> None:
     outcomes = _outcomes(plan, lambda levels: 1e7 * int(levels["rsize"]), repeats=1)
     found = analyze(plan, outcomes, "write", _WORK, written=format_figure)
     assert found.conclusion.verdict == "too-few"
-    assert found.headline == "Nothing is proven: too few trials were repeated. Keep what you have."
+    assert found.headline == "Nothing is proven: too few trials were repeated. Keep the present setting."
 
 
 def test_an_effect_over_all_sets_marks_the_matrix() -> None:

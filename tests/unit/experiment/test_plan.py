@@ -344,7 +344,7 @@ def test_planning_reports_a_share_that_cannot_be_written() -> None:
 def test_note_on_the_difference_few_repeats_can_show() -> None:
     sizes = [Factor(name="rsize", levels=[str(4096 * 2**power) for power in range(6)])]
     (one,) = plan(World(), factors=sizes, repeats=1).notes
-    assert one.startswith("1 repeat of each set cannot show any difference: nothing tells it from chance.")
+    assert one.startswith("1 repeat of each set cannot show a significant difference.")
     assert "3 repeats would show one above " in one
     many = [*sizes, Factor(name="nconnect", levels=["1", "2", "4", "8"])]
     (watched,) = plan(World(), factors=many, repeats=1).notes

@@ -240,7 +240,7 @@ def test_what_others_keep_is_not_written_over(
     assert "mport" in caught.value.hint
     before = world.state()
     args = ApplyArgs(**{"share": SHARE, "mount_point": POINT, "options": "vers=4.1", **changes})
-    with pytest.raises(AppError, match=r"not written over|whenever somebody enters"):
+    with pytest.raises(AppError, match=r"not written over|whenever a program enters"):
         world.apply(args)
     assert (world.state(), world.calls) == (before, [])
 

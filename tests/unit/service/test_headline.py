@@ -111,7 +111,7 @@ def test_a_server_that_does_not_respond() -> None:
     row = msgspec.structs.replace(mount(), state="not-responding", since=960.0)
     assert words(row, None) == HeadlineText(
         "nas01 has not answered for 40 s",
-        ("Nothing is lost: programs go on as soon as the server answers.",),
+        ("No data is lost: programs continue as soon as the server responds.",),
     )
     assert mount_headline(mount(), None) is None
 

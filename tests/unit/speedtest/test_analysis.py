@@ -146,12 +146,14 @@ def test_grid_bottleneck_covers_sequential_and_random_cells() -> None:
     assert (found.kind, found.way, found.confidence) == ("network", "write", "high")
     first, *others = map(message_text, found.evidence)
     assert first.startswith(
-        "In order, 1 MiB each, 16 at once, was the quickest: 11.5 MB/s. The test used 98%"
+        "Sequential access, 1 MiB each, 16 at once, was the fastest: 11.5 MB/s. The test used 98%"
     )
-    assert any(line.startswith("From the server: the network. In order, 1 MiB each") for line in others)
+    assert any(
+        line.startswith("From the server: the network. Sequential access, 1 MiB each") for line in others
+    )
     assert others[-1].startswith(
-        "To the server, at random, 4 KiB each: one at a time 94 requests a second, held back by the round "
-        "trips to the server; 16 at once 1500 requests a second, held back by the round trips to the server. "
+        "To the server, random access, 4 KiB each: one at a time 94 requests a second, limited by the round "
+        "trips to the server; 16 at once 1500 requests a second, limited by the round trips to the server. "
         "A request took 10.6 ms, of which the round trip on the link takes 10 ms"
     )
     assert not any(line.startswith("From the server, at random") for line in others)
@@ -161,7 +163,7 @@ def test_grid_with_random_cells_only() -> None:
     found = grid_bottleneck(cells_with_bottleneck(CELLS[4:6], LINK))
     assert found is not None
     assert message_text(found.evidence[0]).startswith(
-        "At random, 4 KiB each, 16 at once, was the quickest: 6.14 MB/s. A"
+        "Random access, 4 KiB each, 16 at once, was the fastest: 6.14 MB/s. A"
     )
 
 
@@ -174,7 +176,7 @@ def test_no_bottleneck_without_counters() -> None:
 
 def test_use_cases_depend_on_the_slowest_repeat() -> None:
     video, backup, disks = grid_use_cases(cells_with_bottleneck(CELLS, LINK))
-    assert video == "Video: about 2 films in 4K at once (25 Mbit/s for each)."
+    assert video == "Video: about 2 films in 4K in parallel (25 Mbit/s for each)."
     assert backup.startswith("Backup: about 310 GB in a night")
     assert disks.startswith("Virtual machines: 86 small writes at random a second are enough for no virtual")
     assert grid_use_cases(cells_with_bottleneck(CELLS[5:], LINK)) == []

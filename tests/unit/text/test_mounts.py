@@ -46,7 +46,7 @@ def test_the_silence_has_its_kind(reason: str, message: str) -> None:
     assert text is not None
     assert text.message == message
     assert [choice.name for choice in text.choices] == ["Wait", "Unmount by force", "Detach"]
-    assert "Nothing is lost" in text.choices[0].meaning
+    assert "No data is lost" in text.choices[0].meaning
     assert "permanently lost" in text.choices[1].meaning
 
 
@@ -64,7 +64,7 @@ def test_where_it_is_not_known_since_when_it_is_so_now(reason: str, message: str
 def test_a_soft_mount_does_not_promise_that_waiting_loses_nothing() -> None:
     text = trouble_text(mount("not-responding", options="rw,soft"), 1040)
     assert text is not None
-    assert "Nothing is lost" not in text.choices[0].meaning
+    assert "No data is lost" not in text.choices[0].meaning
 
 
 def test_who_waits_is_named_and_others_are_counted() -> None:
@@ -94,5 +94,5 @@ def test_a_failed_forced_unmount_names_holders_and_remaining_actions() -> None:
     assert "/mnt/a could not be unmounted. nas01 has not answered for 40 s. " in told.message
     assert told.detail == "vim (process 4711): open file"
     assert "umount -f" not in told.hint
-    assert "Detach (umount -l /mnt/a): /mnt/a disappears at once." in told.hint
+    assert "Detach (umount -l /mnt/a): /mnt/a disappears immediately." in told.hint
     assert explain_unmount(error, mount("mounted"), 0, WaitingProcesses(), force=False, lazy=False) is error

@@ -12,10 +12,10 @@ from app.text.use_cases import use_case_texts
 @pytest.mark.parametrize(
     ("read", "words"),
     [
-        (117e6, "about 29 films in 4K at once (25 Mbit/s for each)"),
+        (117e6, "about 29 films in 4K in parallel (25 Mbit/s for each)"),
         (4e6, "one film in 4K (25"),
-        (2e6, "about 2 films in HD at once (5 Mbit/s for each)"),
-        (1e5, "not even one film in HD"),
+        (2e6, "about 2 films in HD in parallel (5 Mbit/s for each)"),
+        (1e5, "too slow for a film in HD"),
     ],
 )
 def test_video(read: float, words: str) -> None:

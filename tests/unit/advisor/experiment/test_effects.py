@@ -69,7 +69,7 @@ def test_main_effects_and_interactions() -> None:
     assert weak == "No relevant difference was found: hard."
     pairs = {pair.factors: pair for pair in interactions(outcomes, WRITE, chance=random.Random(1))}
     assert pairs["rsize", "ra"].notable
-    assert "have to be chosen together" in interaction_text(pairs["rsize", "ra"])
+    assert "choose them together" in interaction_text(pairs["rsize", "ra"])
     assert not pairs["ra", "hard"].notable or pairs["ra", "hard"].share < 0.001
     assert "no interaction was found" in interaction_text(pairs["ra", "hard"])
     assert pairs["rsize", "ra"].cells[2][1] == pytest.approx(2 ** (1 / 3), rel=0.03)
@@ -228,7 +228,7 @@ def test_places_are_shared_by_equals_and_compared_by_their_mean() -> None:
     (sums,) = rank_sums(outcomes, WRITE)
     assert {level.level: (level.sum, level.trials) for level in sums.levels} == {"a": (9.5, 3), "b": (5.5, 2)}
     assert sums.best == "b"
-    assert rank_texts([sums]) == ["Everything else being equal, no level is ahead by more than chance: f."]
+    assert rank_texts([sums]) == ["With the other settings equal, no value is significantly better: f."]
 
 
 def test_a_level_that_is_usually_ahead() -> None:
@@ -236,7 +236,7 @@ def test_a_level_that_is_usually_ahead() -> None:
     named = FactorNames(factor=str.upper, level=lambda factor, level: f"{level}?", between=": ")
     first, last = rank_texts([sums["nconnect"], sums["rsize"]], named)
     assert first.startswith("RSIZE: 1048576? is usually ahead (mean rank 6 of 36), 4096? usually")
-    assert last.endswith("chance: NCONNECT.")
+    assert last.endswith("better: NCONNECT.")
     assert not sums["nconnect"].notable
     assert set_text({"rsize": "1"}, names=named) == "RSIZE: 1?"
 
@@ -290,14 +290,14 @@ def test_a_curve_of_too_few_repeats_chooses_nothing() -> None:
     assert alone is not None
     assert found is not None
     assert (alone.best, alone.told, found.best, found.told) == (None, False, None, False)
-    assert best_levels_text([alone, found]) == "Which level is best cannot be told from chance: rsize, timeo."
+    assert best_levels_text([alone, found]) == "No value is significantly better: rsize, timeo."
     # The repeats of the baseline show the error.
     watching = [replace(each, baseline=True) for each in run(flat, {"timeo": ["7"]}, repeats=6, seed=5)]
     chosen = factor_curve([*once, *watching], "rsize", base, WRITE, chance=random.Random(1))
     assert chosen is not None
     assert chosen.best == "1048576"
     assert best_levels_text([chosen, found]) == (
-        "Best settings found: rsize 1048576. Which level is best cannot be told from chance: timeo."
+        "Best settings found: rsize 1048576. No value is significantly better: timeo."
     )
 
 

@@ -132,16 +132,16 @@ def test_a_gain_is_that_of_the_re_test_and_not_what_the_search_promised() -> Non
 def test_nothing_is_claimed_that_the_re_test_does_not_show() -> None:
     answer = _answer(1.14)
     for again, verdict, headline in (
-        (_tested_again(1.0), "no-difference", "No difference found. Keep what you have."),
-        (_tested_again(0.8), "worse", "Nothing better was found. Keep what you have."),
+        (_tested_again(1.0), "no-difference", "No difference found. Keep the present setting."),
+        (_tested_again(0.8), "worse", "No better setting was found. Keep the present setting."),
         (_tested_again(2.0, rounds=3), "untested", "Nothing is proven: "),
-        (None, "untested", "Nothing is proven: the winner was not tested again. Keep what you have."),
+        (None, "untested", "Nothing is proven: the winner was not tested again. Keep the present setting."),
     ):
         assert search_verdict(answer, again) == verdict
         assert search_headline(answer, again).startswith(headline)
     present = structs.replace(answer, winner=structs.replace(answer.winner, levels={"nconnect": "2"}))
     assert search_verdict(present, None) == "present"
-    assert "The present setting came first" in search_headline(present, None)
+    assert "Keep the present setting: it has rank 1" in search_headline(present, None)
     assert retest_texts(present, None, _written) == []
 
 
