@@ -84,8 +84,9 @@ def _unmeasured_text(headline: Headline) -> HeadlineText:
     if headline.code == "recommended":
         count = len(situation.changes)
         title = ngettext("One setting should change", "{count} settings should change", count)
-        lines = (changes_text(situation.changes), _interruption_text(headline))
-        return HeadlineText(title.format(count=count), lines)
+        changes = _("{change}.").format(change=change_text(situation.changes[0]))
+        changes = changes if count == 1 else changes_text(situation.changes)
+        return HeadlineText(title.format(count=count), (changes, _interruption_text(headline)))
     if headline.code == "ends-at-boot":
         text = _("{path} is not saved in fstab or systemd.").format(path=situation.mount_point)
         return HeadlineText(_("This mount ends at the next restart"), (text,))

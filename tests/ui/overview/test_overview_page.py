@@ -91,7 +91,7 @@ def test_a_possible_gain(driver: Driver, fake: FakeHost) -> None:
     offered(driver, fake)
     shows(driver, "Reading can be about twice as fast", "try")
     text = words(driver, "overview-headline")
-    assert "One setting: Read size 8 KiB → default." in text
+    assert "Read size 8 KiB → default." in text
     assert "Interrupts /home for about 1 s." in text
     button = driver.find(QPushButton, "overview-try")
     assert isinstance(button, QPushButton)
