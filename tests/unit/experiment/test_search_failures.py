@@ -107,7 +107,7 @@ def test_no_result_at_all_is_an_error() -> None:
     server.before_test = lambda world: setattr(world, "dead", True)
     with pytest.raises(AppError) as caught:
         search(server)
-    assert "No trial has a result" in caught.value.message
+    assert "No trial gave a result" in caught.value.message
 
 
 @pytest.mark.parametrize("stop", [0, 7])
