@@ -28,4 +28,7 @@ def _plain(value: Any) -> Any:
     """Return a value as JSON has it, so that a message equals the one that was sent and received."""
     if isinstance(value, Message):
         return {"code": value.code, "params": value.params}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [_plain(item) for item in items]
+    return value

@@ -224,7 +224,7 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain_value(item) for item in cast("Iterable[Any]", value)]
     if value is None or isinstance(value, (bool, int, float, dict, Message)):
-        return value
+        return cast("Any", value)
     return str(value)
 
 
@@ -234,7 +234,8 @@ def _printable_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _printable_value(item) for name, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_printable_value(item) for item in value]
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [_printable_value(item) for item in items]
     if isinstance(value, Message):
         return Message(value.code, _printable_value(value.params))
     return value

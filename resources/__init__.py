@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Callable
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 #: Keys whose values are texts for people, to be translated; all other values are codes, names and sources.
 TEXT_KEYS = frozenset({
@@ -51,13 +51,15 @@ def with_texts(tables: dict[str, Any], translate: Callable[[str], str]) -> dict[
 
 def _new_text(value: Any, translate: Callable[[str], str]) -> Any:
     if isinstance(value, list):
-        return [translate(step) if step.endswith((".", ":")) else step for step in value]
+        steps = cast("list[str]", value)
+        return [translate(step) if step.endswith((".", ":")) else step for step in steps]
     return translate(value) if isinstance(value, str) else _new_value(value, translate)
 
 
 def _new_value(value: Any, translate: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        return with_texts(value, translate)
+        return with_texts(cast("dict[str, Any]", value), translate)
     if isinstance(value, list):
-        return [_new_value(item, translate) for item in value]
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return [_new_value(item, translate) for item in items]
     return value

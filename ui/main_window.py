@@ -419,9 +419,7 @@ class MainWindow(QMainWindow):
 
     def _on_reverted(self, error: AppError, by_person: bool) -> None:  # noqa: FBT001 - a slot
         if by_person:
-            self._banner.show_information(
-                self.tr("The new settings were taken back, and everything is as it was.")
-            )
+            self._banner.show_information(self.tr("The new settings were reverted. The old ones are in use."))
         else:
             # A warning, because a note hides itself, and the user may not have looked at the window.
             self._banner.show_warning(error.message, error.hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from advisor.transfer_sizes import CP_CALL_SIZE
 from app.cli.advise import add_arguments as add_advise
@@ -303,8 +303,9 @@ def translate_help(parser: argparse.ArgumentParser) -> None:
     for action in parser._actions:
         if action.help and action.help != argparse.SUPPRESS:
             action.help = gettext(action.help)
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
+        commands: Any = action.choices
+        if isinstance(commands, dict):  # those of a subparser, by name
+            for command in cast("dict[str, argparse.ArgumentParser]", commands).values():
                 translate_help(command)
 
 

@@ -120,7 +120,9 @@ def change_verdict(comparisons: Iterable[FigureComparison]) -> ChangeVerdict:
         return "unknown"
     if {"faster", "slower"} <= verdicts:
         return "mixed"
-    return next((verdict for verdict in ("faster", "slower") if verdict in verdicts), "same")
+    if "faster" in verdicts:
+        return "faster"
+    return "slower" if "slower" in verdicts else "same"
 
 
 def measured_recommendations(

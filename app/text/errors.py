@@ -33,7 +33,7 @@ class ErrorCode(StrEnum):
     @classmethod
     def from_code(cls, code: str) -> ErrorCode | None:
         """Return the member of a code, None for none."""
-        return next((member for member in cls if member == code), None)
+        return next((member for member in cls if str(member) == code), None)
 
     # discovery
     ASK_TOO_SLOW = (

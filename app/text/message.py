@@ -6,7 +6,7 @@ Logic makes and compares codes. The tables of this package have the sentences, w
 from __future__ import annotations
 
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from advisor.message import Message
 from advisor.speeds import SpeedUnit, format_rate, format_speed
@@ -77,7 +77,7 @@ class _ValueFormatter(Formatter):
         if format_spec == "sentences":
             return "; ".join(self.format_field(item, "") for item in value)
         if isinstance(value, dict):  # a message that was sent as JSON
-            value = converted(value, Message)
+            value = converted(cast("dict[str, Any]", value), Message)
         if isinstance(value, Message):
             text = _hint_text if format_spec == "hint" else message_text
             return text(value, self._unit)

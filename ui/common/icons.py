@@ -36,8 +36,7 @@ def icon(name: str, color: str = "text") -> QIcon:
 def draw_icon(painter: QPainter, area: QRect, name: str, color: str) -> None:
     """Draw an icon, centered in an area, in a color given as #rrggbb."""
     side = min(area.width(), area.height())
-    device = painter.device()
-    scale = device.devicePixelRatioF() if device is not None else 1.0
+    scale = painter.device().devicePixelRatioF()
     image = _image(name, color, max(1, round(side * scale)))
     target = QRect(0, 0, side, side)
     target.moveCenter(area.center())

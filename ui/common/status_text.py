@@ -77,13 +77,13 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
     mounted, written = report.report is not None, bool(report.diff)
     files = " and ".join(diff_files(report.diff))
     if mounted and written:
-        message = tr("{path} is mounted with these settings, and they are kept in {files}.").format(
+        message = tr("{path} is mounted with these settings, and they are saved in {files}.").format(
             path=point, files=files
         )
     elif mounted:
         message = tr("{path} is mounted with these settings.").format(path=point)
     else:
-        message = tr("The settings of {path} are kept in {files}; what is mounted stays as it is.").format(
+        message = tr("The settings of {path} are saved in {files}. The active mount is unchanged.").format(
             path=point, files=files
         )
     values = overridden_options(report.report.values) if report.report is not None else []
@@ -95,11 +95,11 @@ def applied_text(report: ApplyReport) -> tuple[str, str, str]:
     for value in values:
         requested = value_label(value.name, value.requested)
         if value.effective is None:
-            sentence = tr("{name}: {asked} was asked for. {note}").format(
+            sentence = tr("{name}: {asked} was requested. {note}").format(
                 name=value.name, asked=requested, note=message_text(value.note))  # fmt: skip
         else:
             used = value_label(value.name, value.effective)
-            sentence = tr("{name}: {asked} was asked for, {used} is in use. {note}").format(
+            sentence = tr("{name}: {asked} was requested, {used} is in use. {note}").format(
                 name=value.name, asked=requested, used=used, note=message_text(value.note)
             )
         warnings.append(sentence.strip())

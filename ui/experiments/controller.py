@@ -301,14 +301,14 @@ class ExperimentController(QObject):
 
     def _wrong_link_error(self, link: str | None) -> AppError:
         """Return the error that the host does not have the link of the experiment."""
-        hint = self.tr("Choose that host above, and go on with it there.")
+        hint = self.tr("Choose that host above, and resume the experiment there.")
         if self.number:
             lab = self.tr("It was begun over the lab's link {link}.")
             real = self.tr("It was begun over a real link, not in the lab.")
         else:
             lab = self.tr("It was planned over the lab's link {link}.")
             real = self.tr("It was planned over a real link, not in the lab.")
-            hint = self.tr("Choose that host above, or plan it again here.")
+            hint = self.tr("Choose that host above, or plan the experiment again here.")
         return AppError(ErrorKind.USAGE, lab.format(link=link) if link else real, hint=hint)
 
     def _on_read(

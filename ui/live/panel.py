@@ -215,7 +215,7 @@ class LivePanel(QWidget):
                 "On a slow link, try a longer timeo."
             ),
             "retransmissions": self.tr(
-                "Requests that the client sent again. None is usual over TCP, unless a connection broke.\n"
+                "Requests that the client retransmitted. None is usual over TCP, unless a connection broke.\n"
                 "Over UDP, each is a lost request: use TCP."
             ),
             "segments": self.tr(
@@ -223,7 +223,7 @@ class LivePanel(QWidget):
                 "A few are usual. One in a hundred makes a long link slow: check cables, Wi-Fi and load."
             ),
             "disordered": self.tr(
-                "Segments that the server sent again arrive out of order. A few are usual.\n"
+                "Segments that the server retransmitted arrive out of order. A few are usual.\n"
                 "Many mean losses on the link from the server."
             ),
             "errors": self.tr(

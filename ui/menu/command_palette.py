@@ -81,9 +81,8 @@ class CommandPalette(QDialog):
         self._none.setVisible(self._list.count() == 0)
 
     def _on_chosen(self) -> None:
-        item = self._list.currentItem()
-        if item is not None:
-            action: QAction = item.data(_ACTION_ROLE)
+        if self._list.currentRow() >= 0:
+            action: QAction = self._list.currentItem().data(_ACTION_ROLE)
             self.accept()
             action.trigger()
 

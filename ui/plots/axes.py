@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QRectF, Qt
 from PySide6.QtWidgets import QGraphicsSimpleTextItem, QVBoxLayout, QWidget
 
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
@@ -20,7 +20,6 @@ from ui.common import theme
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from PySide6.QtCore import QRectF
 
 #: pyqtgraph has no type hints; Any keeps the type checkers quiet.
 pg: Any = pyqtgraph
@@ -34,7 +33,7 @@ class PlotAxis(pg.AxisItem):  # type: ignore[misc]
     """Axis whose labels at its ends are whole; a vertical one has its title above it."""
 
     def __init__(self, orientation: str) -> None:
-        super().__init__(orientation)
+        super().__init__(orientation)  # pyright: ignore[reportUnknownMemberType]
         self._title = QGraphicsSimpleTextItem(self)
         self._overhang = (0.0, 0.0)
 
@@ -72,12 +71,12 @@ class PlotAxis(pg.AxisItem):  # type: ignore[misc]
     def boundingRect(self) -> QRectF:
         """Qt: the axis and the halves of its first and last label beyond its ends, which Qt would cut off."""
         across, down = self._overhang
-        area: QRectF = super().boundingRect()
+        area = QRectF(super().boundingRect())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return area.adjusted(-across, -down, across, down)
 
     def resizeEvent(self, event: Any = None) -> None:
         """Qt: keep the title at its place."""
-        super().resizeEvent(event)
+        super().resizeEvent(event)  # pyright: ignore[reportUnknownMemberType]
         if hasattr(self, "_title"):
             self._place_title()
 

@@ -588,8 +588,10 @@ class ReferenceLines:
 
     def paint(self, painter: QPainter, view: PlotTransform) -> None:
         """Paint expected speeds (dashed, with error band), best speeds (dotted), and limits (solid)."""
-        expected = self.expected if self.expected_shown else {}
-        best = self.best if self.best_shown else {}
+        expected: Mapping[TransferDirection, tuple[float, float]] = (
+            self.expected if self.expected_shown else {}
+        )
+        best: Mapping[TransferDirection, float] = self.best if self.best_shown else {}
         for direction, (speed, error) in expected.items():
             low, high = view.y(speed * (1 - error)), view.y(speed * (1 + error))
             painter.fillRect(

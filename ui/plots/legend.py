@@ -200,7 +200,8 @@ class Legend(QWidget):
 
     def show_marks(self, timeline: Timeline) -> None:
         """Show the entries of the phases and losses that the plot contains."""
-        phases = {span.phase for span in timeline.phase_intervals} if "phases" in self._layers else set()
+        intervals = timeline.phase_intervals if "phases" in self._layers else ()
+        phases = {span.phase for span in intervals}
         self._mark("fsync", self.tr("Flush (fsync)") if "fsync" in phases else "")
         self._mark("close", self.tr("Close") if "close" in phases else "")
         for trouble, text in (

@@ -125,7 +125,7 @@ class ShareField(QWidget):
         self._try.setObjectName("share-try")
         self._try.setToolTip(
             self.tr(
-                "Mount the server's root in a private mount, list it and unmount it (administrator rights)."
+                "Mount the server's root in a private mount, list it and unmount it. Needs an administrator."
             )
         )
         policy = QSizePolicy(self._cancel.sizePolicy())
@@ -399,7 +399,7 @@ class ShareField(QWidget):
                 if not self._scan.is_asking:
                     rows.append(Suggestion(self.tr("Scan the Subnet…"), "", "", "scan"))
             if not text and any("recent" in server.sources for server in self._known()):
-                rows.append(Suggestion(self.tr("Forget the servers used recently"), "", "", "forget"))
+                rows.append(Suggestion(self.tr("Clear recent servers"), "", "", "forget"))
         if not self._list_requested and [row.text for row in rows] == [text]:
             rows = []
         self._list.show_rows(rows)

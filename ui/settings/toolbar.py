@@ -62,7 +62,7 @@ class SettingsToolbar(QWidget):
         for shown, button in self._shown_buttons.items():
             group.addButton(button, shown.value)
         self._shown_buttons[ShownOptions.SET].setChecked(True)
-        group.idClicked.connect(lambda number: self.shown_chosen.emit(ShownOptions(number)))
+        group.idClicked.connect(self._on_shown_clicked)
         self._hits = MutedLabel()
         self._hits.setObjectName("option-hits")
         self._findings = text_button("")
@@ -135,6 +135,9 @@ class SettingsToolbar(QWidget):
     def clear(self) -> None:
         """Clear the search."""
         self._search.clear()
+
+    def _on_shown_clicked(self, number: int) -> None:
+        self.shown_chosen.emit(ShownOptions(number))
 
     def _on_text(self, text: str) -> None:
         self.searched.emit(text.strip())

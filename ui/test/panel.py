@@ -504,7 +504,7 @@ class SpeedTestPanel(QWidget):
     def _show_progress(self) -> None:
         """Show the present figures, what is done, and the time left."""
         run = self._run()
-        if self._active is None or run is not self._active[1]:
+        if run is None or self._active is None or run is not self._active[1]:
             self._bar.setRange(0, 0)
             self._progress.setText(self._pending_text() if self._start_pending else "")
             return

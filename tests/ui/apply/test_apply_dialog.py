@@ -170,7 +170,7 @@ def test_a_saved_entry_is_changed_without_mounting(driver: Driver, fake: FakeHos
     gone(driver, ApplyDialog)
     (args,) = fake.asked("mounts.apply")
     assert (args.mount, args.options) == (False, "vers=3")
-    driver.wait(lambda: "are kept in /etc/fstab" in driver.message())
+    driver.wait(lambda: "are saved in /etc/fstab" in driver.message())
 
 
 def test_fstab_only_options_stay_in_the_form_of_an_active_mount(driver: Driver, fake: FakeHost) -> None:
@@ -197,7 +197,7 @@ def test_the_new_settings_are_kept(driver: Driver, fake: FakeHost) -> None:
     assert isinstance(keep.id, int)
     assert fake.asked("mounts.apply")[0].keep_s == 15
     driver.wait(lambda: "is mounted with these settings" in driver.message())
-    assert "kept in /etc/fstab" in driver.message()
+    assert "saved in /etc/fstab" in driver.message()
     assert not driver.window._detail.busy
     assert not driver.window._detail.settings.dirty
 
@@ -213,7 +213,7 @@ def test_the_change_is_reverted_now(driver: Driver, fake: FakeHost, user_action:
     else:
         driver.qtbot.keyClick(question, Qt.Key.Key_Escape)
     gone(driver, ApplyDialog)
-    driver.wait(lambda: "everything is as it was" in driver.message())
+    driver.wait(lambda: "The old ones are in use" in driver.message())
     assert fake.asked("mounts.keep") == []
     # The form keeps the edits.
     assert driver.window._detail.settings.dirty
@@ -307,7 +307,7 @@ def test_values_not_in_use_are_reported(driver: Driver, fake: FakeHost) -> None:
     driver.wait(lambda: driver.message() != "")
     text = driver.window._banner.accessibleName()
     assert text.startswith("Warning")
-    assert "rsize: 1000 was asked for, 4096 (4 KiB) is in use. The kernel rounded it to 4096." in text
+    assert "rsize: 1000 was requested, 4096 (4 KiB) is in use. The kernel rounded it to 4096." in text
     assert "intr" in text
     assert "timeo" not in text
 

@@ -198,7 +198,7 @@ def test_announced_servers_follow_known_ones(person: Person) -> None:
 def test_recent_servers_are_suggested_and_can_be_cleared(person: Person) -> None:
     person.fake.recent = [KnownServer(name="old", sources=["recent"], exports=["/x"])]
     person.key(Qt.Key.Key_Down)
-    person.wait_for("nas01", "zeus", "old", "Forget the servers used recently")
+    person.wait_for("nas01", "zeus", "old", "Clear recent servers")
     assert person.rows()[2][1] == "used recently"
     for _ in range(5):
         person.key(Qt.Key.Key_Down)
