@@ -24,7 +24,7 @@ TransferDirection = Literal["write", "read"]
 
 
 class Evidence(StrEnum):
-    """Observation behind a bottleneck; app.text.speed_test_messages has the sentences."""
+    """Observation behind a bottleneck; app.text.sentences has the sentences."""
 
     UNEXPLAINED = "evidence.unexplained"
     LINK_EXCEEDED = "evidence.link-exceeded"

@@ -15,6 +15,7 @@ from advisor.finding import BeforeMount, Fix, Severity  # noqa: TC001 - msgspec 
 from advisor.identify import identify_server
 from advisor.options import NO, MountOptions, catalogue, check_options, implied_values
 from advisor.share import Share, ShareError
+from advisor.use_conditions import UseConditions
 from resources import read_toml
 from resources.decoding import converted
 
@@ -193,16 +194,7 @@ class LintContext:
         map_flags: options of automount itself in a line of a master map of autofs, as written.
         before: earlier entries of the same file, in their order.
         planned: whether the mount does not exist yet, so that its entry is still undecided.
-        needed_at_boot: user's answer: the computer cannot work without the mount.
-        encrypted: user's answer: the data must be encrypted on the network.
-        travels: user's answer: the computer sleeps or changes its network.
-        server_sleeps: user's answer: the server is sometimes off or asleep.
-        firewall: user's answer: only port 2049 of the server can be reached.
-        rdma: user's answer: client and server support RDMA.
-        kerberos: user's answer, or observed: Kerberos is configured on this computer.
-        alone: user's answer: no other computer uses the files.
-        no_waiting: user's answer: programs must get an error instead of waiting.
-        many_mounts: user's answer: this computer mounts hundreds of shares.
+        conditions: answers of the user about the mount.
     """
 
     place: EntrySource = ""
@@ -220,16 +212,7 @@ class LintContext:
     map_flags: tuple[str, ...] = ()
     before: tuple[NeighborEntry, ...] = ()
     planned: bool = False
-    needed_at_boot: bool = False
-    encrypted: bool = False
-    travels: bool = False
-    server_sleeps: bool = False
-    firewall: bool = False
-    rdma: bool = False
-    kerberos: bool = False
-    alone: bool = False
-    no_waiting: bool = False
-    many_mounts: bool = False
+    conditions: UseConditions = field(default_factory=UseConditions)
 
 
 class LintInput:

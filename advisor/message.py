@@ -1,4 +1,4 @@
-"""Messages as data: a code with values; app.text.message has the sentences."""
+"""Messages as data: a code with values; app.text.sentences has the sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Message(msgspec.Struct, frozen=True):
     """A statement for the user as data.
 
     Attributes:
-        code: key of its sentence in app.text.message.
+        code: key of its sentence in app.text.sentences.
         params: values for the placeholders of the sentence; a message within it is a dict of code and params.
     """
 

@@ -273,26 +273,26 @@ def _boot_checks(given: FactConditions, situation: LintInput) -> _Checks:
         holds = situation.start_up or (context.planned and not manual)
         yield holds, f"mounted: {'at boot' if situation.start_up else 'at boot, if it is saved'}"
     if given.needed_at_boot is not None:
-        holds = context.needed_at_boot or context.mount_point in _SYSTEM_MOUNT_POINTS
+        holds = context.conditions.needed_at_boot or context.mount_point in _SYSTEM_MOUNT_POINTS
         place = f"mount point: {context.mount_point}" if context.mount_point in _SYSTEM_MOUNT_POINTS else ""
         yield holds, place or "needed at boot: yes"
 
 
 def _need_checks(given: FactConditions, link: LinkFacts, situation: LintInput) -> _Checks:
-    context = situation.context
+    conditions = situation.context.conditions
     if given.encrypted is not None:
-        yield context.encrypted, "to be encrypted: yes"
+        yield conditions.encrypted, "to be encrypted: yes"
     if given.travels is not None:
         wireless = link.kind == "wifi"
         phrase = f"kind of link: {link.kind}" if wireless else "sleeps or changes its network: yes"
-        yield context.travels or wireless, phrase
+        yield conditions.travels or wireless, phrase
     for name, text in _USER_ANSWERS.items():
-        required, answer = getattr(given, name), getattr(context, name)
+        required, answer = getattr(given, name), getattr(conditions, name)
         if required is not None:
             yield answer is required, f"{text}: {'yes' if answer else 'not said'}"
 
 
-#: Answers of the user (fields of FactConditions and LintContext) to their phrase.
+#: Answers of the user (fields of FactConditions and UseConditions) to their phrase.
 _USER_ANSWERS = {
     "server_sleeps": "server is off or asleep at times",
     "firewall": "only port 2049 can be reached",

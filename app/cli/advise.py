@@ -13,6 +13,7 @@ from advisor.options import MountOptions, catalogue
 from advisor.recommend import group_recommendations, spelled_value, undo_text
 from advisor.recommendation import WORKLOADS
 from advisor.speeds import format_speed
+from advisor.use_conditions import UseConditions
 from app.cli.text import link_text
 from app.errors import AppError, ErrorKind
 from app.service.advice import headline, missing_facts_hint
@@ -145,16 +146,7 @@ def advice_query(args: argparse.Namespace) -> AdviceArgs:
         transport=args.transport,
         link=args.link,
         without=tuple(name for names in args.without for name in names.split(",") if name),
-        needed_at_boot=args.needed_at_boot,
-        encrypted=args.encrypted,
-        travels=args.travels,
-        server_sleeps=args.server_sleeps,
-        firewall=args.firewall,
-        rdma=args.rdma,
-        kerberos=args.kerberos,
-        alone=args.alone,
-        no_waiting=args.no_waiting,
-        many_mounts=args.many_mounts,
+        conditions=UseConditions(**{name: getattr(args, name) for name in UseConditions.__struct_fields__}),
         kernel=args.kernel or "",
         mtu=args.mtu,
         path_mtu=args.path_mtu,

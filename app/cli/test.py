@@ -18,7 +18,7 @@ from app.speedtest.model import (
     TestSpec,
 )
 from app.text.message import message_text
-from app.text.speed_test_messages import TEST_WORDS
+from app.text.sentences import VALUE_WORDS
 from app.text.translate import gettext
 from app.text.units import format_duration, format_size
 
@@ -169,7 +169,7 @@ def _bottleneck_label(found: Bottleneck | None) -> str:
         if found is None
         else "not clear"
         if found.kind == "unclear"
-        else gettext(TEST_WORDS["bottleneck"][found.kind])
+        else gettext(VALUE_WORDS["bottleneck"][found.kind])
     )
 
 

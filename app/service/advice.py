@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast, get_args
 
+import msgspec
+
 from advisor.confidence import limit_confidence
 from advisor.facts import FACT_LABELS, ClientFacts, FactGroup, Facts, LinkFacts, ServerFacts
 from advisor.identify import find_card, network_cards, server_kinds
@@ -217,16 +219,9 @@ def _context(args: AdviceArgs, facts: Facts, mount: Mount | None, mounts: Iterab
         fstype=configured.fstype if configured is not None else "nfs",
         connections=connections_by_version(mounts, share, args.mount_point),
         planned=mount is None,
-        needed_at_boot=args.needed_at_boot,
-        encrypted=args.encrypted,
-        travels=args.travels,
-        server_sleeps=args.server_sleeps,
-        firewall=args.firewall,
-        rdma=args.rdma,
-        kerberos=args.kerberos or _kerberos_seen(facts),
-        alone=args.alone,
-        no_waiting=args.no_waiting,
-        many_mounts=args.many_mounts,
+        conditions=msgspec.structs.replace(
+            args.conditions, kerberos=args.conditions.kerberos or _kerberos_seen(facts)
+        ),
     )
 
 

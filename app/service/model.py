@@ -15,6 +15,7 @@ from advisor.recommendation import (  # noqa: TC001
     SystemWarning,
     Workload,
 )
+from advisor.use_conditions import UseConditions
 from app.mounts.change_model import ApplyArgs, ApplyEvent, ApplyPlan, MountSettings  # noqa: TC001
 from app.mounts.model import ReadAheadState  # noqa: TC001
 from app.speedtest.model import TestEvent, TestResult, TestSpec  # noqa: TC001
@@ -39,16 +40,7 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         read_ahead_kb: readahead in KiB that replaces the mount's own; None to use the mount's.
         measured: option values that tests on the mount have compared.
         without: options and tunables whose recommendations are left out.
-        needed_at_boot: whether the computer cannot work without the mount.
-        encrypted: whether the data must be encrypted on the network.
-        travels: whether the computer sleeps or changes its network.
-        server_sleeps: whether the server is off or asleep at times.
-        firewall: whether only port 2049 of the server can be reached.
-        rdma: whether both ends support RDMA.
-        kerberos: whether Kerberos is set up.
-        alone: whether no other computer uses the files.
-        no_waiting: whether programs must get an error rather than wait.
-        many_mounts: whether this computer mounts hundreds of shares.
+        conditions: answers of the user about the mount.
         kernel: kernel release of the other computer, "" for the detected one.
         mtu: MTU of the link in bytes, None for the detected one.
         path_mtu: path MTU to the server in bytes, None for the detected one.
@@ -66,16 +58,7 @@ class AdviceArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     read_ahead_kb: int | None = None
     measured: tuple[MeasuredOption, ...] = ()
     without: tuple[str, ...] = ()
-    needed_at_boot: bool = False
-    encrypted: bool = False
-    travels: bool = False
-    server_sleeps: bool = False
-    firewall: bool = False
-    rdma: bool = False
-    kerberos: bool = False
-    alone: bool = False
-    no_waiting: bool = False
-    many_mounts: bool = False
+    conditions: UseConditions = UseConditions()
     kernel: str = ""
     mtu: int | None = None
     path_mtu: int | None = None

@@ -1,6 +1,6 @@
 """Messages as data: a code with values, and its sentence in the language of the user.
 
-Logic makes and compares codes. The tables of this package have the sentences, which are made for display.
+Logic makes and compares codes. The sentences, in app.text.sentences and app.text.errors, are for display.
 """
 
 from __future__ import annotations
@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 from advisor.message import Message
 from advisor.speeds import SpeedUnit, format_rate, format_speed
 from app.text.errors import ErrorCode
-from app.text.experiment_messages import EXPERIMENT_MESSAGES
-from app.text.mount_messages import MOUNT_MESSAGES
-from app.text.speed_test_messages import TEST_MESSAGES, TEST_WORDS
+from app.text.sentences import SENTENCES, VALUE_WORDS
 from app.text.translate import gettext, ngettext
 from app.text.units import format_duration, format_size
 from resources.decoding import converted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-#: Sentences by code. Placeholders name values; a format such as {used:speed} is a key of _FORMATS.
-MESSAGES: Mapping[str, str] = {**MOUNT_MESSAGES, **EXPERIMENT_MESSAGES, **TEST_MESSAGES}
 
 
 def message_text(item: Message | str | None, unit: SpeedUnit = SpeedUnit.BYTES) -> str:
@@ -37,7 +32,7 @@ def message_text(item: Message | str | None, unit: SpeedUnit = SpeedUnit.BYTES) 
     if not item.code:  # an error whose sentence was given as text
         return str(item.params["text"])
     error = ErrorCode.from_code(item.code)
-    sentence = MESSAGES[item.code] if error is None else error.sentence
+    sentence = SENTENCES[item.code] if error is None else error.sentence
     return fill(gettext(sentence), item.params, unit)
 
 
@@ -71,8 +66,8 @@ class _ValueFormatter(Formatter):
             return format_speed(value, self._unit)
         if format_spec in _FORMATS:
             return _FORMATS[format_spec](value)
-        if format_spec in TEST_WORDS:
-            words = TEST_WORDS[format_spec]
+        if format_spec in VALUE_WORDS:
+            words = VALUE_WORDS[format_spec]
             return gettext(words[value]) if value in words else str(value)
         if format_spec == "sentences":
             return "; ".join(self.format_field(item, "") for item in value)

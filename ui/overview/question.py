@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from advisor.identify import network_cards, server_kinds
+from advisor.use_conditions import UseConditions
 from app.links import load_links
 from app.service.model import AdviceArgs
 from ui.common.labels import MutedLabel
@@ -89,10 +90,12 @@ class UseForm(QWidget):
         return msgspec.structs.replace(
             args,
             workload=str(self._workload.currentData()),
-            encrypted=self._encrypted.isChecked(),
-            travels=self._travels.isChecked(),
-            needed_at_boot=self._needed_at_boot.isChecked(),
-            **self._more.chosen(),
+            conditions=UseConditions(
+                encrypted=self._encrypted.isChecked(),
+                travels=self._travels.isChecked(),
+                needed_at_boot=self._needed_at_boot.isChecked(),
+                **self._more.chosen(),
+            ),
         )
 
 

@@ -257,7 +257,7 @@ def test_conditions_are_passed_to_the_advice(driver: Driver, fake: FakeHost, nee
     check = driver.find(QCheckBox, need.replace("_", "-"))
     assert isinstance(check, QCheckBox)
     check.click()
-    driver.wait(lambda: getattr(fake.asked("advice.get")[-1], need) is True)
+    driver.wait(lambda: getattr(fake.asked("advice.get")[-1].conditions, need) is True)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_rare_conditions_are_in_a_menu(driver: Driver, fake: FakeHost, name: str
     menu = button.menu()
     assert menu is not None
     next(action for action in menu.actions() if action.objectName() == name.replace("_", "-")).trigger()
-    driver.wait(lambda: getattr(fake.asked("advice.get")[-1], name) is True)
+    driver.wait(lambda: getattr(fake.asked("advice.get")[-1].conditions, name) is True)
     assert button.text() == "More Conditions (1)"
 
 

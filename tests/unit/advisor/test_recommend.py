@@ -12,6 +12,7 @@ from advisor.lint import LintContext
 from advisor.options import MountOptions
 from advisor.recommend import Advice, group_recommendations, recommend
 from advisor.recommendation import MeasuredOption
+from advisor.use_conditions import UseConditions
 
 if TYPE_CHECKING:
     from advisor.recommendation import Workload
@@ -183,7 +184,7 @@ def test_a_cloud_is_asked_for_nothing_that_it_refuses(kind: str, *, kerberos: bo
     facts = Facts(
         client=ClientFacts(kernel="6.12"), link=LinkFacts(kind="infiniband"), server=ServerFacts(kind=kind)
     )
-    context = LintContext(encrypted=True, rdma=True, kerberos=kerberos)
+    context = LintContext(conditions=UseConditions(encrypted=True, rdma=True, kerberos=kerberos))
     advice = recommend(MountOptions(), facts, context=context)
     assert {"xprtsec", "proto", "port"}.isdisjoint(_proposed(advice))
     assert "krb5" not in str(advice.options)

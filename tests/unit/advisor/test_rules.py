@@ -13,11 +13,11 @@ from advisor.lint_rules import LintConditions, LintContext, LintInput
 from advisor.options import MountOptions, catalogue, check_item
 from advisor.rules import AdviceRule, FactConditions, advice_rules, compute_value, rule_evidence
 from advisor.tunables import tunables
+from advisor.use_conditions import UseConditions
 
 #: Tunables that rules can recommend like options.
 _TUNABLES = set(tunables())
 #: Conditions on answers of the user.
-TOLD = ("server_sleeps", "firewall", "rdma", "kerberos", "alone", "no_waiting", "many_mounts")
 
 
 def _facts_for(given: FactConditions) -> Facts:
@@ -59,10 +59,9 @@ def _situation_for(rule: AdviceRule, facts: Facts) -> LintInput:
     context = LintContext(
         fstab=rule.when.fstab is True or rule.when.start_up is not None,
         planned=rule.given.at_boot is True,
-        needed_at_boot=rule.given.needed_at_boot is True,
-        encrypted=rule.given.encrypted is True,
-        travels=rule.given.travels is True,
-        **{name: True for name in TOLD if getattr(rule.given, name)},
+        conditions=UseConditions(
+            **{name: getattr(rule.given, name) is True for name in UseConditions.__struct_fields__}
+        ),
     )
     return LintInput(MountOptions.parse(text), context, facts)
 
@@ -84,8 +83,7 @@ def test_it_does_not_fire_without_its_facts(name: str) -> None:
     rule = advice_rules()[name]
     facts = Facts(client=ClientFacts())
     place = _situation_for(rule, facts)
-    told = ("at_boot", "needed_at_boot", "encrypted", "travels", *TOLD)
-    if any(getattr(rule.given, name) for name in told):
+    if any(getattr(rule.given, name) for name in ("at_boot", *UseConditions.__struct_fields__)):
         place = LintInput(place.options, LintContext(), facts)
     found = rule_evidence(rule, facts, place, "general")
     wanted = rule.given not in (FactConditions(), FactConditions(udp_possible=True))

@@ -11,7 +11,8 @@ from app.mounts.option_comparison import Difference, OptionNote
 from app.service.measurements import Measurement
 from app.speedtest.analysis import CombinedEvidence, Outlier, SmallReads
 from app.speedtest.network_measurement import NetworkNote
-from app.text.message import MESSAGES, fill, message_text
+from app.text.message import fill, message_text
+from app.text.sentences import SENTENCES
 
 CODES = [
     *Evidence,
@@ -28,7 +29,7 @@ CODES = [
 
 
 def test_every_code_has_a_sentence_and_every_sentence_a_code() -> None:
-    assert sorted(MESSAGES) == sorted(CODES)
+    assert sorted(SENTENCES) == sorted(CODES)
 
 
 @pytest.mark.parametrize(
