@@ -38,7 +38,7 @@ class Command(StrEnum):
 @dataclass(frozen=True, slots=True)
 class _CommandSpec:
     text: str
-    icon: str = ""
+    icon: str
     keys: tuple[str, ...] = ()
 
 
@@ -55,7 +55,7 @@ _SPECS = {
     Command.HELP: _CommandSpec(mark("&Help"), "help", ("F1",)),
     Command.ABOUT: _CommandSpec(mark("&About Mountwright"), "info"),
     Command.DISMISS: _CommandSpec(mark("&Close the Message"), "close", ("Esc",)),
-    Command.QUIT: _CommandSpec(mark("&Quit"), "", ("Ctrl+Q",)),
+    Command.QUIT: _CommandSpec(mark("&Quit"), "close", ("Ctrl+Q",)),
 }
 
 #: Groups of the menu, from top to bottom, with a line between two of them.
@@ -78,8 +78,7 @@ def make_actions(window: QWidget, handlers: Mapping[Command, Callable[[], None]]
     for command, spec in _SPECS.items():
         action = QAction(_text(spec.text), window)
         action.setObjectName(f"action-{command}")
-        if spec.icon:
-            action.setIcon(icon(spec.icon))
+        action.setIcon(icon(spec.icon))
         action.setShortcuts([QKeySequence(key) for key in spec.keys])
         action.triggered.connect(handlers[command])
         window.addAction(action)

@@ -191,7 +191,7 @@ class BeforeAfterTest:
         """
         self._choose_size()
         self._measure("before", self.token)
-        self._send(BeforeAfterEvent(stage="change", left_s=self._left_s()))
+        self.emit(BeforeAfterEvent(stage="change", left_s=self._left_s()))
         change = self.make_change(self.args.change, self._on_step, self._decide)
         try:
             change.run()
@@ -230,13 +230,13 @@ class BeforeAfterTest:
             result = self._test(self._spec, stage, number, token)
             self._durations[stage].append(time.monotonic() - begun)
             self._results[stage].append(result)
-            self._send(BeforeAfterEvent(stage=stage, number=number, result=result, left_s=self._left_s()))
+            self.emit(BeforeAfterEvent(stage=stage, number=number, result=result, left_s=self._left_s()))
 
     def _test(self, spec: TestSpec, stage: BeforeAfterStage, number: int, token: CancelToken) -> TestResult:
         left_s = self._left_s()
-        self._send(BeforeAfterEvent(stage=stage, number=number, left_s=left_s))
+        self.emit(BeforeAfterEvent(stage=stage, number=number, left_s=left_s))
         return self.run_test(
-            spec, token, lambda event: self._send(BeforeAfterEvent(stage=stage, number=number, test=event))
+            spec, token, lambda event: self.emit(BeforeAfterEvent(stage=stage, number=number, test=event))
         )
 
     def _decide(self) -> bool:
@@ -258,10 +258,7 @@ class BeforeAfterTest:
         return self._verdict == "faster"
 
     def _on_step(self, event: ApplyEvent) -> None:
-        self._send(BeforeAfterEvent(stage="change", step=event))
-
-    def _send(self, event: BeforeAfterEvent) -> None:
-        self.emit(event)
+        self.emit(BeforeAfterEvent(stage="change", step=event))
 
     def _left_s(self) -> float | None:
         """Return the estimated time left: from the tests so far, or from the prediction before them."""
