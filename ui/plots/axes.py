@@ -144,7 +144,7 @@ class AxesPlot(QWidget):
         self.setAccessibleName(name)
         self.setAccessibleDescription("\n".join(", ".join(cells) for cells in rows))
 
-    def update_look(self) -> None:
+    def update_appearance(self) -> None:
         """Take colors, fonts and margins from the theme and the font."""
         colors, metrics = theme.colors(), self.fontMetrics()
         self._plot.setBackground(colors.base)
@@ -163,4 +163,4 @@ class AxesPlot(QWidget):
         """Qt: follow a change of the theme or of the font."""
         super().changeEvent(event)
         if event.type() in {QEvent.Type.PaletteChange, QEvent.Type.FontChange} and hasattr(self, "_axes"):
-            self.update_look()
+            self.update_appearance()

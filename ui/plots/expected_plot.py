@@ -46,7 +46,7 @@ class ExpectedPlot(AxesPlot):
             self._item.addItem(text)
             self._marks[name] = (point, text)
         self._curve: PredictedCurve | None = None
-        self.update_look()
+        self.update_appearance()
 
     def draw(self, curve: PredictedCurve) -> None:
         """Draw a curve, its error band, and the present and the recommended value."""
@@ -85,7 +85,7 @@ class ExpectedPlot(AxesPlot):
             xRange=(log_sizes[0] - margin, log_sizes[-1] + margin), yRange=(0, top), padding=0
         )
         self._describe(curve)
-        self.update_look()
+        self.update_appearance()
 
     def _describe(self, curve: PredictedCurve) -> None:
         name = {
@@ -105,9 +105,9 @@ class ExpectedPlot(AxesPlot):
 
     # Overrides
 
-    def update_look(self) -> None:
+    def update_appearance(self) -> None:
         """Take colors, fonts and margins from the theme and the font."""
-        super().update_look()
+        super().update_appearance()
         colors = theme.colors()
         line = colors.write if self._curve is not None and self._curve.over == "wsize" else colors.read
         self._line.setPen(pg.mkPen(line, width=2))

@@ -61,7 +61,7 @@ class FactorPlot(AxesPlot):
         top = max(point.high for point in curve.points) * factor
         self._item.setRange(xRange=(-0.3, len(positions) - 0.7), yRange=(0, top * 1.1 or 1), padding=0)
         self._describe(curve)
-        self.update_look()
+        self.update_appearance()
 
     def _describe(self, curve: FactorCurve) -> None:
         quantity, setting = FIGURE_INFO[curve.figure].label, factor_label(curve.factor)
@@ -91,9 +91,9 @@ class FactorPlot(AxesPlot):
 
     # Overrides
 
-    def update_look(self) -> None:
+    def update_appearance(self) -> None:
         """Take colors, fonts and margins from the theme and the font."""
-        super().update_look()
+        super().update_appearance()
         curve = self._curve
         if curve is None:
             return

@@ -73,7 +73,7 @@ class LivePlot(AxesPlot):
         SPEED_UNITS.changed.connect(self._on_units)
         self.clear()
         self.describe_timeline()
-        self.update_look()
+        self.update_appearance()
 
     def _set_up(self) -> None:
         item = self._item
@@ -209,9 +209,9 @@ class LivePlot(AxesPlot):
 
     # Overrides
 
-    def update_look(self) -> None:
+    def update_appearance(self) -> None:
         """Take colors, fonts and margins from the theme and the font."""
-        super().update_look()
+        super().update_appearance()
         colors = theme.colors()
         self._repeats.set_font(self.font())
         for part in (*self._layers, self._crosshair):

@@ -34,8 +34,8 @@ class OverlayPlot(AxesPlot):
         self._lines: Sequence[OverlayLine] = ()
         self._names: Sequence[str] = ()
         self._curves: list[Any] = []
-        SPEED_UNITS.changed.connect(self.update_look)
-        self.update_look()
+        SPEED_UNITS.changed.connect(self.update_appearance)
+        self.update_appearance()
 
     def draw(self, lines: Sequence[OverlayLine], names: Sequence[str]) -> None:
         """Replace the curves.
@@ -45,7 +45,7 @@ class OverlayPlot(AxesPlot):
             names: name of each test, the oldest first.
         """
         self._lines, self._names = lines, names
-        self.update_look()
+        self.update_appearance()
 
     def _describe(self) -> None:
         directions = {"write": self.tr("To the server"), "read": self.tr("From the server")}
@@ -65,12 +65,12 @@ class OverlayPlot(AxesPlot):
 
     # Overrides
 
-    def update_look(self) -> None:
+    def update_appearance(self) -> None:
         """Draw the curves in the colors and the unit of the present."""
         top = max((speed for line in self._lines for speed in line.speeds), default=0.0)
         factor, unit = speed_scale(top, SPEED_UNITS.unit)
         self.axis("left").set_title(self.tr("Speed ({unit})").format(unit=unit))
-        super().update_look()
+        super().update_appearance()
         colors = theme.colors()
         for curve in self._curves:
             self._item.removeItem(curve)

@@ -21,8 +21,6 @@ from ui.overview.before_after import BeforeAfterCard, BeforeAfterDialog
 from ui.overview.stages import StageBar
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from driver import Driver
     from fake_host import FakeHost
 
@@ -34,11 +32,6 @@ SAMPLES = [
         for i in range(1, 9)
     ],
 ]
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 def title(driver: Driver) -> str:

@@ -25,19 +25,12 @@ from ui.overview.tiles import moment_text
 from ui.settings.server_probe import ServerProbeDialog
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from driver import Driver
     from fake_host import FakeHost
 
     from app.mounts.model import Mount
 
 SAVED = configured("nas01:/export/home", "/home", "hard").configured
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 def saved_mount() -> Mount:

@@ -33,15 +33,8 @@ from ui.overview.headline_card import HeadlineCard
 from ui.plots.expected_plot import ExpectedPlot
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from driver import Driver
     from fake_host import FakeHost
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 def _labels(driver: Driver) -> str:
